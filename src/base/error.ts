@@ -1,0 +1,62 @@
+/**
+ * The closed list of what can go wrong, and the HTTP status each becomes at the edge of the platform.
+ * A failure of the world is an `AtollError`; a broken invariant is an assertion and means a bug.
+ */
+export const statusOf = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+  rate_limited: 429,
+  canceled: 499,
+  internal: 500,
+  unimplemented: 501,
+  unavailable: 503,
+  deadline_exceeded: 504,
+  no_space: 507,
+} as const;
+
+export type ErrorCode = keyof typeof statusOf;
+
+export type ErrorOptions = {
+  /** Facts for the log, never shown to the caller. */
+  fields?: Record<string, unknown>;
+  /** Machine-readable detail for the caller (`error_code` on the wire), e.g. `sandbox_capacity_unavailable`. */
+  detail?: string;
+  /** Seconds after which a retry makes sense. Only set where a retry can succeed by itself. */
+  retryAfterSeconds?: number;
+  cause?: unknown;
+};
+
+/** An error of the world: `message` is for the caller and says what was asked, what was wrong and what to do. */
+export class AtollError extends Error {
+  override readonly name = 'AtollError';
+  readonly code: ErrorCode;
+  readonly fields: Record<string, unknown>;
+  readonly detail: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.fields = options.fields ?? {};
+    this.detail = options.detail;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  get status(): number {
+    return statusOf[this.code];
+  }
+}
+
+/** Throws when an invariant does not hold. The message is for the developer who reads the crash. */
+export function assert(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new Error(`invariant broken: ${message}`);
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,29 @@
+/** The port on which every sandbox's agent serves clients and, with the control token, the platform. */
+export const agentPort = 49983;
+
+/**
+ * The version that templates and sandboxes report as `envdVersion`. Clients switch their features on it,
+ * so it names the interface that is implemented, not the age of Atoll.
+ */
+export const agentVersion = '0.6.13';
+
+/** Header with which the platform proves itself on `/init`. Known to the agent and the node alone. */
+export const controlTokenHeader = 'x-atoll-control-token';
+
+/** Body of `POST /init`. Absent members keep what the agent has. */
+export type AgentInit = {
+  /** Replaces the whole global environment. */
+  envVars?: Record<string, string>;
+  /** Null: the sandbox is not secured. */
+  accessToken?: string | null;
+  /** RFC 3339. An init older than the newest one is ignored. */
+  timestamp?: string;
+  defaultUser?: string;
+  /** Empty: the user's home directory. */
+  defaultWorkdir?: string;
+  /** PEM certificates to add to the sandbox's trust store. */
+  caBundle?: string;
+  hostname?: string;
+  /** Bytes that are mixed into the sandbox's entropy, base64: forks of one checkpoint must not share randomness. */
+  entropy?: string;
+};
