@@ -1,0 +1,104 @@
+// Disks of sandboxes (sparse ext4 images on loop devices) and read-only layers.
+#define _GNU_SOURCE
+#include "helper.h"
+#include <dirent.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+// Copies only what holds data: an empty disk of any size costs about a megabyte.
+static int copySparse(int from, int to, off_t size) {
+  if (ioctl(to, FICLONE, from) == 0) return 0;
+  if (ftruncate(to, size) < 0) return -1;
+  for (off_t start = 0; (start = lseek(from, start, SEEK_DATA)) >= 0;) {
+    off_t end = lseek(from, start, SEEK_HOLE), target = start;
+    while (start < end) {
+      ssize_t n = copy_file_range(from, &start, to, &target, end - start, 0);
+      if (n <= 0) return -1;
+    }
+  }
+  return errno == ENXIO ? 0 : -1; // ENXIO: no data behind `start`
+}
+
+// disk-create from to: a copy of an image that does not exist yet. It shares blocks where the file system can.
+int opDiskCreate(struct request *r, struct failure *f) {
+  int from = open(r->argument[0], O_RDONLY | O_CLOEXEC);
+  if (from < 0) return fail(f, r->argument[0]);
+  int to = open(r->argument[1], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (to < 0) return fail(f, r->argument[1]), close(from), -1;
+  struct stat s;
+  int result = fstat(from, &s) < 0 || copySparse(from, to, s.st_size) < 0 ? fail(f, "copy") : 0;
+  close(from), close(to);
+  if (result < 0) unlink(r->argument[1]);
+  return result;
+}
+
+// The loop device that already serves the image, opened; -1 when there is none.
+// After a restart of the platform a running sandbox still holds its device.
+static int findLoop(const char *image, char *device, size_t size) {
+  struct stat wanted;
+  if (stat(image, &wanted) < 0) return -1;
+  DIR *all = opendir("/sys/block");
+  for (struct dirent *e; all && (e = readdir(all));) {
+    if (strncmp(e->d_name, "loop", 4)) continue;
+    snprintf(device, size, "/dev/%.40s", e->d_name);
+    int fd = open(device, O_RDWR | O_CLOEXEC);
+    struct loop_info64 info;
+    if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == wanted.st_dev && info.lo_inode == wanted.st_ino)
+      return closedir(all), fd;
+    if (fd >= 0) close(fd);
+  }
+  if (all) closedir(all);
+  return -1;
+}
+
+static int attachLoop(const char *image, char *device, size_t size, struct failure *f) {
+  int backing = open(image, O_RDWR | O_CLOEXEC);
+  if (backing < 0) return fail(f, image);
+  int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+  if (control < 0) return fail(f, "/dev/loop-control"), close(backing), -1;
+  int fd = -1;
+  for (int attempt = 0; attempt < 64; attempt++) { // another process may take the free device first
+    int number = ioctl(control, LOOP_CTL_GET_FREE);
+    snprintf(device, size, "/dev/loop%d", number);
+    fd = number < 0 ? -1 : open(device, O_RDWR | O_CLOEXEC);
+    if (fd < 0) break;
+    struct loop_config config = {.fd = backing, .info.lo_flags = LO_FLAGS_AUTOCLEAR};
+    if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) break;
+    int error = errno;
+    close(fd), fd = -1, errno = error;
+    if (error != EBUSY) break;
+  }
+  if (fd < 0) fail(f, "loop device");
+  close(control), close(backing);
+  return fd;
+}
+
+// disk-mount image directory: mounts the image read-write.
+// Flushes are not passed on to the host's disk: what must survive the host is synced explicitly when it is paused.
+int opDiskMount(struct request *r, struct failure *f) {
+  char device[64];
+  int fd = findLoop(r->argument[0], device, sizeof device);
+  if (fd < 0) fd = attachLoop(r->argument[0], device, sizeof device, f);
+  if (fd < 0) return -1;
+  int result = mount(device, r->argument[1], "ext4", MS_NODEV | MS_NOSUID, "noinit_itable,nobarrier,discard");
+  if (result < 0) fail(f, "mount ext4");
+  close(fd); // the mount holds the device; without one it is released here
+  snprintf(r->result, sizeof r->result, "%s", device);
+  return result;
+}
+
+// layer-mount type image directory: mounts a read-only image; `erofs` needs no loop device.
+int opLayerMount(struct request *r, struct failure *f) {
+  if (mount(r->argument[1], r->argument[2], r->argument[0], MS_RDONLY | MS_NODEV, "") < 0) return fail(f, r->argument[1]);
+  return 0;
+}
+
+// unmount directory: at once where nothing uses it, else as soon as nothing does.
+int opUnmount(struct request *r, struct failure *f) {
+  if (umount2(r->argument[0], UMOUNT_NOFOLLOW) == 0) return 0;
+  if (errno == EINVAL || errno == ENOENT) return 0; // not mounted: the wanted state holds
+  return umount2(r->argument[0], MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? fail(f, r->argument[0]) : 0;
+}

@@ -1,0 +1,303 @@
+// The node's native helper: what needs raw system calls in a single-threaded process with a small heap.
+//
+// It lives in a mount namespace of its own: every layer and disk that it mounts disappears with it, however it ends.
+// The platform speaks to it over one unix socket; when that closes, the helper ends.
+//
+// Request:  id NUL op NUL argument NUL ... NUL LF      (arguments hold neither NUL nor LF)
+// Answer:   id TAB "ok" TAB result ... LF              or  id TAB "err" TAB errno TAB text LF
+// Event:    "!" TAB "exit" TAB tag LF                  a watched process ended
+//
+// Requests are carried out one after the other; only `spawn` answers later, so that programs overlap.
+#define _GNU_SOURCE
+#include "helper.h"
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+enum {
+  requestBytesMax = 1 << 16,
+  argumentsMax = 192,
+  childrenMax = 64,
+  watchesMax = 8192,
+  outputBytesMax = 4096, // of a program's output, the last part is kept
+};
+
+struct child {
+  pid_t pid;
+  char id[24];
+  int output; // read end of stdout and stderr; -1 when closed
+  int64_t deadlineMs;
+  int length; // of text
+  char text[outputBytesMax];
+};
+
+struct watch {
+  int pidfd; // -1: free
+  char tag[40];
+};
+
+static int channel;
+static struct child children[childrenMax];
+static struct watch watches[watchesMax];
+static int watchesUsed;
+
+static int64_t nowMs(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+static void sendAll(const char *data, size_t length) {
+  while (length) {
+    ssize_t n = write(channel, data, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) exit(0); // the platform is gone
+    data += n, length -= n;
+  }
+}
+
+__attribute__((format(printf, 1, 2))) static void sendLine(const char *format, ...) {
+  char line[outputBytesMax + 1024];
+  va_list list;
+  va_start(list, format);
+  int n = vsnprintf(line, sizeof line - 1, format, list);
+  va_end(list);
+  if (n > (int)sizeof line - 2) n = sizeof line - 2;
+  for (int i = 0; i < n; i++)
+    if (line[i] == '\n') line[i] = ' ';
+  line[n++] = '\n';
+  sendAll(line, n);
+}
+
+int fail(struct failure *failure, const char *what) {
+  failure->error = errno;
+  snprintf(failure->what, sizeof failure->what, "%s: %s", what, strerror(errno));
+  return -1;
+}
+
+// ---- programs
+
+static struct child *freeChild(void) {
+  for (int i = 0; i < childrenMax; i++)
+    if (!children[i].pid) return &children[i];
+  return NULL;
+}
+
+// spawn timeoutMs stdin program argument...: runs a program in the helper's mount namespace.
+// Answers its wait status and the end of what it printed. The program's descendants may outlive it.
+static int opSpawn(struct request *r, struct failure *f) {
+  struct child *c = freeChild();
+  if (!c) return errno = EAGAIN, fail(f, "too many programs at once");
+  int in[2], out[2];
+  if (pipe2(in, O_CLOEXEC) < 0) return fail(f, "pipe");
+  if (pipe2(out, O_CLOEXEC) < 0) return close(in[0]), close(in[1]), fail(f, "pipe");
+  const char *input = r->argument[1];
+  if (*input && (write(in[1], input, strlen(input)) < 0 || write(in[1], "\n", 1) < 0)) perror("stdin");
+  close(in[1]);
+  pid_t pid = fork();
+  if (pid == 0) {
+    setpgid(0, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    dup2(in[0], 0), dup2(out[1], 1), dup2(out[1], 2);
+    execvp(r->argument[2], r->argument + 2);
+    dprintf(2, "%s: %s", r->argument[2], strerror(errno));
+    _exit(127);
+  }
+  int error = errno;
+  close(in[0]), close(out[1]);
+  if (pid < 0) return close(out[0]), errno = error, fail(f, "fork");
+  fcntl(out[0], F_SETFL, O_NONBLOCK);
+  c->pid = pid, c->output = out[0], c->length = 0, c->deadlineMs = nowMs() + atoll(r->argument[0]);
+  snprintf(c->id, sizeof c->id, "%s", r->id);
+  return 1; // answered by reapChildren
+}
+
+// Reads what the program has printed so far, keeping the last part. Its descendants may hold the pipe open for ever.
+static void drain(struct child *c) {
+  char part[outputBytesMax];
+  ssize_t n = 0;
+  while (c->output >= 0 && (n = read(c->output, part, sizeof part)) > 0) {
+    int over = c->length + n > outputBytesMax ? c->length + n - outputBytesMax : 0;
+    memmove(c->text, c->text + over, c->length - over);
+    c->length -= over;
+    memcpy(c->text + c->length, part, n);
+    c->length += n;
+  }
+  if (c->output >= 0 && n == 0) close(c->output), c->output = -1;
+}
+
+static void reapChildren(void) {
+  int status;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (int i = 0; i < childrenMax; i++) {
+      struct child *c = &children[i];
+      if (c->pid != pid) continue;
+      drain(c);
+      if (c->output >= 0) close(c->output);
+      sendLine("%s\tok\t%d\t%.*s", c->id, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), c->length, c->text);
+      c->pid = 0;
+    }
+  }
+}
+
+static int killOverdue(void) {
+  int64_t now = nowMs(), next = -1;
+  for (int i = 0; i < childrenMax; i++) {
+    if (!children[i].pid) continue;
+    if (children[i].deadlineMs <= now) kill(-children[i].pid, SIGKILL);
+    int64_t left = children[i].deadlineMs > now ? children[i].deadlineMs - now : 100;
+    if (next < 0 || left < next) next = left;
+  }
+  return next > 60000 ? 60000 : (int)next;
+}
+
+// ---- processes of sandboxes
+
+// watch tag pid: reports once when the process ends. A process of a PID namespace's init ends after all others in it.
+static int opWatch(struct request *r, struct failure *f) {
+  int fd = syscall(SYS_pidfd_open, (pid_t)atoi(r->argument[1]), 0);
+  if (fd < 0) return fail(f, "pidfd_open");
+  int i = 0;
+  while (i < watchesUsed && watches[i].pidfd >= 0) i++;
+  if (i == watchesMax) return close(fd), errno = EAGAIN, fail(f, "too many watched processes");
+  if (i == watchesUsed) watchesUsed++;
+  watches[i].pidfd = fd;
+  snprintf(watches[i].tag, sizeof watches[i].tag, "%s", r->argument[0]);
+  return 0;
+}
+
+// kill tag: SIGKILL to a watched process. Its end is reported as for any other reason.
+static int opKill(struct request *r, struct failure *f) {
+  for (int i = 0; i < watchesUsed; i++)
+    if (watches[i].pidfd >= 0 && !strcmp(watches[i].tag, r->argument[0])) {
+      if (syscall(SYS_pidfd_send_signal, watches[i].pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH) return fail(f, "kill");
+      return 0;
+    }
+  return errno = ESRCH, fail(f, "no such watched process");
+}
+
+// ---- the loop
+
+static const struct {
+  const char *name;
+  int argumentsMin;
+  int (*run)(struct request *, struct failure *);
+} operations[] = {
+    {"spawn", 3, opSpawn},         {"watch", 2, opWatch},       {"kill", 1, opKill},
+    {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"layer-mount", 3, opLayerMount},
+    {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind},
+    {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown},
+};
+
+static void carryOut(char *line, size_t length) {
+  struct request r = {.id = line};
+  char *field[argumentsMax + 3];
+  int fields = 0;
+  for (char *p = line; p < line + length && fields < argumentsMax + 2; p += strlen(p) + 1) field[fields++] = p;
+  field[fields] = NULL;
+  if (fields < 2) return sendLine("%s\terr\t%d\tmalformed request", line, EINVAL);
+  r.argument = field + 2;
+  r.arguments = fields - 2;
+  struct failure f = {0};
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    if (strcmp(operations[i].name, field[1])) continue;
+    if (r.arguments < operations[i].argumentsMin) return sendLine("%s\terr\t%d\t%s: too few arguments", r.id, EINVAL, field[1]);
+    int answer = operations[i].run(&r, &f);
+    if (answer == 0) sendLine("%s\tok\t%s", r.id, r.result);
+    else if (answer < 0) sendLine("%s\terr\t%d\t%s: %s", r.id, f.error, field[1], f.what);
+    return;
+  }
+  sendLine("%s\terr\t%d\tunknown operation %s", r.id, ENOSYS, field[1]);
+}
+
+static void readRequests(void) {
+  static char buffer[requestBytesMax];
+  static size_t used;
+  ssize_t n = read(channel, buffer + used, sizeof buffer - used);
+  if (n < 0 && errno == EINTR) return;
+  if (n <= 0) exit(0);
+  used += n;
+  char *start = buffer, *end;
+  while ((end = memchr(start, '\n', buffer + used - start))) {
+    *end = 0;
+    carryOut(start, end - start);
+    start = end + 1;
+  }
+  used -= start - buffer;
+  memmove(buffer, start, used);
+  if (used == sizeof buffer) exit(2); // longer than any request that the platform makes
+}
+
+static void reportExits(const struct pollfd *watched, int watching) {
+  for (int i = 0; i < watching; i++) {
+    if (watches[i].pidfd < 0 || !watched[i].revents) continue;
+    close(watches[i].pidfd);
+    watches[i].pidfd = -1;
+    sendLine("!\texit\t%s", watches[i].tag);
+  }
+  while (watchesUsed && watches[watchesUsed - 1].pidfd < 0) watchesUsed--;
+}
+
+// crun refuses hosts where cgroup2 is mounted beside v1 controllers. In this namespace alone, the cgroup2 mount is
+// covered by an empty tmpfs, into which crun may create the directories that it expects.
+static void hideUnifiedCgroup(void) {
+  if (access("/sys/fs/cgroup/memory/tasks", F_OK) < 0 || access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) < 0) return;
+  if (mount("none", "/sys/fs/cgroup/unified", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4m") < 0) perror("tmpfs over cgroup2");
+}
+
+static int connectTo(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
+}
+
+int main(int count, char **arguments) {
+  if (count != 2) return dprintf(2, "usage: helper SOCKET\n"), 2;
+  channel = connectTo(arguments[1]);
+  if (channel < 0) return perror(arguments[1]), 1;
+  // Programs started here are ended with the platform; sandboxes are not: they were handed to their own init.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGINT, SIG_IGN); // Ctrl-C in the platform's terminal: the platform decides when the helper ends
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) return perror("mount namespace"), 1;
+  hideUnifiedCgroup();
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &mask, NULL);
+  int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+  sendLine("!\tready");
+  static struct pollfd polled[2 + childrenMax + watchesMax];
+  for (;;) {
+    polled[0] = (struct pollfd){.fd = channel, .events = POLLIN};
+    polled[1] = (struct pollfd){.fd = signals, .events = POLLIN};
+    for (int i = 0; i < childrenMax; i++) polled[2 + i] = (struct pollfd){.fd = children[i].pid ? children[i].output : -1, .events = POLLIN};
+    struct pollfd *watched = polled + 2 + childrenMax;
+    int watching = watchesUsed;
+    for (int i = 0; i < watching; i++) watched[i] = (struct pollfd){.fd = watches[i].pidfd, .events = POLLIN};
+    if (poll(polled, 2 + childrenMax + watching, killOverdue()) < 0 && errno != EINTR) return perror("poll"), 1;
+    for (int i = 0; i < childrenMax; i++)
+      if (polled[2 + i].revents) drain(&children[i]);
+    if (polled[1].revents) {
+      struct signalfd_siginfo info;
+      while (read(signals, &info, sizeof info) > 0) {
+      }
+      reapChildren();
+    }
+    reportExits(watched, watching);
+    if (polled[0].revents) readRequests();
+  }
+}

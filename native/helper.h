@@ -1,0 +1,35 @@
+// What the parts of the helper share.
+#pragma once
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct request {
+  char *id;
+  char **argument; // NULL-terminated
+  int arguments;
+  char result[256];
+};
+
+struct failure {
+  int error;
+  char what[400];
+};
+
+// Records errno and what was tried; answers -1.
+int fail(struct failure *failure, const char *what);
+
+// Each operation answers 0 (done), 1 (will be answered later) or -1 (failed, nothing left behind).
+int opDiskCreate(struct request *, struct failure *); // disk.c
+int opDiskMount(struct request *, struct failure *);
+int opLayerMount(struct request *, struct failure *);
+int opUnmount(struct request *, struct failure *);
+int opAdoptRoot(struct request *, struct failure *); // root.c
+int opBind(struct request *, struct failure *);
+int opLinkUp(struct request *, struct failure *); // link.c
+int opLinkDown(struct request *, struct failure *);

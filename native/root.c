@@ -1,0 +1,191 @@
+// Root file systems of sandboxes: an overlay of read-only layers and the sandbox's own disk, put in place while the
+// sandbox's processes run.
+#define _GNU_SOURCE
+#include "helper.h"
+#include <linux/capability.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { layersMax = 128 };
+
+// What a blank sandbox already has and keeps in its new root.
+static const char *const kept[] = {".agent", "dev", "proc", "sys"};
+enum { keptCount = sizeof kept / sizeof *kept };
+
+static int openNamespace(const char *pid, const char *kind) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%s/ns/%s", pid, kind);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// A copy of the mount at `path` in which the owners on disk appear shifted into the user namespace.
+static int openIdmapped(const char *path, int userns, uint64_t attributes) {
+  int tree = syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  if (tree < 0) return -1;
+  struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP | attributes, .userns_fd = userns};
+  if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &a, sizeof a) == 0) return tree;
+  int error = errno;
+  close(tree);
+  return errno = error, -1;
+}
+
+// Overlay checks and creates files with the credentials of whoever makes the mount. Host root is not mapped into the
+// idmapped layers, and an overlay made by it would silently be read-only; so the sandbox's root makes it.
+static int actAs(uint32_t id) {
+  setfsuid(id), setfsgid(id);
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  if (syscall(SYS_capget, &header, data) < 0) return -1;
+  data[0].effective = data[0].permitted, data[1].effective = data[1].permitted; // setfsuid dropped them
+  return syscall(SYS_capset, &header, data);
+}
+
+// A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
+static int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
+  int low[layersMax], opened = 0, mountFd = -1, fs = -1, upper = -1, work = -1;
+  int tree = openIdmapped(disk, userns, 0);
+  if (tree < 0) return fail(f, disk);
+  for (; opened < layers; opened++)
+    if ((low[opened] = openIdmapped(layer[opened], userns, 0)) < 0) {
+      fail(f, layer[opened]);
+      goto done;
+    }
+  upper = openat(tree, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  work = openat(tree, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (upper < 0 || work < 0) {
+    fail(f, "upper and work");
+    goto done;
+  }
+  if (actAs(base) < 0 || (fs = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC)) < 0) {
+    fail(f, "fsopen");
+    goto done;
+  }
+  int bad = 0;
+  for (int i = layers - 1; i >= 0 && !bad; i--) bad = syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "lowerdir+", NULL, low[i]);
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "upperdir", NULL, upper);
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "workdir", NULL, work);
+  // A renamed directory of a layer stays one directory, instead of failing with EXDEV.
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0);
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+  if (bad || (mountFd = syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV)) < 0) {
+    char text[256] = "";
+    int error = errno;
+    ssize_t n = read(fs, text, sizeof text - 1);
+    errno = error;
+    fail(f, n > 0 ? (text[n] = 0, text) : "overlay");
+  }
+done:
+  actAs(0);
+  for (int i = 0; i < opened; i++) close(low[i]);
+  if (fs >= 0) close(fs);
+  if (upper >= 0) close(upper);
+  if (work >= 0) close(work);
+  close(tree);
+  return mountFd;
+}
+
+// Opens a directory beneath `root` without following any link, making it if it is missing.
+// The root's content is whatever a stranger's template holds.
+static int openBeneath(int root, const char *path, uint32_t base) {
+  struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+  int fd = syscall(SYS_openat2, root, path, &how, sizeof how);
+  if (fd >= 0 || errno != ENOENT) return fd;
+  char part[512];
+  for (const char *slash = path; slash; ) {
+    slash = strchr(slash, '/');
+    snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : (int)strlen(path), path);
+    if (slash) slash++;
+    char *last = strrchr(part, '/');
+    int parent = root, opened = -1;
+    if (last) {
+      *last = 0;
+      if ((opened = parent = syscall(SYS_openat2, root, part, &how, sizeof how)) < 0) return -1;
+    }
+    actAs(base);
+    int made = mkdirat(parent, last ? last + 1 : part, 0755), error = errno;
+    actAs(0);
+    if (opened >= 0) close(opened);
+    if (made < 0 && error != EEXIST) return errno = error, -1;
+  }
+  return syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+static int moveKept(int root, uint32_t base, struct failure *f) {
+  for (int i = 0; i < keptCount; i++) {
+    char from[32];
+    snprintf(from, sizeof from, "/%s", kept[i]);
+    int target = openBeneath(root, kept[i], base);
+    if (target < 0) return fail(f, kept[i]);
+    int source = open(from, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int moved = source < 0 ? -1 : syscall(SYS_move_mount, source, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+    if (moved < 0) fail(f, from);
+    close(source), close(target);
+    if (moved < 0) return -1;
+  }
+  return 0;
+}
+
+// In the sandbox's mount namespace: the overlay becomes the root of every process there.
+static int switchRoot(int overlay, uint32_t base, struct failure *f) {
+  if (syscall(SYS_move_mount, overlay, "", AT_FDCWD, "/newroot", MOVE_MOUNT_F_EMPTY_PATH) < 0) return fail(f, "move_mount");
+  if (moveKept(overlay, base, f) < 0) return -1;
+  if (fchdir(overlay) < 0) return fail(f, "fchdir");
+  if (syscall(SYS_pivot_root, ".", ".") < 0) return fail(f, "pivot_root");
+  if (umount2(".", MNT_DETACH) < 0) return fail(f, "old root");
+  return 0;
+}
+
+// adopt-root pid base disk layers layer...: gives a blank sandbox its root file system.
+// On failure the sandbox is unusable and must be killed.
+int opAdoptRoot(struct request *r, struct failure *f) {
+  uint32_t base = strtoul(r->argument[1], NULL, 10);
+  int layers = atoi(r->argument[3]), result = -1, overlay = -1;
+  if (layers < 1 || layers > layersMax || layers != r->arguments - 4) return errno = EINVAL, fail(f, "layers");
+  int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  int userns = openNamespace(r->argument[0], "user"), mounts = openNamespace(r->argument[0], "mnt");
+  if (userns < 0 || mounts < 0 || own < 0) fail(f, "namespaces");
+  else if ((overlay = makeOverlay(r->argument + 4, layers, r->argument[2], userns, base, f)) >= 0) {
+    if (setns(mounts, CLONE_NEWNS) < 0) fail(f, "setns");
+    else {
+      result = switchRoot(overlay, base, f);
+      if (setns(own, CLONE_NEWNS) < 0) exit(3); // never go on in a stranger's namespace
+    }
+  }
+  if (overlay >= 0) close(overlay);
+  if (userns >= 0) close(userns);
+  if (mounts >= 0) close(mounts);
+  close(own);
+  return result;
+}
+
+// bind pid base source target ["ro"]: shows a host directory inside a running sandbox, with owners shifted.
+int opBind(struct request *r, struct failure *f) {
+  uint32_t base = strtoul(r->argument[1], NULL, 10);
+  int readOnly = r->arguments > 4 && !strcmp(r->argument[4], "ro");
+  int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), tree = -1, result = -1;
+  int userns = openNamespace(r->argument[0], "user"), mounts = openNamespace(r->argument[0], "mnt");
+  uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (readOnly ? MOUNT_ATTR_RDONLY : 0);
+  if (own < 0 || userns < 0 || mounts < 0) fail(f, "namespaces");
+  else if ((tree = openIdmapped(r->argument[2], userns, attributes)) < 0) fail(f, r->argument[2]);
+  else if (setns(mounts, CLONE_NEWNS) < 0) fail(f, "setns");
+  else {
+    int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int target = openBeneath(root, r->argument[3] + (r->argument[3][0] == '/'), base);
+    if (target < 0 || syscall(SYS_move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+      fail(f, r->argument[3]);
+    else result = 0;
+    if (target >= 0) close(target);
+    close(root);
+    if (setns(own, CLONE_NEWNS) < 0) exit(3);
+  }
+  if (tree >= 0) close(tree);
+  if (userns >= 0) close(userns);
+  if (mounts >= 0) close(mounts);
+  if (own >= 0) close(own);
+  return result;
+}

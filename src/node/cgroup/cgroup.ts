@@ -1,0 +1,91 @@
+import { existsSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SandboxResources } from '../../protocol/node.ts';
+
+const root = '/sys/fs/cgroup';
+/** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
+const cpuPeriodUs = 100_000;
+
+export type CgroupVersion = 'v1' | 'v2';
+
+/** The control groups of this host's sandboxes. Paths are relative to the root of each hierarchy, e.g. `/atoll0/s7`. */
+export type Cgroups = {
+  version: CgroupVersion;
+  setLimits(path: string, resources: SandboxResources): void;
+  /** How many processes the kernel has killed there for lack of memory. */
+  outOfMemoryKills(path: string): number;
+  /** Removes the group and what is below it. Its processes must be gone. */
+  remove(path: string): void;
+  /** Names of the groups directly below `path`. */
+  list(path: string): string[];
+};
+
+/** cgroup v2 where it has the controllers, else v1 (alone, or beside a v2 hierarchy without controllers). */
+export function detectCgroups(): Cgroups {
+  return existsSync(join(root, 'cgroup.controllers')) ? v2() : v1();
+}
+
+function v2(): Cgroups {
+  const file = (path: string, name: string) => join(root, path, name);
+  return {
+    version: 'v2',
+    setLimits(path, { cpuCount, memoryMiB }) {
+      writeFileSync(file(path, 'memory.max'), String(memoryMiB * 1024 * 1024));
+      writeIfThere(file(path, 'memory.swap.max'), '0');
+      writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
+    },
+    outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
+    remove: path => removeTree(join(root, path)),
+    list: path => directories(join(root, path)),
+  };
+}
+
+function v1(): Cgroups {
+  const controllers = readdirSync(root).filter(name => existsSync(join(root, name, 'cgroup.procs')) && name !== 'unified');
+  const file = (controller: string, path: string, name: string) => join(root, controller, path, name);
+  return {
+    version: 'v1',
+    setLimits(path, { cpuCount, memoryMiB }) {
+      const bytes = String(memoryMiB * 1024 * 1024);
+      const memory = file('memory', path, 'memory.limit_in_bytes');
+      const withSwap = file('memory', path, 'memory.memsw.limit_in_bytes');
+      // The limit with swap must never be below the one without: which comes first depends on the direction.
+      if (!existsSync(withSwap)) writeFileSync(memory, bytes);
+      else if (Number(readFileSync(memory, 'utf8')) > Number(bytes)) for (const path of [memory, withSwap]) writeFileSync(path, bytes);
+      else for (const path of [withSwap, memory]) writeFileSync(path, bytes);
+      writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
+    },
+    outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
+    remove: path => controllers.forEach(controller => removeTree(join(root, controller, path))),
+    list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
+  };
+}
+
+function writeIfThere(path: string, value: string): void {
+  if (existsSync(path)) writeFileSync(path, value);
+}
+
+function counter(path: string, name: string): number {
+  try {
+    return Number(readFileSync(path, 'utf8').match(new RegExp(`^${name} (\\d+)$`, 'm'))?.[1] ?? 0);
+  } catch {
+    return 0; // the group is gone, and its count with it
+  }
+}
+
+function directories(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).filter(entry => entry.isDirectory()).map(entry => entry.name);
+  } catch {
+    return [];
+  }
+}
+
+function removeTree(path: string): void {
+  for (const name of directories(path)) removeTree(join(path, name));
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}

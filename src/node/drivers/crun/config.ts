@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { idsPerSandbox, type Slot } from '../../layout.ts';
+import type { SandboxResources } from '../../../protocol/node.ts';
+
+/** Processes and threads of one sandbox. */
+export const pidsMax = 4096;
+/** Open files of one process in a sandbox, where the host lets us give that many. */
+const openFilesMax = 65_536;
+/** Bytes of the tmpfs on /dev/shm; they count as the sandbox's memory too. */
+const sharedMemoryBytesMax = 256 << 20;
+
+/**
+ * What root in a sandbox may do there. None of it reaches beyond the sandbox's user namespace:
+ * owners, users, ports below 1024, ping, chroot and its own processes.
+ */
+const capabilities = [
+  'CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP', 'SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL',
+].map(name => `CAP_${name}`);
+
+const maskedPaths = [
+  '/proc/acpi', '/proc/asound', '/proc/config.gz', '/proc/interrupts', '/proc/kallsyms', '/proc/kcore', '/proc/keys', '/proc/key-users', '/proc/kmsg',
+  '/proc/kpagecgroup', '/proc/kpagecount', '/proc/kpageflags', '/proc/latency_stats', '/proc/sched_debug', '/proc/scsi', '/proc/slabinfo',
+  '/proc/timer_list', '/proc/timer_stats', '/proc/vmallocinfo', '/sys/devices/virtual/powercap', '/sys/firmware', '/sys/fs/fuse', '/sys/kernel',
+];
+
+const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+const character = (major: number, minor?: number) => ({ allow: true, type: 'c', major, ...(minor === undefined ? {} : { minor }), access: 'rwm' });
+
+/** The OCI configuration (runtime-spec 1.0) of a blank sandbox: everything but its root file system. */
+export function blankConfig(options: {
+  slot: Slot;
+  skeleton: string;
+  agentDir: string;
+  cgroupPath: string;
+  hostname: string;
+  seccompFilter: Uint8Array;
+  resources: SandboxResources;
+}): unknown {
+  const { slot, resources } = options;
+  const openFiles = Math.min(openFilesMax, ownOpenFilesMax());
+  const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
+  return {
+    ociVersion: '1.0.2',
+    annotations: { 'run.oci.seccomp_bpf_data': Buffer.from(options.seccompFilter).toString('base64') },
+    process: {
+      user: { uid: 0, gid: 0 },
+      args: ['/.agent/init'],
+      env: [],
+      cwd: '/',
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+      // sudo needs it; the user namespace is what bounds the power gained.
+      noNewPrivileges: false,
+      rlimits: [
+        { type: 'RLIMIT_NOFILE', soft: openFiles, hard: openFiles },
+        { type: 'RLIMIT_CORE', soft: 0, hard: 0 },
+      ],
+    },
+    root: { path: options.skeleton, readonly: true },
+    hostname: options.hostname,
+    mounts: mounts(options.agentDir),
+    linux: {
+      namespaces: ['pid', 'mount', 'ipc', 'uts', 'network', 'user', 'cgroup'].map(type => ({ type })),
+      uidMappings: ids,
+      gidMappings: ids,
+      cgroupsPath: options.cgroupPath,
+      sysctl: { 'net.ipv4.ping_group_range': `0 ${idsPerSandbox - 1}` },
+      resources: {
+        memory: { limit: resources.memoryMiB * 1024 * 1024 },
+        cpu: { quota: resources.cpuCount * 100_000, period: 100_000 },
+        pids: { limit: pidsMax },
+        devices: [
+          { allow: false, access: 'rwm' },
+          // null, zero, full, random, urandom, tty, ptmx, pts
+          ...[3, 5, 7, 8, 9].map(minor => character(1, minor)), character(5, 0), character(5, 2), character(136),
+        ],
+      },
+      maskedPaths,
+      readonlyPaths,
+    },
+  };
+}
+
+function mounts(agentDir: string) {
+  const mount = (destination: string, type: string, source: string, ...options: string[]) => ({ destination, type, source, options });
+  return [
+    mount('/proc', 'proc', 'proc', 'nosuid', 'noexec', 'nodev'),
+    mount('/dev', 'tmpfs', 'tmpfs', 'nosuid', 'strictatime', 'mode=755', 'size=1024k'),
+    mount('/dev/pts', 'devpts', 'devpts', 'nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'),
+    mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytesMax}`),
+    mount('/dev/mqueue', 'mqueue', 'mqueue', 'nosuid', 'noexec', 'nodev'),
+    mount('/sys', 'sysfs', 'sysfs', 'nosuid', 'noexec', 'nodev', 'ro'),
+    mount('/sys/fs/cgroup', 'cgroup', 'cgroup', 'nosuid', 'noexec', 'nodev', 'relatime', 'ro'),
+    mount('/.agent', 'bind', agentDir, 'bind', 'ro', 'nosuid', 'nodev'),
+  ];
+}
+
+/** Raising it further needs CAP_SYS_RESOURCE, which root in a container or a VM service may lack. */
+function ownOpenFilesMax(): number {
+  return Number(readFileSync('/proc/self/limits', 'utf8').match(/^Max open files\s+\d+\s+(\d+)/m)?.[1] ?? 4096);
+}

@@ -1,0 +1,76 @@
+import { join } from 'node:path';
+
+/** How many sandboxes one installation can run at a time, blank and starting ones included. */
+export const slotsMax = 1024;
+/** How many installations one machine can hold: each has its own range of user IDs, addresses and interface names. */
+export const installationsMax = 4;
+/** User and group IDs of one sandbox. */
+export const idsPerSandbox = 65_536;
+/** Above the ranges that distributions hand out to users and to other container managers. */
+const firstHostId = 0x7000_0000;
+
+/** The address that every sandbox has inside: checkpoints and forks need no translation. */
+export const innerAddress = '169.254.0.21';
+export const gatewayAddress = '169.254.0.22';
+export const innerMac = '02:a0:11:00:00:21';
+export const outerMac = '02:a0:11:00:00:22';
+
+/** Everything of the host that one slot of one installation uses is named by these two numbers alone. */
+export type Slot = {
+  number: number;
+  /** Name for the runtime and, below the installation's, for the cgroup. */
+  name: string;
+  /** First host user ID of the slot's range. */
+  baseId: number;
+  interfaceName: string;
+  /** Stands for the sandbox outside of it. Of 198.18.0.0/15, which no network routes (RFC 2544). */
+  address: string;
+};
+
+export function slotOf(installation: number, number: number): Slot {
+  const host = installation * 2 * slotsMax + number;
+  return {
+    number,
+    name: `s${number}`,
+    baseId: firstHostId + (installation * slotsMax + number) * idsPerSandbox,
+    interfaceName: `at${installation}-${number}`,
+    address: `198.18.${host >> 8}.${host & 255}`,
+  };
+}
+
+/** The network that holds the addresses of all slots of an installation. */
+export function slotNetwork(installation: number): string {
+  return `198.18.${(installation * 2 * slotsMax) >> 8}.0/21`;
+}
+
+/** Where a node keeps its files. `data` survives a reboot of the host, `run` does not. */
+export type Layout = {
+  installation: number;
+  data: string;
+  run: string;
+  /** The root of a sandbox before it has one. */
+  skeleton: string;
+  layers: string;
+  disks: string;
+  bundles: string;
+  sandboxes: string;
+  runtimeState: string;
+  /** Mount points, used in the helper's mount namespace only. */
+  mounts: string;
+};
+
+export function layoutOf(dataDir: string, runDir: string, installation: number): Layout {
+  const data = join(dataDir, 'node');
+  return {
+    installation,
+    data,
+    run: runDir,
+    skeleton: join(data, 'skeleton'),
+    layers: join(data, 'layers'),
+    disks: join(data, 'disks'),
+    bundles: join(data, 'bundles'),
+    sandboxes: join(data, 'sandboxes'),
+    runtimeState: join(runDir, 'runtime'),
+    mounts: join(runDir, 'mounts'),
+  };
+}

@@ -1,0 +1,22 @@
+import { dlopen, ptr, read } from 'bun:ffi';
+
+/** The few C library calls that the runtime does not offer. All are non-blocking or take microseconds. */
+export const libc = dlopen('libc.so.6', {
+  setns: { args: ['int', 'int'], returns: 'int' },
+  socket: { args: ['int', 'int', 'int'], returns: 'int' },
+  connect: { args: ['int', 'ptr', 'u32'], returns: 'int' },
+  poll: { args: ['ptr', 'u64', 'int'], returns: 'int' },
+  close: { args: ['int'], returns: 'int' },
+  flock: { args: ['int', 'int'], returns: 'int' },
+  __errno_location: { args: [], returns: 'ptr' },
+}).symbols;
+
+export const errnoOf = { EINPROGRESS: 115, ECONNREFUSED: 111 } as const;
+
+/** The error of the libc call made just before. */
+export function errno(): number {
+  const location = libc.__errno_location();
+  return location === null ? 0 : read.i32(location, 0);
+}
+
+export { ptr };

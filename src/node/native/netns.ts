@@ -1,0 +1,66 @@
+import { closeSync, openSync } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import { errno, errnoOf, libc, ptr } from './libc.ts';
+
+const CLONE_NEWNET = 0x40000000;
+const SOCK_STREAM_NONBLOCK_CLOEXEC = 1 | 0o4000 | 0o2000000;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const POLLOUT = 4;
+const POLLERR_OR_HUP = 0x18;
+
+/** A network namespace that sockets can be made in without a process living there. */
+export type NetworkNamespace = {
+  /**
+   * A non-blocking socket that is connecting to `port` on the namespace's loopback, and how to ask for its progress.
+   * It belongs to the namespace for good, so nothing needs a route, an address or a rule to reach it.
+   */
+  connect(family: 'ipv4' | 'ipv6', port: number): { fd: number; progress(): 'pending' | 'connected' | 'refused' };
+  close(): void;
+};
+
+const own = openSync('/proc/self/ns/net', 'r');
+
+/** The network namespace of the process `pid`. It lives until closed, even when its processes have ended. */
+export function openNetworkNamespace(pid: number): NetworkNamespace {
+  const namespace = openSync(`/proc/${pid}/ns/net`, 'r');
+  return {
+    connect(family, port) {
+      const fd = socketIn(namespace, family === 'ipv4' ? AF_INET : AF_INET6);
+      const address = family === 'ipv4' ? loopback4(port) : loopback6(port);
+      const refused = libc.connect(fd, ptr(address), address.length) < 0 && errno() !== errnoOf.EINPROGRESS;
+      return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
+    },
+    close: () => closeSync(namespace),
+  };
+}
+
+/** Only this thread changes its namespace, and it is back before anything else can run on it. */
+function socketIn(namespace: number, family: number): number {
+  if (libc.setns(namespace, CLONE_NEWNET) < 0) throw new AtollError('internal', `can't enter the sandbox's network: errno ${errno()}`);
+  const fd = libc.socket(family, SOCK_STREAM_NONBLOCK_CLOEXEC, 0);
+  const error = errno();
+  if (libc.setns(own, CLONE_NEWNET) < 0) process.abort(); // never go on in a stranger's network
+  if (fd < 0) throw new AtollError('unavailable', `can't make a socket: errno ${error}`);
+  return fd;
+}
+
+function loopback4(port: number): Uint8Array {
+  return Uint8Array.of(AF_INET, 0, port >> 8, port & 255, 127, 0, 0, 1, ...new Uint8Array(8));
+}
+
+function loopback6(port: number): Uint8Array {
+  const address = new Uint8Array(28);
+  address.set([AF_INET6, 0, port >> 8, port & 255]);
+  address[23] = 1; // ::1
+  return address;
+}
+
+function progressOf(fd: number): 'pending' | 'connected' | 'refused' {
+  const request = new Uint8Array(8);
+  const view = new DataView(request.buffer);
+  view.setInt32(0, fd, true);
+  view.setInt16(4, POLLOUT, true);
+  if (libc.poll(ptr(request), 1, 0) <= 0) return 'pending';
+  return view.getInt16(6, true) & POLLERR_OR_HUP ? 'refused' : 'connected';
+}

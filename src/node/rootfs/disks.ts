@@ -1,0 +1,79 @@
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import type { Helper } from '../native/helper.ts';
+
+/** Bytes of disk for each inode: a disk of 10 GiB holds 655,360 files. */
+const bytesPerInode = 16_384;
+const journalMiB = 4;
+const formatTimeoutMs = 60_000;
+
+/**
+ * Disks of sandboxes: sparse ext4 images, so that the limit is real (`ENOSPC`, and `df` tells it) on any host.
+ * A formatted empty image of each size is made once; a new disk is a copy of its few blocks with data.
+ */
+export type Disks = {
+  /** Makes the disk and answers where it is mounted in the helper's namespace. */
+  create(image: string, sizeMiB: number, mountPoint: string): Promise<void>;
+  /** Mounts a disk that exists. */
+  open(image: string, mountPoint: string): Promise<void>;
+  /** Unmounts a disk; its image stays. */
+  close(mountPoint: string): Promise<void>;
+};
+
+export type DiskFiles = Record<string, string>;
+
+/** `files`: what every new disk already holds in the sandbox's root, by path, e.g. its resolver configuration. */
+export function createDisks(options: { helper: Helper; dir: string; files: DiskFiles }): Disks {
+  const { helper, dir } = options;
+  mkdirSync(dir, { recursive: true });
+  const content = Bun.hash(JSON.stringify(options.files)).toString(16);
+  const making = new Map<number, Promise<string>>();
+
+  const empty = (sizeMiB: number): Promise<string> => {
+    const known = making.get(sizeMiB);
+    if (known) return known;
+    const made = makeEmpty(helper, dir, join(dir, `empty-${sizeMiB}-${content}.img`), sizeMiB, options.files);
+    making.set(sizeMiB, made);
+    made.catch(() => making.delete(sizeMiB));
+    return made;
+  };
+
+  return {
+    async create(image, sizeMiB, mountPoint) {
+      await helper.call('disk-create', await empty(sizeMiB), image);
+      await this.open(image, mountPoint);
+    },
+    async open(image, mountPoint) {
+      mkdirSync(mountPoint, { recursive: true });
+      await helper.call('disk-mount', image, mountPoint);
+    },
+    async close(mountPoint) {
+      await helper.call('unmount', mountPoint);
+      rmSync(mountPoint, { recursive: true, force: true });
+    },
+  };
+}
+
+async function makeEmpty(helper: Helper, dir: string, path: string, sizeMiB: number, files: DiskFiles): Promise<string> {
+  if (existsSync(path)) return path;
+  const temporary = await mkdtemp(join(dir, 'making-'));
+  try {
+    const tree = join(temporary, 'tree');
+    for (const name of ['upper', 'work']) mkdirSync(join(tree, name), { recursive: true });
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(join(tree, 'upper', name, '..'), { recursive: true });
+      writeFileSync(join(tree, 'upper', name), text, { mode: 0o644 });
+    }
+    const image = join(temporary, 'image');
+    const options = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0';
+    const format = ['mkfs.ext4', '-q', '-F', '-m', '0', '-O', '^resize_inode', '-i', `${bytesPerInode}`, '-J', `size=${journalMiB}`, '-E', options, '-d', tree];
+    const { status, output } = await helper.spawn([...format, image, `${sizeMiB}M`], { timeoutMs: formatTimeoutMs });
+    if (status !== 0) throw new AtollError('internal', `mkfs.ext4 failed: ${output.trim()}`);
+    renameSync(image, path);
+    return path;
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { mkdtemp, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import type { Helper } from '../native/helper.ts';
+
+const sealTimeoutMs = 10 * 60_000;
+/** Every image gets the same one, so that equal content has an equal digest. */
+const imageUuid = '00000000-0000-0000-0000-000000000000';
+
+/** Read-only layers of root file systems, each one EROFS image named by the digest of its bytes. */
+export type Layers = {
+  /** Seals a directory (owners as inside, 0-based) into a layer and answers its digest, `sha256:<hex>`. */
+  seal(directory: string): Promise<string>;
+  has(digest: string): boolean;
+  bytes(digest: string): number;
+  /** The layer's mount point in the helper's namespace; it stays mounted. Fails with `not_found`. */
+  mount(digest: string): Promise<string>;
+  list(): string[];
+};
+
+export function createLayers(options: { helper: Helper; dir: string; mounts: string }): Layers {
+  const { helper, dir } = options;
+  mkdirSync(dir, { recursive: true });
+  for (const name of readdirSync(dir)) if (name.startsWith('sealing-')) rmSync(join(dir, name), { recursive: true, force: true });
+  const mounted = new Map<string, Promise<string>>();
+  const imageOf = (digest: string) => join(dir, `${hexOf(digest)}.erofs`);
+
+  const mountLayer = async (digest: string): Promise<string> => {
+    const image = imageOf(digest);
+    if (!existsSync(image)) throw new AtollError('not_found', `layer ${digest} is not on this node`);
+    const point = join(options.mounts, 'layers', hexOf(digest));
+    mkdirSync(point, { recursive: true });
+    await helper.call('layer-mount', 'erofs', image, point);
+    return point;
+  };
+
+  return {
+    async seal(directory) {
+      const temporary = await mkdtemp(join(dir, 'sealing-'));
+      try {
+        const image = join(temporary, 'image');
+        const { status, output } = await helper.spawn(['mkfs.erofs', '--quiet', '-U', imageUuid, image, directory], { timeoutMs: sealTimeoutMs });
+        if (status !== 0) throw new AtollError('internal', `mkfs.erofs failed: ${output.trim()}`);
+        const digest = await digestOf(image);
+        await syncFile(image);
+        renameSync(image, imageOf(digest));
+        return digest;
+      } finally {
+        rmSync(temporary, { recursive: true, force: true });
+      }
+    },
+    has: digest => existsSync(imageOf(digest)),
+    bytes: digest => statSync(imageOf(digest)).size,
+    mount(digest) {
+      const known = mounted.get(digest);
+      if (known) return known;
+      const mounting = mountLayer(digest);
+      mounted.set(digest, mounting);
+      mounting.catch(() => mounted.delete(digest));
+      return mounting;
+    },
+    list: () => readdirSync(dir).filter(name => name.endsWith('.erofs')).map(name => `sha256:${name.slice(0, -'.erofs'.length)}`),
+  };
+}
+
+function hexOf(digest: string): string {
+  const hex = /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1];
+  if (!hex) throw new AtollError('invalid', `${digest} is not a layer digest`);
+  return hex;
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const part of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(part as Buffer);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync().finally(() => file.close());
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test';
+import { ranges, seccompFilter } from './filter.ts';
+
+/** Interprets the few BPF instructions that the filter uses, as the kernel would. */
+function run(program: Uint8Array, data: { nr: number; arch: number; args?: number[] }): number {
+  const input = new DataView(new ArrayBuffer(64));
+  input.setUint32(0, data.nr, true);
+  input.setUint32(4, data.arch, true);
+  data.args?.forEach((value, index) => input.setUint32(16 + index * 8, value >>> 0, true));
+  const code = new DataView(program.buffer);
+  for (let pc = 0, a = 0; pc < program.length / 8; pc++) {
+    const [op, jt, jf, k] = [code.getUint16(pc * 8, true), code.getUint8(pc * 8 + 2), code.getUint8(pc * 8 + 3), code.getUint32(pc * 8 + 4, true)];
+    if (op === 0x20) a = input.getUint32(k, true);
+    else if (op === 0x54) a = (a & k) >>> 0;
+    else if (op === 0x15) pc += a === k ? jt : jf;
+    else if (op === 0x35) pc += a >= k ? jt : jf;
+    else if (op === 0x25) pc += a > k ? jt : jf;
+    else if (op === 0x06) return k;
+    else throw new Error(`unexpected instruction ${op}`);
+  }
+  throw new Error('ran off the end');
+}
+
+const arch = 0xc000003e;
+const ALLOW = 0x7fff0000;
+const EPERM = 0x00050001;
+const ENOSYS = 0x00050026;
+const filter = seccompFilter('x64');
+const nr = { read: 0, mmap: 9, ioctl: 16, socket: 41, clone: 56, fork: 57, execve: 59, ptrace: 101, mount: 165, unshare: 272, setns: 308, bpf: 321, openat2: 437, clone3: 435, io_uring_setup: 425, personality: 135 };
+
+test('ordinary calls pass, dangerous ones do not', () => {
+  for (const call of ['read', 'mmap', 'fork', 'execve', 'ptrace', 'openat2'] as const) expect(run(filter, { nr: nr[call], arch })).toBe(ALLOW);
+  for (const call of ['mount', 'unshare', 'setns', 'bpf', 'io_uring_setup'] as const) expect(run(filter, { nr: nr[call], arch })).toBe(EPERM);
+});
+
+test('clone passes without namespace flags only, clone3 does not exist', () => {
+  expect(run(filter, { nr: nr.clone, arch, args: [0x01200011] })).toBe(ALLOW);
+  for (const bit of [17, 25, 26, 27, 28, 29, 30]) expect(run(filter, { nr: nr.clone, arch, args: [(1 << bit) | 17] })).toBe(EPERM);
+  expect(run(filter, { nr: nr.clone3, arch })).toBe(ENOSYS);
+});
+
+test('arguments decide about sockets, terminals and personalities', () => {
+  expect(run(filter, { nr: nr.socket, arch, args: [2] })).toBe(ALLOW);
+  expect(run(filter, { nr: nr.socket, arch, args: [40] })).toBe(EPERM);
+  expect(run(filter, { nr: nr.ioctl, arch, args: [0, 0x5413] })).toBe(ALLOW);
+  expect(run(filter, { nr: nr.ioctl, arch, args: [0, 0x5412] })).toBe(EPERM);
+  expect(run(filter, { nr: nr.personality, arch, args: [0xffffffff] })).toBe(ALLOW);
+  expect(run(filter, { nr: nr.personality, arch, args: [8] })).toBe(EPERM);
+});
+
+test('other entries into the kernel and unknown calls are closed', () => {
+  expect(run(filter, { nr: nr.read, arch: 0x40000003 })).toBe(0x80000000);
+  expect(run(filter, { nr: 0x40000000 | nr.read, arch })).toBe(ENOSYS);
+  expect(run(filter, { nr: 9999, arch })).toBe(ENOSYS);
+});
+
+test('arm64 has its own numbers', () => {
+  const arm = seccompFilter('arm64');
+  expect(run(arm, { nr: 63, arch: 0xc00000b7 })).toBe(ALLOW); // read
+  expect(run(arm, { nr: 40, arch: 0xc00000b7 })).toBe(EPERM); // mount
+  expect(run(arm, { nr: 63, arch })).toBe(0x80000000);
+});
+
+test('numbers merge into ranges', () => {
+  expect(ranges([5, 1, 2, 3, -1, 7, 8])).toEqual([[1, 3], [5, 5], [7, 8]]);
+});
