@@ -1,0 +1,16 @@
+// First half of `npm run up`: brings this checkout to where `bin/atoll` can start. Plain Node.js without packages, as a fresh clone has none.
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { prepare } from './setup/prepare.mjs';
+import { Problem } from './setup/problem.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+try {
+  // The doctor looks at a machine before anything is installed on it: it needs the runtime alone.
+  await prepare(root, { runtimeOnly: process.argv.includes('--runtime-only') });
+} catch (error) {
+  if (!(error instanceof Problem)) throw error;
+  process.stderr.write(`\nAtoll could not be set up: ${error.message}\n`);
+  process.exit(1);
+}

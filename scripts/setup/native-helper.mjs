@@ -1,0 +1,24 @@
+import { mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { step } from './progress.mjs';
+import { run } from './run.mjs';
+import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
+
+const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror=implicit-function-declaration', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
+
+/** Compiles the node's helper (every file of native/ but the agent's init) to dist/helper where its source changed. */
+export async function buildNativeHelper(root) {
+  const folder = join(root, 'native');
+  const sources = readdirSync(folder).filter(name => name.endsWith('.c') && name !== 'init.c').sort();
+  const output = join(root, 'dist/helper');
+  const inputs = [...sources, ...readdirSync(folder).filter(name => name.endsWith('.h'))].map(name => join(folder, name));
+  const digest = digestOf(inputs, `${flags.join(' ')} ${process.arch}`);
+  if (isMadeFrom(output, digest)) return;
+  await step('Building the native helper', async () => {
+    mkdirSync(join(root, 'dist'), { recursive: true });
+    await run(['gcc', ...flags, '-o', `${output}.new`, ...sources], { cwd: folder });
+    // A running platform keeps the file that it started.
+    renameSync(`${output}.new`, output);
+    markMadeFrom(output, digest);
+  });
+}

@@ -1,0 +1,41 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Problem } from './problem.mjs';
+import { step } from './progress.mjs';
+import { run } from './run.mjs';
+
+/** The pinned Bun of this machine type, relative to the repository. */
+export function bunPath(root) {
+  const name = process.arch === 'arm64' ? 'bun-linux-aarch64' : 'bun-linux-x64-baseline';
+  return join(root, 'node_modules/@oven', name, 'bin/bun');
+}
+
+/** Installs exactly what package-lock.json says, where node_modules does not hold it yet. */
+export async function installNpmPackages(root) {
+  if (npmPackagesCurrent(root)) return;
+  await step('Installing npm packages', tell =>
+    run(['npm', 'ci', '--no-audit', '--no-fund'], { cwd: root, onLine: tell }),
+  );
+  if (!existsSync(bunPath(root))) {
+    throw new Problem('npm left the Bun runtime out: it is an optional dependency. Unset npm’s `omit=optional` and run `npm ci`.');
+  }
+}
+
+/** Whether npm's own record of what it installed holds every package of the lock file that this machine needs. */
+export function npmPackagesCurrent(root) {
+  const wanted = packagesOf(join(root, 'package-lock.json'));
+  const installed = packagesOf(join(root, 'node_modules/.package-lock.json'));
+  if (!wanted || !installed || !existsSync(bunPath(root))) return false;
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '' || (entry.optional && !installed[path])) return true;
+    return installed[path]?.version === entry.version && installed[path]?.integrity === entry.integrity;
+  });
+}
+
+function packagesOf(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).packages;
+  } catch {
+    return undefined;
+  }
+}

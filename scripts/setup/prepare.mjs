@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { buildAgent } from './agent.mjs';
+import { checkHost } from './host.mjs';
+import { exclusively } from './lock.mjs';
+import { buildNativeHelper } from './native-helper.mjs';
+import { installNpmPackages } from './npm-packages.mjs';
+import { installSystemPackages } from './system-packages.mjs';
+
+/**
+ * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent.
+ * What is there already is not done again, and says nothing.
+ */
+export async function prepare(root, { forTests = false, runtimeOnly = false } = {}) {
+  checkHost();
+  await exclusively(join(root, 'dist/.setup.lock'), async () => {
+    await installNpmPackages(root);
+    if (runtimeOnly) return;
+    await installSystemPackages({ forTests });
+    await buildNativeHelper(root);
+    await buildAgent(root);
+  });
+}

@@ -1,0 +1,32 @@
+/** How often a slow step says that it is alive where lines can't be rewritten, ms. */
+const reportEveryMs = 10_000;
+const repaintEveryMs = 500;
+
+/**
+ * Does `work(tell)` and shows what is being done and for how long. `tell(text)` replaces the detail behind the name.
+ * On a terminal one line is rewritten; elsewhere a line is added at the start, every 10 s and at the end.
+ */
+export async function step(name, work, output = process.stderr) {
+  const startedAt = Date.now();
+  const seconds = () => Math.round((Date.now() - startedAt) / 1000);
+  let detail = '';
+  const live = output.isTTY === true;
+  const line = () => `… ${name}${detail ? `: ${detail}` : ''} (${seconds()} s)`;
+  const paint = () => output.write(`\r\x1b[K${line().slice(0, Math.max((output.columns ?? 80) - 1, 20))}`);
+  if (live) paint();
+  else output.write(`… ${name}\n`);
+  const timer = setInterval(live ? paint : () => output.write(`${line()}\n`), live ? repaintEveryMs : reportEveryMs);
+  try {
+    const result = await work(text => {
+      detail = text;
+      if (live) paint();
+    });
+    output.write(`${live ? '\r\x1b[K' : ''}✓ ${name} (${seconds()} s)\n`);
+    return result;
+  } catch (error) {
+    output.write(`${live ? '\r\x1b[K' : ''}✗ ${name} (${seconds()} s)\n`);
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
+}

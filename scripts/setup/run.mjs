@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { Problem } from './problem.mjs';
+
+/** Lines of output that a failure quotes. */
+const quotedLines = 25;
+
+/**
+ * Runs a command without input and answers its output, both streams together.
+ * `onLine` gets every line. A failure is a `Problem` with the last lines.
+ */
+export function run(argv, { cwd, env, onLine } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(argv[0], argv.slice(1), { cwd, env: env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const lines = [];
+    for (const stream of [child.stdout, child.stderr]) {
+      let rest = '';
+      stream.setEncoding('utf8').on('data', text => {
+        const parts = (rest + text).split(/\r?\n|\r/);
+        rest = parts.pop();
+        for (const line of parts) take(line);
+      });
+      stream.on('end', () => rest && take(rest));
+    }
+    const take = line => {
+      lines.push(line);
+      onLine?.(line);
+    };
+    child.on('error', error => reject(new Problem(`${argv[0]} could not be started: ${error.message}`)));
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(lines.join('\n'));
+      else reject(new Problem(`${argv.join(' ')} failed (${signal ?? `exit code ${code}`}):\n${lines.slice(-quotedLines).join('\n')}`));
+    });
+  });
+}

@@ -1,0 +1,73 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { distribution } from './host.mjs';
+import { Problem } from './problem.mjs';
+import { step } from './progress.mjs';
+import { run } from './run.mjs';
+
+/** What Atoll runs on this machine: the Debian package, how to see that it is there, and what it is for. */
+const needed = [
+  { name: 'ca-certificates', file: '/etc/ssl/certs/ca-certificates.crt', why: 'trusts the servers that packages come from' },
+  { name: 'crun', command: 'crun', why: 'starts sandboxes' },
+  { name: 'nftables', command: 'nft', why: 'enforces the network policy' },
+  { name: 'iproute2', command: 'ip', why: 'makes network interfaces' },
+  { name: 'e2fsprogs', command: 'mkfs.ext4', why: 'makes the disk that limits a sandbox' },
+  { name: 'erofs-utils', command: 'mkfs.erofs', why: 'packs template layers' },
+  { name: 'mmdebstrap', command: 'mmdebstrap', why: 'makes the base template' },
+  { name: 'tar', command: 'tar', why: 'unpacks root filesystems' },
+  { name: 'gcc', command: 'gcc', why: 'builds the native helper' },
+  { name: 'libc6-dev', file: '/usr/include/stdio.h', why: 'builds the native helper' },
+  { name: 'patchelf', command: 'patchelf', why: 'makes the agent run in any root filesystem' },
+];
+
+/** What only the tests need. */
+const neededByTests = [
+  { name: 'python3-venv', file: '/usr/share/python-wheels', why: 'installs the Python SDK that the tests drive' },
+  { name: 'curl', command: 'curl', why: 'speaks the interface in the words of its document' },
+];
+
+/** Installs the packages that are missing with apt, saying which and why. On another distribution, names them. */
+export async function installSystemPackages({ forTests = false } = {}) {
+  const missing = missingPackages(forTests);
+  if (missing.length === 0) return;
+  const list = missing.map(({ name, why }) => `  ${name.padEnd(16)} ${why}`).join('\n');
+  const { name, hasApt } = distribution();
+  if (!hasApt) {
+    throw new Problem(`Atoll needs these programs, and on ${name} it can't install them itself. Their Debian packages are:\n${list}\nInstall them and run this again.`);
+  }
+  process.stderr.write(`These system packages are missing and will be installed with apt:\n${list}\n`);
+  await step('Installing system packages', tell => aptInstall(missing.map(entry => entry.name), tell));
+  const still = missingPackages(forTests);
+  if (still.length > 0) throw new Problem(`apt installed its packages, but still missing: ${still.map(entry => entry.name).join(', ')}.`);
+}
+
+async function aptInstall(names, tell) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  // Another apt at work (unattended upgrades on a fresh machine) is waited for.
+  const install = () => run(['apt-get', '-o', 'DPkg::Lock::Timeout=180', 'install', '-y', '--no-install-recommends', ...names], { env, onLine: tell });
+  try {
+    await install();
+  } catch {
+    // Package lists are missing on a fresh machine and old on a long-lived one.
+    await run(['apt-get', '-o', 'DPkg::Lock::Timeout=180', 'update'], { env, onLine: tell });
+    await install();
+  }
+}
+
+function missingPackages(forTests) {
+  const wanted = forTests ? [...needed, ...neededByTests] : needed;
+  return wanted.filter(({ command, file }) => (command ? !onPath(command) : !existsSync(file)));
+}
+
+/** Whether root finds the program: the sbin folders count even where the caller's PATH leaves them out. */
+function onPath(command) {
+  const folders = new Set([...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin']);
+  return [...folders].some(folder => {
+    try {
+      accessSync(join(folder, command), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

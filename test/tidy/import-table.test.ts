@@ -1,0 +1,80 @@
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { importsOf } from './imports.ts';
+import { isTest, root, sourceFiles } from './source-files.ts';
+
+/**
+ * Which component may import which. Components run in different processes, on different machines even (a node, the
+ * inside of a sandbox), and meet only in `protocol`: an import between two of them would make one process of them for ever.
+ * Only the composition roots in `bin` put them together.
+ */
+const table: Record<string, string[]> = {
+  bin: ['agent', 'api', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'base'],
+  agent: ['protocol', 'base'],
+  api: ['protocol', 'base'],
+  cli: ['protocol', 'base'],
+  dashboard: ['protocol', 'base'],
+  edge: ['protocol', 'base'],
+  node: ['protocol', 'base'],
+  protocol: ['base'],
+  base: [],
+};
+
+/**
+ * Packages that a component may use. The agent runs in every sandbox and the node as root beside them: what they load is
+ * ours alone. Elsewhere each package earns its place here.
+ */
+const packages: Record<string, string[]> = {
+  api: ['@sinclair/typebox', 'kysely', 'pg'],
+  protocol: ['@sinclair/typebox'],
+};
+
+const files = sourceFiles(['src']);
+const componentOf = (path: string) => path.split('/')[1] ?? '';
+
+test('every folder of src is a component of the table', () => {
+  expect(files.length).toBeGreaterThan(40);
+  expect(files.filter(file => table[componentOf(file.path)] === undefined).map(file => file.path)).toEqual([]);
+});
+
+test('imports between components go one way, as the table says', () => {
+  let seen = 0;
+  const wrong = files.flatMap(file =>
+    importsOf(file).flatMap(({ target }) => {
+      if (target === undefined) return [];
+      seen++;
+      const [from, to] = [componentOf(file.path), componentOf(target)];
+      return target.startsWith('src/') && (from === to || table[from]?.includes(to)) ? [] : [`${file.path} imports ${target}`];
+    }),
+  );
+  expect(seen).toBeGreaterThan(60);
+  expect(wrong).toEqual([]);
+});
+
+test('every relative import names a file that is there, with its ending', () => {
+  const wrong = sourceFiles(['src', 'test', 'bench']).flatMap(file =>
+    importsOf(file)
+      .filter(({ specifier, target }) => specifier.startsWith('.') && target === undefined)
+      .map(({ specifier }) => `${file.path} imports ${specifier}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('packages are used where the table allows them, and the manifest names them', () => {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: Record<string, string> };
+  let seen = 0;
+  const wrong = files
+    .filter(file => !isTest(file.path))
+    .flatMap(file =>
+      importsOf(file).flatMap(({ specifier }) => {
+        if (/^(\.|node:|bun$|bun:)/.test(specifier)) return [];
+        seen++;
+        const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+        const allowed = packages[componentOf(file.path)]?.includes(name) && name in manifest.dependencies;
+        return allowed ? [] : [`${file.path} imports ${specifier}`];
+      }),
+    );
+  expect(seen).toBeGreaterThan(3);
+  expect(wrong).toEqual([]);
+});
