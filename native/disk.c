@@ -96,6 +96,12 @@ int opLayerMount(struct request *r, struct failure *f) {
   return 0;
 }
 
+// show directory at: makes a host directory visible elsewhere in the helper's namespace.
+// Sandboxes' runtimes act as a mapped user there, who cannot pass through the directories above it.
+int opShow(struct request *r, struct failure *f) {
+  return mount(r->argument[0], r->argument[1], NULL, MS_BIND, NULL) < 0 ? fail(f, r->argument[0]) : 0;
+}
+
 // unmount directory: at once where nothing uses it, else as soon as nothing does.
 int opUnmount(struct request *r, struct failure *f) {
   if (umount2(r->argument[0], UMOUNT_NOFOLLOW) == 0) return 0;

@@ -28,6 +28,7 @@ int fail(struct failure *failure, const char *what);
 int opDiskCreate(struct request *, struct failure *); // disk.c
 int opDiskMount(struct request *, struct failure *);
 int opLayerMount(struct request *, struct failure *);
+int opShow(struct request *, struct failure *);
 int opUnmount(struct request *, struct failure *);
 int opAdoptRoot(struct request *, struct failure *); // root.c
 int opBind(struct request *, struct failure *);

@@ -50,6 +50,10 @@ export type Layout = {
   run: string;
   /** The root of a sandbox before it has one. */
   skeleton: string;
+  /** Copies of the agent, one for each build of it that sandboxes were started from. */
+  agents: string;
+  /** Where the helper shows the present agent to the runtime. */
+  agentMount: string;
   layers: string;
   disks: string;
   bundles: string;
@@ -65,7 +69,9 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     installation,
     data,
     run: runDir,
-    skeleton: join(data, 'skeleton'),
+    skeleton: join(runDir, 'skeleton'),
+    agents: join(data, 'agents'),
+    agentMount: join(runDir, 'agent'),
     layers: join(data, 'layers'),
     disks: join(data, 'disks'),
     bundles: join(data, 'bundles'),

@@ -14,6 +14,8 @@ export type Cgroups = {
   setLimits(path: string, resources: SandboxResources): void;
   /** How many processes the kernel has killed there for lack of memory. */
   outOfMemoryKills(path: string): number;
+  /** Processes in the group and below it. */
+  processes(path: string): number[];
   /** Removes the group and what is below it. Its processes must be gone. */
   remove(path: string): void;
   /** Names of the groups directly below `path`. */
@@ -35,6 +37,7 @@ function v2(): Cgroups {
       writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
     },
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
+    processes: path => processesBelow(join(root, path)),
     remove: path => removeTree(join(root, path)),
     list: path => directories(join(root, path)),
   };
@@ -56,6 +59,7 @@ function v1(): Cgroups {
       writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
     },
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
+    processes: path => processesBelow(join(root, 'memory', path)),
     remove: path => controllers.forEach(controller => removeTree(join(root, controller, path))),
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
   };
@@ -70,6 +74,15 @@ function counter(path: string, name: string): number {
     return Number(readFileSync(path, 'utf8').match(new RegExp(`^${name} (\\d+)$`, 'm'))?.[1] ?? 0);
   } catch {
     return 0; // the group is gone, and its count with it
+  }
+}
+
+function processesBelow(path: string): number[] {
+  try {
+    const own = readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+    return [...own, ...directories(path).flatMap(name => processesBelow(join(path, name)))];
+  } catch {
+    return []; // the group is gone
   }
 }
 

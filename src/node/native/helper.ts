@@ -43,7 +43,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
   const watched = new Map<string, () => void>();
   const ready = Promise.withResolvers<Socket>();
   let stopping = false;
-  let tail = Buffer.alloc(0);
+  let tail: Buffer = Buffer.alloc(0);
 
   const take = (line: string) => {
     const [id = '', kind, ...fields] = line.split('\t');
@@ -83,7 +83,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
   });
 
   let lastId = 0;
-  let unsent = Buffer.alloc(0);
+  let unsent: Buffer = Buffer.alloc(0);
   const send = (bytes: Buffer) => {
     // Requests are small; what the socket does not take at once is put in front of the next one.
     unsent = unsent.length ? Buffer.concat([unsent, bytes]) : bytes;

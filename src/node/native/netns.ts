@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
+import { innerAddress } from '../layout.ts';
 import { errno, errnoOf, libc, ptr } from './libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
@@ -9,13 +10,17 @@ const AF_INET6 = 10;
 const POLLOUT = 4;
 const POLLERR_OR_HUP = 0x18;
 
+/** Loopback by either family, or the address that the namespace's own link has. */
+export type Target = 'ipv4' | 'ipv6' | 'own';
+
 /** A network namespace that sockets can be made in without a process living there. */
 export type NetworkNamespace = {
   /**
-   * A non-blocking socket that is connecting to `port` on the namespace's loopback, and how to ask for its progress.
+   * A non-blocking socket that is connecting to `port` inside the namespace, and how to ask for its progress.
    * It belongs to the namespace for good, so nothing needs a route, an address or a rule to reach it.
    */
-  connect(family: 'ipv4' | 'ipv6', port: number): { fd: number; progress(): 'pending' | 'connected' | 'refused' };
+  connect(target: Target, port: number): { fd: number; progress(): 'pending' | 'connected' | 'refused' };
+  closeSocket(fd: number): void;
   close(): void;
 };
 
@@ -25,12 +30,13 @@ const own = openSync('/proc/self/ns/net', 'r');
 export function openNetworkNamespace(pid: number): NetworkNamespace {
   const namespace = openSync(`/proc/${pid}/ns/net`, 'r');
   return {
-    connect(family, port) {
-      const fd = socketIn(namespace, family === 'ipv4' ? AF_INET : AF_INET6);
-      const address = family === 'ipv4' ? loopback4(port) : loopback6(port);
+    connect(target, port) {
+      const fd = socketIn(namespace, target === 'ipv6' ? AF_INET6 : AF_INET);
+      const address = target === 'ipv6' ? loopback6(port) : address4(target === 'own' ? innerAddress : '127.0.0.1', port);
       const refused = libc.connect(fd, ptr(address), address.length) < 0 && errno() !== errnoOf.EINPROGRESS;
       return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
     },
+    closeSocket: fd => void libc.close(fd),
     close: () => closeSync(namespace),
   };
 }
@@ -45,8 +51,8 @@ function socketIn(namespace: number, family: number): number {
   return fd;
 }
 
-function loopback4(port: number): Uint8Array {
-  return Uint8Array.of(AF_INET, 0, port >> 8, port & 255, 127, 0, 0, 1, ...new Uint8Array(8));
+function address4(address: string, port: number): Uint8Array {
+  return Uint8Array.of(AF_INET, 0, port >> 8, port & 255, ...address.split('.').map(Number), ...new Uint8Array(8));
 }
 
 function loopback6(port: number): Uint8Array {

@@ -1,0 +1,89 @@
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../../base/error.ts';
+import type { Cgroups } from '../../cgroup/cgroup.ts';
+import type { Layout, Slot } from '../../layout.ts';
+import type { Helper } from '../../native/helper.ts';
+import { seccompFilter } from '../../seccomp/filter.ts';
+import type { Driver } from '../driver.ts';
+import { blankConfig } from './config.ts';
+
+const runTimeoutMs = 20_000;
+const processesGoneTimeoutMs = 10_000;
+
+/** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
+export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
+  const { helper, cgroups, layout } = options;
+  const filter = seccompFilter(process.arch === 'arm64' ? 'arm64' : 'x64');
+  const cgroupRoot = `/atoll${layout.installation}`;
+  const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
+  const crun = (...args: string[]) => ['crun', '--root', layout.runtimeState, '--cgroup-manager=cgroupfs', ...args];
+  for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
+  for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
+
+  return {
+    name: 'crun',
+
+    async startBlank(slot, { controlToken, resources }) {
+      const bundle = join(layout.bundles, slot.name);
+      const pidFile = join(bundle, 'pid');
+      mkdirSync(bundle, { recursive: true });
+      const config = blankConfig({
+        slot,
+        resources,
+        hostname: options.hostname,
+        skeleton: layout.skeleton,
+        agentDir: layout.agentMount,
+        cgroupPath: cgroupOf(slot),
+        seccompFilter: filter,
+      });
+      writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
+      const run = crun('run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name);
+      const { status, output } = await helper.spawn(run, { timeoutMs: runTimeoutMs, stdin: controlToken });
+      if (status === 0) return { pid: Number(readFileSync(pidFile, 'utf8')) };
+      await this.remove(slot);
+      throw new AtollError('internal', `crun could not start a sandbox: ${output.trim() || `status ${status}`}`);
+    },
+
+    async giveRoot(slot, pid, { layers, disk }) {
+      await helper.call('adopt-root', pid, slot.baseId, disk, layers.length, ...layers);
+    },
+
+    setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),
+
+    async remove(slot) {
+      await endProcesses(cgroups, cgroupOf(slot));
+      const state = join(layout.runtimeState, slot.name);
+      const { status } = await helper.spawn(crun('delete', '--force', slot.name), { timeoutMs: runTimeoutMs });
+      // crun refuses to delete what it only half created, or half restored.
+      if (status !== 0) rmSync(state, { recursive: true, force: true });
+      cgroups.remove(cgroupOf(slot));
+      rmSync(join(layout.bundles, slot.name), { recursive: true, force: true });
+    },
+
+    leftovers() {
+      const names = [...cgroups.list(cgroupRoot), ...readdirSync(layout.bundles), ...readdirSync(layout.runtimeState)];
+      return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
+    },
+
+    outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
+  };
+}
+
+/** Kills what is left in a group, until it stays empty. */
+async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
+  const deadline = performance.now() + processesGoneTimeoutMs;
+  for (let pids = cgroups.processes(path); pids.length > 0; pids = cgroups.processes(path)) {
+    if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${pids.slice(0, 10).join(' ')}`);
+    for (const pid of pids) killIfThere(pid);
+    await Bun.sleep(1);
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

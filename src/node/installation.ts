@@ -1,0 +1,60 @@
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../base/error.ts';
+import { installationsMax } from './layout.ts';
+import { libc } from './native/libc.ts';
+
+const LOCK_EX_NB = 2 | 4;
+const registry = '/run/atoll';
+
+/** This data directory's place among the installations on this machine. */
+export type Installation = {
+  number: number;
+  /** Gone after a reboot, as everything that it describes. */
+  runDir: string;
+  /** Frees the directory for another process; sandboxes and the number stay. */
+  unlock(): void;
+  /** Gives the number back. For when nothing is left. */
+  surrender(): void;
+};
+
+/**
+ * Locks the data directory and finds its number, which decides about user IDs, addresses and names on the host.
+ * A number stays with the data directory until the host is rebooted or the installation surrenders it.
+ */
+export function claimInstallation(dataDir: string): Installation {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = openSync(join(dataDir, 'lock'), 'w', 0o600);
+  if (libc.flock(lock, LOCK_EX_NB) < 0) throw new AtollError('conflict', `another Atoll runs on ${dataDir}; stop it, or set ATOLL_DATA_DIR`);
+  mkdirSync(registry, { recursive: true, mode: 0o755 });
+  const number = findNumber(dataDir);
+  const runDir = join(registry, String(number));
+  return {
+    number,
+    runDir,
+    unlock: () => closeSync(lock),
+    surrender: () => rmSync(runDir, { recursive: true, force: true }),
+  };
+}
+
+function findNumber(dataDir: string): number {
+  const registryLock = openSync(join(registry, 'lock'), 'w', 0o600);
+  try {
+    libc.flock(registryLock, 2); // held for a few file operations only
+    const owners = Array.from({ length: installationsMax }, (_, number) => ownerOf(number));
+    const mine = owners.indexOf(dataDir);
+    const number = mine >= 0 ? mine : owners.findIndex(owner => owner === undefined || !existsSync(join(owner, 'lock')));
+    if (number < 0) throw new AtollError('unavailable', `this machine has ${installationsMax} installations already: ${owners.join(', ')}; end one with 'atoll down'`);
+    // Searchable, not listable: the runtime passes through it as a mapped user.
+    mkdirSync(join(registry, String(number)), { recursive: true, mode: 0o711 });
+    writeFileSync(join(registry, String(number), 'owner'), dataDir);
+    return number;
+  } finally {
+    closeSync(registryLock);
+  }
+}
+
+function ownerOf(number: number): string | undefined {
+  const path = join(registry, String(number), 'owner');
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+}

@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs';
+import type { NodeContext } from '../context.ts';
+import type { Slot } from '../layout.ts';
+
+/** How long the kernel may take to remove the link of an ended sandbox by itself before it is told to. */
+const linkGoneTimeoutMs = 100;
+const linkPollMs = 2;
+
+/** Removes everything of a slot but the sandbox's files, and frees it. Repeatable; works on what a crash left. */
+export async function releaseSlot(node: NodeContext, slot: Slot): Promise<void> {
+  await node.driver.remove(slot);
+  await linkGone(node, slot);
+  node.slots.give(slot);
+}
+
+/**
+ * The kernel removes a link with its network namespace, many at a time and off everyone's path;
+ * removing one explicitly blocks the helper for a grace period of the kernel.
+ */
+async function linkGone(node: NodeContext, slot: Slot): Promise<void> {
+  const deadline = performance.now() + linkGoneTimeoutMs;
+  while (existsSync(`/sys/class/net/${slot.interfaceName}`)) {
+    if (performance.now() > deadline) return void (await node.helper.call('link-down', slot.interfaceName));
+    await Bun.sleep(linkPollMs);
+  }
+}

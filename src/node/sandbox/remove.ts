@@ -1,0 +1,64 @@
+import { messageOf } from '../../base/error.ts';
+import type { ExecutionRef } from '../../protocol/node.ts';
+import type { NodeContext, Running } from '../context.ts';
+import { slotOf } from '../layout.ts';
+import { setOffline } from '../network/host-table.ts';
+import type { Blank } from './blank.ts';
+import { diskMountPoint } from './create.ts';
+import { releaseSlot } from './release.ts';
+
+/** Ends a sandbox and settles when nothing of it is left. A sandbox or execution that is not here is gone already. */
+export async function killSandbox(node: NodeContext, target: ExecutionRef): Promise<void> {
+  // A kill that overtakes its create must not be lost.
+  await node.creating.get(target.executionId)?.catch(() => {});
+  const running = node.running.get(target.sandboxId);
+  if (running?.record.executionId !== target.executionId) return;
+  await remove(node, running);
+}
+
+/** Cleans up after a sandbox whose processes end, and tells who listens when nobody asked for its end. */
+export function onEnded(node: NodeContext, running: Running): void {
+  void running.ended.then(async () => {
+    if (running.removal) return;
+    const { sandboxId, executionId, slot } = running.record;
+    const outOfMemory = node.driver.outOfMemoryKills(slotOf(node.layout.installation, slot)) > 0;
+    try {
+      await remove(node, running);
+    } catch (error) {
+      node.log.error('a sandbox that ended could not be removed', { sandboxId, error: messageOf(error) });
+    }
+    const exit = { sandboxId, executionId, reason: outOfMemory ? 'out_of_memory' : 'init_exited' } as const;
+    for (const listener of node.exitListeners) listener(exit);
+  });
+}
+
+function remove(node: NodeContext, running: Running): Promise<void> {
+  running.removal ??= (async () => {
+    const { record, namespace, ended } = running;
+    const slot = slotOf(node.layout.installation, record.slot);
+    const blank = { slot, pid: record.pid, controlToken: record.controlToken, namespace, ended };
+    const offline = !record.network.internetAccess;
+    await removeSandbox(node, { sandboxId: record.sandboxId, executionId: record.executionId, offline, blank });
+    node.running.delete(record.sandboxId);
+  })();
+  return running.removal;
+}
+
+/**
+ * Takes away everything that belongs to a sandbox, as far as it got. The record goes first: whatever a crash leaves
+ * behind from then on belongs to nobody, and the next start removes it.
+ */
+export async function removeSandbox(node: NodeContext, sandbox: ExecutionRef & { offline: boolean; blank?: Blank }): Promise<void> {
+  const { sandboxId, blank, offline } = sandbox;
+  node.records.forget(sandboxId);
+  if (blank) {
+    await node.helper.call('kill', blank.slot.name).catch(() => {}); // it has ended already
+    await blank.ended;
+    blank.namespace.close();
+    const installation = node.layout.installation;
+    const online = offline ? setOffline(installation, blank.slot.interfaceName, false).catch(() => {}) : undefined; // it may never have been set
+    await Promise.all([releaseSlot(node, blank.slot), online]);
+  }
+  await node.disks.close(diskMountPoint(node, sandboxId));
+  node.records.remove(sandboxId);
+}

@@ -1,0 +1,136 @@
+import { mkdirSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { AtollError } from '../base/error.ts';
+import type { Log } from '../base/log.ts';
+import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
+import { detectCgroups } from './cgroup/cgroup.ts';
+import type { NodeContext, Running } from './context.ts';
+import { createCrunDriver } from './drivers/crun/driver.ts';
+import { claimInstallation } from './installation.ts';
+import { layoutOf, slotsMax } from './layout.ts';
+import { startHelper } from './native/helper.ts';
+import { dial } from './network/dial.ts';
+import { installHostTable, outgoingMtu, removeHostTable } from './network/host-table.ts';
+import { createDisks } from './rootfs/disks.ts';
+import { createLayers, type Layers } from './rootfs/layers.ts';
+import { adoptSandboxes } from './sandbox/adopt.ts';
+import { createSandbox } from './sandbox/create.ts';
+import { createRecords } from './sandbox/record.ts';
+import { killSandbox } from './sandbox/remove.ts';
+import { createSlots } from './sandbox/slots.ts';
+
+/** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
+const hostname = 'sandbox';
+
+export type NodeOptions = {
+  nodeId: string;
+  dataDir: string;
+  /** The built native helper. */
+  helperBinary: string;
+  /** The built agent's directory. */
+  agentDir: string;
+  /** Resolvers that sandboxes use. */
+  nameservers: string[];
+  log: Log;
+  /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
+  onHelperLost(): void;
+};
+
+export type Node = {
+  protocol: NodeProtocol;
+  layers: Layers;
+  /** Sandboxes that were taken over, and slots that were cleaned up, at the start. */
+  found: { adopted: number; removed: number };
+  /** Ends the node's own processes. Sandboxes run on and are adopted by the next start. */
+  stop(): Promise<void>;
+  /** Removes every sandbox and everything of the installation on the host, data excepted, and stops. */
+  down(): Promise<void>;
+};
+
+/** Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place. */
+export async function startNode(options: NodeOptions): Promise<Node> {
+  const { log } = options;
+  const installation = claimInstallation(options.dataDir);
+  const layout = layoutOf(options.dataDir, installation.runDir, installation.number);
+  for (const dir of [layout.data, layout.mounts, layout.agentMount]) mkdirSync(dir, { recursive: true });
+  const helper = await startHelper({ binary: options.helperBinary, runDir: layout.run, log, onLost: options.onHelperLost });
+  const agent = keepAgent(options.agentDir, layout.agents);
+  await helper.call('show', agent, layout.agentMount);
+  const node: NodeContext = {
+    layout,
+    log,
+    helper,
+    driver: createCrunDriver({ helper, layout, cgroups: detectCgroups(), hostname }),
+    disks: createDisks({ helper, dir: layout.disks, files: systemFiles(options.nameservers) }),
+    layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
+    records: createRecords(layout.sandboxes),
+    slots: createSlots(layout.installation),
+    running: new Map(),
+    creating: new Map(),
+    exitListeners: new Set(),
+    mtu: outgoingMtu(),
+  };
+  const found = await adoptSandboxes(node);
+  if (found.adopted === 0) forgetOtherAgents(layout.agents, agent);
+  await installHostTable(layout.installation, offlineLinks(node));
+  const stop = async () => {
+    await helper.stop();
+    installation.unlock();
+  };
+  return {
+    protocol: protocolOf(node, options.nodeId),
+    layers: node.layers,
+    found,
+    stop,
+    async down() {
+      await Promise.all([...node.running.values()].map(({ record }) => killSandbox(node, record)));
+      await removeHostTable(layout.installation);
+      await stop();
+      installation.surrender();
+    },
+  };
+}
+
+/** What every sandbox has over its template: how names are resolved. */
+function systemFiles(nameservers: string[]): Record<string, string> {
+  return {
+    'etc/hostname': `${hostname}\n`,
+    'etc/hosts': `127.0.0.1 localhost ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`,
+    'etc/resolv.conf': nameservers.map(address => `nameserver ${address}\n`).join(''),
+  };
+}
+
+function offlineLinks(node: NodeContext): string[] {
+  return [...node.running.values()].filter(({ record }) => !record.network.internetAccess).map(({ record }) => `at${node.layout.installation}-${record.slot}`);
+}
+
+function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
+  return {
+    info: async () => ({
+      nodeId,
+      cpuCount: cpus().length,
+      memoryBytes: totalmem(),
+      sandboxCount: node.running.size,
+      sandboxesMax: slotsMax,
+      driver: node.driver.name,
+    }),
+    create: async request => summaryOf(await createSandbox(node, request)),
+    kill: target => killSandbox(node, target),
+    list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
+    onExit(listener) {
+      node.exitListeners.add(listener);
+      return () => node.exitListeners.delete(listener);
+    },
+    async dial(sandboxId, port, signal) {
+      const running = node.running.get(sandboxId);
+      if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
+      return dial(running.namespace, port, signal);
+    },
+  };
+}
+
+function summaryOf({ record }: Running): NodeSandbox {
+  const { sandboxId, executionId, startedAtMs, resources } = record;
+  return { sandboxId, executionId, startedAtMs, resources };
+}
