@@ -85,6 +85,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     stop,
     async down() {
       await Promise.all([...node.running.values()].map(({ record }) => killSandbox(node, record)));
+      node.driver.retire();
       await removeHostTable(layout.installation);
       await stop();
       installation.surrender();

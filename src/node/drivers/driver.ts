@@ -23,4 +23,6 @@ export type Driver = {
   /** Slots of which the runtime still keeps something. */
   leftovers(): Set<number>;
   outOfMemoryKills(slot: Slot): number;
+  /** Removes what the driver itself keeps on the host. For when no slot is in use. */
+  retire(): void;
 };

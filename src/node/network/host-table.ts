@@ -16,7 +16,8 @@ export const protectedNetworks = [
  *
  * Inside, all sandboxes have one address. `prerouting` writes the slot's address over it as a packet leaves its link, and
  * `postrouting` the other way as one arrives, both without state: in between, each sandbox has an address of its own.
- * That also settles spoofing: a packet with any other source is dropped.
+ * That also settles spoofing: a packet with any other source is dropped. The price: an ICMP error quotes the address
+ * between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set on the way.
  */
 export function hostTable(installation: number, offline: string[]): string {
   const links = `"at${installation}-*"`;
@@ -56,10 +57,14 @@ table inet ${table} {
   chain outgoing {
     meta nfproto ipv6 drop
     oifname "at*" drop
-    iifname @offline reject with icmp type admin-prohibited
-    ip daddr @protected reject with icmp type admin-prohibited
+    iifname @offline jump refuse
+    ip daddr @protected jump refuse
     tcp flags syn tcp option maxseg size set rt mtu
     accept
+  }
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    drop
   }
   chain incoming {
     ct state established,related accept

@@ -68,7 +68,7 @@ async function makeEmpty(helper: Helper, dir: string, path: string, sizeMiB: num
     }
     const image = join(temporary, 'image');
     const options = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0';
-    const format = ['mkfs.ext4', '-q', '-F', '-m', '0', '-O', '^resize_inode', '-i', `${bytesPerInode}`, '-J', `size=${journalMiB}`, '-E', options, '-d', tree];
+    const format = ['mkfs.ext4', '-q', '-F', '-b', '4096', '-m', '0', '-O', '^resize_inode', '-i', `${bytesPerInode}`, '-J', `size=${journalMiB}`, '-E', options, '-d', tree];
     const { status, output } = await helper.spawn([...format, image, `${sizeMiB}M`], { timeoutMs: formatTimeoutMs });
     if (status !== 0) throw new AtollError('internal', `mkfs.ext4 failed: ${output.trim()}`);
     renameSync(image, path);

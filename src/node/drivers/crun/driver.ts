@@ -67,6 +67,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
     },
 
     outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
+    retire: () => cgroups.remove(cgroupRoot),
   };
 }
 
