@@ -37,10 +37,10 @@ export class Descriptors implements Disposable {
 
 /** A detached copy of the mount at `path`, its owners shifted into the user namespace `userns`. mount_setattr(2). */
 export function openIdmapped(open: Descriptors, path: string, userns: number): number {
-  const tree = open.add(call('open_tree', AT_FDCWD, pathOf(path), OPEN_TREE_CLONE_CLOEXEC));
+  const tree = open.add(call('open_tree', AT_FDCWD, path, OPEN_TREE_CLONE_CLOEXEC));
   // struct mount_attr { attr_set, attr_clr, propagation, userns_fd }
   const attributes = new BigUint64Array([BigInt(MOUNT_ATTR_IDMAP), 0n, 0n, BigInt(userns)]);
-  call('mount_setattr', tree, pathOf(''), AT_EMPTY_PATH, Number(ptr(attributes)), attributes.byteLength);
+  call('mount_setattr', tree, '', AT_EMPTY_PATH, attributes, attributes.byteLength);
   return tree;
 }
 
@@ -49,20 +49,22 @@ export type FilesystemOptions = { strings?: Record<string, string>; descriptors?
 
 /** Makes a detached mount of a file system. fsopen(2), fsconfig(2), fsmount(2). */
 export function makeFilesystem(open: Descriptors, type: string, options: FilesystemOptions, readOnly = false): number {
-  const context = open.add(call('fsopen', pathOf(type), FSOPEN_CLOEXEC));
+  const context = open.add(call('fsopen', type, FSOPEN_CLOEXEC));
   for (const [key, value] of Object.entries(options.strings ?? {})) {
-    call('fsconfig', context, FSCONFIG_SET_STRING, pathOf(key), pathOf(value), 0);
+    call('fsconfig', context, FSCONFIG_SET_STRING, key, value, 0);
   }
-  if (readOnly) call('fsconfig', context, 0, pathOf('ro'), 0, 0);
-  for (const [key, fd] of options.descriptors ?? []) call('fsconfig', context, FSCONFIG_SET_FD, pathOf(key), 0, fd);
+  if (readOnly) call('fsconfig', context, 0, 'ro', 0, 0);
+  for (const [key, fd] of options.descriptors ?? []) call('fsconfig', context, FSCONFIG_SET_FD, key, 0, fd);
   call('fsconfig', context, FSCONFIG_CMD_CREATE, 0, 0, 0);
   return open.add(call('fsmount', context, 1, 0));
 }
 
-function call(name: keyof typeof number, ...args: number[]): number {
-  const [a = 0, b = 0, c = 0, d = 0, e = 0] = args;
+function call(name: keyof typeof number, ...args: (number | string | BigUint64Array)[]): number {
+  // Held until the call is over: the kernel reads what the numbers point to.
+  const held = args.map(arg => (typeof arg === 'string' ? Buffer.from(`${arg}\0`) : arg));
+  const [a = 0, b = 0, c = 0, d = 0, e = 0] = held.map(arg => (typeof arg === 'number' ? arg : Number(ptr(arg))));
   const result = Number(libc.syscall(number[name], a, b, c, d, e, 0));
-  if (result < 0) throw new AtollError('internal', `${name}: ${errorText()}`);
+  if (result < 0 || held.length !== args.length) throw new AtollError('internal', `${name}: ${errorText()}`);
   return result;
 }
 
@@ -70,9 +72,4 @@ function errorText(): string {
   const location = libc.__errno_location();
   const text = location === null ? null : libc.strerror(read.i32(location, 0));
   return text === null ? 'unknown error' : new CString(text).toString();
-}
-
-/** A C string. The runtime keeps the bytes alive as long as this module's list of the call does: calls are synchronous. */
-function pathOf(text: string): number {
-  return Number(ptr(Buffer.from(`${text}\0`)));
 }

@@ -1,0 +1,18 @@
+import type { HostFinding } from '../../protocol/doctor.ts';
+import { cgroupProbes } from './cgroups.ts';
+import { filesystemProbes } from './filesystem.ts';
+import { isolationProbes } from './isolation.ts';
+import { kernelProbes } from './kernel.ts';
+import { networkProbes } from './network.ts';
+import { findingOf } from './probe.ts';
+
+/**
+ * Finds out what this host can do for sandboxes by trying it, one thing after the other, and leaves nothing behind.
+ * `dataDir` need not exist yet; `port` is the one that the platform would listen on.
+ */
+export async function examineHost(options: { dataDir: string; port: number }): Promise<HostFinding[]> {
+  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(options.dataDir), ...networkProbes(options.port), ...isolationProbes];
+  const findings: HostFinding[] = [];
+  for (const probe of probes) findings.push(await findingOf(probe));
+  return findings;
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { hostTable } from '../network/host-table.ts';
+import { tryCommand } from './command.ts';
+import { limited, ok, type Probe } from './probe.ts';
+
+/** Rules of the kinds that network policies need beyond the ones in force today. */
+const policyRules = `
+table inet atoll-doctor {
+  set networks { typeof iifname . ip daddr; flags interval; }
+  chain transparent {
+    type filter hook prerouting priority mangle; policy accept;
+    tcp dport 443 tproxy ip to 127.0.0.1:1 meta mark set 0x77 accept
+  }
+}
+`;
+
+/** What the network of sandboxes needs, tried in a network namespace that is gone afterwards; and whether `port` is free. */
+export function networkProbes(port: number): Probe[] {
+  return [
+    {
+      name: 'nftables',
+      needed: true,
+      remedy: 'Install nftables, and a kernel with CONFIG_NF_TABLES, NFT_NAT, NFT_MASQ and NFT_CT.',
+      async look() {
+        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], hostTable(0, []));
+        return ok('the rules of an installation load');
+      },
+    },
+    {
+      name: 'transparent proxy',
+      needed: false,
+      remedy: 'Rules by domain name need a kernel with CONFIG_NFT_TPROXY and NFT_SOCKET.',
+      async look() {
+        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], policyRules);
+        return ok('nftables takes tproxy rules and sets of networks');
+      },
+    },
+    {
+      name: 'veth',
+      needed: true,
+      remedy: 'Install iproute2, and a kernel with CONFIG_VETH (`modprobe veth`).',
+      async look() {
+        await tryCommand(['unshare', '--net', 'ip', 'link', 'add', 'atoll-a', 'type', 'veth', 'peer', 'name', 'atoll-b']);
+        return ok('links into sandboxes can be made');
+      },
+    },
+    {
+      name: 'way out',
+      needed: false,
+      look() {
+        const gateway = readFileSync('/proc/net/route', 'utf8').split('\n').some(line => line.split('\t')[1] === '00000000');
+        return gateway ? ok('IPv4 default route') : limited('no IPv4 default route: sandboxes reach nothing outside', 'Give the host a default route.');
+      },
+    },
+    {
+      name: 'port',
+      needed: false,
+      async look() {
+        const failure = await listenFailure(port);
+        return failure === undefined ? ok(`${port} is free`) : limited(`${port}: ${failure}`, 'It is right while Atoll runs; else set ATOLL_PORT to another one.');
+      },
+    },
+  ];
+}
+
+function listenFailure(port: number): Promise<string | undefined> {
+  return new Promise(resolve => {
+    const server = createServer();
+    server.once('error', error => resolve(error.message));
+    server.listen(port, () => server.close(() => resolve(undefined)));
+  });
+}

@@ -1,0 +1,41 @@
+import { closeSync, openSync, readlinkSync, writeFileSync } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import { idsPerSandbox, slotOf } from '../layout.ts';
+
+const waitMsMax = 2_000;
+
+/** A user namespace with the ID range of a sandbox, and a process that keeps it. */
+export type UserNamespace = AsyncDisposable & { fd: number; baseId: number };
+
+/** Makes a user namespace as a sandbox gets one. Fails where the host forbids it. */
+export async function openUserNamespace(): Promise<UserNamespace> {
+  const program = Bun.which('unshare');
+  if (!program) throw new AtollError('unavailable', 'unshare (util-linux) is not installed');
+  const child = Bun.spawn([program, '--user', 'sleep', '60'], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' });
+  const end = async () => {
+    child.kill('SIGKILL');
+    await child.exited;
+  };
+  try {
+    const path = `/proc/${child.pid}/ns/user`;
+    const deadline = performance.now() + waitMsMax;
+    while (readlinkSync(path) === readlinkSync('/proc/self/ns/user')) {
+      if (performance.now() > deadline) throw new AtollError('internal', 'no user namespace was made');
+      await Bun.sleep(1);
+    }
+    const { baseId } = slotOf(0, 0);
+    for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${map}`, `0 ${baseId} ${idsPerSandbox}\n`);
+    const fd = openSync(path, 'r');
+    return {
+      fd,
+      baseId,
+      async [Symbol.asyncDispose]() {
+        closeSync(fd);
+        await end();
+      },
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
