@@ -6,6 +6,7 @@ import type { Helper } from './native/helper.ts';
 import type { NetworkNamespace } from './native/netns.ts';
 import type { Disks } from './rootfs/disks.ts';
 import type { Layers } from './rootfs/layers.ts';
+import type { Pool } from './sandbox/pool.ts';
 import type { Records, SandboxRecord } from './sandbox/record.ts';
 import type { Slots } from './sandbox/slots.ts';
 
@@ -29,6 +30,8 @@ export type NodeContext = {
   layers: Layers;
   records: Records;
   slots: Slots;
+  /** Absent: every create starts its own processes. */
+  pool?: Pool;
   /** By sandbox ID. */
   running: Map<string, Running>;
   /** Creates under way, by execution ID. */

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { AtollError } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
-import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+import type { NodeProtocol, NodeSandbox, SandboxResources } from '../protocol/node.ts';
 import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
 import { detectCgroups } from './cgroup/cgroup.ts';
 import type { NodeContext, Running } from './context.ts';
@@ -16,6 +16,7 @@ import { createDisks } from './rootfs/disks.ts';
 import { createLayers, type Layers } from './rootfs/layers.ts';
 import { adoptSandboxes } from './sandbox/adopt.ts';
 import { createSandbox } from './sandbox/create.ts';
+import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
 import { killSandbox } from './sandbox/remove.ts';
 import { createSlots } from './sandbox/slots.ts';
@@ -32,6 +33,8 @@ export type NodeOptions = {
   agentDir: string;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
+  /** How many blank sandboxes wait to be claimed, and the resources they are made with. */
+  pool: { size: number; resources: SandboxResources };
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -74,7 +77,9 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const found = await adoptSandboxes(node);
   if (found.adopted === 0) forgetOtherAgents(layout.agents, agent);
   await installHostTable(layout.installation, offlineLinks(node));
+  if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, options.pool.resources);
   const stop = async () => {
+    await node.pool?.stop();
     await helper.stop();
     installation.unlock();
   };
@@ -84,6 +89,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     found,
     stop,
     async down() {
+      await node.pool?.stop();
       await Promise.all([...node.running.values()].map(({ record }) => killSandbox(node, record)));
       node.driver.retire();
       await removeHostTable(layout.installation);

@@ -32,5 +32,6 @@ async function adopt(node: NodeContext, record: SandboxRecord): Promise<void> {
 function leftoverSlots(node: NodeContext): Set<number> {
   const prefix = slotOf(node.layout.installation, 0).interfaceName.slice(0, -1);
   const links = readdirSync('/sys/class/net').filter(name => name.startsWith(prefix));
-  return new Set([...node.driver.leftovers(), ...links.map(name => Number(name.slice(prefix.length)))]);
+  const disks = readdirSync(node.layout.disks).flatMap(name => /^s(\d+)\.img$/.exec(name)?.[1] ?? []);
+  return new Set([...node.driver.leftovers(), ...disks.map(Number), ...links.map(name => Number(name.slice(prefix.length)))]);
 }

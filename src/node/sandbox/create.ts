@@ -1,11 +1,10 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, renameSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
-import type { CreateSandbox } from '../../protocol/node.ts';
+import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { setOffline } from '../network/host-table.ts';
-import { type Blank, startBlank } from './blank.ts';
+import { slotDisk, slotMountPoint, startBlank, type Blank } from './blank.ts';
 import { startTicksOf } from './record.ts';
 import { onEnded, removeSandbox } from './remove.ts';
 
@@ -24,41 +23,28 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
 async function create(node: NodeContext, request: CreateSandbox): Promise<Running> {
   const { sandboxId, executionId, resources, network } = request;
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
-  // The disk and the processes do not need each other until the root is put in place.
-  const [disk, started] = await Promise.allSettled([createDisk(node, sandboxId, resources.diskMiB), startBlank(node, resources)]);
-  const blank = started.status === 'fulfilled' ? started.value : undefined;
+  const blank = node.pool?.take(resources.diskMiB) ?? (await startBlank(node, resources));
   try {
-    if (disk.status === 'rejected') throw disk.reason;
-    if (started.status === 'rejected') throw started.reason;
-    const running = await furnish(node, started.value, request, { layers, disk: disk.value });
+    const running = await furnish(node, blank, request, layers);
     node.running.set(sandboxId, running);
     onEnded(node, running);
     return running;
   } catch (error) {
-    await removeSandbox(node, { sandboxId, executionId, offline: !network.internetAccess, ...(blank && { blank }) });
+    await removeSandbox(node, { sandboxId, executionId, offline: !network.internetAccess, blank });
     throw error;
   }
 }
 
-async function createDisk(node: NodeContext, sandboxId: string, diskMiB: number): Promise<string> {
-  mkdirSync(node.records.directoryOf(sandboxId), { recursive: true, mode: 0o700 });
-  const mountPoint = diskMountPoint(node, sandboxId);
-  await node.disks.create(node.records.diskOf(sandboxId), diskMiB, mountPoint);
-  return mountPoint;
-}
-
-/** Where a sandbox's disk is mounted in the helper's namespace while the sandbox runs. */
-export function diskMountPoint(node: NodeContext, sandboxId: string): string {
-  return join(node.layout.mounts, 'disks', sandboxId);
-}
-
 /** Makes a blank sandbox the one that was asked for. */
-async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, root: { layers: string[]; disk: string }): Promise<Running> {
+async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, layers: string[]): Promise<Running> {
   const { slot, pid, namespace, controlToken, ended } = blank;
   const { sandboxId, executionId, resources, network, image } = request;
+  mkdirSync(node.records.directoryOf(sandboxId), { recursive: true, mode: 0o700 });
+  renameSync(slotDisk(node, slot), node.records.diskOf(sandboxId));
   // Before any of the user's files, and so any of the user's programs, is there.
   if (!network.internetAccess) await setOffline(node.layout.installation, slot.interfaceName, true);
-  await node.driver.giveRoot(slot, pid, root);
+  if (limitsDiffer(blank.resources, resources)) node.driver.setLimits(slot, resources);
+  await node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
   await initAgent(namespace, controlToken, {
     envVars: request.envVars,
     accessToken: request.accessToken,
@@ -72,4 +58,8 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   const record = { sandboxId, executionId, slot: slot.number, pid, startTicks, controlToken, startedAtMs, resources, network };
   await node.records.write(record);
   return { record, namespace, ended };
+}
+
+function limitsDiffer(a: SandboxResources, b: SandboxResources): boolean {
+  return a.cpuCount !== b.cpuCount || a.memoryMiB !== b.memoryMiB;
 }

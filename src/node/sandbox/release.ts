@@ -1,15 +1,17 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import type { NodeContext } from '../context.ts';
 import type { Slot } from '../layout.ts';
+import { slotDisk, slotMountPoint } from './blank.ts';
 
 /** How long the kernel may take to remove the link of an ended sandbox by itself before it is told to. */
 const linkGoneTimeoutMs = 100;
 const linkPollMs = 2;
 
-/** Removes everything of a slot but the sandbox's files, and frees it. Repeatable; works on what a crash left. */
+/** Removes everything of a slot and frees it. Repeatable; works on what a crash left. */
 export async function releaseSlot(node: NodeContext, slot: Slot): Promise<void> {
   await node.driver.remove(slot);
-  await linkGone(node, slot);
+  await Promise.all([linkGone(node, slot), node.disks.close(slotMountPoint(node, slot))]);
+  rmSync(slotDisk(node, slot), { force: true });
   node.slots.give(slot);
 }
 

@@ -4,7 +4,6 @@ import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import { setOffline } from '../network/host-table.ts';
 import type { Blank } from './blank.ts';
-import { diskMountPoint } from './create.ts';
 import { releaseSlot } from './release.ts';
 
 /** Ends a sandbox and settles when nothing of it is left. A sandbox or execution that is not here is gone already. */
@@ -36,9 +35,8 @@ function remove(node: NodeContext, running: Running): Promise<void> {
   running.removal ??= (async () => {
     const { record, namespace, ended } = running;
     const slot = slotOf(node.layout.installation, record.slot);
-    const blank = { slot, pid: record.pid, controlToken: record.controlToken, namespace, ended };
     const offline = !record.network.internetAccess;
-    await removeSandbox(node, { sandboxId: record.sandboxId, executionId: record.executionId, offline, blank });
+    await removeSandbox(node, { sandboxId: record.sandboxId, executionId: record.executionId, offline, blank: { slot, namespace, ended } });
     node.running.delete(record.sandboxId);
   })();
   return running.removal;
@@ -48,17 +46,23 @@ function remove(node: NodeContext, running: Running): Promise<void> {
  * Takes away everything that belongs to a sandbox, as far as it got. The record goes first: whatever a crash leaves
  * behind from then on belongs to nobody, and the next start removes it.
  */
-export async function removeSandbox(node: NodeContext, sandbox: ExecutionRef & { offline: boolean; blank?: Blank }): Promise<void> {
+export async function removeSandbox(node: NodeContext, sandbox: ExecutionRef & { offline: boolean; blank: Processes }): Promise<void> {
   const { sandboxId, blank, offline } = sandbox;
+  const { installation } = node.layout;
   node.records.forget(sandboxId);
-  if (blank) {
-    await node.helper.call('kill', blank.slot.name).catch(() => {}); // it has ended already
-    await blank.ended;
-    blank.namespace.close();
-    const installation = node.layout.installation;
-    const online = offline ? setOffline(installation, blank.slot.interfaceName, false).catch(() => {}) : undefined; // it may never have been set
-    await Promise.all([releaseSlot(node, blank.slot), online]);
-  }
-  await node.disks.close(diskMountPoint(node, sandboxId));
+  await Promise.all([
+    releaseBlank(node, blank),
+    offline && setOffline(installation, blank.slot.interfaceName, false).catch(() => {}), // it may never have been set
+  ]);
   node.records.remove(sandboxId);
+}
+
+type Processes = Pick<Blank, 'slot' | 'namespace' | 'ended'>;
+
+/** Ends the processes of a slot and frees it. */
+export async function releaseBlank(node: NodeContext, { slot, namespace, ended }: Processes): Promise<void> {
+  await node.helper.call('kill', slot.name).catch(() => {}); // it has ended already
+  await ended;
+  namespace.close();
+  await releaseSlot(node, slot);
 }
