@@ -4,6 +4,7 @@ import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { setOffline } from '../network/host-table.ts';
+import { admit } from './admission.ts';
 import { slotDisk, slotMountPoint, startBlank, type Blank } from './blank.ts';
 import { startTicksOf } from './record.ts';
 import { onEnded, removeSandbox } from './remove.ts';
@@ -22,6 +23,7 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
 
 async function create(node: NodeContext, request: CreateSandbox): Promise<Running> {
   const { sandboxId, executionId, resources, network } = request;
+  admit(node);
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
   const blank = node.pool?.take(resources.diskMiB) ?? (await startBlank(node, resources));
   try {
