@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { mkdtemp, open } from 'node:fs/promises';
+import { copyFile, link, mkdtemp, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
@@ -13,6 +13,10 @@ const imageUuid = '00000000-0000-0000-0000-000000000000';
 export type Layers = {
   /** Seals a directory (owners as inside, 0-based) into a layer and answers its digest, `sha256:<hex>`. */
   seal(directory: string): Promise<string>;
+  /** Takes over an image that was sealed elsewhere: linked where the file system can, else copied. Fails with `invalid` if its bytes are others. */
+  take(digest: string, image: string): Promise<void>;
+  /** Where the layer's image is. */
+  imagePath(digest: string): string;
   has(digest: string): boolean;
   bytes(digest: string): number;
   /** The layer's mount point in the helper's namespace; it stays mounted. Fails with `not_found`. */
@@ -51,6 +55,19 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
         rmSync(temporary, { recursive: true, force: true });
       }
     },
+    async take(digest, image) {
+      if (existsSync(imageOf(digest))) return;
+      const temporary = await mkdtemp(join(dir, 'sealing-'));
+      try {
+        const own = join(temporary, 'image');
+        await linkOrCopy(image, own);
+        if ((await digestOf(own)) !== digest) throw new AtollError('invalid', `${image} is not layer ${digest}`);
+        renameSync(own, imageOf(digest));
+      } finally {
+        rmSync(temporary, { recursive: true, force: true });
+      }
+    },
+    imagePath: imageOf,
     has: digest => existsSync(imageOf(digest)),
     bytes: digest => statSync(imageOf(digest)).size,
     mount(digest) {
@@ -69,6 +86,17 @@ function hexOf(digest: string): string {
   const hex = /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1];
   if (!hex) throw new AtollError('invalid', `${digest} is not a layer digest`);
   return hex;
+}
+
+/** One file under two names; a synced copy where the names are on different file systems. */
+export async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+    await copyFile(from, to);
+    await syncFile(to);
+  }
 }
 
 async function digestOf(path: string): Promise<string> {
