@@ -1,0 +1,38 @@
+import { readFileSync, readdirSync } from 'node:fs';
+
+const ticksPerSecond = 100; // USER_HZ, fixed by the kernel's interface
+
+/** CPU time that a process has used, ms. Source: proc(5), stat fields 14 and 15. */
+export function cpuMsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
+}
+
+/** Proportional set size of a process, MiB: shared pages count by how many share them. */
+export function pssMiBOf(pid: number): number {
+  return Number(/^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024;
+}
+
+/** Memory that the host could still give, MiB. */
+export function availableMiB(): number {
+  return Number(/^MemAvailable: +(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? 0) / 1024;
+}
+
+/** `pid` and all that descend from it. */
+export function familyOf(pid: number): number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync('/proc')) if (/^\d+$/.test(name)) parents.set(Number(name), parentOf(Number(name)));
+  const family = [pid];
+  for (let index = 0; index < family.length; index++) for (const [child, parent] of parents) if (parent === family[index]) family.push(child);
+  return family;
+}
+
+function parentOf(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return 0; // ended meanwhile
+  }
+}

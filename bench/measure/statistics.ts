@@ -1,0 +1,29 @@
+/** What a series of measured durations comes to, ms. */
+export type Summary = { count: number; min: number; median: number; p99: number; max: number };
+
+/** The value below which the given share of the sorted values lies; nearest rank. */
+export function percentile(sorted: number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
+}
+
+export function summarize(valuesMs: number[]): Summary {
+  const sorted = [...valuesMs].sort((a, b) => a - b);
+  return {
+    count: sorted.length,
+    min: sorted[0] ?? Number.NaN,
+    median: percentile(sorted, 0.5),
+    p99: percentile(sorted, 0.99),
+    max: sorted.at(-1) ?? Number.NaN,
+  };
+}
+
+/** Runs `work` `count` times, one after the other, and answers how long each took, ms. */
+export async function timeEach(count: number, work: (index: number) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index++) {
+    const start = performance.now();
+    await work(index);
+    times.push(performance.now() - start);
+  }
+  return times;
+}
