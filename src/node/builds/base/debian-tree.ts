@@ -53,6 +53,7 @@ export async function makeDebianTree(options: DebianTreeOptions): Promise<void> 
     sourcesFile,
   ];
   await runCommand(argv, {
+    sealedOff: true,
     env: { ...toolEnvironment, TMPDIR: scratchDir },
     timeoutMs: packagesTimeoutMs,
     signal,

@@ -74,7 +74,13 @@ async function makeFromDefinition(options: MakeBaseOptions, treeDir: string, scr
 async function provision(script: string, treeDir: string, signal: AbortSignal | undefined): Promise<void> {
   const inside = join(treeDir, 'provision.sh');
   await copyFile(script, inside);
-  await runCommand(['chroot', treeDir, '/bin/sh', '/provision.sh'], { cwd: '/', env: toolEnvironment, timeoutMs: provisionTimeoutMs, signal });
+  await runCommand(['chroot', treeDir, '/bin/sh', '/provision.sh'], {
+    sealedOff: true,
+    cwd: '/',
+    env: toolEnvironment,
+    timeoutMs: provisionTimeoutMs,
+    signal,
+  });
   await rm(inside);
 }
 

@@ -5,12 +5,19 @@ const quotedLines = 12;
 /** A line longer than this is cut: a progress bar without line ends must not fill memory. */
 const lineCharactersMax = 4096;
 
+const sealingOff = ['unshare', '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
+
 export type RunOptions = {
   cwd?: string;
   /** Added to a minimal environment: PATH, HOME, LANG and what apt and npm need to reach their mirrors. */
   env?: Record<string, string>;
   /** Called with every line that the command writes, to either stream. */
   onLine?: (line: string) => void;
+  /**
+   * In mount and process namespaces of its own: what it mounts and starts is gone when it ends, however it ends,
+   * and a cleaning of its folder never walks into a mount of the host.
+   */
+  sealedOff?: boolean;
   timeoutMs: number;
   signal?: AbortSignal | undefined;
 };
@@ -21,10 +28,9 @@ export type RunOptions = {
  * `unavailable` when the program is not installed. No process of its group is left in any of these cases.
  */
 export async function runCommand(argv: [string, ...string[]], options: RunOptions): Promise<string> {
-  const program = Bun.which(argv[0]);
-  if (!program) throw new AtollError('unavailable', `${argv[0]} is not installed; \`npm run up\` installs it.`);
+  if (!Bun.which(argv[0])) throw new AtollError('unavailable', `${argv[0]} is not installed; \`npm run up\` installs it.`);
   options.signal?.throwIfAborted();
-  const child = Bun.spawn([program, ...argv.slice(1)], {
+  const child = Bun.spawn(options.sealedOff ? [...sealingOff, ...argv] : argv, {
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
