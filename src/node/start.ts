@@ -42,6 +42,9 @@ export type NodeOptions = {
 
 export type Node = {
   protocol: NodeProtocol;
+  /** The installation's number on this machine. */
+  installation: number;
+  helperPid: number;
   layers: Layers;
   /** Sandboxes that were taken over, and slots that were cleaned up, at the start. */
   found: { adopted: number; removed: number };
@@ -85,6 +88,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   };
   return {
     protocol: protocolOf(node, options.nodeId),
+    installation: layout.installation,
+    helperPid: helper.pid,
     layers: node.layers,
     found,
     stop,

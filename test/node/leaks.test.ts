@@ -1,0 +1,59 @@
+import { expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startTestNode, type TestNode } from './support/test-node.ts';
+
+/** Creates and kills, several at a time. */
+const cycles = 200;
+const atOnce = 4;
+
+/** Everything on the host that sandboxes are made of, as far as it is this installation's. */
+function traces(it: TestNode) {
+  const helperMounts = readFileSync(`/proc/${it.node.helperPid}/mountinfo`, 'utf8').split('\n').map(line => line.split(' ')[4]);
+  const containers = readdirSync('/sys/fs/cgroup', { recursive: true, encoding: 'utf8' }).filter(path => path.includes(`atoll${it.node.installation}/`));
+  return {
+    mounts: helperMounts.sort(),
+    cgroups: containers.sort(),
+    links: readdirSync('/sys/class/net').filter(name => name.startsWith(`at${it.node.installation}-`)),
+    loops: readdirSync('/sys/block').filter(name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir)),
+    files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' }).filter(path => !/^(layers|agents)\//.test(path)).sort(),
+    openFiles: readdirSync('/proc/self/fd').length,
+    processes: readdirSync('/proc').filter(name => /^\d+$/.test(name) && usesSandboxIds(name, it.node.installation)),
+  };
+}
+
+const rulesOf = (it: TestNode) => Bun.$`nft list table inet atoll${it.node.installation}`.text();
+
+function backingFile(loop: string): string {
+  try {
+    return readFileSync(`/sys/block/${loop}/loop/backing_file`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function usesSandboxIds(pid: string, installation: number): boolean {
+  const first = 0x7000_0000 + installation * 1024 * 65_536;
+  try {
+    const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+    return uid >= first && uid < first + 1024 * 65_536;
+  } catch {
+    return false;
+  }
+}
+
+test(`${cycles} creates and kills leave nothing behind`, async () => {
+  const it = await startTestNode();
+  try {
+    const cycle = async () => it.node.protocol.kill(await it.node.protocol.create(it.request()));
+    await cycle(); // what is made once for all sandboxes is there from now on
+    const before = traces(it);
+    const rules = await rulesOf(it);
+    let left = cycles;
+    await Promise.all(Array.from({ length: atOnce }, async () => { while (left-- > 0) await cycle(); }));
+    expect(traces(it)).toEqual(before);
+    expect(await rulesOf(it)).toBe(rules);
+  } finally {
+    await it.dispose();
+  }
+}, 300_000);

@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newSandboxId, newUuid } from '../../../src/base/id.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
+import { startNode, type Node } from '../../../src/node/start.ts';
+import type { CreateSandbox } from '../../../src/protocol/node.ts';
+
+const root = join(import.meta.dir, '../../..');
+export const testResources = { cpuCount: 2, memoryMiB: 512, diskMiB: 512 };
+
+export type TestNode = {
+  dataDir: string;
+  /** Digest of the base template's layer. */
+  base: string;
+  node: Node;
+  /** A request for a sandbox made from the base layer. */
+  request(changes?: Partial<CreateSandbox>): CreateSandbox;
+  /** Stops the node, sandboxes running on, and starts another on the same data. */
+  restart(): Promise<void>;
+  dispose(): Promise<void>;
+};
+
+/** A node of its own for one test file, with the base layer of this machine. */
+export async function startTestNode(options: { poolSize?: number } = {}): Promise<TestNode> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
+  const start = () =>
+    startNode({
+      nodeId: 'test',
+      dataDir,
+      helperBinary: join(root, 'dist/helper'),
+      agentDir: join(root, 'dist/agent'),
+      nameservers: ['8.8.8.8'],
+      pool: { size: options.poolSize ?? 0, resources: testResources },
+      log: silentLog,
+      onHelperLost: () => {
+        throw new Error('the native helper has ended');
+      },
+    });
+  const node = await start();
+  const base = await ensureBaseLayer({
+    layers: node.layers,
+    definitionDir: join(root, 'templates/base'),
+    cacheDir: '/var/cache/atoll',
+    npmEnvironment: process.env as Record<string, string>,
+    onPhase: () => {},
+  });
+  const test: TestNode = {
+    dataDir,
+    base,
+    node,
+    request: changes => ({
+      sandboxId: newSandboxId(),
+      executionId: newUuid(),
+      image: { templateId: 'base', buildId: 'base', layers: [base], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
+      resources: testResources,
+      network: { internetAccess: true },
+      envVars: {},
+      accessToken: null,
+      ...changes,
+    }),
+    async restart() {
+      await test.node.stop();
+      test.node = await start();
+    },
+    async dispose() {
+      await test.node.down();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+  return test;
+}
