@@ -1,0 +1,42 @@
+import type { Log } from '../../base/log.ts';
+import type { Nodes } from '../placement/nodes.ts';
+import type { Store } from '../store/database.ts';
+import type { TeamLimits, TeamRecord } from '../store/team.ts';
+import type { Clock } from './clock.ts';
+import type { CredentialCache } from './credential-cache.ts';
+import type { SandboxDirectory } from './directory.ts';
+
+/** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
+export type Features = {
+  /** Pause, resume, snapshot and fork. */
+  pause: boolean;
+  /** `allowOut` and `denyOut` beyond "everything" and "nothing". */
+  egressRules: boolean;
+  egressProxy: boolean;
+  /** Header rules by domain. */
+  headerRules: boolean;
+  volumes: boolean;
+  /** Identity tokens in header rules. */
+  iam: boolean;
+};
+
+/** What every rule of the platform works on. */
+export type App = {
+  store: Store;
+  nodes: Nodes;
+  directory: SandboxDirectory;
+  credentials: CredentialCache;
+  /** Secret of the installation from which the sandboxes' tokens are derived. */
+  seed: Uint8Array;
+  /** The installation's limits; a team's own go before. */
+  limits: TeamLimits;
+  features: Features;
+  clock: Clock;
+  log: Log;
+  /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
+  busy: Set<string>;
+};
+
+export function limitsOf(app: App, team: TeamRecord): TeamLimits {
+  return { ...app.limits, ...team.limits };
+}

@@ -1,0 +1,106 @@
+import type { SandboxState } from '../../protocol/state.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+
+/** What the edge must know to bring a request into a sandbox. */
+export type SandboxRoute = {
+  sandboxId: string;
+  executionId: string;
+  nodeId: string;
+  teamId: string;
+  state: SandboxState;
+  /** Required on the agent's port, or null for an unsecured sandbox. */
+  accessToken: string | null;
+  /** Required on every other port, or null where traffic is public. */
+  trafficToken: string | null;
+  maskRequestHost: string | null;
+  httpsPorts: readonly number[];
+  /** Traffic wakes the sandbox while it is paused. */
+  autoResume: boolean;
+};
+
+/** Executions whose end is remembered; far more than can end while a row that was read is on its way. */
+const endedMax = 10_000;
+
+/** A sandbox stopped being reachable: connections to this execution must be cut. */
+export type SandboxClosed = { sandboxId: string; executionId: string };
+
+/**
+ * Where every sandbox is, in memory: read for each request at the edge, loaded at start,
+ * and changed by the code that changes the rows. The database stays the truth.
+ */
+export class SandboxDirectory {
+  readonly #routes = new Map<string, SandboxRoute>();
+  /** Executions that were closed, the oldest first: what was read of one before it ended must not bring it back. */
+  readonly #ended = new Set<string>();
+  readonly #listeners = new Set<(closed: SandboxClosed) => void>();
+  readonly #tokensOf: (sandbox: SandboxRecord) => { accessToken: string | null; trafficToken: string | null };
+
+  constructor(tokensOf: (sandbox: SandboxRecord) => { accessToken: string | null; trafficToken: string | null }) {
+    this.#tokensOf = tokensOf;
+  }
+
+  /** Any sandbox that clients can see, or null. */
+  find(sandboxId: string): SandboxRoute | null {
+    return this.#routes.get(sandboxId) ?? null;
+  }
+
+  /** Calls `listener` whenever connections of an execution must be cut. Returns the way to stop listening. */
+  onClosed(listener: (closed: SandboxClosed) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get size(): number {
+    return this.#routes.size;
+  }
+
+  /** Takes over what the store says of a sandbox. Hidden states close it. */
+  apply(sandbox: SandboxRecord): void {
+    if (sandbox.state === 'starting' || this.#ended.has(sandbox.executionId)) return;
+    if (sandbox.state === 'killing') return this.close(sandbox);
+    const before = this.#routes.get(sandbox.sandboxId);
+    this.#routes.set(sandbox.sandboxId, this.#routeOf(sandbox));
+    const interrupted = before && isOpen(before.state) && !(isOpen(sandbox.state) && before.executionId === sandbox.executionId);
+    if (interrupted) this.#tell({ sandboxId: before.sandboxId, executionId: before.executionId });
+  }
+
+  /** Takes over a sandbox that was running before this process; one that is known already is known better. */
+  adopt(sandbox: SandboxRecord): void {
+    if (this.#routes.get(sandbox.sandboxId)?.executionId !== sandbox.executionId) this.apply(sandbox);
+  }
+
+  /** Forgets an execution for good; a successor with the same ID stays. */
+  close(target: SandboxClosed): void {
+    this.#ended.add(target.executionId);
+    const [oldest] = this.#ended;
+    if (oldest !== undefined && this.#ended.size > endedMax) this.#ended.delete(oldest);
+    if (this.#routes.get(target.sandboxId)?.executionId !== target.executionId) return;
+    this.#routes.delete(target.sandboxId);
+    this.#tell({ sandboxId: target.sandboxId, executionId: target.executionId });
+  }
+
+  #routeOf(sandbox: SandboxRecord): SandboxRoute {
+    const { accessToken, trafficToken } = this.#tokensOf(sandbox);
+    return {
+      sandboxId: sandbox.sandboxId,
+      executionId: sandbox.executionId,
+      nodeId: sandbox.nodeId,
+      teamId: sandbox.teamId,
+      state: sandbox.state,
+      accessToken,
+      trafficToken,
+      maskRequestHost: sandbox.network?.maskRequestHost ?? null,
+      httpsPorts: sandbox.network?.httpsPorts ?? [],
+      autoResume: sandbox.autoResume,
+    };
+  }
+
+  #tell(closed: SandboxClosed): void {
+    for (const listener of this.#listeners) listener(closed);
+  }
+}
+
+/** Connections into a sandbox live on in these states. */
+function isOpen(state: SandboxState): boolean {
+  return state === 'running' || state === 'snapshotting';
+}

@@ -1,0 +1,40 @@
+import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import { insertApiKey } from '../store/api-key.ts';
+import { findTeam, insertTeam } from '../store/team.ts';
+import type { TeamLimits, TeamRecord } from '../store/team.ts';
+import type { App } from './context.ts';
+import { newCredential } from './credential.ts';
+
+const slugPattern = /^[a-z0-9_-]{1,64}$/;
+
+/** A new team. Its slug is the namespace of its templates. Throws `invalid` or `conflict`. */
+export async function createTeam(app: App, team: { name: string; slug: string; limits?: Partial<TeamLimits> }): Promise<TeamRecord> {
+  if (!slugPattern.test(team.slug)) throw new AtollError('invalid', 'slug: must be 1 to 64 of lowercase letters, digits, "-" and "_"');
+  if (await findTeam(app.store.db, { slug: team.slug })) throw new AtollError('conflict', `slug: "${team.slug}" is taken`);
+  const record: TeamRecord = {
+    teamId: newUuid(),
+    name: team.name,
+    slug: team.slug,
+    limits: team.limits ?? {},
+    banned: false,
+    blocked: false,
+    createdAtUs: app.clock(),
+  };
+  await insertTeam(app.store.db, record);
+  return record;
+}
+
+/** A new API key of a team. `text` is the key itself: it is shown now or never. */
+export async function createApiKey(
+  app: App,
+  team: TeamRecord,
+  name: string,
+  createdBy: string | null = null,
+): Promise<{ keyId: string; text: string }> {
+  const { text, record } = newCredential('apiKey', name, app.clock());
+  const keyId = newUuid();
+  await insertApiKey(app.store.db, { ...record, keyId, teamId: team.teamId, createdBy });
+  app.credentials.clear();
+  return { keyId, text };
+}

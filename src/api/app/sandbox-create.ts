@@ -1,0 +1,115 @@
+import { AtollError } from '../../base/error.ts';
+import { newSandboxId, newUuid } from '../../base/id.ts';
+import { agentVersion } from '../../protocol/agent.ts';
+import { defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
+import type { NewSandbox } from '../../protocol/api/sandbox.ts';
+import type { TemplateImage } from '../../protocol/node.ts';
+import { placeSandbox } from '../placement/place.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+import type { BuildRecord } from '../store/template-row.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
+import type { App } from './context.ts';
+import { checkSandboxOptions } from './sandbox-options.ts';
+import { checkTimeout } from './sandbox-timeout.ts';
+import { resolveBuild } from './template-reference.ts';
+
+/** A client waits 60 s by default: what takes longer is undone, so that no sandbox runs that nobody knows of. */
+const createDeadlineMs = 50_000;
+
+/**
+ * Creates a sandbox and answers when its agent accepts requests. A refused request leaves nothing behind.
+ * Errors: `invalid`, `forbidden` (a feature that is not offered), `not_found` (template), `rate_limited` (concurrency limit),
+ * `unavailable` (no room), `deadline_exceeded`, `internal`.
+ */
+export async function createSandbox(
+  app: App,
+  team: TeamRecord,
+  version: 'v1' | 'v2',
+  body: NewSandbox,
+  clientSignal: AbortSignal,
+): Promise<SandboxRecord> {
+  const secure = version === 'v2' || body.secure === true;
+  const timeoutSeconds = body.timeout ?? defaultTimeoutSeconds[version];
+  checkTimeout(app, team, timeoutSeconds);
+  checkSandboxOptions(app, body, secure);
+  const { template, build, alias } = await resolveBuild(app, team, body.templateID);
+  const { nodeId, protocol } = placeSandbox(app.nodes);
+  const sandbox = newRecord(app, team, body, { secure, timeoutSeconds, nodeId, build, alias });
+  const image = imageOf(template.templateId, build);
+
+  const deadline = AbortSignal.timeout(createDeadlineMs);
+  try {
+    return await createSandboxWorkflow({ app, team, node: protocol, image, sandbox }, AbortSignal.any([clientSignal, deadline]));
+  } catch (error) {
+    throw explain(error, clientSignal, deadline);
+  }
+}
+
+function newRecord(
+  app: App,
+  team: TeamRecord,
+  body: NewSandbox,
+  chosen: { secure: boolean; timeoutSeconds: number; nodeId: string; build: BuildRecord; alias: string | null },
+): SandboxRecord {
+  const { build } = chosen;
+  const nowUs = app.clock();
+  return {
+    sandboxId: newSandboxId(),
+    executionId: newUuid(),
+    teamId: team.teamId,
+    nodeId: chosen.nodeId,
+    state: 'starting',
+    templateId: build.templateId,
+    buildId: build.buildId,
+    alias: chosen.alias,
+    agentVersion: build.agentVersion ?? agentVersion,
+    cpuCount: build.cpuCount,
+    memoryMiB: build.memoryMiB,
+    diskMiB: build.diskMiB,
+    createdAtUs: nowUs,
+    startedAtUs: nowUs,
+    endAtUs: nowUs,
+    timeoutSeconds: chosen.timeoutSeconds,
+    secure: chosen.secure,
+    autoPause: body.autoPause ?? false,
+    autoPauseMemory: body.autoPauseMemory ?? true,
+    autoResume: body.autoResume?.enabled ?? false,
+    allowInternetAccess: body.allow_internet_access ?? null,
+    network: body.network ?? null,
+    metadata: body.metadata ?? null,
+    envVars: body.envVars ?? {},
+    mcp: body.mcp ?? null,
+    iam: body.iam ?? null,
+    volumeMounts: body.volumeMounts ?? [],
+  };
+}
+
+function imageOf(templateId: string, build: BuildRecord): TemplateImage {
+  return { templateId, buildId: build.buildId, layers: build.layers, ...build.config };
+}
+
+/** Says what a failed start means to the caller; the node's own words go to the log. */
+function explain(error: unknown, client: AbortSignal, deadline: AbortSignal): unknown {
+  if (client.aborted) return new AtollError('canceled', 'The request was given up by the client', { cause: error });
+  if (deadline.aborted) {
+    return new AtollError('deadline_exceeded', 'The sandbox did not start in time; nothing of it is left', {
+      detail: 'sandbox_placement_timeout',
+      cause: error,
+    });
+  }
+  if (!(error instanceof AtollError)) return failedToStart(error);
+  if (error.code === 'unavailable' || error.code === 'no_space') {
+    return new AtollError('unavailable', 'There is no room for another sandbox now; nothing was changed', {
+      detail: error.detail ?? 'sandbox_capacity_unavailable',
+      fields: error.fields,
+      cause: error,
+    });
+  }
+  if (error.code === 'not_found' || error.code === 'internal') return failedToStart(error);
+  return error;
+}
+
+function failedToStart(cause: unknown): AtollError {
+  return new AtollError('internal', 'The sandbox could not be started', { detail: 'sandbox_create_failed', cause });
+}

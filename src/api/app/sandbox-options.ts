@@ -1,0 +1,94 @@
+import { AtollError } from '../../base/error.ts';
+import type { NewSandbox } from '../../protocol/api/sandbox.ts';
+import type { App } from './context.ts';
+import { checkNetwork } from './network-config.ts';
+
+/** Bounds of what a create may carry. */
+export const createBounds = {
+  /** The longest `name=value` that the kernel takes as one string at exec (MAX_ARG_STRLEN). */
+  envVarBytesMax: 131_071,
+  envVarsBytesMax: 1024 * 1024,
+  metadataBytesMax: 256 * 1024,
+  iamTokensMax: 5,
+} as const;
+
+/** Checks everything of a create that its schema can't say. Throws `invalid` or `forbidden`, naming the member. */
+export function checkSandboxOptions(app: App, body: NewSandbox, secure: boolean): void {
+  checkLifecycle(app, body);
+  checkEnvVars(body.envVars ?? {});
+  checkMetadata(body.metadata ?? {});
+  checkIam(app, body.iam);
+  checkVolumeMounts(app, body.volumeMounts ?? []);
+  if (body.network) {
+    const allowInternetAccess = body.allow_internet_access ?? null;
+    checkNetwork(body.network, { allowInternetAccess, secure, features: app.features });
+  }
+}
+
+function checkLifecycle(app: App, body: NewSandbox): void {
+  if (body.autoPauseMemory === false) {
+    if (body.autoPause !== true) throw new AtollError('invalid', 'autoPauseMemory: false needs autoPause: true');
+    if (body.autoResume?.enabled === true) {
+      throw new AtollError('invalid', 'autoPauseMemory: false can\'t be combined with autoResume: traffic never wakes a sandbox without memory');
+    }
+  }
+  if (body.autoPause === true && !app.features.pause) {
+    throw new AtollError('invalid', 'autoPause: pausing is not available in this installation');
+  }
+}
+
+function checkEnvVars(envVars: Record<string, string>): void {
+  let total = 0;
+  for (const [name, value] of Object.entries(envVars)) {
+    if (name === '' || /[=\0]/.test(name)) {
+      throw new AtollError('invalid', `envVars: ${JSON.stringify(name)} is not a variable's name (empty, or holds "=" or NUL)`);
+    }
+    if (value.includes('\0')) throw new AtollError('invalid', `envVars["${name}"]: holds a NUL character`);
+    const bytes = Buffer.byteLength(name) + 1 + Buffer.byteLength(value);
+    if (bytes > createBounds.envVarBytesMax) {
+      throw new AtollError('invalid', `envVars["${name}"]: ${bytes} bytes with its name, the most is ${createBounds.envVarBytesMax}`);
+    }
+    total += bytes;
+  }
+  if (total > createBounds.envVarsBytesMax) {
+    throw new AtollError('invalid', `envVars: ${total} bytes in all, the most is ${createBounds.envVarsBytesMax}`);
+  }
+}
+
+function checkMetadata(metadata: Record<string, string>): void {
+  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+  if (bytes > createBounds.metadataBytesMax) {
+    throw new AtollError('invalid', `metadata: ${bytes} bytes, the most is ${createBounds.metadataBytesMax}`);
+  }
+}
+
+function checkIam(app: App, iam: NewSandbox['iam']): void {
+  const tokens = Object.entries(iam?.tokens ?? {});
+  if (tokens.length > createBounds.iamTokensMax) {
+    throw new AtollError('invalid', `iam.tokens: has ${tokens.length} tokens, the most is ${createBounds.iamTokensMax}`);
+  }
+  for (const [name, token] of tokens) {
+    if (name === '') throw new AtollError('invalid', 'iam.tokens: a name must not be empty');
+    if (token.audience === '') throw new AtollError('invalid', `iam.tokens["${name}"].audience: must not be empty`);
+    if (token.tokenType !== 'JWT-SVID') throw new AtollError('invalid', `iam.tokens["${name}"].tokenType: must be "JWT-SVID"`);
+  }
+  if (tokens.length > 0 && !app.features.iam) {
+    throw new AtollError('invalid', 'iam.tokens: identity tokens are not available in this installation');
+  }
+}
+
+function checkVolumeMounts(app: App, mounts: NonNullable<NewSandbox['volumeMounts']>): void {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  for (const [index, { name, path }] of mounts.entries()) {
+    if (name === '') problems.push(`volumeMounts[${index}].name: must not be empty`);
+    if (!/^\/(?:[^/\0]+(?:\/[^/\0]+)*)?$/.test(path) || path.split('/').some(part => part === '.' || part === '..')) {
+      problems.push(`volumeMounts[${index}].path: must be absolute and clean (no ".", "..", "//" or trailing "/")`);
+    } else if (seen.has(path)) {
+      problems.push(`volumeMounts[${index}].path: "${path}" is given twice`);
+    }
+    seen.add(path);
+  }
+  if (mounts.length > 0 && !app.features.volumes) problems.push('volumeMounts: volumes are not available in this installation');
+  if (problems.length > 0) throw new AtollError('invalid', problems.join('; '));
+}

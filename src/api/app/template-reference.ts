@@ -1,0 +1,90 @@
+import { AtollError } from '../../base/error.ts';
+import { firstAlias, readyBuild, taggedBuild, templateById, templateByName } from '../store/template-resolve.ts';
+import type { BuildRecord, TemplateRecord } from '../store/template-row.ts';
+import type { TeamRecord } from '../store/team.ts';
+import type { App } from './context.ts';
+
+/** `[namespace "/"] name [":" tag]`, lower-cased. */
+export type TemplateReference = { namespace: string | null; name: string; tag: string | null };
+
+export const defaultTag = 'default';
+const namePattern = /^[a-z0-9_-]+$/;
+const tagPattern = /^[a-z0-9_.-]+$/;
+const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const referenceCharactersMax = 512;
+
+/** Reads a template reference. `field` names it in the error (`invalid`). The tag `default` is the same as none. */
+export function parseReference(text: string, field: string): TemplateReference {
+  const refuse = (why: string): never => {
+    throw new AtollError('invalid', `${field}: ${why}; expected [namespace/]name[:tag]`);
+  };
+  if (text.length > referenceCharactersMax) return refuse(`longer than ${referenceCharactersMax} characters`);
+  const reference = text.trim().toLowerCase();
+  const slash = reference.indexOf('/');
+  const namespace = slash < 0 ? null : reference.slice(0, slash);
+  const rest = reference.slice(slash + 1);
+  const colon = rest.indexOf(':');
+  const name = colon < 0 ? rest : rest.slice(0, colon);
+  const tag = colon < 0 ? null : rest.slice(colon + 1);
+
+  if (namespace !== null && !namePattern.test(namespace)) return refuse('the namespace must be letters, digits, "-" and "_"');
+  if (!namePattern.test(name)) return refuse('the name must be letters, digits, "-" and "_"');
+  if (tag !== null && !tagPattern.test(tag)) return refuse('the tag must be letters, digits, "-", "_" and "."');
+  return { namespace, name, tag: tag === defaultTag ? null : tag };
+}
+
+/** Tells build IDs from tags. */
+export function isUuid(text: string): boolean {
+  return uuidPattern.test(text);
+}
+
+/** Whether a team may use a template. Of one that it may not, it must not learn that it exists. */
+export function isVisible(template: TemplateRecord, team: TeamRecord): boolean {
+  return template.public || template.teamId === team.teamId;
+}
+
+/**
+ * The template that a reference means to a team, or null. A bare name is looked for in the team's own namespace,
+ * then among the names without namespace, then as a template ID; an explicit namespace is the only place looked at.
+ */
+export async function findTemplate(app: App, team: TeamRecord, reference: TemplateReference): Promise<TemplateRecord | null> {
+  const { db } = app.store;
+  const { namespace, name } = reference;
+  const places =
+    namespace === null
+      ? [() => templateByName(db, team.slug, name), () => templateByName(db, '', name), () => templateById(db, name)]
+      : [() => templateByName(db, namespace, name)];
+  for (const look of places) {
+    const template = await look();
+    if (template && isVisible(template, team)) return template;
+  }
+  return null;
+}
+
+/** The template and the ready build that a reference selects. Throws `not_found` when there is none for this team. */
+export async function resolveBuild(
+  app: App,
+  team: TeamRecord,
+  text: string,
+): Promise<{ template: TemplateRecord; build: BuildRecord; alias: string | null }> {
+  const reference = parseReference(text, 'templateID');
+  const template = await findTemplate(app, team, reference);
+  if (!template) throw new AtollError('not_found', `Template "${text}" was not found`);
+  const build = await selectBuild(app, template, reference.tag ?? defaultTag);
+  if (!build) {
+    throw new AtollError(
+      'not_found',
+      reference.tag === null
+        ? `Template "${text}" has no build that is ready`
+        : `Template "${text}" was not found: no ready build carries the tag "${reference.tag}"`,
+    );
+  }
+  return { template, build, alias: await firstAlias(app.store.db, template.templateId) };
+}
+
+/** The build that a tag, or a build ID in its place, selects of a template. */
+export async function selectBuild(app: App, template: TemplateRecord, tag: string): Promise<BuildRecord | null> {
+  const { db } = app.store;
+  const byId = isUuid(tag) ? await readyBuild(db, template.templateId, tag) : null;
+  return byId ?? (await taggedBuild(db, template.templateId, tag));
+}

@@ -1,0 +1,16 @@
+import { AtollError } from '../../base/error.ts';
+import type { ApiError } from '../../protocol/api/primitives.ts';
+
+/** The answer to anything that was thrown. What is not an `AtollError` is a bug: the caller learns nothing of it. */
+export function errorResponse(error: unknown): Response {
+  if (!(error instanceof AtollError)) return errorBody({ code: 500, message: 'Internal error' });
+  const { status, message, detail, retryAfterSeconds } = error;
+  return errorBody(
+    { code: status, message, ...(detail === undefined ? {} : { error_code: detail }) },
+    retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) },
+  );
+}
+
+export function errorBody(body: ApiError, headers: Record<string, string> = {}): Response {
+  return Response.json(body, { status: body.code, headers });
+}

@@ -1,0 +1,142 @@
+import { Kind, OptionalKind } from '@sinclair/typebox';
+import type { TObject, TSchema } from '@sinclair/typebox';
+import { assert } from '../../base/error.ts';
+import { ApiError } from '../../protocol/api/primitives.ts';
+import type { Auth, Route } from './route.ts';
+
+type Json = Record<string, unknown>;
+
+const securitySchemes: Json = {
+  apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'API key of a team: e2b_<hex>' },
+};
+
+const security: Record<Auth, Json[]> = { none: [], team: [{ apiKey: [] }] };
+
+/** The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes. */
+export function openApiDocument(routes: readonly Route[], version: string): Json {
+  const components = new Components();
+  const paths: Record<string, Json> = {};
+  for (const route of routes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))) {
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, components);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Atoll platform API',
+      version,
+      description: 'Sandboxes and templates. The interface inside a sandbox is another one: see docs/.',
+    },
+    paths,
+    components: { schemas: components.sorted(), securitySchemes },
+  };
+}
+
+function operation(route: Route, components: Components): Json {
+  const parameters = [...parametersOf(route.params, 'path', components), ...parametersOf(route.query, 'query', components)];
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(route.deprecated && { deprecated: true }),
+    security: security[route.auth],
+    ...(parameters.length > 0 && { parameters }),
+    ...(route.body && {
+      requestBody: { required: !route.bodyOptional, content: jsonContent(components.refer(route.body)) },
+    }),
+    responses: responsesOf(route, components),
+  };
+}
+
+function parametersOf(schema: TObject | null, place: 'path' | 'query', components: Components): Json[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, member]) => {
+    const { description, ...rest } = components.refer(member);
+    return {
+      name,
+      in: place,
+      required: member[OptionalKind] === undefined,
+      ...(description !== undefined && { description }),
+      schema: rest,
+      ...(member[Kind] === 'Array' && { style: 'form', explode: false }),
+    };
+  });
+}
+
+function responsesOf(route: Route, components: Components): Json {
+  const responses: Json = {};
+  for (const [status, { description, schema, headers }] of Object.entries(route.responses)) {
+    responses[status] = {
+      description,
+      ...(headers && {
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([name, text]) => [name, { description: text, schema: { type: 'string' } }]),
+        ),
+      }),
+      ...(schema && { content: jsonContent(components.refer(schema)) }),
+    };
+  }
+  for (const status of route.errors) {
+    responses[status] = { description: errorWords[status] ?? 'Error', content: jsonContent(components.refer(ApiError)) };
+  }
+  return responses;
+}
+
+const errorWords: Record<number, string> = {
+  400: 'The request is malformed or breaks a rule; the message names the member',
+  401: 'No valid credential',
+  403: 'The credential is valid, but this is not for it',
+  404: 'Absent, or not the caller\'s',
+  409: 'Conflicts with the present state',
+  410: 'No longer offered',
+  413: 'The request body is too long',
+  429: 'A limit is reached',
+  500: 'Internal error',
+  501: 'Not available in this installation',
+  503: 'Not possible now; nothing was changed',
+  504: 'Took too long; nothing was changed',
+};
+
+const jsonContent = (schema: Json): Json => ({ 'application/json': { schema } });
+
+/** Collects the schemas that have an `$id` and refers to them. */
+class Components {
+  readonly #schemas = new Map<string, { source: TSchema; json: Json }>();
+
+  refer(schema: TSchema): Json {
+    const id = schema.$id;
+    if (id === undefined) return this.#plain(schema);
+    const known = this.#schemas.get(id);
+    assert(!known || known.source === schema || JSON.stringify(known.source) === JSON.stringify(schema), `two schemas are named ${id}`);
+    if (!known) {
+      const json: Json = {};
+      this.#schemas.set(id, { source: schema, json });
+      Object.assign(json, this.#plain(schema));
+    }
+    return { $ref: `#/components/schemas/${id}` };
+  }
+
+  sorted(): Json {
+    return Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, { json }]) => [id, json]));
+  }
+
+  #plain(schema: TSchema): Json {
+    const { $id: _, properties, additionalProperties, items, anyOf, ...rest } = schema as Json & TSchema;
+    const json: Json = { ...rest };
+    if (properties && Object.keys(properties as object).length > 0) {
+      json['properties'] = Object.fromEntries(
+        Object.entries(properties as Record<string, TSchema>).map(([name, member]) => [name, this.refer(member)]),
+      );
+    }
+    if (additionalProperties !== undefined) {
+      json['additionalProperties'] = typeof additionalProperties === 'object' ? this.refer(additionalProperties as TSchema) : additionalProperties;
+    }
+    if (items) json['items'] = this.refer(items as TSchema);
+    if (anyOf) Object.assign(json, this.#union(anyOf as TSchema[]));
+    return json;
+  }
+
+  /** Words become an enum; the rest stays a choice. */
+  #union(branches: TSchema[]): Json {
+    const words = branches.map(branch => branch['const'] as unknown);
+    if (words.every(word => typeof word === 'string')) return { type: 'string', enum: words };
+    return { anyOf: branches.map(branch => this.refer(branch)) };
+  }
+}

@@ -1,0 +1,31 @@
+import { Type } from '@sinclair/typebox';
+import { freeObject } from '../../protocol/api/primitives.ts';
+import { route } from './route.ts';
+
+export const health = route({
+  operationId: 'getHealth',
+  method: 'GET',
+  path: '/health',
+  summary: 'Whether the platform takes requests',
+  auth: 'none',
+  responses: { 200: { description: 'It does', schema: Type.Object({ status: Type.Literal('ok') }) } },
+  errors: [503],
+  async handle() {
+    return { status: 200, body: { status: 'ok' as const } };
+  },
+});
+
+/** The route that serves the document which is emitted from all routes, this one included. */
+export function documentRoute(document: () => Record<string, unknown>) {
+  return route({
+    operationId: 'getOpenApi',
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'This document',
+    auth: 'none',
+    responses: { 200: { description: 'The OpenAPI document', schema: freeObject() } },
+    async handle() {
+      return { status: 200, body: document() };
+    },
+  });
+}

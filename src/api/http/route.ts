@@ -1,0 +1,104 @@
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import type { TeamCaller } from '../app/authentication.ts';
+import type { App } from '../app/context.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Who may call an operation; see authenticate.ts for what each accepts. */
+export type Auth = 'none' | 'team';
+
+type CallerOf = { none: null; team: TeamCaller };
+
+/** One kind of success. Header values are their descriptions. */
+type ResponseSpec = { description: string; schema?: TSchema; headers?: Record<string, string> };
+type Responses = { readonly [status: number]: ResponseSpec };
+
+type ReplyHeaders = Record<string, string>;
+type ReplyOf<R extends Responses> = {
+  [S in keyof R & number]: R[S] extends { schema: infer T extends TSchema }
+    ? { status: S; body: Static<T>; headers?: ReplyHeaders }
+    : { status: S; headers?: ReplyHeaders };
+}[keyof R & number];
+
+/** What a handler may answer, types erased. */
+export type Reply = { status: number; body?: unknown; headers?: ReplyHeaders };
+
+export type Input<A extends Auth, P, Q, B> = {
+  caller: CallerOf[A];
+  /** Decoded once each. */
+  params: P;
+  query: Q;
+  body: B;
+  /** Aborted when the client goes away. */
+  signal: AbortSignal;
+};
+
+type RouteSpec<A extends Auth, P extends TObject, Q extends TObject, B extends TSchema, R extends Responses, Out> = {
+  operationId: string;
+  method: Method;
+  /** With `{name}` for each parameter. */
+  path: string;
+  summary: string;
+  deprecated?: boolean;
+  auth: A;
+  params?: P;
+  query?: Q;
+  /** A JSON object. With `bodyOptional`, no body at all is the same as `{}`. */
+  body?: B;
+  bodyOptional?: boolean;
+  responses: R;
+  /** Statuses of errors beside those that follow from `auth`, `query` and `body`. */
+  errors?: readonly number[];
+  handle(app: App, input: Input<A, Static<P>, Static<Q>, Static<B>>): Promise<Out>;
+};
+
+/** One operation of the REST API: what validates its requests, what documents it, and what answers it. */
+export type Route = {
+  operationId: string;
+  method: Method;
+  path: string;
+  summary: string;
+  deprecated: boolean;
+  auth: Auth;
+  params: TObject | null;
+  query: TObject | null;
+  body: TSchema | null;
+  bodyOptional: boolean;
+  responses: Responses;
+  /** Every error status it may answer, ascending. */
+  errors: readonly number[];
+  handle(app: App, input: Input<Auth, unknown, unknown, unknown>): Promise<Reply>;
+};
+
+/** Defines an operation; its handler is typed by its schemas. */
+export function route<
+  A extends Auth,
+  const R extends Responses,
+  P extends TObject = TObject<Record<never, never>>,
+  Q extends TObject = TObject<Record<never, never>>,
+  B extends TSchema = TObject<Record<never, never>>,
+  const Out extends ReplyOf<R> = ReplyOf<R>,
+>(spec: RouteSpec<A, P, Q, B, R, Out>): Route {
+  const implied = [
+    ...(spec.auth === 'none' ? [] : [401, 403]),
+    ...(spec.query || spec.body ? [400] : []),
+    ...(spec.body ? [413] : []),
+    500,
+  ];
+  return {
+    operationId: spec.operationId,
+    method: spec.method,
+    path: spec.path,
+    summary: spec.summary,
+    deprecated: spec.deprecated ?? false,
+    auth: spec.auth,
+    params: spec.params ?? null,
+    query: spec.query ?? null,
+    body: spec.body ?? null,
+    bodyOptional: spec.bodyOptional ?? false,
+    responses: spec.responses,
+    errors: [...new Set([...implied, ...(spec.errors ?? [])])].toSorted((a, b) => a - b),
+    // The server hands over only what the very same schemas accepted.
+    handle: spec.handle as Route['handle'],
+  };
+}

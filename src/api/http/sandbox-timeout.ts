@@ -1,0 +1,38 @@
+import { SandboxRefresh, SandboxTimeout, defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
+import { refreshSandbox, setTimeoutOf } from '../app/sandbox-timeout.ts';
+import { route } from './route.ts';
+import { sandboxParams } from './sandbox-read.ts';
+
+export const setSandboxTimeout = route({
+  operationId: 'setSandboxTimeout',
+  method: 'POST',
+  path: '/sandboxes/{sandboxID}/timeout',
+  summary: 'Let a sandbox expire so many seconds from now',
+  auth: 'team',
+  params: sandboxParams,
+  body: SandboxTimeout,
+  responses: { 204: { description: 'Set' } },
+  errors: [404, 409],
+  async handle(app, { caller, params, body }) {
+    await setTimeoutOf(app, caller.team, params.sandboxID, body.timeout);
+    return { status: 204 };
+  },
+});
+
+export const refreshSandboxRoute = route({
+  operationId: 'refreshSandbox',
+  method: 'POST',
+  path: '/sandboxes/{sandboxID}/refreshes',
+  summary: 'Keep a sandbox alive for at least so many seconds from now',
+  auth: 'team',
+  params: sandboxParams,
+  body: SandboxRefresh,
+  bodyOptional: true,
+  responses: { 204: { description: 'Extended, or long enough already' } },
+  errors: [404, 409],
+  async handle(app, { caller, params, body }) {
+    const seconds = Math.max(body.duration ?? 0, defaultTimeoutSeconds.v1);
+    await refreshSandbox(app, caller.team, params.sandboxID, seconds);
+    return { status: 204 };
+  },
+});

@@ -1,0 +1,133 @@
+import { AtollError, messageOf } from '../../base/error.ts';
+import type { App } from '../app/context.ts';
+import { authenticate } from './authenticate.ts';
+import { readJson } from './body.ts';
+import { addCors, preflightResponse } from './cors.ts';
+import { errorBody, errorResponse } from './error.ts';
+import { routeTable } from './match.ts';
+import { queryValidator } from './query.ts';
+import type { Input, Reply, Route } from './route.ts';
+import { validator } from './validate.ts';
+import type { Validator } from './validate.ts';
+
+/**
+ * Bun closes connections that are silent for this long, requests under way included; no operation takes longer.
+ * It obeys this on unix sockets too (default 10 s), although its types leave the option out there.
+ */
+const idleTimeoutSeconds = 255;
+
+export type ServerOptions = {
+  app: App;
+  routes: readonly Route[];
+  /** Path of the unix socket to listen on. */
+  socketPath: string;
+  /** False: every route answers 503. */
+  isReady(): boolean;
+  /** Check every answer against its schema and fail on a difference. For tests: it costs time. */
+  checkAnswers?: boolean;
+};
+
+type Compiled = { method: Route['method']; path: string; route: Route; query: Validator | null; body: Validator | null; answers: Map<number, Validator> };
+
+/** Serves the REST API on a unix socket. `stop` lets requests that are under way end. */
+export function serveApi(options: ServerOptions): { stop(): Promise<void> } {
+  const table = routeTable(options.routes.map(route => compile(route, options.checkAnswers ?? false)));
+  const timeouts = { idleTimeout: idleTimeoutSeconds };
+  const server = Bun.serve({
+    unix: options.socketPath,
+    ...(timeouts as object),
+    // The limit that clients meet is body.ts's: it answers as the API does, this one with an empty body.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    async fetch(request) {
+      const response = await respond(options, table, request);
+      addCors(response.headers);
+      return response;
+    },
+  });
+  return { stop: () => server.stop(false) };
+}
+
+async function respond(
+  options: ServerOptions,
+  table: ReturnType<typeof routeTable<Compiled>>,
+  request: Request,
+): Promise<Response> {
+  if (request.method === 'OPTIONS') return preflightResponse();
+  const { path, query } = splitUrl(request.url);
+  try {
+    const match = table(request.method, path);
+    if (match.kind === 'not_found') return errorBody({ code: 404, message: `No such route: ${request.method} ${path}` });
+    if (match.kind === 'method_not_allowed') {
+      const message = `${request.method} is not allowed here; allowed: ${match.allowed.join(', ')}`;
+      return errorBody({ code: 405, message }, { Allow: match.allowed.join(', ') });
+    }
+    if (!options.isReady()) {
+      throw new AtollError('unavailable', 'The platform is starting; nothing was changed', { retryAfterSeconds: 1 });
+    }
+    const reply = await answer(options.app, match.route, match.params, query, request);
+    match.route.answers.get(reply.status)?.(reply.body);
+    return responseOf(reply);
+  } catch (error) {
+    return logged(options.app, request.method, path, error);
+  }
+}
+
+async function answer(
+  app: App,
+  { route, query: validQuery, body: validBody }: Compiled,
+  params: Record<string, string>,
+  query: string,
+  request: Request,
+): Promise<Reply> {
+  const caller = await authenticate(app, route, request.headers);
+  const input: Input<Route['auth'], unknown, unknown, unknown> = {
+    caller,
+    params,
+    query: validQuery?.(query),
+    body: undefined,
+    signal: request.signal,
+  };
+  if (validBody) {
+    const body = await readJson(request);
+    if (body === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
+    input.body = validBody(body ?? {});
+  }
+  return route.handle(app, input);
+}
+
+function compile(route: Route, checkAnswers: boolean): Compiled {
+  const answers = new Map<number, Validator>();
+  for (const [status, { schema }] of Object.entries(route.responses)) {
+    if (schema && checkAnswers) answers.set(Number(status), validator(schema, `answer of ${route.operationId}`));
+  }
+  return {
+    method: route.method,
+    path: route.path,
+    route,
+    query: route.query && queryValidator(route.query),
+    body: route.body && validator(route.body, 'request body'),
+    answers,
+  };
+}
+
+function responseOf({ status, body, headers = {} }: Reply): Response {
+  return body === undefined ? new Response(null, { status, headers }) : Response.json(body, { status, headers });
+}
+
+function logged(app: App, method: string, path: string, error: unknown): Response {
+  const response = errorResponse(error);
+  const fields = { method, path, status: response.status, error: messageOf(error) };
+  if (response.status < 500) app.log.debug('request refused', fields);
+  else if (error instanceof AtollError) app.log.error('request failed', { ...fields, ...error.fields, cause: messageOf(error.cause) });
+  else app.log.error('request failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });
+  return response;
+}
+
+/** The raw path and query of a request's URL; with a Host that is none, Bun gives the URL without its origin. */
+function splitUrl(url: string): { path: string; query: string } {
+  const pathStart = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2);
+  const queryStart = url.indexOf('?', pathStart);
+  return queryStart < 0
+    ? { path: url.slice(pathStart), query: '' }
+    : { path: url.slice(pathStart, queryStart), query: url.slice(queryStart + 1) };
+}

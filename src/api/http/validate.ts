@@ -1,0 +1,89 @@
+import { FormatRegistry, Kind, OptionalKind } from '@sinclair/typebox';
+import type { TObject, TSchema } from '@sinclair/typebox';
+import { TypeCompiler, ValueErrorType } from '@sinclair/typebox/compiler';
+import type { TypeCheck, ValueError } from '@sinclair/typebox/compiler';
+import { AtollError } from '../../base/error.ts';
+
+FormatRegistry.Set('date-time', text => !Number.isNaN(Date.parse(text)));
+FormatRegistry.Set('uuid', text => /^[0-9a-f-]{36}$/.test(text));
+
+/** Answers the value with only the members its schema knows, or throws `invalid` naming the member and the rule. */
+export type Validator = (value: unknown) => unknown;
+
+/** `whole` names the value itself in errors, e.g. `request body`. */
+export function validator(schema: TSchema, whole: string): Validator {
+  const check = TypeCompiler.Compile(schema);
+  return value => {
+    const known = keepKnown(schema, value);
+    if (check.Check(known)) return known;
+    throw new AtollError('invalid', explain(check, known, whole));
+  };
+}
+
+/**
+ * Drops what the schema does not name, and null where a member is optional (null means "not given").
+ * Maps keep all their keys; `Object.fromEntries` defines even a key like `__proto__` as plain data.
+ */
+function keepKnown(schema: TSchema, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = schema['items'] as TSchema | undefined;
+    return items ? value.map(item => keepKnown(items, item)) : value;
+  }
+  if (schema[Kind] !== 'Object' || typeof value !== 'object' || value === null) return value;
+  const { properties, additionalProperties } = schema as TObject;
+  const members: Array<[string, unknown]> = [];
+  for (const [key, member] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    if (known) {
+      if (member !== null || known[OptionalKind] === undefined) members.push([key, keepKnown(known, member)]);
+    } else if (typeof additionalProperties === 'object') {
+      members.push([key, keepKnown(additionalProperties, member)]);
+    } else if (additionalProperties === true) {
+      members.push([key, member]);
+    }
+  }
+  return Object.fromEntries(members);
+}
+
+function explain(check: TypeCheck<TSchema>, value: unknown, whole: string): string {
+  const error = check.Errors(value).First();
+  if (!error) return `${whole}: is not valid`;
+  return `${fieldOf(error.path) || whole}: ${ruleOf(error)}`;
+}
+
+/** `/network/allowOut/0` → `network.allowOut[0]`. */
+function fieldOf(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part, index) => (/^\d+$/.test(part) ? `[${part}]` : /^[\w-]+$/.test(part) ? `${index === 0 ? '' : '.'}${part}` : `["${part}"]`))
+    .join('');
+}
+
+function ruleOf({ type, schema, value, errors }: ValueError): string {
+  switch (type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return 'is required';
+    case ValueErrorType.IntegerMinimum:
+      return `must be at least ${schema['minimum']}, not ${value}`;
+    case ValueErrorType.IntegerMaximum:
+      return `must be at most ${schema['maximum']}, not ${value}`;
+    case ValueErrorType.ArrayMaxItems:
+      return `must have at most ${schema['maxItems']} entries`;
+    case ValueErrorType.StringMaxLength:
+      return `must have at most ${schema['maxLength']} characters`;
+    case ValueErrorType.StringMinLength:
+      return `must have at least ${schema['minLength']} characters`;
+    case ValueErrorType.Union: {
+      const words = errors.map(branch => branch.First()?.schema['const']).filter(word => word !== undefined);
+      return words.length > 0 ? `must be one of ${words.join(', ')}` : 'has the wrong type';
+    }
+    default:
+      return `must be ${article(String(schema['type'] ?? 'value'))}${schema['pattern'] === undefined ? '' : ` matching ${schema['pattern']}`}`;
+  }
+}
+
+function article(type: string): string {
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}

@@ -1,0 +1,23 @@
+import type { App } from '../app/context.ts';
+import { sandboxesIn } from '../store/sandbox-read.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { moveSandbox } from '../store/sandbox-state.ts';
+import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
+import { forEachParallel } from './parallel.ts';
+
+export const leftoversIntervalMs = 5_000;
+const endsAtOnce = 8;
+
+/**
+ * Finishes what a crash or a failure left half done: a sandbox that was starting is taken back (nobody was told of it),
+ * one that was being killed is killed.
+ */
+export async function reconcileLeftovers(app: App): Promise<void> {
+  const left = (await sandboxesIn(app.store.db, ['starting', 'killing'])).filter(sandbox => !app.busy.has(sandbox.executionId));
+  await forEachParallel(left, endsAtOnce, sandbox => finish(app, sandbox));
+}
+
+async function finish(app: App, sandbox: SandboxRecord): Promise<void> {
+  const marked = sandbox.state === 'killing' ? sandbox : await moveSandbox(app.store.db, sandbox, ['starting'], 'killing');
+  if (marked) await killSandboxWorkflow(app, marked);
+}

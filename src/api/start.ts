@@ -1,0 +1,112 @@
+import { messageOf } from '../base/error.ts';
+import type { Log } from '../base/log.ts';
+import type { NodeProtocol } from '../protocol/node.ts';
+import { systemClock } from './app/clock.ts';
+import type { App, Features } from './app/context.ts';
+import { CredentialCache } from './app/credential-cache.ts';
+import { SandboxDirectory } from './app/directory.ts';
+import { defaultLimits } from './app/limits.ts';
+import { tokensOf } from './app/tokens.ts';
+import { routes } from './http/routes.ts';
+import { serveApi } from './http/server.ts';
+import { singleNode } from './placement/nodes.ts';
+import { adoptionIntervalMs, noteExit, reconcileNodes } from './reconcilers/adoption.ts';
+import { expiryIntervalMs, reconcileExpiry } from './reconcilers/expiry.ts';
+import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
+import { startLoop } from './reconcilers/loop.ts';
+import type { Loop } from './reconcilers/loop.ts';
+import type { Store } from './store/database.ts';
+import type { TeamLimits } from './store/team.ts';
+
+export type ApiOptions = {
+  /** Path of the unix socket on which the REST API listens. */
+  socketPath: string;
+  /** From `openStore`; closed by whoever opened it, after `stop`. */
+  store: Store;
+  node: NodeProtocol;
+  /** At least 32 secret bytes of this installation, the same at every start: the sandboxes' tokens come from them. */
+  seed: Uint8Array;
+  log: Log;
+  /** What differs from `defaultLimits`. */
+  limits?: Partial<TeamLimits>;
+  /** What the node can do; everything that is not named is refused. */
+  features?: Partial<Features>;
+  /** Check every answer against its documented schema. For tests. */
+  checkAnswers?: boolean;
+};
+
+export type Api = {
+  /** For provisioning from the command line, in this process. */
+  app: App;
+  directory: SandboxDirectory;
+  /** True once the sandboxes of the last run were adopted. */
+  isReady(): boolean;
+  /** Stops taking requests and reconciling. Running sandboxes stay. */
+  stop(): Promise<void>;
+};
+
+const firstAdoptionRetryMs = 500;
+const flushUsesIntervalMs = 10_000;
+
+/** Starts the API. Answers when it listens and the node's sandboxes were adopted or, when that failed, is being retried. */
+export async function startApi(options: ApiOptions): Promise<Api> {
+  const app = await createApp(options);
+  const ready = { adopted: false };
+  const stopListening = options.node.onExit(exit => {
+    noteExit(app, exit).catch(error => app.log.error('a sandbox\'s end was not noted', { sandboxId: exit.sandboxId, error: messageOf(error) }));
+  });
+  const loops = await startReconcilers(app, ready);
+  const server = serveApi({
+    app,
+    routes,
+    socketPath: options.socketPath,
+    isReady: () => ready.adopted,
+    checkAnswers: options.checkAnswers ?? false,
+  });
+  return {
+    app,
+    directory: app.directory,
+    isReady: () => ready.adopted,
+    async stop() {
+      await server.stop();
+      stopListening();
+      await Promise.all(loops.map(loop => loop.stop()));
+      await app.credentials.flushUses();
+    },
+  };
+}
+
+/** The rules' context alone, without server and reconcilers: for provisioning by a process of its own. */
+export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'>): Promise<App> {
+  const { nodeId } = await options.node.info();
+  const clock = systemClock();
+  return {
+    store: options.store,
+    nodes: singleNode(nodeId, options.node),
+    directory: new SandboxDirectory(sandbox => tokensOf(options.seed, sandbox)),
+    credentials: new CredentialCache(options.store, clock),
+    seed: options.seed,
+    limits: { ...defaultLimits, ...options.limits },
+    features: { pause: false, egressRules: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
+    clock,
+    log: options.log,
+    busy: new Set(),
+  };
+}
+
+/** Takes over what the last run left, then keeps the standing truths. */
+async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<Loop[]> {
+  const { log } = app;
+  const adopt = async () => {
+    await reconcileNodes(app);
+    ready.adopted = true;
+  };
+  await reconcileLeftovers(app).catch(error => log.warn('leftovers are tried again', { error: messageOf(error) }));
+  await adopt().catch(error => log.warn('adoption is tried again', { error: messageOf(error) }));
+  return [
+    startLoop({ name: 'adoption', intervalMs: () => (ready.adopted ? adoptionIntervalMs : firstAdoptionRetryMs), run: adopt, log }),
+    startLoop({ name: 'leftovers', intervalMs: () => leftoversIntervalMs, run: () => reconcileLeftovers(app), log }),
+    startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
+    startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log }),
+  ];
+}

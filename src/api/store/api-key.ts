@@ -1,0 +1,70 @@
+import type { Selectable } from 'kysely';
+import type { Db } from './database.ts';
+import type { ApiKeyTable } from './schema.ts';
+import { teamOfRow } from './team.ts';
+import type { TeamRecord } from './team.ts';
+
+/** What is known of a credential once it was shown: its digest and its mask. */
+export type CredentialRecord = {
+  name: string;
+  digest: string;
+  valueLength: number;
+  maskPrefix: string;
+  maskSuffix: string;
+  createdAtUs: number;
+  lastUsedAtUs: number | null;
+};
+
+export type ApiKeyRecord = CredentialRecord & { keyId: string; teamId: string; createdBy: string | null };
+
+export async function insertApiKey(db: Db, key: ApiKeyRecord): Promise<void> {
+  await db
+    .insertInto('api_keys')
+    .values({
+      key_id: key.keyId,
+      team_id: key.teamId,
+      created_by: key.createdBy,
+      name: key.name,
+      digest: key.digest,
+      value_length: key.valueLength,
+      mask_prefix: key.maskPrefix,
+      mask_suffix: key.maskSuffix,
+      created_at_us: key.createdAtUs,
+      last_used_at_us: key.lastUsedAtUs,
+    })
+    .execute();
+}
+
+/** The key with this digest and its team. */
+export async function findApiKey(db: Db, digest: string): Promise<{ keyId: string; team: TeamRecord } | null> {
+  const row = await db
+    .selectFrom('api_keys')
+    .innerJoin('teams', 'teams.team_id', 'api_keys.team_id')
+    .selectAll('teams')
+    .select('key_id')
+    .where('digest', '=', digest)
+    .executeTakeFirst();
+  return row ? { keyId: row.key_id, team: teamOfRow(row) } : null;
+}
+
+export function apiKeyOfRow(row: Selectable<ApiKeyTable>): ApiKeyRecord {
+  return {
+    keyId: row.key_id,
+    teamId: row.team_id,
+    createdBy: row.created_by,
+    name: row.name,
+    digest: row.digest,
+    valueLength: row.value_length,
+    maskPrefix: row.mask_prefix,
+    maskSuffix: row.mask_suffix,
+    createdAtUs: row.created_at_us,
+    lastUsedAtUs: row.last_used_at_us,
+  };
+}
+
+/** Notes when keys were last used. */
+export async function touchApiKeys(db: Db, uses: ReadonlyMap<string, number>): Promise<void> {
+  for (const [keyId, atUs] of uses) {
+    await db.updateTable('api_keys').set({ last_used_at_us: atUs }).where('key_id', '=', keyId).execute();
+  }
+}

@@ -1,0 +1,43 @@
+import { Kysely } from 'kysely';
+import type { Transaction } from 'kysely';
+import { connectPostgres } from './postgres.ts';
+import { migrate } from './migrate.ts';
+import type { Tables } from './schema.ts';
+import { connectSqlite } from './sqlite.ts';
+
+/** Where the state is kept. */
+export type StoreLocation = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string };
+
+/** Runs queries: the database itself or a transaction on it. */
+export type Db = Kysely<Tables> | Transaction<Tables>;
+
+export type Store = {
+  readonly kind: StoreLocation['kind'];
+  readonly db: Kysely<Tables>;
+  /** True once after each change made by another process, where the database can tell; else always false. */
+  changedElsewhere(): boolean;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Opens the database and brings its schema up to date. */
+export async function openStore(location: StoreLocation): Promise<Store> {
+  const store = connect(location);
+  try {
+    await migrate(store.db);
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function connect(location: StoreLocation): Store {
+  if (location.kind === 'sqlite') {
+    const { dialect, changedElsewhere } = connectSqlite(location.path);
+    const db = new Kysely<Tables>({ dialect });
+    return { kind: 'sqlite', db, changedElsewhere, [Symbol.asyncDispose]: () => db.destroy() };
+  }
+  const { dialect } = connectPostgres(location.url);
+  const db = new Kysely<Tables>({ dialect });
+  return { kind: 'postgres', db, changedElsewhere: () => false, [Symbol.asyncDispose]: () => db.destroy() };
+}

@@ -1,0 +1,26 @@
+import type { Kysely } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import type { Migration } from 'kysely/migration';
+import { AtollError } from '../../base/error.ts';
+import { first } from './migrations/0001-first.ts';
+import type { Tables } from './schema.ts';
+
+/** In order, forward only. A migration that was released is never edited; its name never changes. */
+const migrations: Record<string, Migration> = {
+  '0001-first': first,
+};
+
+/** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */
+export async function migrate(db: Kysely<Tables>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error, results } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  const failed = results?.find(result => result.status === 'Error')?.migrationName;
+  throw new AtollError(
+    'internal',
+    failed === undefined
+      ? 'The database cannot be brought up to date: it was written by a newer version, or cannot be reached'
+      : `The database cannot be brought up to date: migration ${failed} failed`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,29 @@
+import { PostgresDialect } from 'kysely';
+import type { Dialect } from 'kysely';
+import pg from 'pg';
+
+/** Connections one process holds at most. */
+const connectionsMax = 10;
+/** No query of the platform takes longer; one that does is better an error than a held lock. */
+const statementTimeoutMs = 30_000;
+const connectTimeoutMs = 10_000;
+
+/**
+ * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but gives 64-bit integers as text with no way to say
+ * otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for.
+ */
+export function connectPostgres(url: string): { dialect: Dialect; pool: pg.Pool } {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connectionsMax,
+    statement_timeout: statementTimeoutMs,
+    connectionTimeoutMillis: connectTimeoutMs,
+    application_name: 'atoll',
+    types: { getTypeParser: typeParser },
+  });
+  return { dialect: new PostgresDialect({ pool }), pool };
+}
+
+/** 64-bit integers as numbers: no value of the schema passes 2^53. */
+const typeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text');

@@ -1,0 +1,70 @@
+import type { SelectQueryBuilder } from 'kysely';
+import { statesShownAs } from '../../protocol/state.ts';
+import type { ShownState } from '../../protocol/state.ts';
+import type { Db } from './database.ts';
+import { pairDigest } from './sandbox-labels.ts';
+import { sandboxOfRow } from './sandbox-row.ts';
+import type { SandboxRecord } from './sandbox-row.ts';
+import type { Tables } from './schema.ts';
+
+export type SandboxFilter = {
+  teamId: string;
+  shown: readonly ShownState[];
+  /** All must match exactly. */
+  metadata: ReadonlyArray<readonly [key: string, value: string]>;
+  /** Inclusive, microseconds. */
+  startedAfterUs?: number;
+  templateId?: string;
+};
+
+/** A place in the order (start time, ID): the page after it begins behind this sandbox. */
+export type SandboxPlace = { startedAtUs: number; sandboxId: string };
+
+/** At most `limit` sandboxes behind `after`, in the given direction of (start time, ID). */
+export async function listSandboxes(
+  db: Db,
+  filter: SandboxFilter,
+  page: { order: 'asc' | 'desc'; after?: SandboxPlace; limit: number },
+): Promise<SandboxRecord[]> {
+  let query = filtered(db, filter);
+  const { order, after } = page;
+  if (after) {
+    const beyond = order === 'asc' ? '>' : '<';
+    query = query.where(where =>
+      where.or([
+        where('started_at_us', beyond, after.startedAtUs),
+        where.and([where('started_at_us', '=', after.startedAtUs), where('sandbox_id', beyond, after.sandboxId)]),
+      ]),
+    );
+  }
+  const rows = await query
+    .selectAll('sandboxes')
+    .orderBy('started_at_us', order)
+    .orderBy('sandbox_id', order)
+    .limit(page.limit)
+    .execute();
+  return rows.map(sandboxOfRow);
+}
+
+/** How many sandboxes match. */
+export async function countSandboxes(db: Db, filter: SandboxFilter): Promise<number> {
+  const { count } = await filtered(db, filter)
+    .select(count => count.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+function filtered(db: Db, filter: SandboxFilter): SelectQueryBuilder<Tables, 'sandboxes', object> {
+  let query = db
+    .selectFrom('sandboxes')
+    .where('team_id', '=', filter.teamId)
+    .where('state', 'in', filter.shown.flatMap(statesShownAs));
+  if (filter.startedAfterUs !== undefined) query = query.where('started_at_us', '>=', filter.startedAfterUs);
+  if (filter.templateId !== undefined) query = query.where('template_id', '=', filter.templateId);
+  for (const [key, value] of filter.metadata) {
+    query = query.where('sandbox_id', 'in', labelled =>
+      labelled.selectFrom('sandbox_labels').select('sandbox_labels.sandbox_id').where('pair_digest', '=', pairDigest(key, value)),
+    );
+  }
+  return query;
+}

@@ -1,0 +1,34 @@
+import type { SandboxState } from '../../protocol/state.ts';
+import type { Db } from './database.ts';
+import { sandboxOfRow } from './sandbox-row.ts';
+import type { SandboxRecord } from './sandbox-row.ts';
+
+/** The sandbox of a team, in whatever state. */
+export async function findSandbox(db: Db, teamId: string, sandboxId: string): Promise<SandboxRecord | null> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .selectAll()
+    .where('sandbox_id', '=', sandboxId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}
+
+/** Every sandbox in one of `states`, of all teams. For the reconcilers and the directory. */
+export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Promise<SandboxRecord[]> {
+  const rows = await db.selectFrom('sandboxes').selectAll().where('state', 'in', states).execute();
+  return rows.map(sandboxOfRow);
+}
+
+/** Running sandboxes whose time is over by `nowUs`, the longest overdue first. */
+export async function sandboxesDue(db: Db, nowUs: number, limit: number): Promise<SandboxRecord[]> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .selectAll()
+    .where('state', '=', 'running')
+    .where('end_at_us', '<=', nowUs)
+    .orderBy('end_at_us')
+    .limit(limit)
+    .execute();
+  return rows.map(sandboxOfRow);
+}

@@ -1,0 +1,161 @@
+import type { ColumnType } from 'kysely';
+import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { SandboxState } from '../../protocol/state.ts';
+
+/**
+ * The tables, the same on SQLite and PostgreSQL. What differs between the two is hidden by these conventions:
+ * times are integers of microseconds since the epoch (`…_us`), truths are 0 or 1, and JSON is text
+ * (`…_json`), because each of these has one form that both hold exactly.
+ */
+export type Tables = {
+  teams: TeamTable;
+  users: UserTable;
+  team_members: TeamMemberTable;
+  api_keys: ApiKeyTable;
+  access_tokens: AccessTokenTable;
+  templates: TemplateTable;
+  template_names: TemplateNameTable;
+  builds: BuildTable;
+  build_tags: BuildTagTable;
+  sandboxes: SandboxTable;
+  sandbox_labels: SandboxLabelTable;
+};
+
+export type Flag = 0 | 1;
+/** Set on insert, never changed. */
+type Fixed<T> = ColumnType<T, T, never>;
+
+export type TeamTable = {
+  team_id: Fixed<string>;
+  name: string;
+  /** The namespace of the team's template names. */
+  slug: string;
+  /** What differs from the installation's limits. */
+  limits_json: string;
+  banned: Flag;
+  blocked: Flag;
+  created_at_us: Fixed<number>;
+};
+
+export type UserTable = {
+  user_id: Fixed<string>;
+  email: string | null;
+  name: string;
+  created_at_us: Fixed<number>;
+};
+
+export type TeamMemberTable = {
+  team_id: Fixed<string>;
+  user_id: Fixed<string>;
+  is_default: Flag;
+  created_at_us: Fixed<number>;
+};
+
+/** What is kept of a credential: its digest and what its mask shows. */
+type CredentialColumns = {
+  name: string;
+  /** SHA-256 of the decoded random part, hex. */
+  digest: Fixed<string>;
+  value_length: Fixed<number>;
+  mask_prefix: Fixed<string>;
+  mask_suffix: Fixed<string>;
+  created_at_us: Fixed<number>;
+  last_used_at_us: number | null;
+};
+
+export type ApiKeyTable = CredentialColumns & {
+  key_id: Fixed<string>;
+  team_id: Fixed<string>;
+  created_by: Fixed<string | null>;
+};
+
+export type AccessTokenTable = CredentialColumns & {
+  token_id: Fixed<string>;
+  user_id: Fixed<string>;
+};
+
+export type TemplateTable = {
+  template_id: Fixed<string>;
+  team_id: Fixed<string>;
+  kind: Fixed<'template' | 'snapshot'>;
+  public: Flag;
+  created_by: Fixed<string | null>;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+  last_spawned_at_us: number | null;
+  spawn_count: number;
+  build_count: number;
+};
+
+export type TemplateNameTable = {
+  /** The owner's slug, or empty for a name without namespace. */
+  namespace: Fixed<string>;
+  alias: Fixed<string>;
+  template_id: string;
+  created_at_us: Fixed<number>;
+};
+
+export type BuildTable = {
+  build_id: Fixed<string>;
+  template_id: Fixed<string>;
+  status: BuildStatus;
+  cpu_count: number;
+  memory_mib: number;
+  disk_mib: number;
+  agent_version: string | null;
+  /** Layer digests, lowest first. */
+  layers_json: string;
+  /** `BuildConfig` of template-row.ts. */
+  config_json: string;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+  finished_at_us: number | null;
+};
+
+export type BuildTagTable = {
+  template_id: Fixed<string>;
+  tag: Fixed<string>;
+  build_id: Fixed<string>;
+  assigned_at_us: number;
+};
+
+export type SandboxTable = {
+  sandbox_id: Fixed<string>;
+  execution_id: string;
+  team_id: Fixed<string>;
+  node_id: string;
+  state: SandboxState;
+  template_id: Fixed<string>;
+  build_id: Fixed<string>;
+  alias: Fixed<string | null>;
+  agent_version: Fixed<string>;
+  cpu_count: Fixed<number>;
+  memory_mib: Fixed<number>;
+  disk_mib: Fixed<number>;
+  created_at_us: Fixed<number>;
+  /** When the present run began. */
+  started_at_us: number;
+  /** When it expires; of a paused sandbox, when it was paused. */
+  end_at_us: number;
+  /** As asked at create; a wake-up by traffic uses it again. */
+  timeout_seconds: Fixed<number>;
+  secure: Fixed<Flag>;
+  auto_pause: Fixed<Flag>;
+  auto_pause_memory: Fixed<Flag>;
+  auto_resume: Fixed<Flag>;
+  /** As given at create or by the last network update; null when not given. */
+  allow_internet_access: Flag | null;
+  network_json: string | null;
+  metadata_json: Fixed<string | null>;
+  env_vars_json: Fixed<string>;
+  mcp_json: Fixed<string | null>;
+  iam_json: Fixed<string | null>;
+  volume_mounts_json: Fixed<string>;
+};
+
+/** One row for each metadata pair, so that a filter is an index lookup on both databases. */
+export type SandboxLabelTable = {
+  sandbox_id: Fixed<string>;
+  /** SHA-256 of the pair: any text of any length, NUL included, compares exactly. */
+  pair_digest: Fixed<string>;
+};

@@ -1,0 +1,99 @@
+import { Database } from 'bun:sqlite';
+import type { SQLQueryBindings, Statement } from 'bun:sqlite';
+import { chmodSync } from 'node:fs';
+import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } from 'kysely';
+
+/** Prepared statements kept; the platform's own queries are far fewer. */
+const statementsMax = 512;
+/** How long a write waits for another process (the command line, a backup) to finish its own. */
+const busyTimeoutMs = 5_000;
+
+export type SqliteConnection = {
+  dialect: Dialect;
+  /** True once after each change that another connection, of this or another process, made to the database. */
+  changedElsewhere(): boolean;
+};
+
+/**
+ * Kysely's SQLite dialect on `bun:sqlite`. `path` is a file, made with mode 0600, or `:memory:`.
+ * WAL with `synchronous=NORMAL`: what was committed survives the death of the process at any moment
+ * (a loss of power may cost the last commits, and with them go the machine's sandboxes anyway).
+ */
+export function connectSqlite(path: string): SqliteConnection {
+  const database = new Database(path, { create: true, strict: true });
+  if (path !== ':memory:') chmodSync(path, 0o600);
+  database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
+  database.run('pragma journal_mode = wal');
+  database.run('pragma synchronous = normal');
+  database.run('pragma foreign_keys = on');
+
+  const adapter = statementCache(database);
+  const dataVersion = database.query<{ data_version: number }, []>('pragma data_version');
+  let seenVersion = dataVersion.get()?.data_version;
+  return {
+    dialect: {
+      createAdapter: () => new TransactionalDdlAdapter(),
+      createDriver: () => new ImmediateSqliteDriver({ database: adapter }),
+      createIntrospector: db => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+    changedElsewhere() {
+      const version = dataVersion.get()?.data_version;
+      if (version === seenVersion) return false;
+      seenVersion = version;
+      return true;
+    },
+  };
+}
+
+/**
+ * Every transaction here writes. Taking the write lock at its begin lets a busy database be waited for;
+ * a lock that is asked for after a read fails at once when another process wrote in between.
+ */
+class ImmediateSqliteDriver extends SqliteDriver {
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+}
+
+/** SQLite can roll back schema changes; with this, a migration that is cut short leaves nothing half made. */
+class TransactionalDdlAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+function statementCache(database: Database): SqliteDatabase {
+  const statements = new Map<string, { statement: Statement; wrapped: SqliteStatement }>();
+  return {
+    close() {
+      for (const { statement } of statements.values()) statement.finalize();
+      statements.clear();
+      database.close();
+    },
+    prepare(sql) {
+      const known = statements.get(sql);
+      if (known) return known.wrapped;
+      if (statements.size >= statementsMax) {
+        const [oldest, entry] = statements.entries().next().value ?? [];
+        if (oldest !== undefined) statements.delete(oldest);
+        entry?.statement.finalize();
+      }
+      const statement = database.prepare(sql);
+      const wrapped = wrap(statement);
+      statements.set(sql, { statement, wrapped });
+      return wrapped;
+    },
+  };
+}
+
+function wrap(statement: Statement): SqliteStatement {
+  const bind = (parameters: ReadonlyArray<unknown>) => parameters as SQLQueryBindings[];
+  return {
+    reader: statement.columnNames.length > 0,
+    all: parameters => statement.all(...bind(parameters)),
+    run: parameters => statement.run(...bind(parameters)),
+    iterate: parameters => statement.iterate(...bind(parameters)) as IterableIterator<unknown>,
+  };
+}

@@ -1,0 +1,58 @@
+import type { Selectable } from 'kysely';
+import type { Db } from './database.ts';
+import type { TeamTable } from './schema.ts';
+
+/** Limits of a team. What a team's row does not set is the installation's. */
+export type TeamLimits = {
+  concurrentSandboxes: number;
+  concurrentBuilds: number;
+  /** Longest life of one run of a sandbox, hours. */
+  lifetimeHours: number;
+  /** Per sandbox. */
+  cpuCount: number;
+  memoryMiB: number;
+  diskMiB: number;
+};
+
+export type TeamRecord = {
+  teamId: string;
+  name: string;
+  slug: string;
+  limits: Partial<TeamLimits>;
+  banned: boolean;
+  blocked: boolean;
+  createdAtUs: number;
+};
+
+export function teamOfRow(row: Selectable<TeamTable>): TeamRecord {
+  return {
+    teamId: row.team_id,
+    name: row.name,
+    slug: row.slug,
+    limits: JSON.parse(row.limits_json) as Partial<TeamLimits>,
+    banned: row.banned === 1,
+    blocked: row.blocked === 1,
+    createdAtUs: row.created_at_us,
+  };
+}
+
+export async function insertTeam(db: Db, team: TeamRecord): Promise<void> {
+  await db
+    .insertInto('teams')
+    .values({
+      team_id: team.teamId,
+      name: team.name,
+      slug: team.slug,
+      limits_json: JSON.stringify(team.limits),
+      banned: team.banned ? 1 : 0,
+      blocked: team.blocked ? 1 : 0,
+      created_at_us: team.createdAtUs,
+    })
+    .execute();
+}
+
+export async function findTeam(db: Db, by: { teamId: string } | { slug: string }): Promise<TeamRecord | null> {
+  const query = db.selectFrom('teams').selectAll();
+  const row = await ('teamId' in by ? query.where('team_id', '=', by.teamId) : query.where('slug', '=', by.slug)).executeTakeFirst();
+  return row ? teamOfRow(row) : null;
+}

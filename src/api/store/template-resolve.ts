@@ -1,0 +1,60 @@
+import type { Db } from './database.ts';
+import { buildOfRow, templateOfRow } from './template-row.ts';
+import type { BuildRecord, TemplateRecord } from './template-row.ts';
+
+/** The template that a name stands for in a namespace (empty: no namespace). */
+export async function templateByName(db: Db, namespace: string, alias: string): Promise<TemplateRecord | null> {
+  const row = await db
+    .selectFrom('template_names')
+    .innerJoin('templates', 'templates.template_id', 'template_names.template_id')
+    .selectAll('templates')
+    .where('namespace', '=', namespace)
+    .where('alias', '=', alias)
+    .executeTakeFirst();
+  return row ? templateOfRow(row) : null;
+}
+
+export async function templateById(db: Db, templateId: string): Promise<TemplateRecord | null> {
+  const row = await db.selectFrom('templates').selectAll().where('template_id', '=', templateId).executeTakeFirst();
+  return row ? templateOfRow(row) : null;
+}
+
+/** The newest ready build that carries `tag`, the newest assignment first. */
+export async function taggedBuild(db: Db, templateId: string, tag: string): Promise<BuildRecord | null> {
+  const row = await db
+    .selectFrom('build_tags')
+    .innerJoin('builds', 'builds.build_id', 'build_tags.build_id')
+    .selectAll('builds')
+    .where('build_tags.template_id', '=', templateId)
+    .where('tag', '=', tag)
+    .where('status', '=', 'ready')
+    .orderBy('assigned_at_us', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ? buildOfRow(row) : null;
+}
+
+/** The ready build with this ID, if it belongs to the template. */
+export async function readyBuild(db: Db, templateId: string, buildId: string): Promise<BuildRecord | null> {
+  const row = await db
+    .selectFrom('builds')
+    .selectAll()
+    .where('build_id', '=', buildId)
+    .where('template_id', '=', templateId)
+    .where('status', '=', 'ready')
+    .executeTakeFirst();
+  return row ? buildOfRow(row) : null;
+}
+
+/** The first alias given to a template, with or without namespace. */
+export async function firstAlias(db: Db, templateId: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('template_names')
+    .select('alias')
+    .where('template_id', '=', templateId)
+    .orderBy('created_at_us')
+    .orderBy('alias')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.alias ?? null;
+}

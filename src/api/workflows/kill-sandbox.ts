@@ -1,0 +1,43 @@
+import type { App } from '../app/context.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { deleteSandbox } from '../store/sandbox-state.ts';
+import { runWorkflow } from './run.ts';
+import type { Step } from './run.ts';
+
+export type KillContext = { app: App; sandbox: SandboxRecord };
+
+/**
+ * Ends a sandbox whose row was moved to `killing`. From that move on there is no way back:
+ * a step that fails leaves the row, and the reconciler of leftovers runs the same steps again.
+ */
+export async function killSandboxWorkflow(app: App, sandbox: SandboxRecord): Promise<void> {
+  app.busy.add(sandbox.executionId);
+  try {
+    await runWorkflow('kill-sandbox', killSandboxSteps, { app, sandbox }, {
+      log: app.log.with({ sandboxId: sandbox.sandboxId }),
+    });
+  } finally {
+    app.busy.delete(sandbox.executionId);
+  }
+}
+
+export const killSandboxSteps: readonly Step<KillContext>[] = [
+  {
+    name: 'cut',
+    async run({ app, sandbox }) {
+      app.directory.close(sandbox);
+    },
+  },
+  {
+    name: 'end',
+    async run({ app, sandbox }) {
+      await app.nodes.get(sandbox.nodeId).kill({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId });
+    },
+  },
+  {
+    name: 'forget',
+    async run({ app, sandbox }) {
+      await deleteSandbox(app.store.db, sandbox, ['killing']);
+    },
+  },
+];

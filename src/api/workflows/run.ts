@@ -1,0 +1,48 @@
+import { messageOf } from '../../base/error.ts';
+import type { Log } from '../../base/log.ts';
+
+/**
+ * One step of a multi-step change. Both directions may be repeated, after a failure or by another process after a crash:
+ * each must come to the same end however often and from whatever half-done state it runs.
+ */
+export type Step<Context> = {
+  name: string;
+  run(context: Context, signal?: AbortSignal): Promise<void>;
+  /** Takes back whatever `run` may have done, also when it failed half-way. */
+  undo?(context: Context): Promise<void>;
+};
+
+/**
+ * Runs the steps in order. When one fails, it and those before it are undone, last first, and its error is thrown.
+ * An undo that fails ends the undoing: what is left is marked in the store and a reconciler finishes it.
+ */
+export async function runWorkflow<Context>(
+  name: string,
+  steps: readonly Step<Context>[],
+  context: Context,
+  options: { log: Log; signal?: AbortSignal },
+): Promise<void> {
+  const begun: Step<Context>[] = [];
+  try {
+    for (const step of steps) {
+      options.signal?.throwIfAborted();
+      begun.push(step);
+      await step.run(context, options.signal);
+    }
+  } catch (error) {
+    options.log.debug('workflow is undone', { workflow: name, step: begun.at(-1)?.name, error: messageOf(error) });
+    await undo(name, begun, context, options.log);
+    throw error;
+  }
+}
+
+async function undo<Context>(name: string, begun: Step<Context>[], context: Context, log: Log): Promise<void> {
+  for (const step of begun.toReversed()) {
+    try {
+      await step.undo?.(context);
+    } catch (error) {
+      log.warn('undo failed and is left to the reconciler', { workflow: name, step: step.name, error: messageOf(error) });
+      return;
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { int32, mapOf, stringMap } from './primitives.ts';
+
+/** Bounds of a sandbox's network configuration. */
+export const networkBounds = {
+  addressesMax: 4096,
+  ruleDomainsMax: 10,
+  ruleDomainCharactersMax: 128,
+  rulesPerDomainMax: 1,
+  ruleHeadersMax: 20,
+  headerNameCharactersMax: 64,
+  headerValueBytesMax: 2048,
+  proxyCredentialBytesMax: 255,
+  httpsPortsMax: 64,
+} as const;
+
+export const EgressProxy = Type.Object(
+  {
+    address: Type.String({ description: 'host:port of a SOCKS5 proxy' }),
+    username: Type.Optional(Type.String()),
+    password: Type.Optional(Type.String({ description: 'Never returned' })),
+  },
+  { $id: 'EgressProxy' },
+);
+
+export const NetworkRule = Type.Object(
+  { transform: Type.Optional(Type.Object({ headers: Type.Optional(stringMap('Headers set on requests to the domain')) })) },
+  { $id: 'NetworkRule' },
+);
+
+const allowOut = Type.Array(Type.String(), {
+  maxItems: networkBounds.addressesMax,
+  description: 'Addresses, CIDR blocks and domain names that may be reached in spite of denyOut',
+});
+const denyOut = Type.Array(Type.String(), {
+  maxItems: networkBounds.addressesMax,
+  description: 'Addresses and CIDR blocks that may not be reached',
+});
+const rules = mapOf(
+  Type.Array(NetworkRule, { maxItems: networkBounds.rulesPerDomainMax }),
+  'Header rules by domain',
+);
+
+export const SandboxNetworkConfig = Type.Object(
+  {
+    allowPublicTraffic: Type.Optional(
+      Type.Boolean({ description: 'False: every port but the agent\'s needs the traffic token. Default true' }),
+    ),
+    allowOut: Type.Optional(allowOut),
+    denyOut: Type.Optional(denyOut),
+    egressProxy: Type.Optional(EgressProxy),
+    maskRequestHost: Type.Optional(Type.String({ description: 'Host that services in the sandbox see; ${PORT} is the requested port' })),
+    rules: Type.Optional(rules),
+    httpsPorts: Type.Optional(
+      Type.Array(int32({ minimum: 1, maximum: 65_535 }), {
+        maxItems: networkBounds.httpsPortsMax,
+        description: 'Ports whose service in the sandbox speaks TLS',
+      }),
+    ),
+  },
+  { $id: 'SandboxNetworkConfig' },
+);
+export type SandboxNetworkConfig = Static<typeof SandboxNetworkConfig>;
+
+/** Body of `PUT /sandboxes/{sandboxID}/network`: replaces the egress part as a whole. */
+export const SandboxNetworkUpdate = Type.Object(
+  {
+    allowOut: Type.Optional(allowOut),
+    denyOut: Type.Optional(denyOut),
+    egressProxy: Type.Optional(EgressProxy),
+    rules: Type.Optional(rules),
+    allow_internet_access: Type.Optional(Type.Boolean()),
+  },
+  { $id: 'SandboxNetworkUpdate' },
+);
+export type SandboxNetworkUpdate = Static<typeof SandboxNetworkUpdate>;

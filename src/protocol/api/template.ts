@@ -1,0 +1,68 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { dateTime, int32, int64, nullable, oneOf } from './primitives.ts';
+
+export const buildStatuses = ['waiting', 'building', 'ready', 'error'] as const;
+export type BuildStatus = (typeof buildStatuses)[number];
+export const BuildStatus = oneOf(buildStatuses);
+
+const sizes = {
+  cpuCount: int32({ minimum: 1 }),
+  memoryMB: int32({ minimum: 128 }),
+};
+
+const names = {
+  aliases: Type.Array(Type.String(), { description: 'Deprecated' }),
+  names: Type.Array(Type.String(), { description: 'namespace/alias, or the bare alias when it has no namespace' }),
+};
+
+const use = {
+  createdAt: dateTime(),
+  updatedAt: dateTime(),
+  lastSpawnedAt: nullable(dateTime()),
+  spawnCount: int64({ minimum: 0 }),
+};
+
+export const Template = Type.Object(
+  {
+    templateID: Type.String(),
+    buildID: Type.String({ description: 'The newest ready build; the zero UUID when there is none' }),
+    ...sizes,
+    diskSizeMB: int32({ minimum: 0 }),
+    public: Type.Boolean(),
+    ...names,
+    ...use,
+    createdBy: nullable(Type.Object({ id: Type.String({ format: 'uuid' }), email: nullable(Type.String()) })),
+    buildCount: int32({ minimum: 0 }),
+    envdVersion: Type.String(),
+    buildStatus: BuildStatus,
+  },
+  { $id: 'Template' },
+);
+export type Template = Static<typeof Template>;
+
+export const TemplateBuild = Type.Object(
+  {
+    buildID: Type.String({ format: 'uuid' }),
+    status: BuildStatus,
+    createdAt: dateTime(),
+    updatedAt: dateTime(),
+    finishedAt: Type.Optional(dateTime()),
+    ...sizes,
+    diskSizeMB: Type.Optional(int32({ minimum: 0 })),
+    envdVersion: Type.Optional(Type.String()),
+  },
+  { $id: 'TemplateBuild' },
+);
+export type TemplateBuild = Static<typeof TemplateBuild>;
+
+export const TemplateWithBuilds = Type.Object(
+  { templateID: Type.String(), public: Type.Boolean(), ...names, ...use, builds: Type.Array(TemplateBuild) },
+  { $id: 'TemplateWithBuilds' },
+);
+export type TemplateWithBuilds = Static<typeof TemplateWithBuilds>;
+
+export const TemplateAlias = Type.Object(
+  { templateID: Type.String(), public: Type.Boolean() },
+  { $id: 'TemplateAlias' },
+);

@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../../src/base/log.ts';
+import type { Features } from '../../src/api/app/context.ts';
+import { createApiKey, createTeam } from '../../src/api/app/provision-team.ts';
+import { registerTemplate } from '../../src/api/app/provision-template.ts';
+import type { TemplateRegistration } from '../../src/api/app/provision-template.ts';
+import { startApi } from '../../src/api/start.ts';
+import type { Api } from '../../src/api/start.ts';
+import { openStore } from '../../src/api/store/database.ts';
+import type { Store, StoreLocation } from '../../src/api/store/database.ts';
+import type { TeamLimits, TeamRecord } from '../../src/api/store/team.ts';
+import { FakeNode } from './fake-node.ts';
+
+export type Answer = { status: number; headers: Headers; body: unknown };
+
+export type PlatformOptions = {
+  location?: StoreLocation;
+  limits?: Partial<TeamLimits>;
+  features?: Partial<Features>;
+};
+
+/** A whole API on a temporary directory with a fake node, one team, its key, and the template `base`. */
+export class Platform implements AsyncDisposable {
+  readonly directory = mkdtempSync(join(tmpdir(), 'atoll-api-'));
+  readonly node = new FakeNode(join(this.directory, 'node'));
+  readonly #options: PlatformOptions;
+  #store!: Store;
+  api!: Api;
+  team!: TeamRecord;
+  key!: string;
+
+  private constructor(options: PlatformOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: PlatformOptions = {}): Promise<Platform> {
+    const platform = new Platform(options);
+    await platform.#start();
+    platform.team = await createTeam(platform.api.app, { name: 'Default', slug: 'default' });
+    platform.key = (await createApiKey(platform.api.app, platform.team, 'first')).text;
+    await registerTemplate(platform.api.app, platform.team, baseTemplate);
+    return platform;
+  }
+
+  get socketPath(): string {
+    return join(this.directory, 'api.sock');
+  }
+
+  get store(): Store {
+    return this.#store;
+  }
+
+  /** Another team with a key of its own. */
+  async otherTeam(slug = 'other', limits: Partial<TeamLimits> = {}): Promise<{ team: TeamRecord; key: string }> {
+    const team = await createTeam(this.api.app, { name: slug, slug, limits });
+    return { team, key: (await createApiKey(this.api.app, team, 'key')).text };
+  }
+
+  /** Sends a request with the team's key; a body that is no string goes as JSON. */
+  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return call(this.socketPath, method, path, body, { 'x-api-key': this.key, ...headers });
+  }
+
+  /** A sandbox of `base` that runs. */
+  async createSandbox(body: Record<string, unknown> = {}): Promise<{ sandboxID: string } & Record<string, unknown>> {
+    const answer = await this.call('POST', '/v2/sandboxes', { templateID: 'base', ...body });
+    if (answer.status !== 201) throw new Error(`create answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+    return answer.body as { sandboxID: string } & Record<string, unknown>;
+  }
+
+  /** Stops the API and starts it again on the same data. */
+  async restart(): Promise<void> {
+    await this.#stop();
+    await this.#start();
+  }
+
+  async #start(): Promise<void> {
+    this.#store = await openStore(this.#options.location ?? { kind: 'sqlite', path: join(this.directory, 'atoll.db') });
+    this.api = await startApi({
+      socketPath: this.socketPath,
+      store: this.#store,
+      node: this.node,
+      seed: new Uint8Array(32).fill(7),
+      log: silentLog,
+      checkAnswers: true,
+      ...(this.#options.limits && { limits: this.#options.limits }),
+      ...(this.#options.features && { features: this.#options.features }),
+    });
+  }
+
+  async #stop(): Promise<void> {
+    await this.api.stop();
+    await this.#store[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+export const baseTemplate: TemplateRegistration = {
+  alias: 'base',
+  public: true,
+  layers: ['sha256:00'],
+  cpuCount: 2,
+  memoryMiB: 1024,
+  diskMiB: 5120,
+  config: { defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
+};
+
+export async function call(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const response = await fetch(`http://api${path}`, {
+    unix: socketPath,
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** Waits until `condition` holds; fails after `limitMs`. */
+export async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
+  const end = Date.now() + limitMs;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error('the awaited state did not come');
+    await Bun.sleep(10);
+  }
+}
