@@ -6,10 +6,13 @@ import type { TeamLimits, TeamRecord } from '../store/team.ts';
 import type { App } from './context.ts';
 import { newCredential } from './credential.ts';
 
+/** The part of the platform's context that accounts need: the command line has no more of it. */
+export type Accounts = Pick<App, 'store' | 'clock' | 'credentials'>;
+
 const slugPattern = /^[a-z0-9_-]{1,64}$/;
 
 /** A new team. Its slug is the namespace of its templates. Throws `invalid` or `conflict`. */
-export async function createTeam(app: App, team: { name: string; slug: string; limits?: Partial<TeamLimits> }): Promise<TeamRecord> {
+export async function createTeam(app: Accounts, team: { name: string; slug: string; limits?: Partial<TeamLimits> }): Promise<TeamRecord> {
   if (!slugPattern.test(team.slug)) throw new AtollError('invalid', 'slug: must be 1 to 64 of lowercase letters, digits, "-" and "_"');
   if (await findTeam(app.store.db, { slug: team.slug })) throw new AtollError('conflict', `slug: "${team.slug}" is taken`);
   const record: TeamRecord = {
@@ -27,7 +30,7 @@ export async function createTeam(app: App, team: { name: string; slug: string; l
 
 /** A new API key of a team. `text` is the key itself: it is shown now or never. */
 export async function createApiKey(
-  app: App,
+  app: Accounts,
   team: TeamRecord,
   name: string,
   createdBy: string | null = null,

@@ -68,3 +68,15 @@ export async function touchApiKeys(db: Db, uses: ReadonlyMap<string, number>): P
     await db.updateTable('api_keys').set({ last_used_at_us: atUs }).where('key_id', '=', keyId).execute();
   }
 }
+
+/** A team's keys, the oldest first. */
+export async function listApiKeys(db: Db, teamId: string): Promise<ApiKeyRecord[]> {
+  const rows = await db.selectFrom('api_keys').selectAll().where('team_id', '=', teamId).orderBy('created_at_us').orderBy('key_id').execute();
+  return rows.map(apiKeyOfRow);
+}
+
+/** Removes a team's key. Answers false where there is none with this ID. */
+export async function deleteApiKey(db: Db, teamId: string, keyId: string): Promise<boolean> {
+  const result = await db.deleteFrom('api_keys').where('team_id', '=', teamId).where('key_id', '=', keyId).executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}

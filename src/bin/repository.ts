@@ -1,0 +1,4 @@
+import { join } from 'node:path';
+
+/** The checkout that this runs from: what set-up has built and what templates are made of is found below it. */
+export const repository = join(import.meta.dir, '../..');

@@ -1,0 +1,79 @@
+import { isAbsolute } from 'node:path';
+import { AtollError } from '../base/error.ts';
+import type { Level } from '../base/log.ts';
+
+/** The settings of an installation. docs/configuration.md describes each. */
+export type Settings = {
+  dataDir: string;
+  cacheDir: string;
+  host: string;
+  port: number;
+  domain: string;
+  logLevel: Level;
+  /** Undefined: SQLite in the data directory. */
+  databaseUrl: string | undefined;
+  /** Undefined: the base template is made from the distribution's packages. */
+  baseImage: string | undefined;
+  nameservers: string[];
+};
+
+type Setting<T> = {
+  variable: string;
+  /** As it would be written in the environment; undefined: may be left out. */
+  fallback: string | undefined;
+  /** The value, or a sentence that says what it must be. */
+  parse(text: string): T | Wrong;
+};
+
+class Wrong {
+  readonly mustBe: string;
+  constructor(mustBe: string) {
+    this.mustBe = mustBe;
+  }
+}
+
+const path = (text: string) => (isAbsolute(text) ? text : new Wrong('an absolute path'));
+const portNumber = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) < 65_536 ? Number(text) : new Wrong('a port, 0 to 65535 (0: a free one)'));
+const levels: readonly Level[] = ['debug', 'info', 'warn', 'error'];
+const level = (text: string) => levels.find(name => name === text) ?? new Wrong(`one of ${levels.join(', ')}`);
+const domainName = (text: string) => (/^[a-z0-9-]+(\.[a-z0-9-]+)*$/i.test(text) ? text.toLowerCase() : new Wrong('a domain name without port'));
+const address = (text: string) => (/^[0-9a-f.:]+$/i.test(text) ? text : new Wrong('an IP address of this machine'));
+const postgresUrl = (text: string) => (/^postgres(ql)?:\/\//.test(text) ? text : new Wrong('a URL that starts with postgres://'));
+const addressList = (text: string) => {
+  const list = text.split(',').map(item => item.trim());
+  return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
+};
+
+/** Every setting with its variable, its default and its check. */
+export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings[Name], undefined>> } = {
+  dataDir: { variable: 'ATOLL_DATA_DIR', fallback: '/var/lib/atoll', parse: path },
+  cacheDir: { variable: 'ATOLL_CACHE_DIR', fallback: '/var/cache/atoll', parse: path },
+  host: { variable: 'ATOLL_HOST', fallback: '127.0.0.1', parse: address },
+  port: { variable: 'ATOLL_PORT', fallback: '3000', parse: portNumber },
+  domain: { variable: 'ATOLL_DOMAIN', fallback: 'localhost', parse: domainName },
+  logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
+  databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
+  baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
+  nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
+};
+
+/**
+ * The settings that an environment says. Fails with `invalid`, naming every variable that is wrong and every one that
+ * starts with ATOLL_ and is none: a mistyped setting would otherwise do nothing.
+ */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  const problems: string[] = [];
+  const entries = Object.entries(settingsTable).map(([name, { variable, fallback, parse }]) => {
+    const text = environment[variable] || fallback;
+    const value = text === undefined ? undefined : parse(text);
+    if (!(value instanceof Wrong)) return [name, value];
+    problems.push(`${variable} is '${text}' and must be ${value.mustBe}.`);
+    return [name, undefined];
+  });
+  const known = Object.values(settingsTable).map(({ variable }) => variable);
+  for (const variable of Object.keys(environment)) {
+    if (variable.startsWith('ATOLL_') && !known.includes(variable)) problems.push(`${variable} is not a setting. There are ${known.join(', ')}.`);
+  }
+  if (problems.length > 0) throw new AtollError('invalid', problems.join('\n'));
+  return Object.fromEntries(entries) as Settings;
+}

@@ -1,0 +1,36 @@
+/** What a person needs to use the platform that has just started. */
+export type Welcome = {
+  /** Origin of the one port, e.g. `http://localhost:3000`. */
+  url: string;
+  apiKey: string;
+  /** File that keeps the key for the next start. */
+  apiKeyFile: string;
+  /** Domain with port, of which sandboxes have their own hosts. */
+  domain: string;
+  dataDir: string;
+};
+
+/** The address, the key, and lines to paste that work as they stand. */
+export function welcomeText({ url, apiKey, apiKeyFile, domain, dataDir }: Welcome): string {
+  return `
+Atoll is ready at ${url}
+  API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
+  data      ${dataDir}
+  previews  http://PORT-SANDBOX_ID.${domain}
+
+Paste into the shell of your program, for both SDKs:
+  export E2B_API_KEY=${apiKey}
+  export E2B_API_URL=${url} E2B_SANDBOX_URL=${url} E2B_DOMAIN=${domain}
+
+JavaScript, after \`npm install e2b\`:
+  node --input-type=module -e "import { Sandbox } from 'e2b'; const sandbox = await Sandbox.create(); console.log((await sandbox.commands.run('echo Hello from \\$(hostname)')).stdout); await sandbox.kill()"
+
+Python, after \`pip install e2b\`:
+  python3 -c "from e2b import Sandbox; sandbox = Sandbox.create(); print(sandbox.commands.run('echo Hello from \\$(hostname)').stdout); sandbox.kill()"
+
+curl:
+  curl -X POST ${url}/sandboxes -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '{"templateID": "base", "timeout": 60}'
+
+Ctrl-C stops the platform; its sandboxes run on and are taken over by the next start. \`npm run down\` removes them.
+`;
+}

@@ -1,0 +1,107 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { killGroup, runToEnd, start, textOf, waitFor } from './process.ts';
+
+export const repository = fileURLToPath(new URL('../..', import.meta.url));
+const atoll = join(repository, 'bin/atoll');
+
+/** Longest time to the first answer: the base template may have to be made. */
+const startTimeoutMs = 10 * 60_000;
+
+/** What `atoll up --json` says once the platform serves. */
+export type Ready = { url: string; apiKey: string; domain: string; dataDir: string; pid: number };
+
+export type TestPlatform = AsyncDisposable & {
+  ready: Ready;
+  /** For a program that uses an SDK or the command line. */
+  env: NodeJS.ProcessEnv;
+  /** Request to the one port, with the API key. */
+  api(method: string, path: string, body?: unknown): Promise<Response>;
+  /** Ends the platform as Ctrl-C does; sandboxes stay. */
+  stop(): Promise<void>;
+  /** Ends the platform as a crash does. */
+  kill9(): Promise<void>;
+  /** Starts it again on its data directory and port. */
+  restart(): Promise<void>;
+  /** Everything that it has written to standard error. */
+  log(): string;
+};
+
+/**
+ * Starts a whole platform on a data directory of its own and a free port. Disposing ends it, removes its sandboxes and
+ * deletes the directory. `env` adds settings.
+ */
+export async function startPlatform(env: Record<string, string> = {}): Promise<TestPlatform> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'atoll-e2e-'));
+  const settings: NodeJS.ProcessEnv = { ...process.env, ATOLL_PORT: '0', ATOLL_DATA_DIR: dataDir, ...env };
+  const first = await launch(settings).catch(async error => {
+    await rm(dataDir, { recursive: true, force: true });
+    throw error;
+  });
+  return platformOf(first, settings);
+}
+
+type Launched = { child: ChildProcess; ready: Ready; log: () => string };
+
+async function launch(env: NodeJS.ProcessEnv): Promise<Launched> {
+  const child = start([atoll, 'up', '--json'], { env, cwd: repository });
+  const output = textOf(child, 'stdout');
+  const log = textOf(child, 'stderr');
+  child.stdin?.end();
+  const ready = await waitFor(
+    'the platform to serve',
+    () => {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the platform ended (${child.exitCode ?? child.signalCode}):\n${log()}`);
+      const end = output().indexOf('\n');
+      return end >= 0 && (JSON.parse(output().slice(0, end)) as Ready);
+    },
+    startTimeoutMs,
+  ).catch(error => {
+    killGroup(child, 'SIGKILL');
+    throw error;
+  });
+  return { child, ready, log };
+}
+
+function platformOf(first: Launched, settings: NodeJS.ProcessEnv): TestPlatform {
+  let current: Launched | undefined = first;
+  const logs = [first.log];
+  // The port stays the same over restarts: clients keep the address.
+  const env = { ...settings, ATOLL_PORT: new URL(first.ready.url).port };
+  const end = async (signal: NodeJS.Signals) => {
+    const child = current?.child;
+    current = undefined;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const closed = once(child, 'close');
+    child.kill(signal);
+    await closed;
+  };
+  const { ready } = first;
+  return {
+    ready,
+    env: { ...env, E2B_API_KEY: ready.apiKey, E2B_API_URL: ready.url, E2B_SANDBOX_URL: ready.url, E2B_DOMAIN: ready.domain },
+    api: (method, path, body) =>
+      fetch(new URL(path, ready.url), {
+        method,
+        headers: { 'X-API-Key': ready.apiKey, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    stop: () => end('SIGINT'),
+    kill9: () => end('SIGKILL'),
+    async restart() {
+      current = await launch(env);
+      logs.push(current.log);
+    },
+    log: () => logs.map(log => log()).join(''),
+    async [Symbol.asyncDispose]() {
+      await end('SIGTERM');
+      const down = await runToEnd([atoll, 'down'], { env, cwd: repository });
+      await rm(ready.dataDir, { recursive: true, force: true });
+      if (down.exitCode !== 0) throw new Error(`atoll down failed:\n${down.stderr}`);
+    },
+  };
+}
