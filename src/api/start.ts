@@ -5,7 +5,9 @@ import { systemClock } from './app/clock.ts';
 import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
 import { SandboxDirectory } from './app/directory.ts';
+import type { SandboxRoute } from './app/directory.ts';
 import { defaultLimits } from './app/limits.ts';
+import { wakeSandbox } from './app/sandbox-wake.ts';
 import { tokensOf } from './app/tokens.ts';
 import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
@@ -38,7 +40,10 @@ export type ApiOptions = {
 export type Api = {
   /** For provisioning from the command line, in this process. */
   app: App;
+  /** Where each sandbox is, for the edge. */
   directory: SandboxDirectory;
+  /** Resumes a paused sandbox for traffic, for the edge. */
+  wake(sandboxId: string): Promise<SandboxRoute>;
   /** True once the sandboxes of the last run were adopted. */
   isReady(): boolean;
   /** Stops taking requests and reconciling. Running sandboxes stay. */
@@ -66,6 +71,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   return {
     app,
     directory: app.directory,
+    wake: sandboxId => wakeSandbox(app, sandboxId),
     isReady: () => ready.adopted,
     async stop() {
       await server.stop();

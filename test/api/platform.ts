@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../../src/base/log.ts';
+import { createLog } from '../../src/base/log.ts';
 import type { Features } from '../../src/api/app/context.ts';
 import { createApiKey, createTeam } from '../../src/api/app/provision-team.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
@@ -11,12 +11,13 @@ import type { Api } from '../../src/api/start.ts';
 import { openStore } from '../../src/api/store/database.ts';
 import type { Store, StoreLocation } from '../../src/api/store/database.ts';
 import type { TeamLimits, TeamRecord } from '../../src/api/store/team.ts';
+import type { Database } from './databases.ts';
 import { FakeNode } from './fake-node.ts';
 
 export type Answer = { status: number; headers: Headers; body: unknown };
 
 export type PlatformOptions = {
-  location?: StoreLocation;
+  database?: Database;
   limits?: Partial<TeamLimits>;
   features?: Partial<Features>;
 };
@@ -25,7 +26,10 @@ export type PlatformOptions = {
 export class Platform implements AsyncDisposable {
   readonly directory = mkdtempSync(join(tmpdir(), 'atoll-api-'));
   readonly node = new FakeNode(join(this.directory, 'node'));
+  /** What the API logged as warning or error. */
+  readonly logged: string[] = [];
   readonly #options: PlatformOptions;
+  #location!: StoreLocation;
   #store!: Store;
   api!: Api;
   team!: TeamRecord;
@@ -37,6 +41,7 @@ export class Platform implements AsyncDisposable {
 
   static async start(options: PlatformOptions = {}): Promise<Platform> {
     const platform = new Platform(options);
+    platform.#location = (await options.database?.location()) ?? { kind: 'sqlite', path: join(platform.directory, 'atoll.db') };
     await platform.#start();
     platform.team = await createTeam(platform.api.app, { name: 'Default', slug: 'default' });
     platform.key = (await createApiKey(platform.api.app, platform.team, 'first')).text;
@@ -46,6 +51,10 @@ export class Platform implements AsyncDisposable {
 
   get socketPath(): string {
     return join(this.directory, 'api.sock');
+  }
+
+  get location(): StoreLocation {
+    return this.#location;
   }
 
   get store(): Store {
@@ -66,7 +75,7 @@ export class Platform implements AsyncDisposable {
   /** A sandbox of `base` that runs. */
   async createSandbox(body: Record<string, unknown> = {}): Promise<{ sandboxID: string } & Record<string, unknown>> {
     const answer = await this.call('POST', '/v2/sandboxes', { templateID: 'base', ...body });
-    if (answer.status !== 201) throw new Error(`create answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 201) throw new Error(`create answered ${answer.status}: ${JSON.stringify(answer.body)} ${this.logged.join('')}`);
     return answer.body as { sandboxID: string } & Record<string, unknown>;
   }
 
@@ -77,13 +86,13 @@ export class Platform implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    this.#store = await openStore(this.#options.location ?? { kind: 'sqlite', path: join(this.directory, 'atoll.db') });
+    this.#store = await openStore(this.#location);
     this.api = await startApi({
       socketPath: this.socketPath,
       store: this.#store,
       node: this.node,
       seed: new Uint8Array(32).fill(7),
-      log: silentLog,
+      log: createLog('warn', line => this.logged.push(line)),
       checkAnswers: true,
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),

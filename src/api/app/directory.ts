@@ -1,21 +1,24 @@
 import type { SandboxState } from '../../protocol/state.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 
-/** What the edge must know to bring a request into a sandbox. */
+/** What the edge must know to bring a request into a sandbox; its own `Route` is a part of this. */
 export type SandboxRoute = {
-  sandboxId: string;
-  executionId: string;
-  nodeId: string;
-  teamId: string;
-  state: SandboxState;
-  /** Required on the agent's port, or null for an unsecured sandbox. */
-  accessToken: string | null;
-  /** Required on every other port, or null where traffic is public. */
-  trafficToken: string | null;
-  maskRequestHost: string | null;
-  httpsPorts: readonly number[];
-  /** Traffic wakes the sandbox while it is paused. */
-  autoResume: boolean;
+  readonly sandboxId: string;
+  readonly executionId: string;
+  readonly nodeId: string;
+  readonly teamId: string;
+  /** `running` also while a snapshot is taken; `paused` also while it is being resumed: waking it waits for that. */
+  readonly state: 'running' | 'pausing' | 'paused';
+  readonly ingress: {
+    /** Required on every port but the agent's, or null where traffic is public. */
+    readonly trafficAccessToken: string | null;
+    /** Required on the agent's port, or null for an unsecured sandbox. */
+    readonly accessToken: string | null;
+    readonly maskRequestHost: string | null;
+    readonly httpsPorts: readonly number[];
+    /** Traffic wakes the sandbox while it is paused; never one whose snapshot has no memory. */
+    readonly autoResume: boolean;
+  };
 };
 
 /** Executions whose end is remembered; far more than can end while a row that was read is on its way. */
@@ -39,9 +42,9 @@ export class SandboxDirectory {
     this.#tokensOf = tokensOf;
   }
 
-  /** Any sandbox that clients can see, or null. */
-  find(sandboxId: string): SandboxRoute | null {
-    return this.#routes.get(sandboxId) ?? null;
+  /** Any sandbox that clients can see. */
+  find(sandboxId: string): SandboxRoute | undefined {
+    return this.#routes.get(sandboxId);
   }
 
   /** Calls `listener` whenever connections of an execution must be cut. Returns the way to stop listening. */
@@ -59,9 +62,10 @@ export class SandboxDirectory {
     if (sandbox.state === 'starting' || this.#ended.has(sandbox.executionId)) return;
     if (sandbox.state === 'killing') return this.close(sandbox);
     const before = this.#routes.get(sandbox.sandboxId);
-    this.#routes.set(sandbox.sandboxId, this.#routeOf(sandbox));
-    const interrupted = before && isOpen(before.state) && !(isOpen(sandbox.state) && before.executionId === sandbox.executionId);
-    if (interrupted) this.#tell({ sandboxId: before.sandboxId, executionId: before.executionId });
+    const route = this.#routeOf(sandbox);
+    this.#routes.set(sandbox.sandboxId, route);
+    const goesOn = route.state === 'running' && before?.executionId === route.executionId;
+    if (before?.state === 'running' && !goesOn) this.#tell({ sandboxId: before.sandboxId, executionId: before.executionId });
   }
 
   /** Takes over a sandbox that was running before this process; one that is known already is known better. */
@@ -86,12 +90,14 @@ export class SandboxDirectory {
       executionId: sandbox.executionId,
       nodeId: sandbox.nodeId,
       teamId: sandbox.teamId,
-      state: sandbox.state,
-      accessToken,
-      trafficToken,
-      maskRequestHost: sandbox.network?.maskRequestHost ?? null,
-      httpsPorts: sandbox.network?.httpsPorts ?? [],
-      autoResume: sandbox.autoResume,
+      state: routeState[sandbox.state],
+      ingress: {
+        trafficAccessToken: trafficToken,
+        accessToken,
+        maskRequestHost: sandbox.network?.maskRequestHost ?? null,
+        httpsPorts: sandbox.network?.httpsPorts ?? [],
+        autoResume: sandbox.autoResume,
+      },
     };
   }
 
@@ -100,7 +106,13 @@ export class SandboxDirectory {
   }
 }
 
-/** Connections into a sandbox live on in these states. */
-function isOpen(state: SandboxState): boolean {
-  return state === 'running' || state === 'snapshotting';
-}
+/** Connections into a sandbox live on while this says `running`. Hidden states have no route. */
+const routeState: Record<SandboxState, SandboxRoute['state']> = {
+  starting: 'paused',
+  running: 'running',
+  pausing: 'pausing',
+  paused: 'paused',
+  resuming: 'paused',
+  snapshotting: 'running',
+  killing: 'paused',
+};

@@ -19,6 +19,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
   for (const route of routes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))) {
     (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route, components);
   }
+  const errors = components.errors();
   return {
     openapi: '3.1.0',
     info: {
@@ -27,7 +28,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       description: 'Sandboxes and templates. The interface inside a sandbox is another one: see docs/.',
     },
     paths,
-    components: { schemas: components.sorted(), securitySchemes },
+    components: { schemas: components.schemas(), responses: errors, securitySchemes },
   };
 }
 
@@ -74,7 +75,7 @@ function responsesOf(route: Route, components: Components): Json {
     };
   }
   for (const status of route.errors) {
-    responses[status] = { description: errorWords[status] ?? 'Error', content: jsonContent(components.refer(ApiError)) };
+    responses[status] = components.referError(status);
   }
   return responses;
 }
@@ -96,8 +97,9 @@ const errorWords: Record<number, string> = {
 
 const jsonContent = (schema: Json): Json => ({ 'application/json': { schema } });
 
-/** Collects the schemas that have an `$id` and refers to them. */
+/** Collects the schemas that have an `$id`, and the answers of errors, and refers to them. */
 class Components {
+  readonly #errors = new Set<number>();
   readonly #schemas = new Map<string, { source: TSchema; json: Json }>();
 
   refer(schema: TSchema): Json {
@@ -113,7 +115,20 @@ class Components {
     return { $ref: `#/components/schemas/${id}` };
   }
 
-  sorted(): Json {
+  referError(status: number): Json {
+    this.#errors.add(status);
+    return { $ref: `#/components/responses/Error${status}` };
+  }
+
+  errors(): Json {
+    const answer = (status: number) => ({
+      description: errorWords[status] ?? 'Error',
+      content: jsonContent(this.refer(ApiError)),
+    });
+    return Object.fromEntries([...this.#errors].toSorted((a, b) => a - b).map(status => [`Error${status}`, answer(status)]));
+  }
+
+  schemas(): Json {
     return Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, { json }]) => [id, json]));
   }
 

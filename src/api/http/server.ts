@@ -7,7 +7,7 @@ import { errorBody, errorResponse } from './error.ts';
 import { routeTable } from './match.ts';
 import { queryValidator } from './query.ts';
 import type { Input, Reply, Route } from './route.ts';
-import { validator } from './validate.ts';
+import { answerChecker, validator } from './validate.ts';
 import type { Validator } from './validate.ts';
 
 /**
@@ -27,7 +27,15 @@ export type ServerOptions = {
   checkAnswers?: boolean;
 };
 
-type Compiled = { method: Route['method']; path: string; route: Route; query: Validator | null; body: Validator | null; answers: Map<number, Validator> };
+type Compiled = {
+  method: Route['method'];
+  path: string;
+  route: Route;
+  query: Validator | null;
+  body: Validator | null;
+  /** By status; empty unless answers are checked. */
+  answers: Map<number, (body: unknown) => void>;
+};
 
 /** Serves the REST API on a unix socket. `stop` lets requests that are under way end. */
 export function serveApi(options: ServerOptions): { stop(): Promise<void> } {
@@ -96,9 +104,9 @@ async function answer(
 }
 
 function compile(route: Route, checkAnswers: boolean): Compiled {
-  const answers = new Map<number, Validator>();
+  const answers = new Map<number, (body: unknown) => void>();
   for (const [status, { schema }] of Object.entries(route.responses)) {
-    if (schema && checkAnswers) answers.set(Number(status), validator(schema, `answer of ${route.operationId}`));
+    if (schema && checkAnswers) answers.set(Number(status), answerChecker(schema, `answer of ${route.operationId}`));
   }
   return {
     method: route.method,

@@ -2,7 +2,7 @@ import { FormatRegistry, Kind, OptionalKind } from '@sinclair/typebox';
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { TypeCompiler, ValueErrorType } from '@sinclair/typebox/compiler';
 import type { TypeCheck, ValueError } from '@sinclair/typebox/compiler';
-import { AtollError } from '../../base/error.ts';
+import { AtollError, assert } from '../../base/error.ts';
 
 FormatRegistry.Set('date-time', text => !Number.isNaN(Date.parse(text)));
 FormatRegistry.Set('uuid', text => /^[0-9a-f-]{36}$/.test(text));
@@ -20,8 +20,19 @@ export function validator(schema: TSchema, whole: string): Validator {
   };
 }
 
+/** Throws when an answer is not exactly as documented: a member too few, too many or of another type. For tests. */
+export function answerChecker(schema: TSchema, whole: string): (value: unknown) => void {
+  const validate = validator(schema, whole);
+  return value => {
+    // What a client reads is the JSON of the answer, in which members that are undefined are absent.
+    const sent = JSON.stringify(value);
+    const known = JSON.stringify(validate(JSON.parse(sent)));
+    assert(known.length === sent.length, `${whole} has members that are not documented: ${sent}`);
+  };
+}
+
 /**
- * Drops what the schema does not name, and null where a member is optional (null means "not given").
+ * Drops what the schema does not name, and null where a member is optional that can't be null itself (null means "not given").
  * Maps keep all their keys; `Object.fromEntries` defines even a key like `__proto__` as plain data.
  */
 function keepKnown(schema: TSchema, value: unknown): unknown {
@@ -35,7 +46,7 @@ function keepKnown(schema: TSchema, value: unknown): unknown {
   for (const [key, member] of Object.entries(value)) {
     const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
     if (known) {
-      if (member !== null || known[OptionalKind] === undefined) members.push([key, keepKnown(known, member)]);
+      if (member !== null || known[OptionalKind] === undefined || mayBeNull(known)) members.push([key, keepKnown(known, member)]);
     } else if (typeof additionalProperties === 'object') {
       members.push([key, keepKnown(additionalProperties, member)]);
     } else if (additionalProperties === true) {
@@ -43,6 +54,10 @@ function keepKnown(schema: TSchema, value: unknown): unknown {
     }
   }
   return Object.fromEntries(members);
+}
+
+function mayBeNull(schema: TSchema): boolean {
+  return ((schema['anyOf'] as TSchema[] | undefined) ?? []).some(branch => branch[Kind] === 'Null');
 }
 
 function explain(check: TypeCheck<TSchema>, value: unknown, whole: string): string {

@@ -21,6 +21,8 @@ export function connectPostgres(url: string): { dialect: Dialect; pool: pg.Pool 
     application_name: 'atoll',
     types: { getTypeParser: typeParser },
   });
+  // An idle connection that the server closes is replaced at the next query; unheard, its error would end the process.
+  pool.on('error', () => {});
   return { dialect: new PostgresDialect({ pool }), pool };
 }
 

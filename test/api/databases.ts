@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, describe, test } from 'bun:test';
+import type { StoreLocation } from '../../src/api/store/database.ts';
+import { PostgresCluster, postgresPrograms } from './postgres.ts';
+
+export type Database = {
+  name: 'SQLite' | 'PostgreSQL';
+  /** A fresh one for each test; undefined: a file of the platform's own directory. */
+  location(): Promise<StoreLocation | undefined>;
+};
+
+/** Runs the tests that `define` defines on SQLite and on a PostgreSQL that lives as long as they do. */
+export function onEachDatabase(define: (database: Database) => void): void {
+  describe('on SQLite', () => define({ name: 'SQLite', location: async () => undefined }));
+
+  const programs = postgresPrograms();
+  if (programs === null) {
+    test.skip('SKIPPED ON POSTGRESQL: its server is not installed (Debian: apt-get install postgresql)', () => {});
+    return;
+  }
+  describe('on PostgreSQL', () => {
+    let cluster: PostgresCluster | undefined;
+    beforeAll(async () => {
+      cluster = await PostgresCluster.start(programs);
+    });
+    afterAll(async () => {
+      await cluster?.[Symbol.asyncDispose]();
+    });
+    define({ name: 'PostgreSQL', location: async () => cluster?.newDatabase() });
+  });
+}

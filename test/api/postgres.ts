@@ -1,0 +1,75 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { StoreLocation } from '../../src/api/store/database.ts';
+
+const debianVersions = '/usr/lib/postgresql';
+
+/** The folder of the newest PostgreSQL that the distribution's package installed, or null. */
+export function postgresPrograms(): string | null {
+  const versions = existsSync(debianVersions) ? readdirSync(debianVersions) : [];
+  const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0];
+  const programs = newest === undefined ? null : join(debianVersions, newest, 'bin');
+  return programs !== null && existsSync(join(programs, 'initdb')) ? programs : null;
+}
+
+/** A throwaway PostgreSQL that listens on a unix socket alone. */
+export class PostgresCluster implements AsyncDisposable {
+  readonly #directory: string;
+  readonly #programs: string;
+  #databases = 0;
+
+  private constructor(directory: string, programs: string) {
+    this.#directory = directory;
+    this.#programs = programs;
+  }
+
+  static async start(programs: string): Promise<PostgresCluster> {
+    const directory = mkdtempSync(join(tmpdir(), 'atoll-pg-'));
+    const cluster = new PostgresCluster(directory, programs);
+    try {
+      if (process.getuid?.() === 0) await run(['chown', 'postgres:postgres', directory]);
+      await cluster.#run('initdb', '-D', join(directory, 'data'), '-A', 'trust', '-U', 'atoll', '--no-sync', '--locale=C.UTF-8');
+      // fsync off: what these tests kill is the platform, never the database's machine.
+      const options = `-c listen_addresses= -c fsync=off -k ${directory}`;
+      await cluster.#run('pg_ctl', '-D', join(directory, 'data'), '-w', '-o', options, '-l', join(directory, 'log'), 'start');
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** A new empty database. */
+  async newDatabase(): Promise<StoreLocation> {
+    const name = `test${++this.#databases}`;
+    const client = new pg.Client({ connectionString: this.#url('postgres') });
+    await client.connect();
+    await client.query(`create database ${name}`);
+    await client.end();
+    return { kind: 'postgres', url: this.#url(name) };
+  }
+
+  #url(database: string): string {
+    return `postgres://atoll@/${database}?host=${encodeURIComponent(this.#directory)}`;
+  }
+
+  async #run(program: string, ...args: string[]): Promise<void> {
+    // PostgreSQL refuses to run as root.
+    const user = process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
+    await run([...user, join(this.#programs, program), ...args]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const data = join(this.#directory, 'data');
+    if (existsSync(join(data, 'postmaster.pid'))) await this.#run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+async function run(command: string[]): Promise<void> {
+  const child = Bun.spawn(command, { stdout: 'ignore', stderr: 'pipe', stdin: 'ignore', cwd: '/' });
+  const [code, text] = await Promise.all([child.exited, new Response(child.stderr).text()]);
+  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}: ${text}`);
+}
