@@ -15,6 +15,8 @@ export type Settings = {
   /** Undefined: the base template is made from the distribution's packages. */
   baseImage: string | undefined;
   nameservers: string[];
+  /** Blank sandboxes that wait to be claimed. */
+  poolSize: number;
 };
 
 type Setting<T> = {
@@ -39,6 +41,8 @@ const level = (text: string) => levels.find(name => name === text) ?? new Wrong(
 const domainName = (text: string) => (/^[a-z0-9-]+(\.[a-z0-9-]+)*$/i.test(text) ? text.toLowerCase() : new Wrong('a domain name without port'));
 const address = (text: string) => (/^[0-9a-f.:]+$/i.test(text) ? text : new Wrong('an IP address of this machine'));
 const postgresUrl = (text: string) => (/^postgres(ql)?:\/\//.test(text) ? text : new Wrong('a URL that starts with postgres://'));
+const poolSizeMax = 64;
+const poolSize = (text: string) => (/^\d{1,3}$/.test(text) && Number(text) <= poolSizeMax ? Number(text) : new Wrong(`a number from 0 to ${poolSizeMax}`));
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -55,6 +59,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
+  poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
 };
 
 /**

@@ -1,0 +1,47 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../base/error.ts';
+import { readIfThere } from './identity.ts';
+
+const endTimeoutMs = 60_000;
+const pollMs = 50;
+
+type Instance = { pid: number; startTicks: string };
+
+const fileOf = (dataDir: string) => join(dataDir, 'instance.json');
+
+/** Notes that this process is the platform of the data directory. The lock is the node's; this is for `down` to find it. */
+export function noteInstance(dataDir: string): void {
+  writeFileSync(fileOf(dataDir), JSON.stringify({ pid: process.pid, startTicks: startTicksOf(process.pid) }), { mode: 0o600 });
+}
+
+export function forgetInstance(dataDir: string): void {
+  rmSync(fileOf(dataDir), { force: true });
+}
+
+/** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */
+export async function endInstance(dataDir: string): Promise<boolean> {
+  const text = readIfThere(fileOf(dataDir));
+  if (text === undefined) return false;
+  const { pid, startTicks } = JSON.parse(text) as Instance;
+  // The number may be another program's by now: only one that started at the same moment is ours.
+  const runs = () => startTicksOf(pid) === startTicks;
+  if (!runs()) return false;
+  process.kill(pid, 'SIGTERM');
+  const deadline = performance.now() + endTimeoutMs;
+  while (runs()) {
+    if (performance.now() > deadline) throw new AtollError('deadline_exceeded', `The platform (process ${pid}) does not end. Look at its log, or kill it and run this again.`);
+    await Bun.sleep(pollMs);
+  }
+  return true;
+}
+
+/** Field 22 of proc(5)'s stat: when the process started. Undefined for a process that is gone or a zombie. */
+function startTicksOf(pid: number): string | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    return fields[0] === 'Z' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}

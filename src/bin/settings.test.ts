@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../base/error.ts';
+import { repository } from './repository.ts';
+import { readSettings, settingsTable } from './settings.ts';
+
+test('an empty environment gives the documented defaults', () => {
+  expect(readSettings({ PATH: '/bin' })).toMatchObject({ dataDir: '/var/lib/atoll', port: 3000, domain: 'localhost', host: '127.0.0.1' });
+});
+
+test('an empty variable counts as not set', () => {
+  expect(readSettings({ ATOLL_PORT: '', ATOLL_BASE_IMAGE: '' })).toMatchObject({ port: 3000, baseImage: undefined });
+});
+
+const wrong: Record<string, string> = {
+  ATOLL_DATA_DIR: 'relative/path',
+  ATOLL_PORT: '65536',
+  ATOLL_DOMAIN: 'exa mple.com',
+  ATOLL_LOG_LEVEL: 'loud',
+  ATOLL_NAMESERVERS: '8.8.8.8,dns.example.org',
+  ATOLL_DATABASE_URL: 'mysql://db',
+  ATOLL_POOL_SIZE: '-1',
+  ATOLL_HOST: 'all interfaces',
+  ATOLL_PROT: '3000',
+};
+
+test('every wrong and every unknown variable is named, all in one error', () => {
+  const failure = (() => {
+    try {
+      return readSettings(wrong);
+    } catch (error) {
+      return error;
+    }
+  })();
+  expect(failure).toBeInstanceOf(AtollError);
+  for (const [name, value] of Object.entries(wrong)) {
+    expect((failure as AtollError).message).toContain(name === 'ATOLL_PROT' ? 'ATOLL_PROT is not a setting' : `${name} is '${value}' and must be`);
+  }
+});
+
+test('the configuration document has a row with name and default for each setting, and no other', () => {
+  const text = readFileSync(join(repository, 'docs/configuration.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| `(ATOLL_\w+)` \| (.*?) \|/gm)].map(([, name, fallback]) => [name, fallback]);
+  expect(rows.sort()).toEqual(Object.values(settingsTable).map(({ variable, fallback }) => [variable, fallback === undefined ? 'none' : `\`${fallback}\``]).sort());
+});
