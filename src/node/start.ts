@@ -45,6 +45,8 @@ export type Node = {
   /** The installation's number on this machine. */
   installation: number;
   helperPid: number;
+  /** For sockets and other files that describe the running platform. Gone after a reboot. */
+  runDir: string;
   layers: Layers;
   /** Sandboxes that were taken over, and slots that were cleaned up, at the start. */
   found: { adopted: number; removed: number };
@@ -90,6 +92,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     protocol: protocolOf(node, options.nodeId),
     installation: layout.installation,
     helperPid: helper.pid,
+    runDir: layout.run,
     layers: node.layers,
     found,
     stop,
