@@ -1,0 +1,52 @@
+import { agentPort } from '../protocol/agent.ts';
+
+/** An answer that the edge gives itself. */
+export type Answer = {
+  readonly status: number;
+  /** The JSON body for clients; `message` is also what the page for people shows. Null: no body. */
+  readonly body: AnswerBody | null;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+export type AnswerBody = { readonly message: string; readonly code: number } & Readonly<Record<string, string | number>>;
+
+/** A sandbox and one of its ports. */
+export type SandboxPort = { readonly sandboxId: string; readonly port: number };
+
+/** An answer to a request that names no sandbox, or none that could be read. */
+export function plainAnswer(status: number, message: string): Answer {
+  return { status, body: { message, code: status }, headers: {} };
+}
+
+/** An answer about a port of a sandbox. Its members are what the published clients read. */
+export function sandboxAnswer(
+  status: number,
+  message: string,
+  { sandboxId, port }: SandboxPort,
+  more: Readonly<Record<string, string | number>> = {},
+): Answer {
+  return { status, body: { sandboxId, message, ...more, code: status }, headers: readableBy(port) };
+}
+
+/** Texts and codes of the two answers with 502 are compared literally by clients: only these mean that a sandbox is gone. */
+export function sandboxNotFound(to: SandboxPort): Answer {
+  return sandboxAnswer(502, 'The sandbox was not found', to);
+}
+
+export function portNotOpen(to: SandboxPort): Answer {
+  return sandboxAnswer(502, 'The sandbox is running but port is not open', to, { port: to.port });
+}
+
+export function tooManyConnections(to: SandboxPort, connectionLimit: number): Answer {
+  return sandboxAnswer(429, `The sandbox has its limit of ${connectionLimit} connections open`, to, { connectionLimit });
+}
+
+/** The same answer whether or not the sandbox exists. */
+export function internalRoute(path: string): Answer {
+  return { status: 404, body: { message: 'This path is not served to clients', path, code: 404 }, headers: readableBy(agentPort) };
+}
+
+/** Lets scripts of any origin read what the edge says about the agent: the browser clients need it. */
+function readableBy(port: number): Readonly<Record<string, string>> {
+  return port === agentPort ? { 'Access-Control-Allow-Origin': '*' } : {};
+}

@@ -1,0 +1,52 @@
+import { ChunkScanner } from './chunk-scanner.ts';
+
+export type BodyKind = 'none' | 'length' | 'chunked' | 'close';
+
+/** Tells which of the bytes on a connection belong to the current message's body. Reused for the next message. */
+export class BodyReader {
+  #kind: BodyKind = 'none';
+  #left = 0;
+  readonly #chunks = new ChunkScanner();
+
+  /** Begins a body; `length` counts where `kind` is `length`. */
+  reset(kind: BodyKind, length: number): void {
+    this.#kind = kind;
+    this.#left = length;
+    if (kind === 'chunked') this.#chunks.reset();
+  }
+
+  get kind(): BodyKind {
+    return this.#kind;
+  }
+
+  /** True when the whole body was taken. Never for one that ends with its connection. */
+  get done(): boolean {
+    switch (this.#kind) {
+      case 'none':
+        return true;
+      case 'length':
+        return this.#left === 0;
+      case 'chunked':
+        return this.#chunks.done;
+      case 'close':
+        return false;
+    }
+  }
+
+  /** Takes what of `bytes[start, end)` is the body's. Answers the position after it, -1 if the body is malformed. */
+  take(bytes: Uint8Array, start: number, end: number): number {
+    switch (this.#kind) {
+      case 'none':
+        return start;
+      case 'length': {
+        const taken = Math.min(this.#left, end - start);
+        this.#left -= taken;
+        return start + taken;
+      }
+      case 'chunked':
+        return this.#chunks.scan(bytes, start, end);
+      case 'close':
+        return end;
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import { hexValue, isFieldValue, octet, tokenLower } from './octets.ts';
+
+/** Octets of one chunk-size line with its extensions. */
+const sizeLineBytesMax = 4096;
+/** Octets of all trailer fields of one body. */
+const trailerBytesMax = 16_384;
+
+const enum At {
+  sizeFirst,
+  size,
+  extension,
+  sizeLf,
+  data,
+  dataCr,
+  dataLf,
+  trailerFirst,
+  trailerName,
+  trailerValue,
+  trailerLf,
+  finalLf,
+  end,
+}
+
+/**
+ * Finds the end of a chunked body (RFC 9112 7.1) in bytes that arrive in pieces of any size. Data is skipped, not looked
+ * at. Strict: CRLF only, hexadecimal sizes below 2^53, token names and no control characters in extensions and trailers.
+ */
+export class ChunkScanner {
+  #at: At = At.sizeFirst;
+  #size = 0;
+  #lineBytes = 0;
+
+  reset(): void {
+    this.#at = At.sizeFirst;
+    this.#size = 0;
+    this.#lineBytes = 0;
+  }
+
+  get done(): boolean {
+    return this.#at === At.end;
+  }
+
+  /** Looks at `bytes[start, end)`. Answers the position after the body's last byte in it (`end` if it goes on), -1 if it is malformed. */
+  scan(bytes: Uint8Array, start: number, end: number): number {
+    let at = start;
+    while (at < end && this.#at !== At.end) {
+      if (this.#at === At.data) {
+        const skipped = Math.min(this.#size, end - at);
+        this.#size -= skipped;
+        at += skipped;
+        if (this.#size === 0) this.#at = At.dataCr;
+      } else if (!this.#step(bytes[at++] as number)) {
+        return -1;
+      }
+    }
+    return at;
+  }
+
+  /** Takes one octet that is not data. False where it may not stand. */
+  #step(byte: number): boolean {
+    switch (this.#at) {
+      case At.sizeFirst:
+        return this.#takeDigit(byte);
+      case At.size:
+        if (byte === octet.cr) return this.#become(At.sizeLf);
+        if (byte === octet.semicolon) return this.#become(At.extension);
+        return this.#takeDigit(byte);
+      case At.extension:
+        if (byte === octet.cr) return this.#become(At.sizeLf);
+        return isFieldValue[byte] === 1 && ++this.#lineBytes <= sizeLineBytesMax;
+      case At.sizeLf:
+        this.#lineBytes = 0;
+        return byte === octet.lf && this.#become(this.#size === 0 ? At.trailerFirst : At.data);
+      case At.dataCr:
+        return byte === octet.cr && this.#become(At.dataLf);
+      case At.dataLf:
+        return byte === octet.lf && this.#become(At.sizeFirst);
+      case At.finalLf:
+        return byte === octet.lf && this.#become(At.end);
+      default:
+        return this.#stepTrailer(byte);
+    }
+  }
+
+  #stepTrailer(byte: number): boolean {
+    if (++this.#lineBytes > trailerBytesMax) return false;
+    switch (this.#at) {
+      case At.trailerFirst:
+        if (byte === octet.cr) return this.#become(At.finalLf);
+        return tokenLower[byte] !== 0 && this.#become(At.trailerName);
+      case At.trailerName:
+        if (byte === octet.colon) return this.#become(At.trailerValue);
+        return tokenLower[byte] !== 0;
+      case At.trailerValue:
+        if (byte === octet.cr) return this.#become(At.trailerLf);
+        return isFieldValue[byte] === 1;
+      default:
+        return byte === octet.lf && this.#become(At.trailerFirst);
+    }
+  }
+
+  #takeDigit(byte: number): boolean {
+    const value = hexValue[byte] as number;
+    if (value === 255 || ++this.#lineBytes > 32) return false;
+    this.#size = this.#size * 16 + value;
+    return this.#size <= Number.MAX_SAFE_INTEGER && this.#become(At.size);
+  }
+
+  #become(next: At): true {
+    this.#at = next;
+    return true;
+  }
+}

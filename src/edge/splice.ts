@@ -1,0 +1,84 @@
+import type { Client, ClientUser } from './client.ts';
+import type { SandboxTraffic } from './sandbox-traffic.ts';
+import type { Upstream, UpstreamUser } from './upstream.ts';
+
+/** An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, a reset a reset. */
+export class Splice implements UpstreamUser, ClientUser {
+  readonly #client: Client;
+  readonly #upstream: Upstream;
+  readonly #traffic: SandboxTraffic | null;
+  #upstreamEnded = false;
+  #over = false;
+
+  constructor(client: Client, upstream: Upstream, traffic: SandboxTraffic | null) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#traffic = traffic;
+  }
+
+  clientInput(): boolean {
+    const { input, inputAt } = this.#client;
+    if (input === null || this.#over) return false;
+    this.#touch();
+    this.#client.use(input.length);
+    if (!this.#upstream.outlet.write(input, inputAt, input.length, false)) this.#client.pause();
+    return false;
+  }
+
+  upstreamData(bytes: Buffer): void {
+    this.#touch();
+    if (!this.#client.outlet.write(bytes, 0, bytes.length, false)) this.#upstream.pause();
+  }
+
+  upstreamDrained(): void {
+    this.#client.resume();
+  }
+
+  clientDrained(): void {
+    this.#upstream.resume();
+  }
+
+  clientEnded(): void {
+    this.#upstream.outlet.finish();
+  }
+
+  clientGone(): void {
+    // Half-closed connections of other protocols may stay so for as long as they like.
+  }
+
+  upstreamEnded(): void {
+    this.#upstreamEnded = true;
+    this.#client.outlet.finish();
+  }
+
+  upstreamClosed(error: Error | undefined): void {
+    if (this.#over) return;
+    this.#leave();
+    if (error !== undefined || !(this.#upstreamEnded || this.#client.ended)) this.#client.terminate();
+    else this.#client.close();
+  }
+
+  clientClosed(error: Error | undefined): void {
+    if (this.#over) return;
+    this.#leave();
+    if (error === undefined && (this.#upstreamEnded || this.#client.ended)) this.#upstream.close();
+    else this.#upstream.terminate();
+  }
+
+  cut(): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#client.terminate();
+  }
+
+  #leave(): void {
+    this.#over = true;
+    this.#upstream.user = null;
+    if (this.#traffic !== null) this.#traffic.active--;
+  }
+
+  #touch(): void {
+    const { clock, limits } = this.#client.context;
+    this.#client.deadlineMs = clock.nowMs + limits.streamIdleTimeoutMs;
+  }
+}

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AtollError } from '../../../src/base/error.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import type { Ingress, Route } from '../../../src/edge/directory.ts';
+import { type Edge, type EdgeOptions, startEdge } from '../../../src/edge/start.ts';
+import { dialLoopback } from './loopback-dial.ts';
+
+export const openIngress: Ingress = {
+  trafficAccessToken: null,
+  accessToken: null,
+  maskRequestHost: null,
+  httpsPorts: [],
+  autoResume: false,
+};
+
+/** An edge with an API behind it, and sandboxes whose ports are ports of this host's loopback. */
+export type Fixture = AsyncDisposable & {
+  readonly edge: Edge;
+  readonly port: number;
+  readonly url: string;
+  /** Adds or changes a sandbox. */
+  sandbox(sandboxId: string, change?: Partial<Omit<Route, 'ingress'>> & { ingress?: Partial<Ingress> }): Route;
+  /** What `dial` answers for a port: another port of the loopback. */
+  mapPort(port: number, loopbackPort: number): void;
+  readonly dials: { sandboxId: string; port: number }[];
+  readonly wakes: string[];
+  remove(sandboxId: string): void;
+};
+
+export type FixtureOptions = Partial<EdgeOptions> & {
+  readonly api?: (request: Request, server: Bun.Server<undefined>) => Response | Promise<Response>;
+  readonly wake?: (route: Route, fixture: Fixture) => Promise<Route>;
+};
+
+export function startFixture(options: FixtureOptions = {}): Fixture {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-'));
+  const apiSocketPath = join(folder, 'api.sock');
+  const api = Bun.serve({
+    unix: apiSocketPath,
+    idleTimeout: 0,
+    fetch: options.api ?? (request => Response.json({ api: new URL(request.url).pathname, headers: request.headers })),
+  });
+  const routes = new Map<string, Route>();
+  const portMap = new Map<number, number>();
+  const dials: Fixture['dials'] = [];
+  const wakes: string[] = [];
+  const edge = startEdge({
+    hostname: '127.0.0.1',
+    port: 0,
+    apiSocketPath,
+    log: silentLog,
+    directory: {
+      find: sandboxId => routes.get(sandboxId),
+      async wake(sandboxId) {
+        wakes.push(sandboxId);
+        const route = routes.get(sandboxId);
+        if (route === undefined) throw new AtollError('not_found', 'gone');
+        return options.wake === undefined ? fixture.sandbox(sandboxId, { state: 'running' }) : options.wake(route, fixture);
+      },
+    },
+    async dial(sandboxId, port) {
+      dials.push({ sandboxId, port });
+      if (!routes.has(sandboxId)) throw new AtollError('not_found', 'not here');
+      return dialLoopback(portMap.get(port) ?? port);
+    },
+    ...options,
+  });
+  const fixture: Fixture = {
+    edge,
+    port: edge.port,
+    url: `http://127.0.0.1:${edge.port}`,
+    dials,
+    wakes,
+    sandbox(sandboxId, change = {}) {
+      const before = routes.get(sandboxId) ?? { sandboxId, executionId: crypto.randomUUID(), state: 'running', ingress: openIngress };
+      const route: Route = { ...before, ...change, ingress: { ...before.ingress, ...change.ingress } };
+      routes.set(sandboxId, route);
+      return route;
+    },
+    mapPort: (port, loopbackPort) => void portMap.set(port, loopbackPort),
+    remove(sandboxId) {
+      routes.delete(sandboxId);
+      edge.closed(sandboxId);
+    },
+    async [Symbol.asyncDispose]() {
+      await edge.stop(0);
+      await api.stop(true);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return fixture;
+}
+
+/** The headers that route a request to a port of a sandbox. */
+export function to(sandboxId: string, port: number): Record<string, string> {
+  return { 'E2b-Sandbox-Id': sandboxId, 'E2b-Sandbox-Port': String(port) };
+}
