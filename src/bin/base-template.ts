@@ -10,7 +10,8 @@ import { repository } from './repository.ts';
 import type { Settings } from './settings.ts';
 
 const alias = 'base';
-const diskMiB = 10_240;
+/** What a sandbox may write beyond its template. */
+export const baseDiskMiB = 10_240;
 
 export type BaseTemplateOptions = {
   app: App;
@@ -42,7 +43,7 @@ export async function ensureBaseTemplate({ app, node, team, settings, environmen
     public: true,
     layers: [digest],
     ...defaultSize,
-    diskMiB,
+    diskMiB: baseDiskMiB,
     config: { defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
   });
 }

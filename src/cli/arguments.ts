@@ -1,6 +1,9 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { AtollError, messageOf } from '../base/error.ts';
 
+/** Marks errors about the command line itself, after which the usage is shown. */
+export const commandLineDetail = 'command_line';
+
 type Options = NonNullable<ParseArgsConfig['options']>;
 
 /**
@@ -11,7 +14,7 @@ export function parseArguments<O extends Options>(args: string[], options: O, op
   const parsed = parsedOrThrow(args, options);
   if (parsed.positionals.length !== operands.length) {
     const wanted = operands.length === 0 ? 'no operands' : operands.join(' ');
-    throw new AtollError('invalid', `Expected ${wanted}, got ${parsed.positionals.join(' ') || 'none'}.`);
+    throw new AtollError('invalid', `Expected ${wanted}, got ${parsed.positionals.join(' ') || 'none'}.`, { detail: commandLineDetail });
   }
   return parsed;
 }
@@ -20,6 +23,6 @@ function parsedOrThrow<O extends Options>(args: string[], options: O) {
   try {
     return parseArgs({ args, options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new AtollError('invalid', messageOf(error), { cause: error });
+    throw new AtollError('invalid', messageOf(error), { cause: error, detail: commandLineDetail });
   }
 }

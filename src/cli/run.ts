@@ -1,4 +1,5 @@
 import { AtollError } from '../base/error.ts';
+import { commandLineDetail } from './arguments.ts';
 import type { Command, Terminal } from './command.ts';
 
 /** Exit code for a command line that is not one, after the habit of shells. */
@@ -29,7 +30,7 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
   } catch (error) {
     if (!(error instanceof AtollError)) throw error;
     terminal.err(`atoll ${command.name}: ${error.message}\n`);
-    if (error.code !== 'invalid') return 1;
+    if (error.detail !== commandLineDetail) return 1;
     terminal.err(`Usage: atoll ${command.name} ${command.usage}\n`);
     return usageExitCode;
   }

@@ -1,0 +1,24 @@
+import { doctorCommand } from '../cli/doctor.ts';
+import { keyCommands } from '../cli/keys.ts';
+import { runCommandLine } from '../cli/run.ts';
+import { examineHost } from '../node/doctor/examine-host.ts';
+import { withKeyStore } from './accounts.ts';
+import { readSettings } from './settings.ts';
+import { downCommand, upCommand } from './up.ts';
+
+// The command line of Atoll: the one place where all parts are put together, and where the environment is read.
+const environment = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+const settings = () => readSettings(environment);
+
+const commands = [
+  upCommand(settings, environment),
+  downCommand(settings),
+  doctorCommand(() => examineHost(settings())),
+  ...keyCommands(use => withKeyStore(settings(), use)),
+];
+
+process.exitCode = await runCommandLine(process.argv.slice(2), commands, {
+  out: text => void process.stdout.write(text),
+  err: text => void process.stderr.write(text),
+  isInteractive: process.stderr.isTTY === true,
+});

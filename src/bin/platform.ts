@@ -1,0 +1,121 @@
+import { join } from 'node:path';
+import { defaultSize } from '../api/app/provision-template.ts';
+import { type Api, startApi } from '../api/start.ts';
+import { openStore } from '../api/store/database.ts';
+import { AtollError, messageOf } from '../base/error.ts';
+import type { Log } from '../base/log.ts';
+import { type Edge, startEdge } from '../edge/start.ts';
+import { type Node, startNode } from '../node/start.ts';
+import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
+import { baseDiskMiB, ensureBaseTemplate } from './base-template.ts';
+import { readIdentity } from './identity.ts';
+import { forgetInstance, noteInstance } from './instance.ts';
+import { repository } from './repository.ts';
+import type { Settings } from './settings.ts';
+
+export type PlatformOptions = {
+  settings: Settings;
+  log: Log;
+  /** For the tools that make the base template. */
+  environment: Record<string, string>;
+  /** Told while something slow is done. */
+  onPhase: (phase: string) => void;
+  /** Ends a start that is under way. */
+  signal: AbortSignal;
+};
+
+/** A platform that serves. Disposing ends it; its sandboxes run on. */
+export type Platform = AsyncDisposable & {
+  port: number;
+  apiKey: string;
+  /** Fails when the platform can't go on. */
+  failed: Promise<never>;
+};
+
+/** Starts node, api and edge in this process, and makes what the first start lacks: team, API key, base template. */
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const { settings, log } = options;
+  assertPortFree(settings);
+  const failed = Promise.withResolvers<never>();
+  // Whoever waits for it may come later than the failure.
+  failed.promise.catch(() => {});
+  await using started = new AsyncDisposableStack();
+  const { nodeId, seed } = readIdentity(settings.dataDir);
+
+  const node = await startOwnNode(options, nodeId, settings.poolSize, failed.reject);
+  started.defer(() => node.stop());
+  noteInstance(settings.dataDir);
+  started.defer(() => forgetInstance(settings.dataDir));
+
+  const store = started.use(await openStore(storeLocation(settings)));
+  const socketPath = join(node.runDir, 'api.sock');
+  const api = await startApi({ socketPath, store, node: node.protocol, seed, log: log.with({ part: 'api' }) });
+  started.defer(() => api.stop());
+
+  const team = await ensureTeam(api.app);
+  const apiKey = await ensureApiKey(api.app, team, settings.dataDir);
+  await ensureBaseTemplate({ ...options, app: api.app, node, team });
+
+  const edge = openPort(settings, log, { api, node, socketPath });
+  started.defer(() => edge.stop());
+  started.defer(api.directory.onClosed(({ sandboxId }) => edge.closed(sandboxId)));
+  const disposal = started.move();
+  return { port: edge.port, apiKey, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+/** Ends whatever sandboxes the data directory has, and everything of the installation on the host but the data. */
+export async function removeSandboxes(options: Pick<PlatformOptions, 'settings' | 'log'>): Promise<void> {
+  const { nodeId } = readIdentity(options.settings.dataDir);
+  const node = await startOwnNode(options, nodeId, 0, () => {});
+  await node.down();
+}
+
+function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
+  return startNode({
+    nodeId,
+    dataDir: settings.dataDir,
+    helperBinary: join(repository, 'dist/helper'),
+    agentDir: join(repository, 'dist/agent'),
+    nameservers: settings.nameservers,
+    // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
+    pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
+    log: log.with({ part: 'node' }),
+    onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
+  });
+}
+
+function openPort(settings: Settings, log: Log, { api, node, socketPath }: { api: Api; node: Node; socketPath: string }): Edge {
+  try {
+    return startEdge({
+      hostname: settings.host,
+      port: settings.port,
+      apiSocketPath: socketPath,
+      directory: { find: sandboxId => api.directory.find(sandboxId), wake: (sandboxId, signal) => unlessAborted(api.wake(sandboxId), signal) },
+      dial: (sandboxId, port, signal) => node.protocol.dial(sandboxId, port, signal),
+      log: log.with({ part: 'edge' }),
+    });
+  } catch (error) {
+    throw portError(settings, error);
+  }
+}
+
+/** Says so at once, and not after the base template was made for minutes. */
+function assertPortFree(settings: Settings): void {
+  try {
+    Bun.listen({ hostname: settings.host, port: settings.port, socket: { data() {} } }).stop(true);
+  } catch (error) {
+    throw portError(settings, error);
+  }
+}
+
+function portError({ host, port }: Settings, cause: unknown): AtollError {
+  return new AtollError('conflict', `Port ${port} of ${host} can't be opened (${messageOf(cause)}). End what uses it, or set ATOLL_PORT to another one.`, { cause });
+}
+
+/** Ends the wait for `work`, not the work. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(new AtollError('canceled', 'Nobody waits for the answer any more.'));
+  signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', onAbort));
+}

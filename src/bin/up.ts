@@ -1,0 +1,83 @@
+import { readIfThere } from './identity.ts';
+import { AtollError } from '../base/error.ts';
+import { createLog } from '../base/log.ts';
+import { parseArguments } from '../cli/arguments.ts';
+import type { Command } from '../cli/command.ts';
+import { withProgress } from '../cli/progress.ts';
+import { welcomeText } from '../cli/welcome.ts';
+import { apiKeyFile } from './accounts.ts';
+import { endInstance } from './instance.ts';
+import { removeSandboxes, startPlatform } from './platform.ts';
+import type { Settings } from './settings.ts';
+
+/** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
+const interruptedExitCode = 130;
+
+/** `atoll up`: the platform in the foreground, until it is told to stop. */
+export function upCommand(settings: () => Settings, environment: Record<string, string>): Command {
+  return {
+    name: 'up',
+    usage: '[--json]',
+    summary: 'Runs the platform in the foreground; --json says on one line when it serves',
+    async run(args, terminal) {
+      const { values } = parseArguments(args, { json: { type: 'boolean' } });
+      const own = settings();
+      const log = createLog(own.logLevel, terminal.err);
+      const stop = stopSignal();
+      try {
+        await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
+          startPlatform({ settings: own, log, environment, onPhase, signal: stop.signal }),
+        );
+        const about = aboutOf(own, platform.port, platform.apiKey);
+        terminal.out(values.json ? `${JSON.stringify({ ...about, pid: process.pid })}\n` : welcomeText(about));
+        await Promise.race([stop.asked, platform.failed]);
+        terminal.err('\nStopping. Sandboxes run on; the next start takes them over.\n');
+      } catch (error) {
+        if (!stop.signal.aborted) throw error;
+        terminal.err('Interrupted.\n');
+        return interruptedExitCode;
+      }
+      return 0;
+    },
+  };
+}
+
+/** `atoll down`: ends the platform, if it runs, and removes its sandboxes. */
+export function downCommand(settings: () => Settings): Command {
+  return {
+    name: 'down',
+    usage: '',
+    summary: 'Ends the platform and removes every sandbox; templates, keys and state stay',
+    async run(args, terminal) {
+      parseArguments(args, {});
+      const own = settings();
+      if (readIfThere(apiKeyFile(own.dataDir)) === undefined) {
+        throw new AtollError('not_found', `There is no installation in ${own.dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`);
+      }
+      if (await endInstance(own.dataDir)) terminal.err('The platform has ended.\n');
+      await removeSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) });
+      terminal.err('Every sandbox is removed.\n');
+      return 0;
+    },
+  };
+}
+
+function aboutOf({ host, domain, dataDir }: Settings, port: number, apiKey: string) {
+  const everyAddress = ['0.0.0.0', '::'].includes(host);
+  const name = domain !== 'localhost' && everyAddress ? domain : everyAddress || host === '127.0.0.1' ? 'localhost' : host;
+  return { url: `http://${name}:${port}`, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir };
+}
+
+/** SIGINT, SIGTERM and SIGHUP ask for a clean stop; a second one ends the process at once. */
+function stopSignal(): { asked: Promise<void>; signal: AbortSignal } {
+  const controller = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(1);
+      controller.abort(new AtollError('canceled', 'The start was interrupted.'));
+      asked.resolve();
+    });
+  }
+  return { asked: asked.promise, signal: controller.signal };
+}

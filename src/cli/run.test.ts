@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { AtollError } from '../base/error.ts';
+import { parseArguments } from './arguments.ts';
+import type { Command, Terminal } from './command.ts';
+import { runCommandLine } from './run.ts';
+
+function recorded(): Terminal & { text: { out: string; err: string } } {
+  const text = { out: '', err: '' };
+  return { text, isInteractive: false, out: part => void (text.out += part), err: part => void (text.err += part) };
+}
+
+const commands: Command[] = [
+  {
+    name: 'thing make',
+    usage: '[--size N] NAME',
+    summary: 'Makes a thing',
+    async run(args, terminal) {
+      const { values, positionals } = parseArguments(args, { size: { type: 'string' } }, ['NAME']);
+      terminal.out(`${positionals[0]} ${values.size ?? 'default'}\n`);
+      return 0;
+    },
+  },
+  { name: 'fail', usage: '', summary: 'Fails', run: () => Promise.reject(new AtollError('invalid', 'The thing is broken. Mend it.')) },
+  { name: 'crash', usage: '', summary: 'Has a defect', run: () => Promise.reject(new TypeError('x is undefined')) },
+];
+
+async function run(...argv: string[]) {
+  const terminal = recorded();
+  return { code: await runCommandLine(argv, commands, terminal), ...terminal.text };
+}
+
+test('a command of two words gets the rest', async () => {
+  expect(await run('thing', 'make', '--size', '3', 'boat')).toEqual({ code: 0, out: 'boat 3\n', err: '' });
+});
+
+test('what is no command, no option or no operand ends in 2 and says so', async () => {
+  expect(await run('thing')).toMatchObject({ code: 2, out: '' });
+  expect((await run('thing', 'make', '--colour', 'red', 'boat')).err).toContain('--colour');
+  expect(await run('thing', 'make')).toMatchObject({ code: 2, err: expect.stringContaining('Usage: atoll thing make [--size N] NAME') });
+  expect(await run('thing', 'make', 'a', 'b')).toMatchObject({ code: 2 });
+});
+
+test('a failure of the world is one message without usage; a defect is not hidden', async () => {
+  expect(await run('fail')).toEqual({ code: 1, out: '', err: 'atoll fail: The thing is broken. Mend it.\n' });
+  await expect(run('crash')).rejects.toThrow(TypeError);
+});
+
+test('help lists every command, and each has its own', async () => {
+  const { out } = await run();
+  for (const { name, summary } of commands) expect(out).toMatch(new RegExp(`atoll ${name}.*${summary}`));
+  expect((await run('thing', 'make', '--help')).out).toContain('Makes a thing');
+});

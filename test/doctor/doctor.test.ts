@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { HostFinding } from '../../src/protocol/doctor.ts';
+import { repository } from '../support/platform.ts';
+import { runToEnd } from '../support/process.ts';
+
+const names = [
+  'kernel', 'root', 'user namespaces', 'other namespaces', 'seccomp', 'open files', 'cgroups', 'cgroup kill and freeze', 'idmapped mounts',
+  'overlay over idmapped layers', 'EROFS', 'disk limit', 'quota', 'reflinks', 'disk space', 'nftables', 'transparent proxy', 'veth', 'way out', 'port', 'crun',
+  'CRIU', 'gVisor', 'KVM',
+];
+
+async function examine(env: Record<string, string>) {
+  const { stdout, exitCode } = await runToEnd([join(repository, 'bin/atoll'), 'doctor', '--json'], { env: { ...process.env, ...env } });
+  return { exitCode, findings: JSON.parse(stdout) as HostFinding[] };
+}
+
+const loopFiles = () =>
+  readdirSync('/sys/block').flatMap(name => {
+    const file = `/sys/block/${name}/loop/backing_file`;
+    return existsSync(file) ? [readFileSync(file, 'utf8').trim()] : [];
+  });
+
+test('a host that runs these tests has all that is needed, and the doctor leaves nothing behind', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'atoll-doctor-'));
+  try {
+    const { findings, exitCode } = await examine({ ATOLL_DATA_DIR: dir });
+    expect(findings.map(({ name }) => name)).toEqual(names);
+    expect(findings.filter(({ needed, status }) => needed && status === 'missing')).toEqual([]);
+    expect(exitCode).toBe(0);
+    for (const { status, remedy } of findings) if (status !== 'ok') expect(remedy).toBeString();
+    expect(readdirSync(dir)).toEqual([]);
+    expect(loopFiles().filter(file => file.startsWith(dir))).toEqual([]);
+    expect(readdirSync('/sys/fs/cgroup', { recursive: true }).filter(path => String(path).includes('atoll-doctor'))).toEqual([]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a port in use, and a directory whose file system can’t shift owners, are found', async () => {
+  const server = Bun.serve({ port: 0, fetch: () => new Response() });
+  try {
+    const { findings, exitCode } = await examine({ ATOLL_PORT: String(server.port), ATOLL_DATA_DIR: '/proc/self' });
+    expect(findings.find(({ name }) => name === 'port')?.status).toBe('limited');
+    expect(findings.find(({ name }) => name === 'idmapped mounts')?.status).toBe('missing');
+    expect(exitCode).toBe(1);
+  } finally {
+    await server.stop(true);
+  }
+});
