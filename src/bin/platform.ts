@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultSize } from '../api/app/provision-template.ts';
 import { type Api, startApi } from '../api/start.ts';
@@ -70,12 +71,18 @@ export async function removeSandboxes(options: Pick<PlatformOptions, 'settings' 
   await node.down();
 }
 
-function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
+const helperBinary = join(repository, 'dist/helper');
+const agentDir = join(repository, 'dist/agent');
+
+async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
+  for (const path of [helperBinary, agentDir]) {
+    if (!existsSync(path)) throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
+  }
   return startNode({
     nodeId,
     dataDir: settings.dataDir,
-    helperBinary: join(repository, 'dist/helper'),
-    agentDir: join(repository, 'dist/agent'),
+    helperBinary,
+    agentDir,
     nameservers: settings.nameservers,
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
     pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
