@@ -31,6 +31,10 @@ export type EdgeLimits = {
   /** Attempts to reach a port on which nothing listens yet, and the waits between them. */
   dialBackoffMs: readonly number[];
   dialTimeoutMs: number;
+  /** For the TLS handshake with a sandbox's service. */
+  handshakeTimeoutMs: number;
+  /** For a paused sandbox to run again, a pause under way included. */
+  wakeTimeoutMs: number;
   /** Idle connections kept to one port of one sandbox, and to the API. */
   idleUpstreamsPerPortMax: number;
   /** Idle connections to sandboxes' ports are closed after this. Below the 5 s after which Node servers close theirs. */
@@ -61,6 +65,8 @@ export const defaultLimits: EdgeLimits = {
   halfCloseGraceMs: 200,
   dialBackoffMs: [100, 200, 300, 400],
   dialTimeoutMs: 10_000,
+  handshakeTimeoutMs: 10_000,
+  wakeTimeoutMs: 90_000,
   idleUpstreamsPerPortMax: 64,
   idleUpstreamTimeoutMs: 4_000,
   freshUpstreamMs: 1_000,

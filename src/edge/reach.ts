@@ -6,9 +6,6 @@ import { Upstream, upstreamHandlers } from './upstream.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 import { Wait } from './wait.ts';
 
-/** For the TLS handshake with a sandbox's service. */
-const handshakeTimeoutMs = 10_000;
-
 /** What is connected: a descriptor that is connected already, or a unix socket. */
 type Endpoint = { readonly fd: number } | { readonly unix: string };
 
@@ -25,15 +22,14 @@ export async function reachSandbox(
 ): Promise<Upstream> {
   using wait = new Wait([signal, traffic.signal]);
   const fd = await dialPatiently(context, traffic.sandboxId, port, wait);
-  const upstream = await open(traffic.poolOf(port), { fd }, tls, wait);
-  return upstream;
+  return await open(context, traffic.poolOf(port), { fd }, tls, wait);
 }
 
 /** A new connection to the API. */
 export async function reachApi(context: EdgeContext, signal: AbortSignal): Promise<Upstream> {
   using wait = new Wait([signal]);
   try {
-    return await open(context.apiPool, { unix: context.apiSocketPath }, false, wait);
+    return await open(context, context.apiPool, { unix: context.apiSocketPath }, false, wait);
   } catch (cause) {
     if (cause instanceof AtollError) throw cause;
     throw new AtollError('unavailable', 'The API does not answer; try again in a moment', { cause });
@@ -54,10 +50,16 @@ async function dialPatiently(context: EdgeContext, sandboxId: string, port: numb
   }
 }
 
-async function open(pool: UpstreamPool, endpoint: Endpoint, tls: boolean, wait: Wait): Promise<Upstream> {
+async function open(
+  context: EdgeContext,
+  pool: UpstreamPool,
+  endpoint: Endpoint,
+  tls: boolean,
+  wait: Wait,
+): Promise<Upstream> {
   const upstream = new Upstream(pool);
   const opening = tls ? openTls(endpoint, upstream) : connect(endpoint, { ...common(upstream), socket: upstreamHandlers });
-  await wait.for(opening, handshakeTimeoutMs, () => upstream.terminate());
+  await wait.for(opening, context.limits.handshakeTimeoutMs, () => upstream.terminate());
   if (upstream.closed) throw new AtollError('unavailable', 'The connection was closed as soon as it was open');
   pool.add(upstream);
   // Small messages must not wait for the acknowledgement of earlier ones.

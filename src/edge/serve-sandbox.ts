@@ -21,6 +21,7 @@ import { reachSandbox } from './reach.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
 import { upgradeFor } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
+import { Wait } from './wait.ts';
 
 /** A connection for a request, counted in `traffic` until the request is over. */
 type Way = { readonly route: Route; readonly traffic: SandboxTraffic; readonly upstream: Upstream };
@@ -99,7 +100,7 @@ async function findWay(
     if (!route.ingress.autoResume) return sandboxNotFound(to);
     const refusal = refusalOfWake(route, to, asked.credentials);
     if (refusal !== undefined) return refusal;
-    route = await context.directory.wake(to.sandboxId, asked.signal);
+    route = await wake(context, to.sandboxId, asked.signal);
   }
   const traffic = admit(context, route, to, asked.credentials);
   if ('status' in traffic) return traffic;
@@ -115,6 +116,16 @@ async function findWay(
     if (traffic.signal.aborted || (error instanceof AtollError && error.code === 'not_found')) return sandboxNotFound(to);
     if (error instanceof AtollError && error.code === 'unavailable') return portNotOpen(to);
     throw error;
+  }
+}
+
+async function wake(context: EdgeContext, sandboxId: string, signal: AbortSignal): Promise<Route> {
+  using wait = new Wait([signal]);
+  try {
+    return await wait.for(context.directory.wake(sandboxId, wait.signal), context.limits.wakeTimeoutMs, () => {});
+  } catch (cause) {
+    if (!(cause instanceof AtollError) || cause.code !== 'deadline_exceeded') throw cause;
+    throw new AtollError('conflict', 'The sandbox has been changing its state for too long; try again', { cause });
   }
 }
 

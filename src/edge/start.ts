@@ -27,10 +27,11 @@ export type EdgeOptions = {
 export type Edge = {
   readonly port: number;
   /**
-   * Cuts every connection into a sandbox, with a reset, so that no stream looks as if it had ended. To be called as soon
-   * as a sandbox is to be killed or paused, before its processes end and after `find` stopped answering it as running.
+   * Cuts every connection into one execution of a sandbox, with a reset, so that no stream looks as if it had ended. To be
+   * called as soon as it is to be killed or paused: before its processes end, and after `find` stopped answering it as
+   * running.
    */
-  closed(sandboxId: string): void;
+  closed(target: { readonly sandboxId: string; readonly executionId: string }): void;
   /** Accepts nothing more, lets requests in flight end within `graceMs`, and cuts the rest. */
   stop(graceMs?: number): Promise<void>;
 };
@@ -46,10 +47,11 @@ export function startEdge(options: EdgeOptions): Edge {
   sweep.unref();
   return {
     port: listener.port,
-    closed(sandboxId) {
+    closed({ sandboxId, executionId }) {
       const traffic = context.traffic.get(sandboxId);
+      if (traffic?.executionId !== executionId) return;
       context.traffic.delete(sandboxId);
-      traffic?.cut();
+      traffic.cut();
     },
     async stop(graceMs = 5000) {
       listener.stop(false);

@@ -39,7 +39,6 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
   const apiSocketPath = join(folder, 'api.sock');
   const api = Bun.serve({
     unix: apiSocketPath,
-    idleTimeout: 0,
     fetch: options.api ?? (request => Response.json({ api: new URL(request.url).pathname, headers: request.headers })),
   });
   const routes = new Map<string, Route>();
@@ -81,8 +80,9 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     },
     mapPort: (port, loopbackPort) => void portMap.set(port, loopbackPort),
     remove(sandboxId) {
+      const route = routes.get(sandboxId);
       routes.delete(sandboxId);
-      edge.closed(sandboxId);
+      if (route !== undefined) edge.closed(route);
     },
     async [Symbol.asyncDispose]() {
       await edge.stop(0);
