@@ -1,0 +1,77 @@
+"""What a Python program does with sandboxes, by the published SDK's synchronous interface. Each function is a test."""
+
+from e2b import CommandExitException, FileNotFoundException, NotFoundException, Sandbox, SandboxException, TimeoutException
+
+
+def create_and_kill():
+    sandbox = Sandbox.create(metadata={"suite": "python"}, timeout=120)
+    assert sandbox.is_running()
+    info = sandbox.get_info()
+    assert info.sandbox_id == sandbox.sandbox_id and info.metadata == {"suite": "python"}, info
+    assert sandbox.sandbox_id in [item.sandbox_id for item in Sandbox.list().next_items()]
+    assert sandbox.kill() is True
+    assert sandbox.is_running() is False
+    assert sandbox.kill() is False
+
+
+def commands():
+    with Sandbox.create(envs={"COLOUR": "blue"}) as sandbox:
+        result = sandbox.commands.run("echo out $COLOUR; echo err >&2")
+        assert (result.stdout, result.stderr, result.exit_code) == ("out blue\n", "err\n", 0), result
+        assert sandbox.commands.run("whoami; pwd").stdout == "user\n/home/user\n"
+        assert sandbox.commands.run("whoami", user="root", cwd="/").stdout == "root\n"
+        try:
+            sandbox.commands.run("exit 7")
+            raise AssertionError("exit 7 did not raise")
+        except CommandExitException as error:
+            assert error.exit_code == 7
+        try:
+            sandbox.commands.run("sleep 30", timeout=1)
+            raise AssertionError("a command over its time did not raise")
+        except TimeoutException:
+            pass
+
+
+def background_command():
+    with Sandbox.create() as sandbox:
+        handle = sandbox.commands.run("read line; echo got $line", background=True, stdin=True)
+        assert handle.pid in [process.pid for process in sandbox.commands.list()]
+        sandbox.commands.send_stdin(handle.pid, "it\n")
+        assert handle.wait().stdout == "got it\n"
+        sleeper = sandbox.commands.run("sleep 1000", background=True)
+        assert sandbox.commands.kill(sleeper.pid) is True
+        assert sandbox.commands.kill(sleeper.pid) is False
+
+
+def files():
+    with Sandbox.create() as sandbox:
+        assert sandbox.files.write("notes/a.txt", "grüße").path == "/home/user/notes/a.txt"
+        assert sandbox.files.read("notes/a.txt") == "grüße"
+        data = bytes(range(256)) * 1000
+        sandbox.files.write("/tmp/data", data)
+        assert bytes(sandbox.files.read("/tmp/data", format="bytes")) == data
+        assert [entry.name for entry in sandbox.files.list("notes")] == ["a.txt"]
+        assert sandbox.files.make_dir("box") is True and sandbox.files.make_dir("box") is False
+        assert sandbox.files.rename("notes/a.txt", "box/b.txt").path == "/home/user/box/b.txt"
+        info = sandbox.files.get_info("box/b.txt")
+        assert (info.size, info.owner, info.permissions) == (7, "user", "-rw-r--r--"), info
+        sandbox.files.remove("box")
+        assert sandbox.files.exists("box") is False
+        try:
+            sandbox.files.read("none")
+            raise AssertionError("a missing file did not raise")
+        except (FileNotFoundException, NotFoundException):
+            pass
+
+
+def connect_and_timeout():
+    sandbox = Sandbox.create(timeout=60)
+    sandbox.set_timeout(300)
+    again = Sandbox.connect(sandbox.sandbox_id)
+    assert again.commands.run("echo here").stdout == "here\n"
+    again.kill()
+    try:
+        Sandbox.connect(sandbox.sandbox_id)
+        raise AssertionError("connecting to a killed sandbox did not raise")
+    except (NotFoundException, SandboxException):
+        pass
