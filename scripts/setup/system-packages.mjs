@@ -23,6 +23,8 @@ const needed = [
 /** What only the tests need. */
 const neededByTests = [
   { name: 'python3-venv', file: '/usr/share/python-wheels', why: 'installs the Python SDK that the tests drive' },
+  { name: 'postgresql', file: '/usr/lib/postgresql', why: 'the database of a cluster; the tests start servers of their own' },
+  { name: 'git', command: 'git', why: 'clones this repository for the test of set-up' },
   { name: 'curl', command: 'curl', why: 'speaks the interface in the words of its document' },
 ];
 

@@ -59,7 +59,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
   const edge = openPort(settings, log, { api, node, socketPath });
   started.defer(() => edge.stop());
-  started.defer(api.directory.onClosed(({ sandboxId }) => edge.closed(sandboxId)));
+  started.defer(api.directory.onClosed(closed => edge.closed(closed)));
   const disposal = started.move();
   return { port: edge.port, apiKey, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
@@ -86,6 +86,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     nameservers: settings.nameservers,
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
     pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
+    builds: { filesDir: join(settings.dataDir, 'files') },
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });

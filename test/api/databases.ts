@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, test } from 'bun:test';
+import { afterAll, beforeAll, describe } from 'bun:test';
 import type { StoreLocation } from '../../src/api/store/database.ts';
+import { testUnless } from '../support/skip.ts';
 import { PostgresCluster, postgresPrograms } from './postgres.ts';
 
 export type Database = {
@@ -14,7 +15,7 @@ export function onEachDatabase(define: (database: Database) => void): void {
 
   const programs = postgresPrograms();
   if (programs === null) {
-    test.skip('SKIPPED ON POSTGRESQL: its server is not installed (Debian: apt-get install postgresql)', () => {});
+    testUnless('its server is not installed (Debian: apt-get install postgresql)')('on PostgreSQL', () => {});
     return;
   }
   describe('on PostgreSQL', () => {

@@ -1,13 +1,17 @@
 import { expect, test } from 'bun:test';
+import { basename, dirname } from 'node:path';
 import { importsOf } from './imports.ts';
 import { isTest, sourceFiles } from './source-files.ts';
 
 const files = sourceFiles(['src', 'test', 'bench']);
-const edges = new Map(files.map(file => [file.path, importsOf(file).flatMap(({ target }) => (target === undefined ? [] : [target]))]));
+const imports = new Map(files.map(file => [file.path, importsOf(file)]));
+const targetsOf = (path: string, withTypes: boolean) =>
+  (imports.get(path) ?? []).flatMap(({ target, typeOnly }) => (target === undefined || (typeOnly && !withTypes) ? [] : [target]));
 
-// A cycle means that neither file can be read, tested or moved without the other.
-test('no import cycle, types included', () => {
-  expect(edges.size).toBeGreaterThan(60);
+// In a cycle, which file runs first depends on who was imported first; neither can be tested or moved without the other.
+// Types are left out: they are gone at run time, and two that name each other describe one thing.
+test('no import cycle', () => {
+  expect(imports.size).toBeGreaterThan(60);
   expect(cycles()).toEqual([]);
 });
 
@@ -29,13 +33,20 @@ test('every file of test is a test or is reached from one', () => {
   expect(dead.map(file => file.path)).toEqual([]);
 });
 
+/** Files of the same folder that a file names in a string: programs that it starts as processes of their own. */
+function startedBy(path: string): string[] {
+  const text = files.find(file => file.path === path)?.text ?? '';
+  const siblings = files.filter(file => dirname(file.path) === dirname(path) && file.path !== path);
+  return siblings.map(file => file.path).filter(sibling => new RegExp(`[/'"]${basename(sibling).replaceAll('.', '\\.')}\\b`).test(text));
+}
+
 function reachable(from: string[]): Set<string> {
   const reached = new Set<string>();
   const waiting = [...from];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (reached.has(path)) continue;
     reached.add(path);
-    waiting.push(...(edges.get(path) ?? []));
+    waiting.push(...targetsOf(path, true), ...startedBy(path));
   }
   return reached;
 }
@@ -51,9 +62,9 @@ function cycles(): string[] {
       return;
     }
     if (done.has(path)) return;
-    for (const target of edges.get(path) ?? []) visit(target, [...trail, path]);
+    for (const target of targetsOf(path, false)) visit(target, [...trail, path]);
     done.add(path);
   };
-  for (const path of edges.keys()) visit(path, []);
+  for (const path of imports.keys()) visit(path, []);
   return found;
 }

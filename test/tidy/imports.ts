@@ -12,7 +12,7 @@ export type Import = {
 
 /** Everything that a file imports, re-exports or loads by its URL. */
 export function importsOf(file: SourceFile): Import[] {
-  const statement = /^(?:import|export)\s+(type\s)?[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|\bnew URL\(\s*['"](\.[^'"]+)['"],\s*import\.meta\.url/gm;
+  const statement = /^(?:import|export)\s+(type\s)?[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|\bnew URL\(\s*['"](\.[^'"]+\.ts)['"],\s*import\.meta\.url/gm;
   const commentless = file.text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
   return [...commentless.matchAll(statement)].map(match => {
     const specifier = match[2] ?? match[3] ?? match[4] ?? match[5] ?? '';
