@@ -1,19 +1,25 @@
 import { doctorCommand } from '../cli/doctor.ts';
 import { keyCommands } from '../cli/keys.ts';
 import { runCommandLine } from '../cli/run.ts';
+import { sandboxCommands } from '../cli/sandboxes.ts';
+import { templateCommands } from '../cli/templates.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
 import { withKeyStore } from './accounts.ts';
+import { platformRequest } from './platform-request.ts';
 import { readSettings } from './settings.ts';
 import { downCommand, upCommand } from './up.ts';
 
 // The command line of Atoll: the one place where all parts are put together, and where the environment is read.
 const environment = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 const settings = () => readSettings(environment);
+const request = platformRequest(settings);
 
 const commands = [
   upCommand(settings, environment),
   downCommand(settings),
   doctorCommand(() => examineHost(settings())),
+  ...sandboxCommands(request),
+  ...templateCommands(request),
   ...keyCommands(use => withKeyStore(settings(), use)),
 ];
 

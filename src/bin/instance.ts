@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { readIfThere } from './identity.ts';
@@ -6,13 +6,21 @@ import { readIfThere } from './identity.ts';
 const endTimeoutMs = 60_000;
 const pollMs = 50;
 
-type Instance = { pid: number; startTicks: string };
+type Instance = {
+  pid: number;
+  startTicks: string | undefined;
+  /** Where it is reached from this machine; undefined while it starts. */
+  url: string | undefined;
+};
 
 const fileOf = (dataDir: string) => join(dataDir, 'instance.json');
 
 /** Notes that this process is the platform of the data directory. The lock is the node's; this is for `down` to find it. */
-export function noteInstance(dataDir: string): void {
-  writeFileSync(fileOf(dataDir), JSON.stringify({ pid: process.pid, startTicks: startTicksOf(process.pid) }), { mode: 0o600 });
+export function noteInstance(dataDir: string, url?: string): void {
+  const instance: Instance = { pid: process.pid, startTicks: startTicksOf(process.pid), url };
+  const temporary = `${fileOf(dataDir)}.new`;
+  writeFileSync(temporary, JSON.stringify(instance), { mode: 0o600 });
+  renameSync(temporary, fileOf(dataDir));
 }
 
 export function forgetInstance(dataDir: string): void {
@@ -21,20 +29,31 @@ export function forgetInstance(dataDir: string): void {
 
 /** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */
 export async function endInstance(dataDir: string): Promise<boolean> {
-  const text = readIfThere(fileOf(dataDir));
-  if (text === undefined) return false;
-  const { pid, startTicks } = JSON.parse(text) as Instance;
-  // The number may be another program's by now: only one that started at the same moment is ours.
-  const runs = () => startTicksOf(pid) === startTicks;
-  if (!runs()) return false;
+  const instance = runningInstance(dataDir);
+  if (!instance) return false;
+  const { pid } = instance;
   process.kill(pid, 'SIGTERM');
   const deadline = performance.now() + endTimeoutMs;
-  while (runs()) {
+  while (isRunning(instance)) {
     if (performance.now() > deadline) throw new AtollError('deadline_exceeded', `The platform (process ${pid}) does not end. Look at its log, or kill it and run this again.`);
     await Bun.sleep(pollMs);
   }
   return true;
 }
+
+/** Where the platform of the data directory serves, if one does. */
+export function runningUrl(dataDir: string): string | undefined {
+  return runningInstance(dataDir)?.url;
+}
+
+function runningInstance(dataDir: string): Instance | undefined {
+  const text = readIfThere(fileOf(dataDir));
+  const instance = text === undefined ? undefined : (JSON.parse(text) as Instance);
+  return instance && isRunning(instance) ? instance : undefined;
+}
+
+/** The number may be another program's by now: only one that started at the same moment is ours. */
+const isRunning = ({ pid, startTicks }: Instance) => startTicks !== undefined && startTicksOf(pid) === startTicks;
 
 /** Field 22 of proc(5)'s stat: when the process started. Undefined for a process that is gone or a zombie. */
 function startTicksOf(pid: number): string | undefined {

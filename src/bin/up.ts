@@ -6,7 +6,7 @@ import type { Command } from '../cli/command.ts';
 import { withProgress } from '../cli/progress.ts';
 import { welcomeText } from '../cli/welcome.ts';
 import { apiKeyFile } from './accounts.ts';
-import { endInstance } from './instance.ts';
+import { endInstance, noteInstance } from './instance.ts';
 import { removeSandboxes, startPlatform } from './platform.ts';
 import type { Settings } from './settings.ts';
 
@@ -29,6 +29,7 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
           startPlatform({ settings: own, log, environment, onPhase, signal: stop.signal }),
         );
         const about = aboutOf(own, platform.port, platform.apiKey);
+        noteInstance(own.dataDir, about.url);
         terminal.out(values.json ? `${JSON.stringify({ ...about, pid: process.pid })}\n` : welcomeText(about));
         await Promise.race([stop.asked, platform.failed]);
         terminal.err('\nStopping. Sandboxes run on; the next start takes them over.\n');

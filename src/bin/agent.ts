@@ -1,0 +1,18 @@
+import { createLog } from '../base/log.ts';
+import { agentPort } from '../protocol/agent.ts';
+import { runAgent } from '../agent/main.ts';
+
+// Run by init of the sandbox, never by hand: the state comes as an open file.
+const stateFd = 3;
+
+function option(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+runAgent({
+  port: Number(option('--port') ?? agentPort),
+  initPath: option('--init') ?? '/.agent/init',
+  stateFd,
+  log: createLog('info', line => void process.stderr.write(line)),
+});

@@ -1,0 +1,27 @@
+import { AtollError, type ErrorCode, messageOf, statusOf } from '../base/error.ts';
+import type { PlatformRequest } from '../cli/platform-request.ts';
+import { apiKeyFile } from './accounts.ts';
+import { readIfThere } from './identity.ts';
+import { runningUrl } from './instance.ts';
+import type { Settings } from './settings.ts';
+
+/** Speaks to the platform that runs on the data directory, as its first key. */
+export function platformRequest(settings: () => Settings): PlatformRequest {
+  return async (method, path) => {
+    const { dataDir } = settings();
+    const url = runningUrl(dataDir);
+    const apiKey = readIfThere(apiKeyFile(dataDir));
+    if (url === undefined || apiKey === undefined) throw new AtollError('unavailable', `No platform runs on ${dataDir}. Start it with \`npm run up\`, or set ATOLL_DATA_DIR.`);
+    const response = await fetch(new URL(path, url), { method, headers: { 'X-API-Key': apiKey } }).catch((error: unknown) => {
+      throw new AtollError('unavailable', `The platform at ${url} does not answer: ${messageOf(error)}`);
+    });
+    if (!response.ok) throw await errorOf(response);
+    return response.status === 204 ? undefined : response.json();
+  };
+}
+
+async function errorOf(response: Response): Promise<AtollError> {
+  const code = (Object.keys(statusOf) as ErrorCode[]).find(name => statusOf[name] === response.status) ?? 'internal';
+  const body = (await response.json().catch(() => ({}))) as { message?: string };
+  return new AtollError(code, body.message ?? `The platform answered ${response.status}.`);
+}
