@@ -198,7 +198,7 @@ static const struct {
     {"spawn", 3, opSpawn},         {"watch", 2, opWatch},       {"kill", 1, opKill},
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind},
-    {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown},
+    {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView},
 };
 
 static void carryOut(char *line, size_t length) {

@@ -34,3 +34,4 @@ int opAdoptRoot(struct request *, struct failure *); // root.c
 int opBind(struct request *, struct failure *);
 int opLinkUp(struct request *, struct failure *); // link.c
 int opLinkDown(struct request *, struct failure *);
+int opView(struct request *, struct failure *); // view.c

@@ -2,8 +2,10 @@ import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { AtollError } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import type { BuildProtocol } from '../protocol/build.ts';
 import type { NodeProtocol, NodeSandbox, SandboxResources } from '../protocol/node.ts';
 import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
+import { composeBuilds, type BuildSettings } from './builds/compose.ts';
 import { detectCgroups } from './cgroup/cgroup.ts';
 import type { NodeContext, Running } from './context.ts';
 import { createCrunDriver } from './drivers/crun/driver.ts';
@@ -35,6 +37,7 @@ export type NodeOptions = {
   nameservers: string[];
   /** How many blank sandboxes wait to be claimed, and the resources they are made with. */
   pool: { size: number; resources: SandboxResources };
+  builds: BuildSettings;
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -42,6 +45,7 @@ export type NodeOptions = {
 
 export type Node = {
   protocol: NodeProtocol;
+  builds: BuildProtocol;
   /** The installation's number on this machine. */
   installation: number;
   helperPid: number;
@@ -83,13 +87,16 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   if (found.adopted === 0) forgetOtherAgents(layout.agents, agent);
   await installHostTable(layout.installation, offlineLinks(node));
   if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, options.pool.resources);
+  const builds = composeBuilds(node, options.builds);
   const stop = async () => {
+    await builds.stop();
     await node.pool?.stop();
     await helper.stop();
     installation.unlock();
   };
   return {
     protocol: protocolOf(node, options.nodeId),
+    builds,
     installation: layout.installation,
     helperPid: helper.pid,
     runDir: layout.run,
@@ -97,6 +104,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     found,
     stop,
     async down() {
+      await builds.stop();
       await node.pool?.stop();
       await Promise.all([...node.running.values()].map(({ record }) => killSandbox(node, record)));
       node.driver.retire();

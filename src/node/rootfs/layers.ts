@@ -13,12 +13,21 @@ const imageUuid = '00000000-0000-0000-0000-000000000000';
 export type Layers = {
   /** Seals a directory (owners as inside, 0-based) into a layer and answers its digest, `sha256:<hex>`. */
   seal(directory: string): Promise<string>;
+  /**
+   * Keeps the layer that `write` makes: it writes and syncs an image at the path that it gets and answers its digest, or
+   * null for a layer that would hold nothing.
+   */
+  make(write: (image: string) => Promise<string | null>): Promise<string | null>;
   /** Takes over an image that was sealed elsewhere: linked where the file system can, else copied. Fails with `invalid` if its bytes are others. */
   take(digest: string, image: string): Promise<void>;
+  /** Unmounts and deletes a layer that nothing uses. */
+  remove(digest: string): Promise<void>;
   /** Where the layer's image is. */
   imagePath(digest: string): string;
   has(digest: string): boolean;
   bytes(digest: string): number;
+  /** When the layer came to this node, epoch milliseconds. */
+  madeAtMs(digest: string): number;
   /** The layer's mount point in the helper's namespace; it stays mounted. Fails with `not_found`. */
   mount(digest: string): Promise<string>;
   list(): string[];
@@ -55,6 +64,25 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
         rmSync(temporary, { recursive: true, force: true });
       }
     },
+    async make(write) {
+      const temporary = await mkdtemp(join(dir, 'sealing-'));
+      try {
+        const image = join(temporary, 'image');
+        const digest = await write(image);
+        if (digest === null) return null;
+        renameSync(image, imageOf(digest));
+        await syncFile(dir);
+        return digest;
+      } finally {
+        rmSync(temporary, { recursive: true, force: true });
+      }
+    },
+    async remove(digest) {
+      const point = await mounted.get(digest)?.catch(() => undefined);
+      mounted.delete(digest);
+      if (point !== undefined) await helper.call('unmount', point);
+      rmSync(imageOf(digest), { force: true });
+    },
     async take(digest, image) {
       if (existsSync(imageOf(digest))) return;
       const temporary = await mkdtemp(join(dir, 'sealing-'));
@@ -70,6 +98,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
     imagePath: imageOf,
     has: digest => existsSync(imageOf(digest)),
     bytes: digest => statSync(imageOf(digest)).size,
+    madeAtMs: digest => statSync(imageOf(digest)).ctimeMs,
     mount(digest) {
       const known = mounted.get(digest);
       if (known) return known;

@@ -57,7 +57,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   const startTicks = startTicksOf(pid);
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();
-  const record = { sandboxId, executionId, slot: slot.number, pid, startTicks, controlToken, startedAtMs, resources, network };
+  const record = { sandboxId, executionId, slot: slot.number, pid, startTicks, controlToken, startedAtMs, resources, network, layers: image.layers };
   await node.records.write(record);
   return { record, namespace, ended };
 }

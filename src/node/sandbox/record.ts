@@ -16,6 +16,8 @@ export type SandboxRecord = {
   startedAtMs: number;
   resources: SandboxResources;
   network: SandboxNetwork;
+  /** What its root is made from: these layers are not collected. */
+  layers: string[];
 };
 
 /** The sandboxes that the node answers for, one directory each: the record, and the disk beside it. */

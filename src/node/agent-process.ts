@@ -1,0 +1,123 @@
+import { AtollError, messageOf, statusOf, type ErrorCode } from '../base/error.ts';
+import { agentPort } from '../protocol/agent.ts';
+import { createHttpReader } from './agent-http.ts';
+import type { NetworkNamespace } from './native/netns.ts';
+import { dial } from './network/dial.ts';
+
+export type AgentProcess = {
+  argv: [string, ...string[]];
+  /** Absent: the sandbox's default user. */
+  user?: string;
+  env: Record<string, string>;
+  /** Empty: the default working directory. */
+  cwd: string;
+  /** After this time the process is killed; 0: never. */
+  timeoutMs: number;
+  signal?: AbortSignal;
+};
+
+export type ProcessEnd = {
+  /** -1 where a signal ended it. */
+  exitCode: number;
+  /** Of the form `exit status 1` or `signal: killed`. */
+  status: string;
+};
+
+/** A message of the stream: a part of `process.Process/Start` (connectrpc.com, JSON). */
+type Message = {
+  event?: { data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number; status?: string } };
+  error?: { code?: string; message?: string };
+};
+
+const messageBytesMax = 1 << 20;
+const endOfStream = 2;
+
+/**
+ * Runs a program in a sandbox through its agent and answers how it ended.
+ * Errors: `invalid` or `unauthenticated` where the agent refuses it (the message is the agent's), `deadline_exceeded`,
+ * `unavailable` when the sandbox ends meanwhile.
+ */
+export async function runInSandbox(namespace: NetworkNamespace, process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void): Promise<ProcessEnd> {
+  const { signal } = process;
+  signal?.throwIfAborted();
+  const fd = await dial(namespace, agentPort, signal);
+  const ended = Promise.withResolvers<ProcessEnd>();
+  let end: ProcessEnd | undefined;
+  let rest: Buffer = Buffer.alloc(0);
+
+  const takeMessage = (flags: number, payload: Buffer) => {
+    const message = JSON.parse(payload.toString()) as Message;
+    const { data, end: last } = message.event ?? {};
+    if (data?.stdout) onOutput('stdout', Buffer.from(data.stdout, 'base64'));
+    if (data?.stderr) onOutput('stderr', Buffer.from(data.stderr, 'base64'));
+    if (last) end = { exitCode: last.exitCode ?? 0, status: last.status ?? 'exit status 0' };
+    if (flags & endOfStream) {
+      if (message.error) ended.reject(errorOf(message.error));
+      else if (end) ended.resolve(end);
+      else ended.reject(new AtollError('internal', 'the agent did not say how the process ended'));
+    }
+  };
+  const reader = createHttpReader(part => {
+    rest = rest.length ? Buffer.concat([rest, part]) : Buffer.from(part);
+    while (rest.length >= 5) {
+      const length = rest.readUInt32BE(1);
+      if (length > messageBytesMax) throw new AtollError('internal', 'the agent sent too long a message');
+      if (rest.length < 5 + length) break;
+      takeMessage(rest[0] ?? 0, rest.subarray(5, 5 + length));
+      rest = rest.subarray(5 + length);
+    }
+  });
+
+  let unsent = requestOf(process);
+  const send = (socket: { write(data: Uint8Array): number }) => (unsent = unsent.subarray(Math.max(socket.write(unsent), 0)));
+  const socket = await Bun.connect({
+    fd,
+    socket: {
+      open: send,
+      drain: send,
+      data(_: unknown, bytes: Buffer) {
+        try {
+          reader.take(bytes);
+        } catch (error) {
+          ended.reject(error);
+        }
+      },
+      close: () => ended.reject(new AtollError('unavailable', reader.failure() ?? 'the sandbox ended while the command ran')),
+      error: (_: unknown, error: Error) => ended.reject(new AtollError('unavailable', messageOf(error))),
+    },
+  } as unknown as Parameters<typeof Bun.connect>[0]);
+  const abort = () => ended.reject(signal?.reason);
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    return await ended.promise;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+    socket.terminate();
+  }
+}
+
+function requestOf({ argv, user, env, cwd, timeoutMs }: AgentProcess): Uint8Array {
+  const [cmd, ...args] = argv;
+  const message = Buffer.from(JSON.stringify({ process: { cmd, args, envs: env, ...(cwd && { cwd }) }, stdin: false }));
+  const envelope = Buffer.alloc(5 + message.length);
+  envelope.writeUInt32BE(message.length, 1);
+  message.copy(envelope, 5);
+  const headers = {
+    host: 'agent',
+    connection: 'close',
+    'content-type': 'application/connect+json',
+    'connect-protocol-version': '1',
+    ...(timeoutMs > 0 && { 'connect-timeout-ms': String(Math.ceil(timeoutMs)) }),
+    'content-length': String(envelope.length),
+    ...(user !== undefined && { authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}` }),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`POST /process.Process/Start HTTP/1.1\r\n${lines.join('')}\r\n`), envelope]);
+}
+
+/** Codes of the Connect protocol that are ours under another name. */
+const codes: Record<string, ErrorCode> = { invalid_argument: 'invalid', failed_precondition: 'invalid', permission_denied: 'forbidden', resource_exhausted: 'rate_limited' };
+
+function errorOf({ code = 'internal', message = 'the agent refused the command' }: { code?: string; message?: string }): AtollError {
+  return new AtollError(codes[code] ?? (code in statusOf ? (code as ErrorCode) : 'internal'), message);
+}

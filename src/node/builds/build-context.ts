@@ -1,0 +1,55 @@
+import type { BuildLogLevel, BuildState, StartBuild } from '../../protocol/build.ts';
+import type { NodeContext } from '../context.ts';
+import type { ImageLimits } from './erofs/writer.ts';
+import type { StepCache } from './step-cache.ts';
+
+/** Where a build finds the archives that its COPY steps name. */
+export type UploadedFiles = {
+  /** The path of the team's archive with this hash; undefined when it was not uploaded. */
+  path(teamId: string, hash: string): string | undefined;
+};
+
+/** What the steps of one build share. */
+export type BuildContext = {
+  node: NodeContext;
+  request: StartBuild;
+  cache: StepCache;
+  files: UploadedFiles;
+  limits: ImageLimits;
+  /** Aborted when the build is cancelled or its time is over. */
+  signal: AbortSignal;
+  deadlineMs: number;
+  /** Set when a step was told to run in spite of the cache: what follows runs too. */
+  forced: boolean;
+  log(message: string, options?: { level?: BuildLogLevel }): void;
+};
+
+/** Bumped when steps come to mean something else: what was cached before is made again. */
+const cacheVersion = 1;
+
+/**
+ * A step's layer on top of `state`, from the cache or made. Everything that the outcome depends on is in the key: the
+ * state, the kind of step and `facts`.
+ */
+export async function cachedLayer(
+  context: BuildContext,
+  state: BuildState,
+  step: { kind: string; facts: unknown; label: string },
+  make: () => Promise<string | null>,
+): Promise<BuildState> {
+  const startedAt = performance.now();
+  let cached = false;
+  const layer = await context.cache.get([cacheVersion, step.kind, state, step.facts], {
+    force: context.forced,
+    onHit() {
+      cached = true;
+      context.log(`CACHED ${step.label}`);
+    },
+    async make() {
+      context.log(step.label);
+      return make();
+    },
+  });
+  if (!cached) context.log(`done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`, { level: 'debug' });
+  return layer === null ? state : { ...state, layers: [...state.layers, layer] };
+}

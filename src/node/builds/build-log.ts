@@ -1,0 +1,69 @@
+import type { BuildLogEntry, BuildLogLevel, BuildProgress, BuildResult } from '../../protocol/build.ts';
+
+/** Of one build. What is said beyond it is counted, not kept. */
+const entriesMax = 20_000;
+const messageCharactersMax = 8_192;
+/** Entries of one answer. */
+const pageMax = 1_000;
+
+/** The log of one build: written as it runs, read by number, so that no entry is lost or told twice. */
+export type BuildLog = {
+  write(message: string, options?: { level?: BuildLogLevel; step?: string }): void;
+  /** Nothing is written after it. */
+  end(result: BuildResult): void;
+  result(): BuildResult | undefined;
+  /** Answers at once when there is something behind `after`, else when there is or `waitMs` are over. */
+  read(after: number, waitMs: number): Promise<BuildProgress>;
+};
+
+export function createBuildLog(now: () => number): BuildLog {
+  const entries: BuildLogEntry[] = [];
+  let result: BuildResult | undefined;
+  let changed = Promise.withResolvers<void>();
+  const wake = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  return {
+    write(message, { level = 'info', step } = {}) {
+      if (result || entries.length > entriesMax) return;
+      const text = entries.length === entriesMax ? `the log is cut here: it has ${entriesMax} lines` : message.slice(0, messageCharactersMax);
+      entries.push({ timestampMs: now(), level, message: text, ...(step !== undefined && { step }) });
+      wake();
+    },
+    end(final) {
+      result = final;
+      wake();
+    },
+    result: () => result,
+    async read(after, waitMs) {
+      if (entries.length <= after && !result) await Promise.race([changed.promise, Bun.sleep(waitMs)]);
+      const page = entries.slice(after, after + pageMax);
+      const next = after + page.length;
+      return { entries: page, next, ...(result && next >= entries.length && { result }) };
+    },
+  };
+}
+
+/** Cuts a program's output into lines, each stream for itself, and hands them on without colours or returns. */
+export function createLineSplitter(onLine: (line: string) => void): { take(stream: string, bytes: Uint8Array): void; end(): void } {
+  const rests = new Map<string, { decoder: TextDecoder; text: string }>();
+  const emit = (line: string) => {
+    // Of a progress bar, the last state counts.
+    const text = line.replace(/\r+$/, '').split('\r').at(-1) ?? '';
+    if (text.trim() !== '') onLine(text);
+  };
+  return {
+    take(stream, bytes) {
+      const rest = rests.get(stream) ?? { decoder: new TextDecoder(), text: '' };
+      rests.set(stream, rest);
+      const lines = (rest.text + rest.decoder.decode(bytes, { stream: true })).split('\n');
+      rest.text = (lines.pop() ?? '').slice(-messageCharactersMax);
+      lines.forEach(emit);
+    },
+    end() {
+      for (const rest of rests.values()) emit(rest.text);
+      rests.clear();
+    },
+  };
+}

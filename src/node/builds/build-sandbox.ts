@@ -1,0 +1,52 @@
+import { randomHex } from '../../base/secret.ts';
+import type { SandboxResources } from '../../protocol/node.ts';
+import { initAgent } from '../agent-call.ts';
+import { runInSandbox, type AgentProcess, type ProcessEnd } from '../agent-process.ts';
+import type { NodeContext } from '../context.ts';
+import { slotMountPoint, startBlank } from '../sandbox/blank.ts';
+import { releaseBlank } from '../sandbox/remove.ts';
+import { pathInHelper } from './layer/make-layer.ts';
+
+/** A sandbox in which steps of a build run: the same isolation and network as any, and nobody else's. */
+export type BuildSandbox = AsyncDisposable & {
+  run(process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void): Promise<ProcessEnd>;
+  /** Ends all processes. What was written stays, at the answered path of an overlay's upper directory, until disposal. */
+  finish(): Promise<{ upper: string }>;
+  /** True when the kernel has ended processes for lack of memory. */
+  outOfMemory(): boolean;
+};
+
+export type BuildSandboxOptions = { layers: string[]; resources: SandboxResources; env: Record<string, string>; user: string; workdir: string };
+
+/**
+ * Starts a sandbox on the given layers. It has no record: whatever a crash leaves of it is removed by the next start.
+ */
+export async function openBuildSandbox(node: NodeContext, options: BuildSandboxOptions): Promise<BuildSandbox> {
+  const points = await Promise.all(options.layers.map(digest => node.layers.mount(digest)));
+  const blank = await startBlank(node, options.resources);
+  const { slot, pid, namespace, controlToken, ended } = blank;
+  try {
+    await node.driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(node, slot) });
+    await initAgent(namespace, controlToken, {
+      envVars: options.env,
+      accessToken: null,
+      timestamp: new Date().toISOString(),
+      defaultUser: options.user,
+      defaultWorkdir: options.workdir,
+      entropy: Buffer.from(randomHex(32), 'hex').toString('base64'),
+    });
+  } catch (error) {
+    await releaseBlank(node, blank);
+    throw error;
+  }
+  return {
+    run: (process, onOutput) => runInSandbox(namespace, process, onOutput),
+    async finish() {
+      await node.helper.call('kill', slot.name).catch(() => {}); // it has ended by itself
+      await ended;
+      return { upper: pathInHelper(node, `${slotMountPoint(node, slot)}/upper`) };
+    },
+    outOfMemory: () => node.driver.outOfMemoryKills(slot) > 0,
+    [Symbol.asyncDispose]: () => releaseBlank(node, blank),
+  };
+}

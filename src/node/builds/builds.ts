@@ -1,0 +1,85 @@
+import { AtollError, messageOf } from '../../base/error.ts';
+import type { BuildProtocol, StartBuild } from '../../protocol/build.ts';
+import type { NodeContext } from '../context.ts';
+import type { UploadedFiles } from './build-context.ts';
+import { createBuildLog, type BuildLog } from './build-log.ts';
+import { collectLayers } from './collect.ts';
+import type { ImageLimits } from './erofs/writer.ts';
+import { runBuild, type ResolveSource } from './run-build.ts';
+import type { StepCache } from './step-cache.ts';
+
+export type BuildsOptions = {
+  node: NodeContext;
+  cache: StepCache;
+  files: UploadedFiles;
+  resolveSource: ResolveSource;
+  /** Bound of the disk that cached steps take, bytes. */
+  cacheBytesMax: number;
+  buildTimeoutMs: number;
+  concurrentMax: number;
+  /** Of each layer. */
+  limits: ImageLimits;
+};
+
+type Build = { log: BuildLog; abort: AbortController; done: Promise<void> };
+
+/** The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for failed. */
+export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): Promise<void> } {
+  const { node } = options;
+  const builds = new Map<string, Build>();
+  const known = (buildId: string): Build => {
+    const build = builds.get(buildId);
+    if (!build) throw new AtollError('not_found', `this node knows no build ${buildId}`);
+    return build;
+  };
+  const running = () => [...builds.values()].filter(build => !build.log.result()).length;
+
+  const begin = (request: StartBuild): Build => {
+    const log = createBuildLog(() => Date.now());
+    const abort = new AbortController();
+    const late = AbortSignal.timeout(options.buildTimeoutMs);
+    late.addEventListener('abort', () => abort.abort(new AtollError('deadline_exceeded', `the build took longer than ${options.buildTimeoutMs / 60_000} minutes`)));
+    let step = 'base';
+    const context = {
+      node,
+      request,
+      cache: options.cache,
+      files: options.files,
+      limits: options.limits,
+      signal: abort.signal,
+      deadlineMs: Date.now() + options.buildTimeoutMs,
+      forced: request.force,
+      log: (message: string, more = {}) => log.write(message, { ...more, step }),
+    };
+    const done = runBuild(context, options.resolveSource, next => (step = next)).then(
+      result => {
+        if (result.status === 'error') log.write(result.message, { level: 'error', step });
+        log.end(result);
+      },
+      error => log.end({ status: 'error', message: messageOf(error), step }),
+    );
+    return { log, abort, done };
+  };
+
+  return {
+    async start(request) {
+      if (builds.has(request.buildId)) return;
+      if (running() >= options.concurrentMax) throw new AtollError('unavailable', `this node runs ${options.concurrentMax} builds, its maximum; try again later`);
+      builds.set(request.buildId, begin(request));
+    },
+    progress: async (buildId, after, waitMs) => known(buildId).log.read(after, waitMs),
+    async cancel(buildId, reason) {
+      const build = builds.get(buildId);
+      build?.abort.abort(new AtollError('canceled', reason));
+      await build?.done;
+    },
+    async forget(buildId) {
+      if (builds.get(buildId)?.log.result()) builds.delete(buildId);
+    },
+    collect: keep => collectLayers(node, options.cache, { keep, bytesMax: options.cacheBytesMax, mayDelete: () => running() === 0 }),
+    async stop() {
+      for (const { abort } of builds.values()) abort.abort(new AtollError('canceled', 'the platform was stopped'));
+      await Promise.all([...builds.values()].map(build => build.done));
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import type { BuildProtocol } from '../../protocol/build.ts';
+import type { NodeContext } from '../context.ts';
+import { createBuilds } from './builds.ts';
+import { createSource } from './source.ts';
+import { createStepCache } from './step-cache.ts';
+import { uploadedFilesIn } from './uploaded-files.ts';
+
+/** What an operator may set for builds. */
+export type BuildSettings = {
+  /** Where the api puts uploaded files. */
+  filesDir: string;
+  /** Disk that layers of cached steps may take which no template needs, bytes. Default 20 GiB. */
+  cacheBytesMax?: number;
+  /** Builds at a time. Default 20. */
+  concurrentMax?: number;
+  /** Longest time of one build. Default 1 h. */
+  timeoutMs?: number;
+};
+
+const defaults = { cacheBytesMax: 20 * 2 ** 30, concurrentMax: 20, timeoutMs: 60 * 60_000 };
+/** Of one layer. */
+const limits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
+
+/** The builds of a node with all that they need. */
+export function composeBuilds(node: NodeContext, settings: BuildSettings): BuildProtocol & { stop(): Promise<void> } {
+  return createBuilds({
+    node,
+    limits,
+    cache: createStepCache(join(node.layout.data, 'build-cache'), digest => node.layers.has(digest)),
+    files: uploadedFilesIn(settings.filesDir),
+    resolveSource: createSource(),
+    cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
+    concurrentMax: settings.concurrentMax ?? defaults.concurrentMax,
+    buildTimeoutMs: settings.timeoutMs ?? defaults.timeoutMs,
+  });
+}

@@ -1,0 +1,30 @@
+import { AtollError } from '../../base/error.ts';
+import type { BuildState } from '../../protocol/build.ts';
+import { awaitReady, launchStartCommand } from '../sandbox/start-command.ts';
+import type { BuildContext } from './build-context.ts';
+import { createLineSplitter } from './build-log.ts';
+import { openBuildSandbox } from './build-sandbox.ts';
+
+/**
+ * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready command
+ * says so. What they write is not kept: every sandbox starts them afresh.
+ */
+export async function tryStartCommand(context: BuildContext, state: BuildState): Promise<void> {
+  const { request, node, signal } = context;
+  const { startCommand, readyCommand } = request;
+  if (startCommand === undefined && readyCommand === undefined) return;
+  await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources });
+  const lines = createLineSplitter(line => context.log(line));
+  const commands = { startCommand, readyCommand, user: state.user, workdir: state.workdir, env: state.env };
+  if (startCommand !== undefined) context.log(`[finalize] starting: ${startCommand}`);
+  const started = launchStartCommand(sandbox.run, commands, { signal, onOutput: (stream, bytes) => lines.take(stream, bytes) });
+  try {
+    context.log(`[finalize] waiting until ready: ${readyCommand ?? 'for a while'}`);
+    await awaitReady(sandbox.run, commands, { signal, started });
+  } catch (error) {
+    lines.end();
+    signal.throwIfAborted();
+    throw error instanceof AtollError ? new AtollError('invalid', error.message) : error;
+  }
+  lines.end();
+}

@@ -1,0 +1,99 @@
+import { AtollError, messageOf } from '../../base/error.ts';
+import type { AgentProcess, ProcessEnd } from '../agent-process.ts';
+
+/** How a template's server is started and when it counts as ready. */
+export type StartCommands = {
+  startCommand: string | undefined;
+  readyCommand: string | undefined;
+  user: string;
+  /** Empty: the user's home directory. */
+  workdir: string;
+  env: Record<string, string>;
+};
+
+/** Runs a program in the sandbox. */
+export type Run = (process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void) => Promise<ProcessEnd>;
+
+/** Longest time until the ready command must have succeeded. */
+export const readyTimeoutMs = 10 * 60_000;
+/** One run of the ready command. */
+const readyRunTimeoutMs = 60_000;
+/** Between two runs of the ready command: short at first, because most servers are up at once. */
+const readyPauseMs = { first: 20, max: 2_000 };
+/** What is waited in a build where there is a start command and nothing says when it is ready. */
+const defaultWaitMs = 20_000;
+
+const argvOf = (command: string): [string, ...string[]] => ['/bin/bash', '-l', '-c', command];
+
+/**
+ * Starts the start command in the background. Settles with how it ended, if it ever does; when the connection to it is
+ * given up, it runs on.
+ */
+export function launchStartCommand(
+  run: Run,
+  { startCommand, user, workdir, env }: StartCommands,
+  options: { signal?: AbortSignal; onOutput(stream: 'stdout' | 'stderr', bytes: Uint8Array): void },
+): Promise<ProcessEnd> | undefined {
+  if (startCommand === undefined) return undefined;
+  const process = { argv: argvOf(startCommand), user, env, cwd: workdir, timeoutMs: 0, ...(options.signal && { signal: options.signal }) };
+  const started = run(process, options.onOutput);
+  started.catch(() => {}); // whoever waits for readiness hears of it
+  return started;
+}
+
+/**
+ * Waits until the ready command has succeeded; without one, until the start command had time to fail.
+ * Errors: `unavailable` when the start command fails or the time is over.
+ */
+export async function awaitReady(
+  run: Run,
+  { startCommand, readyCommand, user, workdir, env }: StartCommands,
+  options: { signal?: AbortSignal; started: Promise<ProcessEnd> | undefined },
+): Promise<void> {
+  let failure: AtollError | undefined;
+  const failed = new AbortController();
+  void options.started?.then(
+    end => {
+      // A command that puts its server into the background and ends is fine.
+      if (end.exitCode === 0) return;
+      failure = new AtollError('unavailable', `the start command failed: ${end.status}`);
+      failed.abort();
+    },
+    error => {
+      failure = new AtollError('unavailable', `the start command failed: ${messageOf(error)}`);
+      failed.abort();
+    },
+  );
+  const signal = AbortSignal.any([failed.signal, ...(options.signal ? [options.signal] : [])]);
+  if (readyCommand === undefined) {
+    if (startCommand !== undefined) await pause(defaultWaitMs, signal);
+    options.signal?.throwIfAborted();
+    if (failure) throw failure;
+    return;
+  }
+  const deadline = performance.now() + readyTimeoutMs;
+  for (let waitMs = readyPauseMs.first; ; waitMs = Math.min(waitMs * 2, readyPauseMs.max)) {
+    const end = await run({ argv: argvOf(readyCommand), user, env, cwd: workdir, timeoutMs: readyRunTimeoutMs, signal }, () => {}).catch((error: unknown) => {
+      options.signal?.throwIfAborted();
+      if (failure || !(error instanceof AtollError) || error.code !== 'deadline_exceeded') throw failure ?? error;
+      return undefined;
+    });
+    if (failure) throw failure;
+    if (end?.exitCode === 0) return;
+    if (performance.now() > deadline) throw new AtollError('unavailable', `the ready command has not succeeded within ${readyTimeoutMs / 60_000} minutes: ${readyCommand}`);
+    await pause(waitMs, signal);
+    options.signal?.throwIfAborted();
+    if (failure) throw failure;
+  }
+}
+
+/** Waits, or less when the signal says so. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    }, { once: true });
+  });
+}

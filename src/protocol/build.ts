@@ -1,0 +1,101 @@
+import type { SandboxResources } from './node.ts';
+
+/** Builds of templates on a node. Part of the node protocol: plain JSON, so that it works over a connection too. */
+
+/** How a private registry is asked. The members are those of the REST API. */
+export type RegistryCredential =
+  | { type: 'registry'; username: string; password: string }
+  | { type: 'aws'; awsAccessKeyId: string; awsSecretAccessKey: string; awsRegion: string }
+  | { type: 'gcp'; serviceAccountJson: string };
+
+/** What the steps of a build have changed so far, beside the file system. */
+export type BuildState = {
+  /** Layer digests, lowest first. */
+  layers: string[];
+  env: Record<string, string>;
+  user: string;
+  /** Empty: the user's home directory. */
+  workdir: string;
+};
+
+/** What a build starts from: an image by name, or the outcome of another build. */
+export type BuildSource =
+  | { kind: 'image'; reference: string; credential?: RegistryCredential }
+  | { kind: 'state'; state: BuildState };
+
+export type BuildStep = {
+  /** `RUN`, `COPY`, `ENV`, `USER`, `WORKDIR`, in any case; anything else fails the build. */
+  type: string;
+  args: string[];
+  /** SHA-256 of uploaded files, hex. */
+  filesHash?: string;
+  /** Leave out what is cached for this step and all after it. */
+  force: boolean;
+};
+
+export type StartBuild = {
+  buildId: string;
+  templateId: string;
+  teamId: string;
+  source: BuildSource;
+  steps: BuildStep[];
+  /** Leave out everything cached. */
+  force: boolean;
+  /** Switch to the user `user` before the first step. */
+  startsAsUser: boolean;
+  startCommand?: string;
+  readyCommand?: string;
+  resources: SandboxResources;
+};
+
+/** How serious a line of a build's log is. */
+export type BuildLogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** One line of a build's log. */
+export type BuildLogEntry = {
+  timestampMs: number;
+  level: BuildLogLevel;
+  message: string;
+  /** `base`, `finalize`, or the step's number counted from 1. */
+  step?: string;
+};
+
+/** How a build ended. */
+export type BuildResult =
+  | {
+      status: 'ready';
+      state: BuildState;
+      startCommand?: string;
+      readyCommand?: string;
+      /** Of all layers together, MiB. */
+      layersMiB: number;
+    }
+  | { status: 'error'; message: string; step?: string };
+
+/** What a build has said since it was last asked. */
+export type BuildProgress = {
+  entries: BuildLogEntry[];
+  /** To ask with for what follows. */
+  next: number;
+  /** Present when no entries follow. */
+  result?: BuildResult;
+};
+
+export type BuildProtocol = {
+  /** Starts a build; starting the same build again changes nothing. Errors: `unavailable` when as many as allowed run. */
+  start(request: StartBuild): Promise<void>;
+  /**
+   * The log from the entry with number `after` on, and the result. Answers when there is something to tell, at the latest
+   * after `waitMs`. Errors: `not_found` for builds of which this node knows nothing: they ended with its process.
+   */
+  progress(buildId: string, after: number, waitMs: number): Promise<BuildProgress>;
+  /** Ends a build with the given reason and answers when nothing of it runs any more. */
+  cancel(buildId: string, reason: string): Promise<void>;
+  /** The caller has all of the result: its log is dropped. */
+  forget(buildId: string): Promise<void>;
+  /**
+   * Deletes cached steps, the least recently used first, until they take no more than the node's bound, and all layers that
+   * neither a cached step, nor a running sandbox or build, nor `keep` needs.
+   */
+  collect(keep: string[]): Promise<{ layersDeleted: number; bytesFreed: number }>;
+};
