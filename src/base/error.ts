@@ -7,11 +7,16 @@ export const statusOf = {
   unauthenticated: 401,
   forbidden: 403,
   not_found: 404,
+  not_acceptable: 406,
   conflict: 409,
+  /** The world is not in the state that the call needs. */
+  precondition: 400,
   too_large: 413,
   rate_limited: 429,
   canceled: 499,
   internal: 500,
+  /** For interfaces that ask for this very word; ours say what they know. */
+  unknown: 500,
   unimplemented: 501,
   unavailable: 503,
   deadline_exceeded: 504,

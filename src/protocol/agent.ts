@@ -26,4 +26,7 @@ export type AgentInit = {
   hostname?: string;
   /** Bytes that are mixed into the sandbox's entropy, base64: forks of one checkpoint must not share randomness. */
   entropy?: string;
+  /** What the sandbox may use, for `/metrics` where no cgroup tells it. */
+  memoryBytes?: number;
+  cpuCount?: number;
 };

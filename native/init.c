@@ -1,0 +1,380 @@
+// Process 1 of a sandbox, and the two small programs that the agent starts processes through.
+//
+//   init [serve] [--port N] [-- agent [argument…]]   process 1: starts the agent, keeps it running, reaps orphans
+//   init exec UID GID GROUPS FLAGS CWD -- program…    becomes a program of a user (see becomeProgram)
+//   init pump                                         copies fd 3 (inotify) to stdout until either end closes
+//
+// It is static and reads nothing of the root file system: it must work in a root that holds nothing else.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+// ---- What init and the agent share: a memfd, at this fd in the agent. src/agent/durable/layout.ts names the same numbers.
+enum {
+  stateFd = 3,
+  tokenOffset = 0,      // the control token and a newline
+  tokenBytesMax = 256,
+  exitsOffset = 4096,   // uint32 count of all orphans that ever ended, then a ring of their ends
+  exitsMax = 500,
+  stateBytes = 64 << 20, // sparse: only what is written takes memory
+};
+struct orphanEnd { uint32_t pid; int32_t status; };
+struct orphanEnds { _Atomic uint32_t count; struct orphanEnd ring[exitsMax]; };
+
+enum {
+  defaultPort = 49983,
+  restartPauseMsMax = 1000,  // between two starts of an agent that ends at once
+  steadyMs = 10000,          // an agent that ran this long is started again without a pause
+  politeMs = 5000,           // between SIGTERM and SIGKILL at the end of the sandbox
+};
+
+static void say(const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (length > (int)sizeof text - 1) length = sizeof text - 1;
+  if (write(2, text, length) < 0) return;
+}
+
+static int64_t nowMs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static void allSignalsDefault(void) {
+  for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void writeFile(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (write(fd, text, strlen(text)) < 0) errno = 0;
+  close(fd);
+}
+
+// ---- exec: what every process that clients start goes through.
+
+// Bits of FLAGS.
+enum { execSession = 1 /* a session of its own, else only a process group */, execTerminal = 2 /* fd 3 is the master of its terminal */ };
+
+// Below the agent in what matters when the sandbox is short of processor time or memory.
+enum { programNice = 5, programOomScoreAdj = 500 };
+
+static _Noreturn void cannotRun(const char *program, int error) {
+  say("sh: %s: %s\n", program, error == ENOENT ? "not found" : strerror(error));
+  _exit(error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? 127 : 126);
+}
+
+// A text without "#!" is a script of the shell's, as execvp(3) and every shell have it.
+static void runFile(const char *path, char **argv) {
+  execve(path, argv, environ);
+  if (errno != ENOEXEC) return;
+  int count = 0;
+  while (argv[count]) count++;
+  char **script = calloc(count + 2, sizeof *script);
+  if (!script) return;
+  script[0] = "sh";
+  script[1] = (char *)path;
+  for (int i = 1; i <= count; i++) script[i + 1] = argv[i];
+  execve("/bin/sh", script, environ);
+  errno = ENOEXEC;
+}
+
+// Searches PATH of the new process, not of the agent. A program that is found but can't be run wins over "not found".
+static _Noreturn void runProgram(char **argv) {
+  const char *name = argv[0];
+  if (!*name) cannotRun("''", ENOENT);
+  if (strchr(name, '/')) {
+    runFile(name, argv);
+    cannotRun(name, errno);
+  }
+  const char *search = getenv("PATH");
+  if (!search) search = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  int error = ENOENT;
+  for (;;) {
+    size_t length = strcspn(search, ":");
+    char path[4096];
+    int size = snprintf(path, sizeof path, "%.*s/%s", length ? (int)length : 1, length ? search : ".", name);
+    if (size < (int)sizeof path) {
+      runFile(path, argv);
+      if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    }
+    search += length;
+    if (!*search) break;
+    search++;
+  }
+  cannotRun(name, error);
+}
+
+static void controlTerminal(uid_t uid) {
+  int unlocked = 0;
+  unsigned number;
+  if (ioctl(3, TIOCSPTLCK, &unlocked) || ioctl(3, TIOCGPTN, &number)) { say("no terminal: %s\n", strerror(errno)); _exit(126); }
+  char path[32];
+  snprintf(path, sizeof path, "/dev/pts/%u", number);
+  int slave = open(path, O_RDWR | O_NOCTTY);
+  if (slave < 0 || ioctl(slave, TIOCSCTTY, 0)) { say("no terminal: %s: %s\n", path, strerror(errno)); _exit(126); }
+  // As login(1) leaves it: the user's own, so that programs can open it again by its name.
+  struct stat facts;
+  if (fstat(slave, &facts) || fchown(slave, uid, facts.st_gid) || fchmod(slave, 0620)) errno = 0;
+  for (int fd = 0; fd < 3; fd++) dup2(slave, fd);
+  if (slave > 2) close(slave);
+}
+
+// A program may open its own pipes again, as a script does that writes to /dev/stdout.
+static void givePipes(uid_t uid, gid_t gid) {
+  for (int fd = 0; fd < 3; fd++) {
+    struct stat facts;
+    if (!fstat(fd, &facts) && S_ISFIFO(facts.st_mode) && fchown(fd, uid, gid)) errno = 0;
+  }
+}
+
+static void setGroups(char *list) {
+  static gid_t groups[65536];
+  size_t count = 0;
+  for (char *item = strtok(list, ","); item && count < sizeof groups / sizeof *groups; item = strtok(NULL, ",")) groups[count++] = strtoul(item, NULL, 10);
+  if (setgroups(count, groups)) { say("cannot set the groups: %s\n", strerror(errno)); _exit(126); }
+}
+
+// exec UID GID GROUPS FLAGS CWD -- program [argument…]; the environment is the program's.
+static _Noreturn void becomeProgram(int count, char **argv) {
+  if (count < 8 || strcmp(argv[7], "--")) { say("usage: init exec UID GID GROUPS FLAGS CWD -- program\n"); _exit(126); }
+  uid_t uid = strtoul(argv[2], NULL, 10);
+  gid_t gid = strtoul(argv[3], NULL, 10);
+  int flags = atoi(argv[5]);
+  allSignalsDefault();
+  umask(022);
+  char score[16];
+  snprintf(score, sizeof score, "%d", programOomScoreAdj);
+  writeFile("/proc/self/oom_score_adj", score);
+  setpriority(PRIO_PROCESS, 0, programNice);
+  if (flags & execSession) setsid();
+  else setpgid(0, 0);
+  if (flags & execTerminal) controlTerminal(uid);
+  else givePipes(uid, gid);
+  // The agent's own descriptors: its state holds the sandbox's tokens.
+  syscall(SYS_close_range, 3, ~0U, 0);
+  if (chdir(argv[6])) { say("sh: cannot enter %s: %s\n", argv[6], strerror(errno)); _exit(126); }
+  setGroups(argv[4]);
+  if (setgid(gid) || setuid(uid)) { say("cannot become the user: %s\n", strerror(errno)); _exit(126); }
+  runProgram(argv + 8);
+}
+
+// ---- pump: the agent's event loop can wait for a pipe, but not for inotify.
+static int pump(void) {
+  static char buffer[64 << 10] __attribute__((aligned(8)));
+  for (;;) {
+    struct pollfd ends[2] = { { .fd = 3, .events = POLLIN }, { .fd = 1, .events = 0 } };
+    if (poll(ends, 2, -1) < 0 && errno != EINTR) return 1;
+    if (ends[1].revents & (POLLERR | POLLHUP)) return 0;
+    if (!(ends[0].revents & POLLIN)) continue;
+    ssize_t size = read(3, buffer, sizeof buffer);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (size <= 0) return 1;
+    for (ssize_t done = 0; done < size;) {
+      ssize_t written = write(1, buffer + done, size - done);
+      if (written < 0 && errno != EINTR) return 0;
+      if (written > 0) done += written;
+    }
+  }
+}
+
+// ---- Process 1.
+
+struct serving {
+  pid_t agent;
+  char **agentArguments;
+  struct orphanEnds *ends;
+  int64_t startedMs;
+  int64_t restartAtMs; // 0: the agent runs
+  int pauseMs;
+};
+
+// The token comes by a pipe: arguments and environment can be read by every process of the sandbox.
+static size_t readToken(char *token) {
+  size_t length = 0;
+  while (length < tokenBytesMax - 1) {
+    ssize_t size = read(0, token + length, tokenBytesMax - 1 - length);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    length += size;
+    if (memchr(token, '\n', length)) break;
+  }
+  char *end = memchr(token, '\n', length);
+  if (end) length = end - token;
+  return length;
+}
+
+static struct orphanEnds *createState(const char *token, size_t length) {
+  int fd = syscall(SYS_memfd_create, "state", 0);
+  if (fd < 0 || ftruncate(fd, stateBytes)) return NULL;
+  if (pwrite(fd, token, length, tokenOffset) != (ssize_t)length || pwrite(fd, "\n", 1, tokenOffset + length) != 1) return NULL;
+  if (fd != stateFd) {
+    if (dup2(fd, stateFd) < 0) return NULL;
+    close(fd);
+  }
+  void *ends = mmap(NULL, sizeof(struct orphanEnds), PROT_READ | PROT_WRITE, MAP_SHARED, stateFd, exitsOffset);
+  return ends == MAP_FAILED ? NULL : ends;
+}
+
+// Holds the port while no agent does: a process of another user can't take it, as only the same user may share it.
+static void holdPort(int port) {
+  if (port == 0) return;
+  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int yes = 1, no = 0;
+  struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_ANY_INIT };
+  if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) && !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) &&
+      !bind(fd, (struct sockaddr *)&any6, sizeof any6)) return;
+  if (fd >= 0) close(fd);
+  fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) || bind(fd, (struct sockaddr *)&any4, sizeof any4))
+    say("init: cannot hold port %d: %s\n", port, strerror(errno));
+}
+
+static void startAgent(struct serving *serving) {
+  serving->startedMs = nowMs();
+  serving->restartAtMs = 0;
+  pid_t pid = fork();
+  if (pid == 0) {
+    allSignalsDefault();
+    setsid();
+    // JavaScriptCore sizes its heap by the memory that it believes to have; the host's is not ours.
+    char *environment[] = { "BUN_JSC_forceRAMSize=67108864", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+    execve(serving->agentArguments[0], serving->agentArguments, environment);
+    say("init: cannot start %s: %s\n", serving->agentArguments[0], strerror(errno));
+    _exit(127);
+  }
+  if (pid < 0) {
+    say("init: cannot start the agent: %s\n", strerror(errno));
+    serving->restartAtMs = nowMs() + restartPauseMsMax;
+    return;
+  }
+  serving->agent = pid;
+}
+
+// A steady agent is back at once; one that keeps ending is started ever slower, up to once a second.
+static void agentEnded(struct serving *serving, int status) {
+  say("init: the agent ended (%s %d), starting it again\n", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  serving->agent = 0;
+  if (nowMs() - serving->startedMs >= steadyMs) serving->pauseMs = 0;
+  serving->restartAtMs = nowMs() + serving->pauseMs;
+  serving->pauseMs = serving->pauseMs ? serving->pauseMs * 2 : 20;
+  if (serving->pauseMs > restartPauseMsMax) serving->pauseMs = restartPauseMsMax;
+}
+
+static void reap(struct serving *serving) {
+  int status;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+    if (WIFSTOPPED(status)) {
+      // Whoever stops the agent stops every client of the sandbox without a word.
+      if (pid == serving->agent) kill(pid, SIGCONT);
+    } else if (pid == serving->agent) {
+      agentEnded(serving, status);
+    } else {
+      uint32_t count = atomic_load(&serving->ends->count);
+      serving->ends->ring[count % exitsMax] = (struct orphanEnd){ pid, status };
+      atomic_store(&serving->ends->count, count + 1);
+    }
+  }
+}
+
+// The polite end: everything is asked to end, then made to. Ends init, and with process 1 the sandbox.
+static _Noreturn void endSandbox(struct serving *serving, int isProcessOne) {
+  if (!isProcessOne) {
+    if (serving->agent) kill(serving->agent, SIGTERM);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {}
+    _exit(0);
+  }
+  kill(-1, SIGTERM);
+  int64_t deadline = nowMs() + politeMs;
+  for (;;) {
+    while (waitpid(-1, NULL, WNOHANG) > 0) {}
+    if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) _exit(0);
+    if (nowMs() >= deadline) _exit(0);
+    struct timespec pause = { 0, 20 * 1000000 };
+    nanosleep(&pause, NULL);
+  }
+}
+
+static int serve(int port, char **agentArguments) {
+  static char token[tokenBytesMax];
+  struct serving serving = { .agentArguments = agentArguments };
+  size_t length = readToken(token);
+  if (length == 0) { say("init: no control token on stdin\n"); return 1; }
+  int null = open("/dev/null", O_RDWR);
+  if (null >= 0) { dup2(null, 0); if (null > 2) close(null); }
+  else close(0);
+  syscall(SYS_close_range, 3, ~0U, 0);
+  serving.ends = createState(token, length);
+  if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }
+  explicit_bzero(token, sizeof token);
+  if (chdir("/")) return 1;
+  umask(022);
+  int isProcessOne = getpid() == 1;
+  if (!isProcessOne) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // Only a privileged parent can have lowered the score; what it allows at most is asked for.
+  writeFile("/proc/self/oom_score_adj", "-1000");
+  holdPort(port);
+
+  sigset_t waited;
+  sigemptyset(&waited);
+  for (int number = 1; number < NSIG; number++)
+    if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE && number != SIGABRT) sigaddset(&waited, number);
+  sigprocmask(SIG_SETMASK, &waited, NULL);
+  startAgent(&serving);
+  for (;;) {
+    struct timespec wait = { 3600, 0 };
+    if (serving.restartAtMs) {
+      int64_t left = serving.restartAtMs - nowMs();
+      if (left <= 0) { startAgent(&serving); continue; }
+      wait = (struct timespec){ left / 1000, left % 1000 * 1000000 };
+    }
+    int number = sigtimedwait(&waited, NULL, &wait);
+    if (number == SIGCHLD) reap(&serving);
+    else if (number == SIGTERM || number == SIGINT || number == SIGPWR) endSandbox(&serving, isProcessOne);
+  }
+}
+
+int main(int count, char **argv) {
+  if (count > 1 && !strcmp(argv[1], "exec")) becomeProgram(count, argv);
+  if (count > 1 && !strcmp(argv[1], "pump")) return pump();
+  int at = count > 1 && !strcmp(argv[1], "serve") ? 2 : 1;
+  int port = defaultPort;
+  if (at + 1 < count && !strcmp(argv[at], "--port")) { port = atoi(argv[at + 1]); at += 2; }
+  static char portText[16];
+  snprintf(portText, sizeof portText, "%d", port);
+  static char *ours[] = { "/.agent/agent", "--port", portText, NULL };
+  if (at < count && !strcmp(argv[at], "--") && at + 1 < count) return serve(port, argv + at + 1);
+  return serve(port, ours);
+}

@@ -1,0 +1,20 @@
+import type { Log } from '../base/log.ts';
+import type { Native } from './native.ts';
+import type { OutOfMemoryWatch } from './process/process.ts';
+import type { ProcessTable } from './process/process-table.ts';
+import type { Settings, SettingsStore } from './settings.ts';
+import type { StateFile } from './durable/state-file.ts';
+
+/** What the routes of the agent work with. */
+export type Agent = {
+  readonly log: Log;
+  /** The program of `native/init.c`, for starting processes. */
+  readonly initPath: string;
+  readonly native: Native;
+  readonly state: StateFile;
+  readonly store: SettingsStore;
+  readonly processes: ProcessTable;
+  readonly outOfMemory: OutOfMemoryWatch;
+  /** The settings in force. Only for what is reached after the platform has called `/init`. */
+  settings(): Settings;
+};

@@ -1,0 +1,47 @@
+import { AtollError, messageOf, type ErrorCode } from '../../base/error.ts';
+
+/** Codes of the Connect protocol (connectrpc.com/docs/protocol, "Error codes") and their HTTP status on unary calls. */
+export const connectStatus = {
+  canceled: 499,
+  unknown: 500,
+  invalid_argument: 400,
+  deadline_exceeded: 504,
+  not_found: 404,
+  already_exists: 409,
+  permission_denied: 403,
+  resource_exhausted: 429,
+  failed_precondition: 400,
+  unimplemented: 501,
+  internal: 500,
+  unavailable: 503,
+  unauthenticated: 401,
+} as const;
+
+export type ConnectCode = keyof typeof connectStatus;
+
+const connectCodes: Record<ErrorCode, ConnectCode> = {
+  invalid: 'invalid_argument',
+  unauthenticated: 'unauthenticated',
+  forbidden: 'permission_denied',
+  not_found: 'not_found',
+  not_acceptable: 'invalid_argument',
+  conflict: 'already_exists',
+  precondition: 'failed_precondition',
+  too_large: 'resource_exhausted',
+  rate_limited: 'resource_exhausted',
+  canceled: 'canceled',
+  unknown: 'unknown',
+  internal: 'internal',
+  unimplemented: 'unimplemented',
+  unavailable: 'unavailable',
+  deadline_exceeded: 'deadline_exceeded',
+  no_space: 'resource_exhausted',
+};
+
+/** An error as it travels: in the body of a unary answer, or in the end of a stream. */
+export type WireError = { code: ConnectCode; message: string };
+
+/** What the caller is told of anything that was thrown. */
+export function wireErrorOf(error: unknown): WireError {
+  return { code: error instanceof AtollError ? connectCodes[error.code] : 'internal', message: messageOf(error) };
+}

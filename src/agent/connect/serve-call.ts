@@ -1,0 +1,68 @@
+import { AtollError } from '../../base/error.ts';
+import { readCall, type Call, type Method, type ServerStreamMethod, type UnaryMethod, type ClientStreamMethod } from './call.ts';
+import { connectStatus, wireErrorOf, type WireError } from './code.ts';
+import { encodeEnd, encodeMessage, parseJson, readMessages } from './envelope.ts';
+import { asMessage } from './message.ts';
+import { Outbox } from './outbox.ts';
+import { readBounded } from '../bounded-body.ts';
+
+const streamType = 'application/connect+json';
+/** The one message that opens a stream: a command line and its environment. */
+const openingBytesMax = 4 << 20;
+
+/** Answers a call of the Connect protocol with its JSON codec (connectrpc.com/docs/protocol). Never throws. */
+export async function serveCall(method: Method, request: Request): Promise<Response> {
+  const type = (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  const expected = method.kind === 'unary' ? 'application/json' : streamType;
+  if (type !== expected) return new Response(null, { status: 415, headers: { 'accept-post': expected } });
+  try {
+    const call = readCall(request.headers);
+    if (method.kind === 'unary') return await answerUnary(method, request, call);
+    if (method.kind === 'client-stream') return await answerClientStream(method, request, call);
+    return await answerServerStream(method, request, call);
+  } catch (error) {
+    return method.kind === 'unary' ? unaryError(wireErrorOf(error)) : streamError(wireErrorOf(error));
+  }
+}
+
+async function answerUnary(method: UnaryMethod, request: Request, call: Call): Promise<Response> {
+  const body = await readBounded(request, method.messageBytesMax);
+  const message = asMessage(parseJson(body));
+  const answer = await beforeDeadline(method.answer(message, call), call.timeoutMs);
+  return new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } });
+}
+
+async function answerClientStream(method: ClientStreamMethod, request: Request, call: Call): Promise<Response> {
+  const answer = await beforeDeadline(method.answer(readMessages(request.body, method.messageBytesMax), call), call.timeoutMs);
+  return new Response(Buffer.concat([encodeMessage(answer), encodeEnd()]), { headers: { 'content-type': streamType } });
+}
+
+async function answerServerStream(method: ServerStreamMethod, request: Request, call: Call): Promise<Response> {
+  const { value: opening } = await readMessages(request.body, openingBytesMax).next();
+  if (opening === undefined) throw new AtollError('invalid', 'the request holds no message');
+  const outbox = new Outbox();
+  // A client that is gone before the answer began is told of here only.
+  request.signal.addEventListener('abort', () => outbox.abandon());
+  await method.open(asMessage(opening), call, outbox);
+  return new Response(outbox.stream(), { headers: { 'content-type': streamType } });
+}
+
+/** The answer, or `deadline_exceeded` if it takes longer. What was begun goes on: a unary call has no half-way. */
+async function beforeDeadline<T>(answer: T | Promise<T>, timeoutMs: number | undefined): Promise<T> {
+  if (timeoutMs === undefined || !(answer instanceof Promise)) return answer;
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new AtollError('deadline_exceeded', `not done within ${timeoutMs} ms`)), timeoutMs);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function unaryError(error: WireError): Response {
+  return new Response(JSON.stringify(error), { status: connectStatus[error.code], headers: { 'content-type': 'application/json' } });
+}
+
+function streamError(error: WireError): Response {
+  return new Response(encodeEnd(error), { headers: { 'content-type': streamType } });
+}

@@ -1,0 +1,91 @@
+import { readSync, writeSync } from 'node:fs';
+import {
+  exitsMax, exitsOffset, processesMax, processesOffset, processRecordBytesMax, settingsBytesMax, settingsHeadOffset, settingsOffsets, tokenBytesMax,
+  tokenOffset,
+} from './layout.ts';
+
+/** How a process ended that was no child of the agent: the raw status of wait(2). */
+export type OrphanEnd = { pid: number; status: number };
+
+/** The agent's memory beyond its own life: see `layout.ts`. Every call is a few system calls on memory, none waits. */
+export type StateFile = {
+  /** What the platform proves itself with on `/init`. */
+  readonly controlToken: string;
+  /** The settings that were saved last, as they were given to `saveSettings`; undefined before the first. */
+  readSettings(): unknown;
+  /** Replaces the saved settings. An agent killed half-way leaves the earlier ones. */
+  saveSettings(settings: unknown): void;
+  /** Saves a process record and answers its slot, or -1 when it is too large or the table is full. */
+  addProcess(record: unknown): number;
+  removeProcess(slot: number): void;
+  readProcesses(): { slot: number; record: unknown }[];
+  /** The newest ends of processes that init reaped, oldest first. */
+  orphanEnds(): OrphanEnd[];
+};
+
+export function openStateFile(fd: number): StateFile {
+  const free: number[] = [];
+  let slotsUsed = 0;
+  const writeLength = (slot: number, length: number) => writeSync(fd, new Uint32Array([length]), 0, 4, processesOffset + slot * processRecordBytesMax);
+
+  return {
+    controlToken: readToken(fd),
+    readSettings() {
+      const [, half = 0, length = 0] = new Uint32Array(readBytes(fd, settingsHeadOffset, 12).buffer);
+      if (length === 0) return undefined;
+      return JSON.parse(new TextDecoder().decode(readBytes(fd, settingsOffsets[half === 1 ? 1 : 0], length)));
+    },
+    saveSettings(settings) {
+      const [sequence = 0, half = 0] = new Uint32Array(readBytes(fd, settingsHeadOffset, 12).buffer);
+      const next = half === 1 ? 0 : 1;
+      const bytes = new TextEncoder().encode(JSON.stringify(settings));
+      if (bytes.length > settingsBytesMax) throw new RangeError(`the settings take ${bytes.length} bytes, more than ${settingsBytesMax}`);
+      writeSync(fd, bytes, 0, bytes.length, settingsOffsets[next]);
+      writeSync(fd, new Uint32Array([sequence + 1, next, bytes.length]), 0, 12, settingsHeadOffset);
+    },
+    addProcess(record) {
+      const bytes = new TextEncoder().encode(JSON.stringify(record));
+      if (bytes.length + 4 > processRecordBytesMax) return -1;
+      const slot = free.pop() ?? (slotsUsed < processesMax ? slotsUsed++ : -1);
+      if (slot < 0) return -1;
+      writeSync(fd, bytes, 0, bytes.length, processesOffset + slot * processRecordBytesMax + 4);
+      writeLength(slot, bytes.length);
+      return slot;
+    },
+    removeProcess(slot) {
+      if (slot < 0) return;
+      writeLength(slot, 0);
+      free.push(slot);
+    },
+    readProcesses() {
+      const found = [];
+      for (slotsUsed = 0; slotsUsed < processesMax; slotsUsed++) {
+        const bytes = readBytes(fd, processesOffset + slotsUsed * processRecordBytesMax, processRecordBytesMax);
+        const [length = 0] = new Uint32Array(bytes.buffer, 0, 1);
+        if (length > 0) found.push({ slot: slotsUsed, record: JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as unknown });
+      }
+      return found;
+    },
+    orphanEnds() {
+      const words = new Uint32Array(readBytes(fd, exitsOffset, 4 + exitsMax * 8).buffer);
+      const count = words[0] ?? 0;
+      const ends: OrphanEnd[] = [];
+      for (let index = Math.max(0, count - exitsMax); index < count; index++) {
+        const at = 1 + (index % exitsMax) * 2;
+        ends.push({ pid: words[at] ?? 0, status: (words[at + 1] ?? 0) | 0 });
+      }
+      return ends;
+    },
+  };
+}
+
+function readToken(fd: number): string {
+  const [line = ''] = new TextDecoder().decode(readBytes(fd, tokenOffset, tokenBytesMax)).split('\n');
+  return line;
+}
+
+function readBytes(fd: number, offset: number, length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  readSync(fd, bytes, 0, length, offset);
+  return bytes;
+}

@@ -1,0 +1,55 @@
+import type { Transform } from 'node:stream';
+import { AtollError, messageOf } from '../../base/error.ts';
+
+/** Fast rather than small: the network between a sandbox and its client is seldom slower than this compresses. */
+const level = 1;
+const pieceBytes = 256 << 10;
+
+/** `body` compressed, as fast as it is taken. */
+export function gzip(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return through(body, async () => (await import('node:zlib')).createGzip({ level, chunkSize: pieceBytes }));
+}
+
+/** `body` decompressed, as fast as it is taken. Anything but whole gzip makes reading fail with `invalid`. */
+export function gunzip(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return through(body, async () => (await import('node:zlib')).createGunzip({ chunkSize: pieceBytes }));
+}
+
+// zlib is loaded when it is first used: most sandboxes never do.
+function through(body: ReadableStream<Uint8Array<ArrayBuffer>>, create: () => Promise<Transform>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let output: AsyncIterator<Buffer<ArrayBuffer>> | undefined;
+  let transform: Transform | undefined;
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        if (!output) {
+          transform = await create();
+          output = transform[Symbol.asyncIterator]() as AsyncIterator<Buffer<ArrayBuffer>>;
+          void feed(body, transform);
+        }
+        const next = await output.next().catch(error => Promise.reject(new AtollError('invalid', `the compressed data is broken: ${messageOf(error)}`)));
+        if (next.done) controller.close();
+        else controller.enqueue(next.value);
+      },
+      cancel() {
+        transform?.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function feed(body: ReadableStream<Uint8Array<ArrayBuffer>>, transform: Transform): Promise<void> {
+  try {
+    for await (const chunk of body) {
+      if (transform.destroyed) return;
+      if (transform.write(chunk)) continue;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      transform.once('drain', resolve).once('close', resolve);
+      await promise;
+    }
+    transform.end();
+  } catch (error) {
+    transform.destroy(error instanceof Error ? error : new Error(messageOf(error)));
+  }
+}

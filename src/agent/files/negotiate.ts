@@ -1,0 +1,29 @@
+import { AtollError } from '../../base/error.ts';
+
+export type Coding = 'gzip' | 'identity';
+
+/**
+ * The coding of a download by its `Accept-Encoding`: the client's favourite of the ones that we have, the earlier one at
+ * equal weight. `*` stands for identity, or for gzip where identity is forbidden. Throws 406 where nothing is left.
+ */
+export function negotiateCoding(header: string | null): Coding {
+  const offers = (header ?? '').split(',').flatMap(readOffer);
+  const weightOf = (name: string) => offers.find(offer => offer.name === name)?.weight;
+  const isIdentityForbidden = weightOf('identity') === 0 || (weightOf('*') === 0 && weightOf('identity') === undefined);
+  const [favourite] = offers
+    .filter(({ name, weight }) => weight > 0 && ['gzip', 'identity', '*'].includes(name))
+    .sort((a, b) => b.weight - a.weight);
+  if (favourite?.name === 'gzip') return 'gzip';
+  if (favourite?.name === 'identity' || (favourite?.name === '*' && !isIdentityForbidden)) return 'identity';
+  if (favourite?.name === '*') return 'gzip';
+  if (isIdentityForbidden) throw new AtollError('not_acceptable', 'none of the encodings in Accept-Encoding can be served: gzip and identity can');
+  return 'identity';
+}
+
+function readOffer(text: string): { name: string; weight: number }[] {
+  const [name = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase());
+  if (name === '') return [];
+  const quality = parameters.find(parameter => parameter.startsWith('q='));
+  const weight = quality === undefined ? 1 : Number(quality.slice(2));
+  return [{ name: name === 'x-gzip' ? 'gzip' : name, weight: Number.isFinite(weight) ? weight : 0 }];
+}

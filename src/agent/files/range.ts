@@ -1,0 +1,37 @@
+/** Part of a file: from `start` to before `end`, bytes. */
+export type Range = { start: number; end: number };
+
+/**
+ * The one range that `Range` asks for of a file of `size` bytes (RFC 9110, 14). Undefined: the whole file, also for several
+ * ranges and for units that we don't know, which a server may ignore. `unsatisfiable`: nothing of it is in the file.
+ */
+export function readRange(header: string | null, size: number): Range | 'unsatisfiable' | undefined {
+  const [, first, last] = /^bytes=\s*(\d*)\s*-\s*(\d*)\s*$/.exec(header ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
+  if (first === '') {
+    const start = Math.max(size - Number(last), 0);
+    return Number(last) === 0 || size === 0 ? 'unsatisfiable' : { start, end: size };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return undefined;
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
+}
+
+/** Whether the client has the file as of `modifiedMs` already (`If-Modified-Since`). HTTP's dates know no fractions of a second. */
+export function isUnmodified(request: Request, modifiedMs: number): boolean {
+  const since = Date.parse(request.headers.get('if-modified-since') ?? '');
+  return !request.headers.has('if-none-match') && Math.floor(modifiedMs / 1000) * 1000 <= since;
+}
+
+/** Whether the condition `If-Unmodified-Since` fails. */
+export function isModifiedMeanwhile(request: Request, modifiedMs: number): boolean {
+  const since = Date.parse(request.headers.get('if-unmodified-since') ?? '');
+  return Math.floor(modifiedMs / 1000) * 1000 > since;
+}
+
+/** Whether `If-Range` lets a range be served: only for the very version that the client has a part of. We give no entity tags. */
+export function isRangeCurrent(request: Request, modifiedMs: number): boolean {
+  const condition = request.headers.get('if-range');
+  return condition === null || Math.floor(modifiedMs / 1000) * 1000 === Date.parse(condition);
+}

@@ -1,0 +1,24 @@
+import { AtollError } from '../../base/error.ts';
+import type { Agent } from '../agent.ts';
+import { resolvePath } from '../sandbox/paths.ts';
+import { findUser, type User } from '../sandbox/users.ts';
+import { requireFileAccess, type FileOperation } from './access.ts';
+
+/** What the query of `/files` says. */
+export type FileRequest = {
+  user: User;
+  /** As given, before resolution; empty when absent. */
+  path: string;
+  resolve(path: string): string;
+};
+
+export function readFileRequest(agent: Agent, request: Request, url: URL, operation: FileOperation): FileRequest {
+  const { accessToken, defaultUser, defaultWorkdir } = agent.settings();
+  const query = url.searchParams;
+  requireFileAccess(request, query, operation, accessToken);
+  const user = findUser(query.get('username') || defaultUser);
+  return { user, path: query.get('path') ?? '', resolve: path => resolvePath(path, user, defaultWorkdir) };
+}
+
+/** The named file can't be what is asked for. */
+export const unsuitable = (path: string, what: string) => new AtollError('invalid', `path '${path}' is ${what}`);

@@ -1,0 +1,70 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { Agent } from '../agent.ts';
+import { makeParents } from '../filesystem/directories.ts';
+import { fileError } from '../filesystem/errno.ts';
+import { readMetadata, replaceMetadata, type Metadata } from '../filesystem/metadata.ts';
+import type { User } from '../sandbox/users.ts';
+import { unsuitable } from './request.ts';
+
+/** A file that was written, as the answer describes it. */
+export type WrittenFile = { path: string; name: string; type: 'file'; metadata?: Metadata };
+
+/** A file that is being written. Exactly one of `finish` and `abandon` is to be called. */
+export type FileWriter = {
+  write(bytes: Uint8Array): Promise<void>;
+  finish(): Promise<WrittenFile>;
+  /** Closes the file with what was written so far. */
+  abandon(): Promise<void>;
+};
+
+const bufferBytes = 256 << 10;
+
+/**
+ * Opens `path` for writing, empty, owned by `user`; makes the directories above it. What is there keeps its inode, so that
+ * whoever has it open sees the new content. Errors: `invalid` for directories and special files, `no_space`.
+ */
+export async function openWriter(agent: Agent, path: string, user: User, metadata: Metadata): Promise<FileWriter> {
+  let file: FileHandle;
+  try {
+    await makeParents(path, user);
+    // Opened for writing only: a pipe without a reader fails instead of making us wait for one.
+    file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY, 0o666);
+  } catch (error) {
+    throw fileError(error, path, { EISDIR: 'invalid', ENXIO: 'invalid', ENOTDIR: 'invalid', ELOOP: 'invalid' });
+  }
+  try {
+    if (!(await file.stat()).isFile()) throw unsuitable(path, 'not a regular file');
+    await file.truncate(0);
+    await file.chown(user.uid, user.gid);
+  } catch (error) {
+    await file.close();
+    throw fileError(error, path);
+  }
+  return writerOf(agent, file, path, metadata);
+}
+
+function writerOf(agent: Agent, file: FileHandle, path: string, metadata: Metadata): FileWriter {
+  const sink = Bun.file(file.fd).writer({ highWaterMark: bufferBytes });
+  const translated = (error: unknown) => Promise.reject(fileError(error, path));
+  return {
+    async write(bytes) {
+      await Promise.resolve(sink.write(bytes)).catch(translated);
+    },
+    async finish() {
+      try {
+        await Promise.resolve(sink.end()).catch(translated);
+        replaceMetadata(agent.native, file.fd, metadata);
+        const stored = readMetadata(agent.native, file.fd);
+        return { path, name: basename(path), type: 'file', ...(stored && { metadata: stored }) };
+      } finally {
+        await file.close();
+      }
+    },
+    async abandon() {
+      await Promise.resolve(sink.end()).catch(() => {});
+      await file.close();
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { BigIntStats } from 'node:fs';
+import { lstat, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import type { Agent } from '../agent.ts';
+import { readOwnerNames, type OwnerNames } from '../sandbox/users.ts';
+import { readMetadata } from './metadata.ts';
+
+/** The wire's `EntryInfo`; members at their default value are absent, as protobuf's JSON has it. */
+export type EntryInfo = {
+  name: string;
+  /** Of a link's target; absent for what is neither file nor directory. */
+  type?: 'FILE_TYPE_FILE' | 'FILE_TYPE_DIRECTORY';
+  path: string;
+  size?: string;
+  mode?: number;
+  permissions: string;
+  owner: string;
+  group: string;
+  modifiedTime: string;
+  symlinkTarget?: string;
+  metadata?: Record<string, string>;
+};
+
+export type EntryOptions = { owners?: OwnerNames; wantsShortEntries?: boolean };
+
+/**
+ * Describes what is at `path`, not following a final link. `raw` is the path as bytes, for names that are not UTF-8.
+ * Throws what lstat(2) throws.
+ */
+export async function readEntry(agent: Agent, path: string, options: EntryOptions = {}, raw: string | Buffer = path): Promise<EntryInfo> {
+  const facts = await lstat(raw, { bigint: true });
+  const isLink = facts.isSymbolicLink();
+  const target = isLink ? await stat(raw, { bigint: true }).catch(() => undefined) : facts;
+  const owners = options.owners ?? readOwnerNames();
+  const type = typeOf(target);
+  const name = basename(path) || path;
+  if (options.wantsShortEntries) return { name, ...(type && { type }), path } as EntryInfo;
+  const mode = Number((target ?? facts).mode) & 0o777;
+  const metadata = isLink ? undefined : readMetadata(agent.native, raw);
+  return {
+    name,
+    ...(type && { type }),
+    path,
+    ...(facts.size > 0n && { size: String(facts.size) }),
+    ...(mode > 0 && { mode }),
+    permissions: permissionsOf(Number(facts.mode)),
+    owner: owners.user(Number(facts.uid)),
+    group: owners.group(Number(facts.gid)),
+    modifiedTime: timestampOf(facts.mtimeNs),
+    ...(isLink && { symlinkTarget: await linkTarget(path, raw) }),
+    ...(metadata && { metadata }),
+  };
+}
+
+function typeOf(facts: BigIntStats | undefined): EntryInfo['type'] {
+  if (facts?.isFile()) return 'FILE_TYPE_FILE';
+  return facts?.isDirectory() ? 'FILE_TYPE_DIRECTORY' : undefined;
+}
+
+/** Where a link leads in the end; for one that leads nowhere, what it says. */
+async function linkTarget(path: string, raw: string | Buffer): Promise<string> {
+  return realpath(raw).catch(async () => resolve(dirname(path), await readlink(raw)));
+}
+
+// S_IFMT and its values, and the bits above the permissions, with the letters that Go prints for them (fs.FileMode.String).
+const kinds: [bits: number, letters: string][] = [
+  [0o040000, 'd'], [0o120000, 'L'], [0o060000, 'D'], [0o020000, 'D'], [0o010000, 'p'], [0o140000, 'S'],
+];
+
+/** E.g. `-rw-r--r--`, `dtrwxrwxrwx`, `Lrwxrwxrwx`. */
+export function permissionsOf(mode: number): string {
+  const kind = mode & 0o170000;
+  let letters = kinds.find(([bits]) => bits === kind)?.[1] ?? '';
+  if (mode & 0o4000) letters += 'u';
+  if (mode & 0o2000) letters += 'g';
+  if (kind === 0o020000) letters += 'c';
+  if (mode & 0o1000) letters += 't';
+  const bits = 'rwxrwxrwx'.split('').map((letter, index) => (mode & (0o400 >> index) ? letter : '-'));
+  return (letters || '-') + bits.join('');
+}
+
+/** RFC 3339 with as many digits as are needed, as protobuf's JSON has it. */
+export function timestampOf(nanoseconds: bigint): string {
+  const seconds = nanoseconds / 1_000_000_000n - (nanoseconds % 1_000_000_000n < 0n ? 1n : 0n);
+  const fraction = String(nanoseconds - seconds * 1_000_000_000n).padStart(9, '0').replace(/(000){1,3}$/, '');
+  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, -5)}${fraction && `.${fraction}`}Z`;
+}

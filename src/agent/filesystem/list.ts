@@ -1,0 +1,52 @@
+import { readdir, stat } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import type { Agent } from '../agent.ts';
+import { readOwnerNames } from '../sandbox/users.ts';
+import { readEntry, type EntryInfo, type EntryOptions } from './entry-info.ts';
+import { errnoOf, fileError } from './errno.ts';
+
+/** Entries of one answer. Whoever needs more asks for less depth, directory by directory. */
+export const entriesMax = 250_000;
+/** Entries that are looked at at the same time. */
+const batch = 64;
+
+/**
+ * What is below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is followed,
+ * links below are listed and not entered. What vanishes meanwhile is left out.
+ */
+export async function listDirectory(agent: Agent, path: string, depth: number, options: EntryOptions): Promise<EntryInfo[]> {
+  const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));
+  if (!facts.isDirectory()) throw new AtollError('invalid', `path '${path}' is not a directory`);
+  const found: EntryInfo[] = [];
+  await walk({ agent, found, options: { ...options, owners: readOwnerNames() } }, path, Buffer.from(path), Math.max(depth, 1));
+  return found;
+}
+
+type Walk = { agent: Agent; found: EntryInfo[]; options: EntryOptions };
+
+async function walk(context: Walk, path: string, raw: Buffer, depth: number): Promise<void> {
+  const { agent, found, options } = context;
+  const names = await readdir(raw, { encoding: 'buffer' }).catch(error => Promise.reject(fileError(error, path)));
+  names.sort(Buffer.compare);
+  for (let at = 0; at < names.length; at += batch) {
+    const children = names.slice(at, at + batch).map(name => {
+      const child = Buffer.concat([raw, Buffer.from(endsWithSlash(path) ? '' : '/'), name]);
+      const childPath = child.toString();
+      return { child, childPath, entry: readEntry(agent, childPath, options, child).catch(ignoreVanished) };
+    });
+    for (const { child, childPath, entry } of children) {
+      const info = await entry;
+      if (!info) continue;
+      if (found.push(info) > entriesMax) throw new AtollError('too_large', `there are more than ${entriesMax} entries: list with less depth`);
+      const isOwnDirectory = info.type === 'FILE_TYPE_DIRECTORY' && info.symlinkTarget === undefined;
+      if (depth > 1 && isOwnDirectory) await walk(context, childPath, child, depth - 1).catch(ignoreVanished);
+    }
+  }
+}
+
+const endsWithSlash = (path: string) => path.endsWith('/');
+
+function ignoreVanished(error: unknown): undefined {
+  if (error instanceof AtollError ? error.code === 'not_found' : errnoOf(error) === 'ENOENT') return undefined;
+  throw error;
+}

@@ -1,0 +1,33 @@
+import { agentVersion, type AgentInit } from '../protocol/agent.ts';
+import { AtollError } from '../base/error.ts';
+import type { Agent } from './agent.ts';
+import { readBounded } from './bounded-body.ts';
+import { parseJson } from './connect/envelope.ts';
+import { asMessage, stringField, stringMapField, type Message } from './connect/message.ts';
+import { furnish } from './sandbox/furnish.ts';
+
+/** Environment and certificates of a sandbox. */
+export const initBodyBytesMax = 4 << 20;
+
+/** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
+export async function init(agent: Agent, request: Request): Promise<Response> {
+  const settings = readInit(asMessage(parseJson(await readBounded(request, initBodyBytesMax)), 'the body'));
+  if (agent.store.take(settings)) furnish(settings, agent.settings().envVars, agent.log);
+  return new Response(null, { status: 204, headers: { 'x-envd-version': agentVersion } });
+}
+
+function readInit(body: Message): AgentInit {
+  const init: AgentInit = {};
+  if (body['envVars'] !== undefined) init.envVars = stringMapField(body, 'envVars');
+  if (body['accessToken'] === null) init.accessToken = null;
+  for (const name of ['accessToken', 'timestamp', 'defaultUser', 'defaultWorkdir', 'caBundle', 'hostname', 'entropy'] as const) {
+    const value = stringField(body, name);
+    if (value !== undefined) init[name] = value;
+  }
+  for (const name of ['memoryBytes', 'cpuCount'] as const) {
+    const value = body[name];
+    if (typeof value === 'number' && value > 0) init[name] = value;
+  }
+  if (init.timestamp !== undefined && Number.isNaN(Date.parse(init.timestamp))) throw new AtollError('invalid', 'timestamp must be a time of RFC 3339');
+  return init;
+}

@@ -1,0 +1,45 @@
+import { AtollError } from '../base/error.ts';
+import type { Log } from '../base/log.ts';
+import type { Agent } from './agent.ts';
+import { openStateFile } from './durable/state-file.ts';
+import { fileRoutes } from './files/routes.ts';
+import { filesystemMethods } from './filesystem/methods.ts';
+import { openNative } from './native.ts';
+import { processMethods } from './process/methods.ts';
+import { ProcessTable } from './process/process-table.ts';
+import { sandboxRoutes } from './sandbox/routes.ts';
+import { watchOutOfMemory } from './sandbox/out-of-memory.ts';
+import { serve } from './serve.ts';
+import { openSettings } from './settings.ts';
+
+export type AgentOptions = {
+  /** 0: one that is free, told in the log. */
+  port: number;
+  initPath: string;
+  /** The memfd that init made. */
+  stateFd: number;
+  log: Log;
+};
+
+/** Puts the agent together and serves. */
+export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
+  const state = openStateFile(stateFd);
+  const store = openSettings(state);
+  const agent: Agent = {
+    log,
+    initPath,
+    native: openNative(),
+    state,
+    store,
+    processes: new ProcessTable(),
+    outOfMemory: watchOutOfMemory(),
+    settings() {
+      if (!store.current) throw new AtollError('unavailable', 'the sandbox is not ready yet');
+      return store.current;
+    },
+  };
+  const routes = new Map([...sandboxRoutes(), ...fileRoutes()]);
+  const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);
+  const server = serve({ agent, routes, methods }, port);
+  log.info('listening', { port: server.port });
+}

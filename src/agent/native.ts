@@ -1,0 +1,77 @@
+import { dlopen } from 'bun:ffi';
+
+const closeOnExec = 0o2000000;
+const setWindowSize = 0x5414;
+/** XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, bytes. */
+const attributeBytesMax = 64 << 10;
+
+/**
+ * The calls of the C library that Bun has no function for. The library is opened at the first use: a sandbox that was
+ * never asked for anything pays nothing. None of the calls waits.
+ */
+export type Native = {
+  /** A pipe as [read end, write end], both closed on exec. Throws when no descriptor is left. */
+  pipe(): [number, number];
+  /** Tells the terminal behind `master` its size; its foreground processes get SIGWINCH. */
+  setTerminalSize(master: number, columns: number, rows: number): boolean;
+  /** Extended attributes of a path whose final link is not followed, or of an open file. Empty where there are none or can be none. */
+  attributes(file: string | Uint8Array | number): Map<string, string>;
+  /** False: the file system keeps no such attribute, or has no room for it. */
+  setAttribute(fd: number, name: string, value: string): boolean;
+  removeAttribute(fd: number, name: string): void;
+};
+
+export function openNative(): Native {
+  let library: ReturnType<typeof open> | undefined;
+  const symbols = () => (library ??= open()).symbols;
+  const pair = new Int32Array(2);
+  let buffer: Buffer | undefined;
+
+  return {
+    pipe() {
+      if (symbols().pipe2(pair, closeOnExec) !== 0) throw new Error('no pipe: too many open files');
+      return [pair[0] ?? -1, pair[1] ?? -1];
+    },
+    setTerminalSize(master, columns, rows) {
+      return symbols().ioctl(master, setWindowSize, new Uint16Array([rows, columns, 0, 0])) === 0;
+    },
+    attributes(file) {
+      const { llistxattr, flistxattr, lgetxattr, fgetxattr } = symbols();
+      const into = (buffer ??= Buffer.allocUnsafeSlow(attributeBytesMax));
+      const path = typeof file === 'number' ? undefined : text(file);
+      const listed = Number(path ? llistxattr(path, into, attributeBytesMax) : flistxattr(Number(file), into, attributeBytesMax));
+      const found = new Map<string, string>();
+      if (listed <= 0) return found;
+      for (const name of into.toString('utf8', 0, listed - 1).split('\0')) {
+        const size = Number(
+          path ? lgetxattr(path, text(name), into, attributeBytesMax) : fgetxattr(Number(file), text(name), into, attributeBytesMax),
+        );
+        if (size >= 0) found.set(name, into.toString('utf8', 0, size));
+      }
+      return found;
+    },
+    setAttribute(fd, name, value) {
+      const bytes = Buffer.from(`${value}\0`);
+      return symbols().fsetxattr(fd, text(name), bytes, bytes.length - 1, 0) === 0;
+    },
+    removeAttribute(fd, name) {
+      symbols().fremovexattr(fd, text(name));
+    },
+  };
+}
+
+function text(value: string | Uint8Array): Buffer {
+  return typeof value === 'string' ? Buffer.from(`${value}\0`) : Buffer.concat([value, new Uint8Array(1)]);
+}
+
+const open = () =>
+  dlopen('libc.so.6', {
+    pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
+    ioctl: { args: ['i32', 'u64', 'ptr'], returns: 'i32' },
+    llistxattr: { args: ['ptr', 'ptr', 'u64'], returns: 'i64' },
+    flistxattr: { args: ['i32', 'ptr', 'u64'], returns: 'i64' },
+    lgetxattr: { args: ['ptr', 'ptr', 'ptr', 'u64'], returns: 'i64' },
+    fgetxattr: { args: ['i32', 'ptr', 'ptr', 'u64'], returns: 'i64' },
+    fsetxattr: { args: ['i32', 'ptr', 'ptr', 'u64', 'i32'], returns: 'i32' },
+    fremovexattr: { args: ['i32', 'ptr'], returns: 'i32' },
+  });

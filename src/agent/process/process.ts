@@ -1,0 +1,103 @@
+import { encodeBytesMessage, encodeMessage } from '../connect/envelope.ts';
+import type { Outbox } from '../connect/outbox.ts';
+import type { ProcessConfig } from './config.ts';
+import { endEventOf, type EndEvent, type Ending } from './end-status.ts';
+import { FanOut } from './fan-out.ts';
+import type { Output, OutputName, Program } from './program.ts';
+
+/** Longest piece of output in one event, bytes. */
+const pieceBytesMax: Record<OutputName, number> = { stdout: 32 << 10, stderr: 32 << 10, pty: 16 << 10 };
+
+/** After a signal that a client sent, output counts as complete when nothing came for this long… */
+const quietMs = 50;
+/** …or when more came than a pipe can have held at the end (the largest that Linux lets an ordinary user have). */
+const leftInPipeBytesMax = 1 << 20;
+
+/** Whether the kernel ended something in the sandbox for want of memory since it was last asked. */
+export type OutOfMemoryWatch = { sawKill(): boolean };
+
+/** A program with the clients that are attached to it. */
+export class Process {
+  readonly pid: number;
+  readonly config: ProcessConfig;
+  readonly tag: string | undefined;
+  readonly program: Program;
+  /** Resolves with the last event, after all output was given to those who are attached. */
+  readonly ended: Promise<EndEvent>;
+  /** False from the moment when the program has ended, even if its output has not: its PID is free again. */
+  isAlive = true;
+
+  #fanOut = new FanOut();
+  #wasSignalled = false;
+  #signalled = Promise.withResolvers<void>();
+  #programEndedAt = Number.POSITIVE_INFINITY;
+  #outputs: { bytesSinceEnd: number; readingSince: number; isOver: boolean }[] = [];
+
+  constructor(program: Program, config: ProcessConfig, tag: string | undefined, outOfMemory: OutOfMemoryWatch) {
+    this.program = program;
+    this.pid = program.pid;
+    this.config = config;
+    this.tag = tag;
+    this.ended = this.#run(outOfMemory);
+  }
+
+  /** Sends `outbox` the start event and everything from now on. */
+  attach(outbox: Outbox): void {
+    outbox.addMessage({ event: { start: { pid: this.pid } } });
+    this.#fanOut.attach(outbox);
+  }
+
+  detach(outbox: Outbox): void {
+    this.#fanOut.detach(outbox);
+  }
+
+  /** Signals the program itself, not its children; where only they are left, their output is no longer waited for. */
+  signal(number: number): void {
+    if (this.isAlive) this.program.signal(number);
+    this.#wasSignalled = true;
+    this.#signalled.resolve();
+  }
+
+  async #run(outOfMemory: OutOfMemoryWatch): Promise<EndEvent> {
+    const outputs = this.program.outputs.map(output => this.#pump(output));
+    const ending = await this.program.ended;
+    this.isAlive = false;
+    this.#programEndedAt = performance.now();
+    void this.program.input?.close();
+    const event = endEventOf(ending, endedByKernel(ending) && !this.#wasSignalled && outOfMemory.sawKill());
+    // What is left in the pipe belongs before the end. Children that have the pipe too may keep it open for ever: that is
+    // waited for, as a shell's `$(…)` does, unless a client wanted the process gone.
+    await Promise.race([Promise.all(outputs), this.#signalled.promise.then(() => this.#quiet())]);
+    this.#fanOut.end(encodeMessage({ event: { end: event } }));
+    return event;
+  }
+
+  /** Reads an output to its end. Goes on when nobody is attached, so that the program never waits for a pipe that nobody reads. */
+  async #pump({ name, reader }: Output): Promise<void> {
+    const progress = { bytesSinceEnd: 0, readingSince: 0, isOver: false };
+    this.#outputs.push(progress);
+    const [before, after] = [`{"event":{"data":{"${name}":"`, '"}}}'];
+    for (;;) {
+      progress.readingSince = performance.now();
+      // A terminal whose last program has ended answers EIO.
+      const { value, done } = await reader.read().catch(() => ({ value: undefined, done: true }));
+      progress.readingSince = Number.POSITIVE_INFINITY;
+      if (done || value === undefined) break;
+      if (!this.isAlive) progress.bytesSinceEnd += value.length;
+      for (let at = 0; at < value.length && !this.#fanOut.isEmpty; at += pieceBytesMax[name]) {
+        this.#fanOut.add(encodeBytesMessage(before, value.subarray(at, at + pieceBytesMax[name]), after));
+        await this.#fanOut.room();
+      }
+    }
+    progress.isOver = true;
+  }
+
+  async #quiet(): Promise<void> {
+    const isQuiet = () => this.#outputs.every(({ bytesSinceEnd, readingSince, isOver }) =>
+      isOver || bytesSinceEnd > leftInPipeBytesMax || performance.now() - Math.max(readingSince, this.#programEndedAt) >= quietMs);
+    while (!isQuiet()) await Bun.sleep(quietMs / 5);
+  }
+}
+
+/** SIGKILL, or a shell's report of it: the two ways in which the kernel's choice of a victim shows. */
+const endedByKernel = (ending: Ending): boolean => ('signal' in ending ? ending.signal === 9 : ending.exitCode === 128 + 9);

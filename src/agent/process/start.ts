@@ -1,0 +1,62 @@
+import { statSync } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import type { Agent } from '../agent.ts';
+import type { Call } from '../connect/call.ts';
+import { wireErrorOf } from '../connect/code.ts';
+import { keepAlive } from '../connect/keepalive.ts';
+import { booleanField, messageField, stringField, type Message } from '../connect/message.ts';
+import type { Outbox } from '../connect/outbox.ts';
+import { resolvePath } from '../sandbox/paths.ts';
+import { findUser, type User } from '../sandbox/users.ts';
+import { readProcessConfig, readTerminalSize, type ProcessConfig } from './config.ts';
+import { processEnvironment } from './environment.ts';
+import { Process } from './process.ts';
+import { startProgram } from './program.ts';
+
+const sigkill = 9;
+
+/**
+ * `process.Process/Start`: starts a process and attaches the caller to it. The process lives on when the caller goes away;
+ * only the call's deadline ends it.
+ */
+export function start(agent: Agent, message: Message, call: Call, outbox: Outbox): void {
+  const settings = agent.settings();
+  const config = readProcessConfig(messageField(message, 'process') ?? {});
+  const pty = messageField(message, 'pty');
+  const user = findUser(call.username || settings.defaultUser);
+  const program = startProgram(
+    {
+      argv: [config.cmd, ...config.args],
+      environment: processEnvironment(user, settings.envVars, config.envs),
+      user,
+      cwd: workingDirectory(config, user, settings.defaultWorkdir),
+      stdin: booleanField(message, 'stdin') ?? true,
+      terminal: pty && readTerminalSize(pty),
+    },
+    agent.initPath,
+    agent.native,
+  );
+  const process = new Process(program, config, stringField(message, 'tag'), agent.outOfMemory);
+  agent.processes.add(process, () => {});
+  process.attach(outbox);
+  const timer = call.timeoutMs === undefined ? undefined : setTimeout(() => endAtDeadline(process, outbox), call.timeoutMs);
+  void process.ended.then(() => clearTimeout(timer));
+  outbox.onClose = () => process.detach(outbox);
+  keepAlive(outbox, call.keepaliveMs);
+}
+
+function endAtDeadline(process: Process, outbox: Outbox): void {
+  process.signal(sigkill);
+  process.detach(outbox);
+  outbox.end(wireErrorOf(new AtollError('deadline_exceeded', 'the process was killed: it did not end before the timeout of the call')));
+}
+
+function workingDirectory(config: ProcessConfig, user: User, defaultWorkdir: string): string {
+  const isAsked = Boolean(config.cwd) || defaultWorkdir !== '';
+  const path = resolvePath(config.cwd ?? '', user, defaultWorkdir);
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  if (isDirectory) return path;
+  // As login(1) does: a user without a home is no reason to start nothing.
+  if (!isAsked) return '/';
+  throw new AtollError('invalid', `cwd '${path}' ${isDirectory === undefined ? 'does not exist' : 'is not a directory'}`);
+}

@@ -1,0 +1,65 @@
+import { readSmallFile } from './small-file.ts';
+
+/** What the sandbox's own cgroup says, version 1 or 2. Undefined members: no file tells it. */
+export type CgroupFacts = {
+  /** Undefined also when there is no limit. */
+  memoryLimitBytes: number | undefined;
+  memoryUsedBytes: number | undefined;
+  /** File cache, which the kernel gives up when memory is needed; part of what is used. */
+  memoryCacheBytes: number | undefined;
+  /** Processor time used so far by everything in the sandbox. */
+  cpuUsedMicroseconds: number | undefined;
+  /** Processors that may be used at once, as set by the quota; fractions are possible. */
+  cpuLimit: number | undefined;
+};
+
+const root = '/sys/fs/cgroup';
+/** Version 1 writes "no limit" as a number near 2⁶³, rounded to pages. */
+const unlimitedFrom = 2 ** 60;
+
+export function readCgroup(): CgroupFacts {
+  return readSmallFile(`${root}/cgroup.controllers`) === undefined ? readVersion1() : readVersion2();
+}
+
+/** How many processes the kernel has ended in the sandbox for want of memory; 0 where nothing tells. */
+export function readOutOfMemoryKills(): number {
+  const text = readSmallFile(`${root}/memory.events`) ?? readSmallFile(`${root}/memory/memory.oom_control`);
+  return keyed(text, 'oom_kill') ?? 0;
+}
+
+function readVersion2(): CgroupFacts {
+  const [quota, period] = (readSmallFile(`${root}/cpu.max`) ?? '').split(/\s/);
+  return {
+    memoryLimitBytes: numberIn('memory.max'),
+    memoryUsedBytes: numberIn('memory.current'),
+    memoryCacheBytes: keyed(readSmallFile(`${root}/memory.stat`), 'file'),
+    cpuUsedMicroseconds: keyed(readSmallFile(`${root}/cpu.stat`), 'usage_usec'),
+    cpuLimit: ratio(Number(quota), Number(period)),
+  };
+}
+
+function readVersion1(): CgroupFacts {
+  const limit = numberIn('memory/memory.limit_in_bytes');
+  const usedNanoseconds = numberIn('cpuacct/cpuacct.usage') ?? numberIn('cpu,cpuacct/cpuacct.usage');
+  const cpu = numberIn('cpu/cpu.cfs_period_us') === undefined ? 'cpu,cpuacct' : 'cpu';
+  return {
+    memoryLimitBytes: limit !== undefined && limit < unlimitedFrom ? limit : undefined,
+    memoryUsedBytes: numberIn('memory/memory.usage_in_bytes'),
+    memoryCacheBytes: keyed(readSmallFile(`${root}/memory/memory.stat`), 'total_cache'),
+    cpuUsedMicroseconds: usedNanoseconds === undefined ? undefined : usedNanoseconds / 1000,
+    cpuLimit: ratio(numberIn(`${cpu}/cpu.cfs_quota_us`), numberIn(`${cpu}/cpu.cfs_period_us`)),
+  };
+}
+
+function numberIn(name: string): number | undefined {
+  const text = readSmallFile(`${root}/${name}`)?.trim() ?? '';
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function keyed(text: string | undefined, key: string): number | undefined {
+  const [, value] = new RegExp(`^${key} (\\d+)$`, 'm').exec(text ?? '') ?? [];
+  return value === undefined ? undefined : Number(value);
+}
+
+const ratio = (quota: number | undefined, period: number | undefined): number | undefined =>
+  quota !== undefined && period !== undefined && quota > 0 && period > 0 ? quota / period : undefined;

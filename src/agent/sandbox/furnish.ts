@@ -1,0 +1,36 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { messageOf } from '../../base/error.ts';
+import type { Log } from '../../base/log.ts';
+import type { AgentInit } from '../../protocol/agent.ts';
+import { nameHost } from './host-name.ts';
+import { trustCertificates } from './trust-store.ts';
+
+/** Where programs in the sandbox can look up which one they are in. */
+const factsDirectory = '/run/e2b';
+
+/**
+ * Puts into the root file system what an init brings. Nothing here can fail the init: an image may be read-only or
+ * broken in any place, and is still a sandbox.
+ */
+export function furnish(init: AgentInit, envVars: Record<string, string>, log: Log): void {
+  const attempt = (what: string, step: () => void) => {
+    try {
+      step();
+    } catch (error) {
+      log.warn(`could not write ${what}`, { error: messageOf(error) });
+    }
+  };
+  const facts = { E2B_SANDBOX: envVars['E2B_SANDBOX'] ?? 'true', E2B_SANDBOX_ID: envVars['E2B_SANDBOX_ID'], E2B_TEMPLATE_ID: envVars['E2B_TEMPLATE_ID'] };
+  for (const [name, value] of Object.entries(facts)) if (value !== undefined) attempt(name, () => write(`${factsDirectory}/.${name}`, value));
+  const { hostname, caBundle, entropy } = init;
+  if (hostname) attempt('the host name', () => nameHost(hostname));
+  if (caBundle) attempt('the certificates', () => trustCertificates(caBundle));
+  // Mixed into the kernel's pool: two forks of one checkpoint draw different numbers from here on.
+  if (entropy) attempt('entropy', () => writeFileSync('/dev/urandom', Buffer.from(entropy, 'base64')));
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}

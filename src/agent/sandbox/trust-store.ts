@@ -1,0 +1,36 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { readSmallFile } from './small-file.ts';
+
+/** Kept apart too, so that `update-ca-certificates` of Debian and Alpine finds it when it makes the bundle anew. */
+const ownFile = '/usr/local/share/ca-certificates/atoll.crt';
+/** The bundle of Debian and Alpine: made where there is none. */
+const mainBundle = '/etc/ssl/certs/ca-certificates.crt';
+/** Further bundles: Fedora and its family, openSUSE. Written where they exist. */
+const otherBundles = ['/etc/pki/tls/certs/ca-bundle.crt', '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem', '/etc/ssl/ca-bundle.pem', '/etc/ssl/cert.pem'];
+
+const begin = '# Certificates of this sandbox';
+const end = '# End of the certificates of this sandbox';
+
+/** Adds certificates to what programs of the sandbox trust. Again with others replaces them. */
+export function trustCertificates(pem: string): void {
+  write(ownFile, pem);
+  write(mainBundle, withOurs(readSmallFile(mainBundle) ?? '', pem));
+  for (const bundle of otherBundles) {
+    // Most are links to one of the others.
+    const text = existsSync(bundle) ? readSmallFile(bundle) : undefined;
+    if (text !== undefined && !text.includes(pem.trim())) write(bundle, withOurs(text, pem));
+  }
+}
+
+function withOurs(bundle: string, pem: string): string {
+  const start = bundle.indexOf(begin);
+  const stop = bundle.indexOf(end);
+  const others = start >= 0 && stop > start ? bundle.slice(0, start) + bundle.slice(stop + end.length).replace(/^\n/, '') : bundle;
+  return `${others.replace(/\n*$/, others === '' ? '' : '\n')}${begin}\n${pem.trim()}\n${end}\n`;
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}

@@ -1,0 +1,57 @@
+import type { AgentInit } from '../protocol/agent.ts';
+import type { StateFile } from './durable/state-file.ts';
+
+/** What the platform has told the agent about its sandbox. */
+export type Settings = {
+  envVars: Record<string, string>;
+  /** Null: every caller is let in. */
+  accessToken: string | null;
+  defaultUser: string;
+  defaultWorkdir: string;
+  hostname: string;
+  /** The newest timestamp of an init, epoch milliseconds; 0: none yet. */
+  timestampMs: number;
+  /** Limits of the sandbox where no cgroup tells them; 0: unknown. */
+  memoryBytes: number;
+  cpuCount: number;
+};
+
+/** Settings as long as the sandbox lives: they survive an agent that was killed. */
+export type SettingsStore = {
+  /** Undefined until the platform has called `/init`: till then nobody is let in. */
+  readonly current: Settings | undefined;
+  /** Takes an init and saves the result. False: it is older than the newest one and changes nothing. */
+  take(init: AgentInit): boolean;
+};
+
+const initial: Settings = {
+  envVars: {}, accessToken: null, defaultUser: 'root', defaultWorkdir: '', hostname: '', timestampMs: 0, memoryBytes: 0, cpuCount: 0,
+};
+
+export function openSettings(state: StateFile): SettingsStore {
+  // Only `take` below ever saved anything there.
+  let current = state.readSettings() as Settings | undefined;
+  return {
+    get current() {
+      return current;
+    },
+    take(init) {
+      const before = current ?? initial;
+      const timestampMs = init.timestamp === undefined ? before.timestampMs : Date.parse(init.timestamp);
+      if (timestampMs < before.timestampMs) return false;
+      const next: Settings = {
+        envVars: init.envVars ?? before.envVars,
+        accessToken: init.accessToken === undefined ? before.accessToken : init.accessToken || null,
+        defaultUser: init.defaultUser || before.defaultUser,
+        defaultWorkdir: init.defaultWorkdir ?? before.defaultWorkdir,
+        hostname: init.hostname ?? before.hostname,
+        timestampMs,
+        memoryBytes: init.memoryBytes ?? before.memoryBytes,
+        cpuCount: init.cpuCount ?? before.cpuCount,
+      };
+      state.saveSettings(next);
+      current = next;
+      return true;
+    },
+  };
+}
