@@ -3,7 +3,7 @@ import { join } from 'node:path';
 /** How many sandboxes one installation can run at a time, blank and starting ones included. */
 export const slotsMax = 1024;
 /** How many installations one machine can hold: each has its own range of user IDs, addresses and interface names. */
-export const installationsMax = 4;
+export const installationsMax = 16;
 /** User and group IDs of one sandbox. */
 export const idsPerSandbox = 65_536;
 /** Above the ranges that distributions hand out to users and to other container managers. */

@@ -20,7 +20,7 @@ beforeAll(async () => {
   it = await startTestNode();
   [attacker, neighbour] = await Promise.all([it.node.protocol.create(it.request()), it.node.protocol.create(it.request())]);
   const marker = `atoll-${randomHex(8)}`;
-  const markerFile = `/tmp/${marker}`;
+  const markerFile = `/tmp/atoll-isolation-${process.pid}`;
   writeFileSync(markerFile, marker);
   const server = Bun.serve({ hostname: '0.0.0.0', port: 0, fetch: () => new Response(marker) });
   host = { port: server.port as number, stop: () => void server.stop(true), marker, markerFile };
@@ -78,7 +78,7 @@ const attempts: Record<string, string> = {
   'move to another cgroup': 'for f in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do [ -e $f ] && echo $$ > $f && exit 0; done; exit 1',
   'raise the memory limit': 'for f in /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max; do [ -e $f ] && echo 9999999999 > $f && exit 0; done; exit 1',
   'set a release agent': 'echo /x > /sys/fs/cgroup/memory/release_agent',
-  'make a cgroup': 'mkdir /sys/fs/cgroup/memory/x || mkdir /sys/fs/cgroup/x',
+  'make a cgroup': 'if [ -d /sys/fs/cgroup/memory ]; then mkdir /sys/fs/cgroup/memory/x; else mkdir /sys/fs/cgroup/x; fi',
   'change the agent': 'touch /.agent/x || touch /.agent/agent || chmod 777 /.agent/agent',
   'configure the network': 'ip link add dummy0 type dummy',
   'change routes': 'ip route replace default via 169.254.0.23 dev eth0 onlink',
