@@ -57,28 +57,26 @@ const flushUsesIntervalMs = 10_000;
 export async function startApi(options: ApiOptions): Promise<Api> {
   const app = await createApp(options);
   const ready = { adopted: false };
-  const stopListening = options.node.onExit(exit => {
-    noteExit(app, exit).catch(error => app.log.error('a sandbox\'s end was not noted', { sandboxId: exit.sandboxId, error: messageOf(error) }));
-  });
-  const loops = await startReconcilers(app, ready);
-  const server = serveApi({
-    app,
-    routes,
-    socketPath: options.socketPath,
-    isReady: () => ready.adopted,
-    checkAnswers: options.checkAnswers ?? false,
-  });
+  await using started = new AsyncDisposableStack();
+  started.defer(() => app.credentials.flushUses());
+  started.defer(
+    options.node.onExit(exit => {
+      noteExit(app, exit).catch(error => app.log.error('the end of a sandbox was not noted', { ...exit, error: messageOf(error) }));
+    }),
+  );
+  for (const loop of await startReconcilers(app, ready)) started.defer(() => loop.stop());
+  const isReady = () => ready.adopted;
+  const { socketPath, checkAnswers = false } = options;
+  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers });
+  started.defer(() => server.stop());
+
+  const stopping = started.move();
   return {
     app,
     directory: app.directory,
     wake: sandboxId => wakeSandbox(app, sandboxId),
-    isReady: () => ready.adopted,
-    async stop() {
-      await server.stop();
-      stopListening();
-      await Promise.all(loops.map(loop => loop.stop()));
-      await app.credentials.flushUses();
-    },
+    isReady,
+    stop: () => stopping.disposeAsync(),
   };
 }
 

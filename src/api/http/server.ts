@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { App } from '../app/context.ts';
 import { authenticate } from './authenticate.ts';
@@ -7,6 +8,7 @@ import { errorBody, errorResponse } from './error.ts';
 import { routeTable } from './match.ts';
 import { queryValidator } from './query.ts';
 import type { Input, Reply, Route } from './route.ts';
+import { freeSocketPath } from './socket-path.ts';
 import { answerChecker, validator } from './validate.ts';
 import type { Validator } from './validate.ts';
 
@@ -37,8 +39,12 @@ type Compiled = {
   answers: Map<number, (body: unknown) => void>;
 };
 
-/** Serves the REST API on a unix socket. `stop` lets requests that are under way end. */
-export function serveApi(options: ServerOptions): { stop(): Promise<void> } {
+/** Requests that are under way when the server stops may take this long to end. */
+const drainMs = 10_000;
+
+/** Serves the REST API on a unix socket that only this user can open. `stop` lets requests that are under way end. */
+export async function serveApi(options: ServerOptions): Promise<{ stop(): Promise<void> }> {
+  await freeSocketPath(options.socketPath);
   const table = routeTable(options.routes.map(route => compile(route, options.checkAnswers ?? false)));
   const timeouts = { idleTimeout: idleTimeoutSeconds };
   const server = Bun.serve({
@@ -52,7 +58,14 @@ export function serveApi(options: ServerOptions): { stop(): Promise<void> } {
       return response;
     },
   });
-  return { stop: () => server.stop(false) };
+  chmodSync(options.socketPath, 0o600);
+  return {
+    async stop() {
+      const cutOff = setTimeout(() => void server.stop(true), drainMs);
+      await server.stop(false);
+      clearTimeout(cutOff);
+    },
+  };
 }
 
 async function respond(

@@ -5,7 +5,7 @@ import { moveSandbox } from '../store/sandbox-state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
 import { forEachParallel } from './parallel.ts';
 
-export const leftoversIntervalMs = 5_000;
+export const leftoversIntervalMs = 1_000;
 const endsAtOnce = 8;
 
 /**

@@ -1,7 +1,8 @@
-import { Kysely } from 'kysely';
+import { CompiledQuery, Kysely } from 'kysely';
 import type { Transaction } from 'kysely';
 import { connectPostgres } from './postgres.ts';
 import { migrate } from './migrate.ts';
+import { CredentialWatch, announceStatement } from './postgres-watch.ts';
 import type { Tables } from './schema.ts';
 import { connectSqlite } from './sqlite.ts';
 
@@ -14,7 +15,7 @@ export type Db = Kysely<Tables> | Transaction<Tables>;
 export type Store = {
   readonly kind: StoreLocation['kind'];
   readonly db: Kysely<Tables>;
-  /** True once after each change made by another process, where the database can tell; else always false. */
+  /** True once after another process changed keys or teams (on SQLite: anything). */
   changedElsewhere(): boolean;
   [Symbol.asyncDispose](): Promise<void>;
 };
@@ -37,7 +38,21 @@ function connect(location: StoreLocation): Store {
     const db = new Kysely<Tables>({ dialect });
     return { kind: 'sqlite', db, changedElsewhere, [Symbol.asyncDispose]: () => db.destroy() };
   }
-  const { dialect } = connectPostgres(location.url);
-  const db = new Kysely<Tables>({ dialect });
-  return { kind: 'postgres', db, changedElsewhere: () => false, [Symbol.asyncDispose]: () => db.destroy() };
+  const db = new Kysely<Tables>({ dialect: connectPostgres(location.url) });
+  const watch = new CredentialWatch(location.url);
+  return {
+    kind: 'postgres',
+    db,
+    changedElsewhere: () => watch.changedElsewhere(),
+    async [Symbol.asyncDispose]() {
+      await watch.close();
+      await db.destroy();
+    },
+  };
+}
+
+/** To be called in the transaction of every change of keys, tokens, teams or members: other processes forget what they keep. */
+export async function announceCredentialChange(store: Store, db: Db): Promise<void> {
+  // SQLite itself tells its other connections.
+  if (store.kind === 'postgres') await db.executeQuery(CompiledQuery.raw(announceStatement));
 }

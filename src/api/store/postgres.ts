@@ -12,7 +12,7 @@ const connectTimeoutMs = 10_000;
  * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but gives 64-bit integers as text with no way to say
  * otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for.
  */
-export function connectPostgres(url: string): { dialect: Dialect; pool: pg.Pool } {
+export function connectPostgres(url: string): Dialect {
   const pool = new pg.Pool({
     connectionString: url,
     max: connectionsMax,
@@ -23,7 +23,7 @@ export function connectPostgres(url: string): { dialect: Dialect; pool: pg.Pool 
   });
   // An idle connection that the server closes is replaced at the next query; unheard, its error would end the process.
   pool.on('error', () => {});
-  return { dialect: new PostgresDialect({ pool }), pool };
+  return new PostgresDialect({ pool });
 }
 
 /** 64-bit integers as numbers: no value of the schema passes 2^53. */
