@@ -333,7 +333,8 @@ static int serve(int port, char **agentArguments) {
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
   int null = open("/dev/null", O_RDWR);
-  if (null >= 0) { dup2(null, 0); if (null > 2) close(null); }
+  // As process 1, what the runtime left as output is a pipe that nobody reads any more.
+  if (null >= 0) { dup2(null, 0); if (getpid() == 1) { dup2(null, 1); dup2(null, 2); } if (null > 2) close(null); }
   else close(0);
   syscall(SYS_close_range, 3, ~0U, 0);
   serving.ends = createState(token, length);
