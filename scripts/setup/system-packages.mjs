@@ -17,6 +17,7 @@ const needed = [
   { name: 'tar', command: 'tar', why: 'unpacks root filesystems' },
   { name: 'gcc', command: 'gcc', why: 'builds the native helper' },
   { name: 'libc6-dev', file: '/usr/include/stdio.h', why: 'builds the native helper' },
+  { name: 'musl-tools', command: 'musl-gcc', why: 'builds the first process of a sandbox, without libraries' },
   { name: 'patchelf', command: 'patchelf', why: 'makes the agent run in any root filesystem' },
 ];
 

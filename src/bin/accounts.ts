@@ -48,7 +48,7 @@ export async function withKeyStore<T>(settings: Settings, use: (store: KeyStore)
   const clock = systemClock();
   const accounts: Accounts = { store, clock, credentials: new CredentialCache(store, clock) };
   const team = await ensureTeam(accounts);
-  return use({
+  return await use({
     create: async name => (await createApiKey(accounts, team, name)).text,
     list: async () => (await listApiKeys(store.db, team.teamId)).map(summaryOf),
     async revoke(keyId) {
