@@ -73,7 +73,8 @@ function openTls(endpoint: Endpoint, upstream: Upstream): Promise<void> {
   const failed = (cause?: unknown) => reject(new AtollError('invalid', 'The service does not speak TLS', { cause }));
   const socket: Bun.SocketHandler<Upstream> = {
     ...upstreamHandlers,
-    handshake: (_socket, success) => (success ? resolve() : failed()),
+    // Its own verdict also counts the certificate. A cipher is agreed on only where both sides speak TLS.
+    handshake: secured => (secured.getCipher().name ? resolve() : failed()),
     close(closed, error) {
       upstreamHandlers.close(closed, error);
       failed(error);

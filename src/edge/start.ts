@@ -1,11 +1,12 @@
 import type { Log } from '../base/log.ts';
-import { ClientConnection } from './client-connection.ts';
 import type { EdgeContext } from './context.ts';
 import type { Dial, SandboxDirectory } from './directory.ts';
 import { RequestHead } from './http/request-head.ts';
 import { ResponseHead } from './http/response-head.ts';
 import { defaultLimits, type EdgeLimits } from './limits.ts';
-import { serve } from './serve.ts';
+import { listenPlain, listenTls } from './listeners.ts';
+import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
+import { localAuthority } from './tls/local-authority.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
 export type EdgeOptions = {
@@ -19,13 +20,34 @@ export type EdgeOptions = {
   readonly log: Log;
   /** Believe the `X-Forwarded-*` of clients: only where nobody but a load balancer can reach the port. Default false. */
   readonly trustForwardedHeaders?: boolean;
+  /** A second port that speaks TLS. */
+  readonly tls?: TlsOptions;
   /** Bounds that differ from `defaultLimits`. */
   readonly limits?: Partial<EdgeLimits>;
 };
 
+export type TlsOptions = {
+  readonly hostname: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly certificate: TlsCertificate;
+  /** How often changes of the certificate are looked for. */
+  readonly checkIntervalMs?: number;
+};
+
+export type TlsCertificate =
+  /** PEM files; read again when they change. */
+  | ({ readonly kind: 'files' } & CertificateFiles)
+  /** An authority in `folder`, made on first use, that signs for `names` (DNS names, `*.suffix`, addresses). */
+  | { readonly kind: 'local'; readonly folder: string; readonly names: readonly string[] };
+
 /** The one port of the platform. */
 export type Edge = {
   readonly port: number;
+  /** Null without TLS. */
+  readonly tlsPort: number | null;
+  /** The certificate (PEM) of the local authority: who trusts this file trusts the TLS port. Null without one. */
+  readonly authorityFile: string | null;
   /**
    * Cuts every connection into one execution of a sandbox, with a reset, so that no stream looks as if it had ended. To be
    * called as soon as it is to be killed or paused: before its processes end, and after `find` stopped answering it as
@@ -37,16 +59,28 @@ export type Edge = {
 };
 
 const sweepIntervalMs = 250;
-const keepAliveProbeMs = 60_000;
+/** How soon a changed certificate is noticed. */
+const certificateCheckMs = 5_000;
 
 /** Starts the edge: takes every request on one port and sends it to the API or into a sandbox. */
 export function startEdge(options: EdgeOptions): Edge {
   const context = contextOf(options);
-  const listener = listen(context, options);
-  const sweep = setInterval(() => sweepOnce(context), sweepIntervalMs);
-  sweep.unref();
+  const plain = listenPlain(context, options);
+  const timers = [setInterval(() => sweepOnce(context), sweepIntervalMs)];
+  const listeners = [plain];
+  let secure: { port: number; authorityFile: string | null } | null = null;
+  if (options.tls !== undefined) {
+    const { checkIntervalMs = certificateCheckMs } = options.tls;
+    const { source, authorityFile } = openCertificate(options.tls.certificate, options.log);
+    const listener = listenTls(context, options.tls, source);
+    timers.push(setInterval(() => source.refresh(), checkIntervalMs));
+    listeners.push(listener);
+    secure = { port: listener.port, authorityFile };
+  }
   return {
-    port: listener.port,
+    port: plain.port,
+    tlsPort: secure?.port ?? null,
+    authorityFile: secure?.authorityFile ?? null,
     closed({ sandboxId, executionId }) {
       const traffic = context.traffic.get(sandboxId);
       if (traffic?.executionId !== executionId) return;
@@ -54,11 +88,17 @@ export function startEdge(options: EdgeOptions): Edge {
       traffic.cut();
     },
     async stop(graceMs = 5000) {
-      listener.stop(false);
+      for (const listener of listeners) listener.stop(false);
       await drain(context, graceMs);
-      clearInterval(sweep);
+      for (const timer of timers) clearInterval(timer);
     },
   };
+}
+
+function openCertificate(options: TlsCertificate, log: Log): { source: CertificateSource; authorityFile: string | null } {
+  if (options.kind === 'files') return { source: certificateFromFiles(options, log), authorityFile: null };
+  const source = localAuthority(options.folder, options.names);
+  return { source, authorityFile: source.authorityFile };
 }
 
 function contextOf(options: EdgeOptions): EdgeContext {
@@ -79,30 +119,6 @@ function contextOf(options: EdgeOptions): EdgeContext {
     clients: new Set(),
     stopping: false,
   };
-}
-
-function listen(context: EdgeContext, { hostname, port }: EdgeOptions): Bun.TCPSocketListener<ClientConnection> {
-  return Bun.listen<ClientConnection>({
-    hostname,
-    port,
-    allowHalfOpen: true,
-    socket: {
-      open(socket) {
-        if (context.clients.size >= context.limits.clientConnectionsMax) return void socket.terminate();
-        // Finds clients that vanished without a word.
-        socket.setKeepAlive(true, keepAliveProbeMs);
-        socket.data = new ClientConnection(context, socket, false, serve);
-        context.clients.add(socket.data);
-      },
-      data: (socket, bytes) => socket.data?.received(bytes),
-      drain: socket => socket.data?.drained(),
-      end: socket => socket.data?.halfClosed(),
-      close: (socket, error) => socket.data?.wasClosed(error),
-      error() {
-        // A close event with the error follows.
-      },
-    },
-  });
 }
 
 function sweepOnce(context: EdgeContext): void {
