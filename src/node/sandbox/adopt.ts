@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
+import { messageOf } from '../../base/error.ts';
 import type { NodeContext } from '../context.ts';
 import { slotOf } from '../layout.ts';
-import { openNetworkNamespace } from '../native/netns.ts';
+import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
 import { watch } from './blank.ts';
 import { startTicksOf, type SandboxRecord } from './record.ts';
 import { releaseSlot } from './release.ts';
@@ -14,19 +15,38 @@ import { onEnded } from './remove.ts';
 export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: number; removed: number }> {
   const known = node.records.list();
   const alive = known.flatMap(({ record }) => (record && startTicksOf(record.pid) === record.startTicks ? [record] : []));
-  for (const record of alive) await adopt(node, record);
-  const leftovers = [...leftoverSlots(node)].filter(number => !alive.some(record => record.slot === number));
+  const adopted: SandboxRecord[] = [];
+  for (const record of alive) if (await adopt(node, record)) adopted.push(record);
+  const leftovers = [...leftoverSlots(node)].filter(number => !adopted.some(record => record.slot === number));
   for (const number of leftovers) await releaseSlot(node, node.slots.occupy(number));
   for (const { sandboxId } of known) if (!node.running.has(sandboxId)) node.records.remove(sandboxId);
-  return { adopted: alive.length, removed: leftovers.length };
+  return { adopted: adopted.length, removed: leftovers.length };
 }
 
-async function adopt(node: NodeContext, record: SandboxRecord): Promise<void> {
-  const slot = node.slots.occupy(record.slot);
-  const { ended } = await watch(node, slot, record.pid);
-  const running = { record, namespace: openNetworkNamespace(record.pid), ended };
-  node.running.set(record.sandboxId, running);
-  onEnded(node, running);
+/** Answers false where the sandbox ended while it was looked at: what is left of it is a leftover like any other. */
+async function adopt(node: NodeContext, record: SandboxRecord): Promise<boolean> {
+  const namespace = openOrUndefined(record.pid);
+  if (!namespace) return false;
+  try {
+    const { ended } = await watch(node, slotOf(node.layout.installation, record.slot), record.pid);
+    const running = { record, namespace, ended };
+    node.slots.occupy(record.slot);
+    node.running.set(record.sandboxId, running);
+    onEnded(node, running);
+    return true;
+  } catch (error) {
+    namespace.close();
+    node.log.warn('a sandbox ended while it was taken over', { sandboxId: record.sandboxId, error: messageOf(error) });
+    return false;
+  }
+}
+
+function openOrUndefined(pid: number): NetworkNamespace | undefined {
+  try {
+    return openNetworkNamespace(pid);
+  } catch {
+    return undefined; // the process has ended
+  }
 }
 
 function leftoverSlots(node: NodeContext): Set<number> {

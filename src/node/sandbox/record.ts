@@ -62,7 +62,9 @@ function read(path: string): SandboxRecord | undefined {
 export function startTicksOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // One that only waits to be reaped has ended: its namespaces are gone.
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
   } catch {
     return undefined;
   }
