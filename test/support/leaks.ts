@@ -30,7 +30,10 @@ export function holdingsOf(dataDir: string): Holdings {
     nftTables: number === undefined ? [] : tables().filter(name => name === `atoll${number}`),
     cgroups: groups.map(group => group.slice(cgroupRoot.length)).sort(),
     loopDevices: loopFiles().filter(file => file.startsWith(dataDir)),
-    files: ['sandboxes', 'disks', 'bundles'].flatMap(folder => namesIn(join(dataDir, 'node', folder)).map(name => `${folder}/${name}`)),
+    // Formatted empty disks are kept: new ones are copies of them.
+    files: ['sandboxes', 'disks', 'bundles'].flatMap(folder =>
+      namesIn(join(dataDir, 'node', folder)).filter(name => !name.startsWith('empty-')).map(name => `${folder}/${name}`),
+    ),
   };
 }
 
