@@ -53,12 +53,10 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
 
     async remove(slot) {
       await endProcesses(cgroups, cgroupOf(slot));
-      const state = join(layout.runtimeState, slot.name);
-      const { status } = await helper.spawn(crun('delete', '--force', slot.name), { timeoutMs: runTimeoutMs });
-      // crun refuses to delete what it only half created, or half restored.
-      if (status !== 0) rmSync(state, { recursive: true, force: true });
+      // All that `crun delete` would do for a container that has ended, without the 5 ms of starting it;
+      // unlike it, this also removes what was only half created.
       cgroups.remove(cgroupOf(slot));
-      rmSync(join(layout.bundles, slot.name), { recursive: true, force: true });
+      for (const dir of [layout.runtimeState, layout.bundles]) rmSync(join(dir, slot.name), { recursive: true, force: true });
     },
 
     leftovers() {
