@@ -1,4 +1,5 @@
 import type { Log } from '../../base/log.ts';
+import type { BuildProtocol } from '../../protocol/build.ts';
 import type { Nodes } from '../placement/nodes.ts';
 import type { Store } from '../store/database.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
@@ -35,6 +36,13 @@ export type App = {
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   busy: Set<string>;
+  builder: BuildProtocol;
+  /** Where uploaded files of templates are kept: `<team>/<hash>`. */
+  filesDir: string;
+  /** Builds whose log and outcome this process takes over, by ID. */
+  followedBuilds: Map<string, Promise<void>>;
+  /** Aborted when this process ends: what waits for something outside gives up. */
+  stopping: AbortSignal;
 };
 
 export function limitsOf(app: App, team: TeamRecord): TeamLimits {

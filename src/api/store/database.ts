@@ -1,8 +1,8 @@
-import { CompiledQuery, Kysely } from 'kysely';
+import { Kysely } from 'kysely';
 import type { Transaction } from 'kysely';
 import { connectPostgres } from './postgres.ts';
 import { migrate } from './migrate.ts';
-import { CredentialWatch, announceStatement } from './postgres-watch.ts';
+import { CredentialWatch } from './postgres-watch.ts';
 import type { Tables } from './schema.ts';
 import { connectSqlite } from './sqlite.ts';
 
@@ -15,7 +15,7 @@ export type Db = Kysely<Tables> | Transaction<Tables>;
 export type Store = {
   readonly kind: StoreLocation['kind'];
   readonly db: Kysely<Tables>;
-  /** True once after another process changed keys or teams (on SQLite: anything). */
+  /** True once after a change of keys or teams that was made over another connection (on SQLite: of anything). */
   changedElsewhere(): boolean;
   [Symbol.asyncDispose](): Promise<void>;
 };
@@ -49,10 +49,4 @@ function connect(location: StoreLocation): Store {
       await db.destroy();
     },
   };
-}
-
-/** To be called in the transaction of every change of keys, tokens, teams or members: other processes forget what they keep. */
-export async function announceCredentialChange(store: Store, db: Db): Promise<void> {
-  // SQLite itself tells its other connections.
-  if (store.kind === 'postgres') await db.executeQuery(CompiledQuery.raw(announceStatement));
 }

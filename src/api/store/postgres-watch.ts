@@ -1,10 +1,10 @@
 import pg from 'pg';
+import { credentialChannel } from './migrations/0002-tell-credential-changes.ts';
 
-const channel = 'atoll_credentials';
 const reconnectMs = 1_000;
 
 /**
- * Hears of changes to keys and teams that other processes announce. Without connection every answer is
+ * Hears of changes to keys and teams, whoever makes them. Without connection every answer is
  * "changed": nothing is kept that might be revoked.
  */
 export class CredentialWatch {
@@ -19,7 +19,7 @@ export class CredentialWatch {
     void this.#connect();
   }
 
-  /** True once after each announced change. */
+  /** True once after each change. */
   changedElsewhere(): boolean {
     const changed = this.#changed;
     if (this.#listening) this.#changed = false;
@@ -47,7 +47,7 @@ export class CredentialWatch {
     client.on('notification', () => (this.#changed = true));
     try {
       await client.connect();
-      await client.query(`listen ${channel}`);
+      await client.query(`listen ${credentialChannel}`);
       this.#listening = true;
     } catch {
       await client.end().catch(() => {});
@@ -55,6 +55,3 @@ export class CredentialWatch {
     }
   }
 }
-
-/** The statement that tells every `CredentialWatch`, when its transaction commits. */
-export const announceStatement = `select pg_notify('${channel}', '')`;

@@ -17,6 +17,7 @@ export type Tables = {
   template_names: TemplateNameTable;
   builds: BuildTable;
   build_tags: BuildTagTable;
+  build_log: BuildLogTable;
   sandboxes: SandboxTable;
   sandbox_labels: SandboxLabelTable;
 };
@@ -107,6 +108,10 @@ export type BuildTable = {
   layers_json: string;
   /** `BuildConfig` of template-row.ts. */
   config_json: string;
+  /** `BuildReason` of build-row.ts; null where nothing failed. */
+  reason_json: string | null;
+  /** A Dockerfile that was given before the build was started. */
+  request_json: string | null;
   created_at_us: Fixed<number>;
   updated_at_us: number;
   finished_at_us: number | null;
@@ -117,6 +122,18 @@ export type BuildTagTable = {
   tag: Fixed<string>;
   build_id: Fixed<string>;
   assigned_at_us: number;
+};
+
+/** One line of a build's log. */
+export type BuildLogTable = {
+  build_id: Fixed<string>;
+  /** Counted from 0 without a gap. */
+  number: Fixed<number>;
+  timestamp_ms: Fixed<number>;
+  /** Place in `logLevels`: a minimum is a comparison. */
+  level: Fixed<number>;
+  message: Fixed<string>;
+  step: Fixed<string | null>;
 };
 
 export type SandboxTable = {

@@ -57,6 +57,8 @@ export async function insertReadyBuild(
       agent_version: build.agentVersion,
       layers_json: JSON.stringify(build.layers),
       config_json: JSON.stringify(build.config),
+      reason_json: null,
+      request_json: null,
       created_at_us: nowUs,
       updated_at_us: nowUs,
       finished_at_us: nowUs,

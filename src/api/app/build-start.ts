@@ -1,0 +1,65 @@
+import { AtollError } from '../../base/error.ts';
+import type { StartBuildV2 } from '../../protocol/api/template-build.ts';
+import type { BuildSource, BuildStep, StartBuild } from '../../protocol/build.ts';
+import { rivalBuilds } from '../store/build-read.ts';
+import type { BuildDetail } from '../store/build-read.ts';
+import { moveBuild } from '../store/build-write.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { cancelBuilds, followBuild } from './build-follow.ts';
+import type { App } from './context.ts';
+import { resolveBuild } from './template-reference.ts';
+
+export type BuildPlan = Pick<StartBuild, 'source' | 'steps' | 'force' | 'startsAsUser' | 'startCommand' | 'readyCommand'>;
+
+/** Starts a build that waits. It is `building` when this answers. Throws `invalid`, `unavailable`. */
+export async function startBuild(app: App, team: TeamRecord, build: BuildDetail, plan: BuildPlan): Promise<void> {
+  const { buildId, templateId } = build;
+  const { db } = app.store;
+  if (!(await moveBuild(db, buildId, 'waiting', 'building', app.clock()))) {
+    throw new AtollError('invalid', `Build ${buildId} can't be started: it was started before or is superseded`);
+  }
+  try {
+    await cancelBuilds(app, await rivalBuilds(db, { templateId, buildId }, ['building']), 'A newer build of the same template and tags was started');
+    const resources = { cpuCount: build.cpuCount, memoryMiB: build.memoryMiB, diskMiB: build.diskMiB };
+    await app.builder.start({ buildId, templateId, teamId: team.teamId, resources, ...plan });
+  } catch (error) {
+    // Nothing runs: it may be started again.
+    await moveBuild(db, buildId, 'building', 'waiting', app.clock());
+    throw error;
+  }
+  followBuild(app, buildId);
+}
+
+/** What the steps of the newer clients say. Throws `invalid`, `not_found`. */
+export async function planOfSteps(app: App, team: TeamRecord, body: StartBuildV2, userAgent: string): Promise<BuildPlan> {
+  const steps: BuildStep[] = (body.steps ?? []).map(step => ({
+    type: step.type,
+    args: step.args ?? [],
+    force: step.force ?? false,
+    ...(step.filesHash !== undefined && { filesHash: step.filesHash }),
+  }));
+  return {
+    source: await sourceOf(app, team, body),
+    steps,
+    force: body.force ?? false,
+    startsAsUser: !isOldSdk(userAgent),
+    ...(body.startCmd && { startCommand: body.startCmd }),
+    ...(body.readyCmd && { readyCommand: body.readyCmd }),
+  };
+}
+
+async function sourceOf(app: App, team: TeamRecord, body: StartBuildV2): Promise<BuildSource> {
+  const { fromImage = '', fromTemplate = '', fromImageRegistry } = body;
+  if ((fromImage === '') === (fromTemplate === '')) throw new AtollError('invalid', 'fromImage, fromTemplate: exactly one of them is needed');
+  if (fromTemplate === '') return { kind: 'image', reference: fromImage, ...(fromImageRegistry && { credential: fromImageRegistry }) };
+  const { build } = await resolveBuild(app, team, fromTemplate);
+  const { buildEnv, defaultUser, defaultWorkdir } = build.config;
+  return { kind: 'state', state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
+}
+
+/** SDKs below 2.3.0 expect steps to run as root. */
+function isOldSdk(userAgent: string): boolean {
+  const [, major, minor] = /\be2b-(?:js|python)-sdk\/(\d+)\.(\d+)\./.exec(userAgent) ?? [];
+  if (major === undefined) return false;
+  return Number(major) < 2 || (Number(major) === 2 && Number(minor) < 3);
+}

@@ -1,0 +1,43 @@
+import { AtollError } from '../../base/error.ts';
+import type { BuildLogEntry } from '../../protocol/build.ts';
+import { readBuildLog } from '../store/build-log.ts';
+import type { BuildLogPage } from '../store/build-log.ts';
+import type { BuildDetail } from '../store/build-read.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { findOwnBuild } from './build-find.ts';
+import type { App } from './context.ts';
+
+/** Lines that the reason of a failure quotes. */
+const reasonLines = 20;
+
+export type BuildNews = { build: BuildDetail; entries: BuildLogEntry[]; reasonEntries: BuildLogEntry[] };
+
+/**
+ * A build's state with a page of its log. Lines keep their numbers: asking from the number of lines seen on neither loses
+ * nor repeats one, and the state is never ahead of the log. Throws `invalid` for an unknown build, `forbidden`.
+ */
+export async function readBuildNews(
+  app: App,
+  team: TeamRecord,
+  ids: { templateId: string; buildId: string },
+  page: Pick<BuildLogPage, 'limit' | 'offset' | 'level'>,
+): Promise<BuildNews> {
+  // The state first: it ends after the last line was written, so a page read later has that line.
+  const { build } = await findOwnBuild(app, team, ids.templateId, ids.buildId).catch((error: unknown) => {
+    // Clients expect this of a build that is not there, and take any other answer for a failure of the platform.
+    if (error instanceof AtollError && error.code === 'not_found') throw new AtollError('invalid', error.message);
+    throw error;
+  });
+  if (build.status === 'waiting') return { build, entries: [], reasonEntries: [] };
+  const { db } = app.store;
+  const entries = page.limit === 0 ? [] : await readBuildLog(db, build.buildId, page);
+  const last = build.status === 'error' ? await readBuildLog(db, build.buildId, { limit: reasonLines, backward: true }) : [];
+  const ofStep = last.filter(entry => build.reason?.step === undefined || entry.step === build.reason.step);
+  return { build, entries, reasonEntries: ofStep.toReversed() };
+}
+
+/** A page of a build's log by time. Throws `invalid`, `not_found`, `forbidden`. */
+export async function readBuildLogs(app: App, team: TeamRecord, ids: { templateId: string; buildId: string }, page: BuildLogPage): Promise<BuildLogEntry[]> {
+  const { build } = await findOwnBuild(app, team, ids.templateId, ids.buildId);
+  return page.limit === 0 ? [] : readBuildLog(app.store.db, build.buildId, page);
+}

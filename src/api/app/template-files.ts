@@ -1,0 +1,73 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, utimesSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import { deriveToken, secretsEqual } from '../../base/secret.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { findOwnTemplateById } from './build-find.ts';
+import { microsPerSecond } from './clock.ts';
+import type { App } from './context.ts';
+
+/** How long an upload may be begun after it was offered. */
+const uploadSeconds = 30 * 60;
+/** Of one archive. */
+export const uploadBytesMax = 4 * 2 ** 30;
+
+export type UploadSlot = { present: boolean; path: string };
+
+/** Where the team's files with this hash go: a path with a signature that stands for the credential. Throws `invalid`, `not_found`. */
+export async function offerUpload(app: App, team: TeamRecord, templateId: string, hash: string): Promise<UploadSlot> {
+  await findOwnTemplateById(app, team, templateId);
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw new AtollError('invalid', 'hash: must be 64 lower-case hex digits');
+  const file = fileOf(app, team.teamId, hash);
+  const present = existsSync(file);
+  // Files that are still asked for are kept.
+  if (present) utimesSync(file, new Date(), new Date());
+  const expires = Math.floor(app.clock() / microsPerSecond) + uploadSeconds;
+  const signature = signatureOf(app, team.teamId, hash, expires);
+  return { present, path: `/template-files/${team.teamId}/${hash}?expires=${expires}&signature=${signature}` };
+}
+
+export type Upload = { teamId: string; hash: string; expires: number; signature: string };
+
+/** Takes an archive. It is there whole or not at all. Throws `unauthenticated`, `too_large`, `invalid`. */
+export async function takeUpload(app: App, upload: Upload, body: ReadableStream<Uint8Array> | null, length: number | null): Promise<void> {
+  const { teamId, hash, expires, signature } = upload;
+  if (!secretsEqual(signature, signatureOf(app, teamId, hash, expires))) throw new AtollError('unauthenticated', 'signature: is not valid for this upload');
+  if (expires < app.clock() / microsPerSecond) throw new AtollError('unauthenticated', 'The upload was offered too long ago: ask for a new URL');
+  if (length !== null && length > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
+  const file = fileOf(app, teamId, hash);
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = `${file}.${newUuid()}`;
+  try {
+    const written = await store(temporary, body);
+    if (length !== null && written !== length) throw new AtollError('invalid', 'The upload ended too early: send it again');
+    renameSync(temporary, file);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+async function store(path: string, body: ReadableStream<Uint8Array> | null): Promise<number> {
+  const fd = openSync(path, 'wx', 0o600);
+  try {
+    let written = 0;
+    for await (const part of body ?? []) {
+      written += part.length;
+      if (written > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
+      for (let done = 0; done < part.length; ) done += writeSync(fd, part, done);
+    }
+    fsyncSync(fd);
+    return written;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function signatureOf(app: App, teamId: string, hash: string, expires: number): string {
+  return deriveToken(app.seed, `template-files:${teamId}:${hash}:${expires}`);
+}
+
+function fileOf(app: App, teamId: string, hash: string): string {
+  return join(app.filesDir, teamId, hash);
+}

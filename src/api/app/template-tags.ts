@@ -1,0 +1,62 @@
+import { AtollError } from '../../base/error.ts';
+import { namesOf } from '../store/template-list.ts';
+import { assignTags, removeTags, tagsOf } from '../store/template-change.ts';
+import type { TemplateRecord } from '../store/template-row.ts';
+import type { TeamRecord } from '../store/team.ts';
+import type { App } from './context.ts';
+import { defaultTag, findTemplate, isUuid, parseReference, selectBuild } from './template-reference.ts';
+
+const tagPattern = /^[a-z0-9_.-]{1,128}$/;
+
+/** Tags to assign, each once. Throws `invalid`; one that looks like a UUID could not be told from a build's ID. */
+export function parseTags(tags: readonly string[]): string[] {
+  const parsed = tags.map(tag => tag.trim().toLowerCase());
+  const bad = parsed.find(tag => !tagPattern.test(tag) || isUuid(tag));
+  if (bad !== undefined) throw new AtollError('invalid', `tags: "${bad}" can't be a tag; use letters, digits, "-", "_" and ".", and no UUID`);
+  return [...new Set(parsed)];
+}
+
+/** Points tags at the build that `target` selects. Throws `invalid`, `forbidden`, `not_found`. */
+export async function assignTemplateTags(app: App, team: TeamRecord, target: string, tags: readonly string[]): Promise<{ tags: string[]; buildId: string }> {
+  const wanted = parseTags(tags);
+  if (wanted.length === 0) throw new AtollError('invalid', 'tags: name at least one');
+  const { template, tag } = await ownTemplate(app, team, target, 'target');
+  const build = await selectBuild(app, template, tag ?? defaultTag);
+  if (!build) throw new AtollError('not_found', `Template "${target}" has no ready build with that tag`);
+  await assignTags(app.store.db, template.templateId, build.buildId, wanted, app.clock());
+  return { tags: wanted, buildId: build.buildId };
+}
+
+/** Removes tags; those that are not there are fine. Throws `invalid`, `forbidden`, `not_found`. */
+export async function removeTemplateTags(app: App, team: TeamRecord, name: string, tags: readonly string[]): Promise<void> {
+  const wanted = parseTags(tags);
+  if (wanted.length === 0) throw new AtollError('invalid', 'tags: name at least one');
+  if (wanted.includes(defaultTag)) throw new AtollError('invalid', `tags: "${defaultTag}" can't be removed`);
+  if (name.includes(':')) throw new AtollError('invalid', 'name: must not have a tag');
+  const { template } = await ownTemplate(app, team, name, 'name');
+  await removeTags(app.store.db, template.templateId, wanted);
+}
+
+/** The tags of a template with the builds that they select. Throws `invalid`, `forbidden`, `not_found`. */
+export async function listTemplateTags(app: App, team: TeamRecord, text: string): Promise<{ tag: string; buildId: string; assignedAtUs: number }[]> {
+  const { template } = await ownTemplate(app, team, text, 'templateID');
+  return tagsOf(app.store.db, template.templateId);
+}
+
+/** A template that the team may change, by name or ID. Throws `invalid`, `forbidden`, `not_found`. */
+export async function ownTemplate(app: App, team: TeamRecord, text: string, field: string): Promise<{ template: TemplateRecord; tag: string | null }> {
+  const reference = parseReference(text, field);
+  if (reference.namespace !== null && reference.namespace !== team.slug) {
+    throw new AtollError('invalid', `${field}: the namespace "${reference.namespace}" is not your team's ("${team.slug}")`);
+  }
+  const template = await findTemplate(app, team, reference);
+  if (!template) throw new AtollError('not_found', `Template "${text}" was not found`);
+  if (template.teamId !== team.teamId) throw new AtollError('forbidden', `Template "${text}" belongs to another team`);
+  return { template, tag: reference.tag };
+}
+
+/** The names of a template, `namespace/alias` where they have a namespace. */
+export async function shownNames(app: App, templateId: string): Promise<string[]> {
+  const names = (await namesOf(app.store.db, [templateId])).get(templateId) ?? [];
+  return names.map(({ namespace, alias }) => (namespace === '' ? alias : `${namespace}/${alias}`));
+}

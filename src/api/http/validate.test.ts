@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test';
+import { Type } from '@sinclair/typebox';
+import { int32, mapOf, nullable, oneOf, stringMap } from '../../protocol/api/primitives.ts';
+import { queryValidator } from './query.ts';
+import { answerChecker, validator } from './validate.ts';
+
+const schema = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 5 }),
+  count: Type.Optional(int32({ minimum: 0 })),
+  kind: Type.Optional(oneOf(['a', 'b'])),
+  inner: Type.Optional(Type.Object({ list: Type.Optional(Type.Array(int32({ maximum: 9 }), { maxItems: 2 })) })),
+  labels: Type.Optional(stringMap()),
+  map: Type.Optional(mapOf(Type.Object({ x: Type.String() }))),
+  maybe: Type.Optional(nullable(Type.String())),
+});
+const validate = validator(schema, 'request body');
+
+test('unknown members go, null where a member is optional means not given', () => {
+  const body = { name: 'n', extra: 1, count: null, kind: null, inner: { list: null, more: {} }, labels: { x: 'y' }, map: { k: { x: 'v', y: 'w' } }, maybe: null };
+  expect(validate(body)).toEqual({ name: 'n', inner: {}, labels: { x: 'y' }, map: { k: { x: 'v' } }, maybe: null });
+});
+
+test('keys of maps are data, whatever they are called', () => {
+  const body = JSON.parse('{"name":"n","labels":{"__proto__":"p","constructor":"c","toString":"t"}}') as unknown;
+  expect(JSON.stringify(validate(body))).toBe('{"name":"n","labels":{"__proto__":"p","constructor":"c","toString":"t"}}');
+  expect(validate(JSON.parse('{"name":"n","__proto__":{"count":5}}'))).toEqual({ name: 'n' });
+});
+
+test('errors name the member and its rule', () => {
+  const cases: Array<[body: unknown, message: string]> = [
+    [[], 'request body: must be an object'],
+    ['x', 'request body: must be an object'],
+    [null, 'request body: must be an object'],
+    [{}, 'name: is required'],
+    [{ name: 1 }, 'name: must be a string'],
+    [{ name: '' }, 'name: must have at least 1 characters'],
+    [{ name: 'abcdef' }, 'name: must have at most 5 characters'],
+    [{ name: 'n', count: -1 }, 'count: must be at least 0, not -1'],
+    [{ name: 'n', count: 2 ** 31 }, 'count: must be at most 2147483647, not 2147483648'],
+    [{ name: 'n', count: 1.5 }, 'count: must be an integer'],
+    [{ name: 'n', kind: 'c' }, 'kind: must be one of a, b'],
+    [{ name: 'n', inner: [] }, 'inner: must be an object'],
+    [{ name: 'n', inner: { list: [1, 10] } }, 'inner.list[1]: must be at most 9, not 10'],
+    [{ name: 'n', inner: { list: [1, 2, 3] } }, 'inner.list: must have at most 2 entries'],
+    [{ name: 'n', labels: { 'a/b': 1 } }, 'labels["a/b"]: must be a string'],
+    [{ name: 'n', labels: { a: null } }, 'labels.a: must be a string'],
+    [{ name: 'n', map: { k: {} } }, 'map.k.x: is required'],
+  ];
+  for (const [body, message] of cases) expect(() => validate(body)).toThrow(message);
+});
+
+test('query values become what the schema says', () => {
+  const query = queryValidator(
+    Type.Object({
+      limit: Type.Optional(int32({ minimum: 1 })),
+      on: Type.Optional(Type.Boolean()),
+      states: Type.Optional(Type.Array(oneOf(['a', 'b']))),
+      text: Type.Optional(Type.String()),
+    }),
+  );
+  expect(query('limit=5&on=true&states=a,b&text=x%26y+z&other=1')).toEqual({ limit: 5, on: true, states: ['a', 'b'], text: 'x&y z' });
+  expect(query('')).toEqual({});
+  expect(query('limit=1&limit=2')).toEqual({ limit: 1 });
+  for (const bad of ['limit=0', 'limit=1.0', 'limit=0x5', 'limit=', 'limit=1e3', 'on=1', 'on=', 'states=c', 'states=a,']) {
+    expect(() => query(bad)).toThrow(bad.split('=')[0]);
+  }
+});
+
+test('an answer with an undocumented member is noticed', () => {
+  const check = answerChecker(Type.Object({ a: Type.String(), b: Type.Optional(Type.String()) }), 'answer');
+  check({ a: 'x', b: undefined });
+  expect(() => check({ a: 'x', c: 'y' })).toThrow('not documented');
+  expect(() => check({ b: 'x' })).toThrow('a: is required');
+});

@@ -1,0 +1,62 @@
+import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { Db } from './database.ts';
+import { buildOfRow } from './template-row.ts';
+import type { BuildRecord } from './template-row.ts';
+
+/** Why a build failed, and where: `base`, `finalize`, or the number of a step. */
+export type BuildReason = { message: string; step?: string };
+
+/** What a deprecated route was given with a build, for the moment when it is started. */
+export type BuildRequest = { dockerfile: string; startCmd?: string; readyCmd?: string };
+
+export type BuildDetail = BuildRecord & { reason: BuildReason | null; request: BuildRequest | null };
+
+export async function findBuild(db: Db, buildId: string): Promise<BuildDetail | null> {
+  const row = await db.selectFrom('builds').selectAll().where('build_id', '=', buildId).executeTakeFirst();
+  if (!row) return null;
+  return {
+    ...buildOfRow(row),
+    reason: row.reason_json === null ? null : (JSON.parse(row.reason_json) as BuildReason),
+    request: row.request_json === null ? null : (JSON.parse(row.request_json) as BuildRequest),
+  };
+}
+
+/** Builds in one of the given states, of every team. */
+export async function buildsInStatus(db: Db, statuses: readonly BuildStatus[]): Promise<BuildRecord[]> {
+  const rows = await db.selectFrom('builds').selectAll().where('status', 'in', statuses).execute();
+  return rows.map(buildOfRow);
+}
+
+/** The other builds of the template in these states that have one of the build's tags. */
+export async function rivalBuilds(db: Db, build: { templateId: string; buildId: string }, statuses: readonly BuildStatus[]): Promise<string[]> {
+  const tags = db.selectFrom('build_tags').select('tag').where('build_id', '=', build.buildId);
+  const rows = await db
+    .selectFrom('builds')
+    .innerJoin('build_tags', 'build_tags.build_id', 'builds.build_id')
+    .select('builds.build_id')
+    .distinct()
+    .where('builds.template_id', '=', build.templateId)
+    .where('builds.build_id', '!=', build.buildId)
+    .where('status', 'in', statuses)
+    .where('tag', 'in', tags)
+    .execute();
+  return rows.map(row => row.build_id);
+}
+
+/** How many builds of a team wait or run. */
+export async function openBuildCount(db: Db, teamId: string): Promise<number> {
+  const row = await db
+    .selectFrom('builds')
+    .innerJoin('templates', 'templates.template_id', 'builds.template_id')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('status', '=', 'building')
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+/** Every layer that a build which sandboxes can be made from needs. */
+export async function layersInUse(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('builds').select('layers_json').where('status', '=', 'ready').execute();
+  return [...new Set(rows.flatMap(row => JSON.parse(row.layers_json) as string[]))];
+}

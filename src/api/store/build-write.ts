@@ -1,0 +1,89 @@
+import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { BuildReason, BuildRequest } from './build-read.ts';
+import type { Db } from './database.ts';
+import type { BuildConfig, BuildRecord } from './template-row.ts';
+
+export type NewBuild = {
+  buildId: string;
+  templateId: string;
+  tags: readonly string[];
+  cpuCount: number;
+  memoryMiB: number;
+  diskMiB: number;
+  request?: BuildRequest;
+  nowUs: number;
+};
+
+/** Registers a build, `waiting`, with its tags: each selects it from when it is ready. */
+export async function insertBuild(db: Db, build: NewBuild): Promise<void> {
+  const { nowUs } = build;
+  await db
+    .insertInto('builds')
+    .values({
+      build_id: build.buildId,
+      template_id: build.templateId,
+      status: 'waiting',
+      cpu_count: build.cpuCount,
+      memory_mib: build.memoryMiB,
+      disk_mib: build.diskMiB,
+      agent_version: null,
+      layers_json: '[]',
+      config_json: JSON.stringify({ defaultUser: 'user', defaultWorkdir: '', buildEnv: {} } satisfies BuildConfig),
+      reason_json: null,
+      request_json: build.request ? JSON.stringify(build.request) : null,
+      created_at_us: nowUs,
+      updated_at_us: nowUs,
+      finished_at_us: null,
+    })
+    .execute();
+  const tags = build.tags.map(tag => ({ template_id: build.templateId, tag, build_id: build.buildId, assigned_at_us: nowUs }));
+  await db.insertInto('build_tags').values(tags).execute();
+  await db
+    .updateTable('templates')
+    .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))
+    .where('template_id', '=', build.templateId)
+    .execute();
+}
+
+/** Moves a build from one state to the next. False when it is not in that state any more. */
+export async function moveBuild(db: Db, buildId: string, from: BuildStatus, to: BuildStatus, nowUs: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('builds')
+    .set({ status: to, updated_at_us: nowUs })
+    .where('build_id', '=', buildId)
+    .where('status', '=', from)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+export type BuildOutcome = Pick<BuildRecord, 'layers' | 'config' | 'agentVersion' | 'diskMiB'>;
+
+/** Ends a build that runs: sandboxes can be made from it. False when it has ended otherwise. */
+export async function publishBuild(db: Db, buildId: string, outcome: BuildOutcome, nowUs: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('builds')
+    .set({
+      status: 'ready',
+      layers_json: JSON.stringify(outcome.layers),
+      config_json: JSON.stringify(outcome.config),
+      agent_version: outcome.agentVersion,
+      disk_mib: outcome.diskMiB,
+      updated_at_us: nowUs,
+      finished_at_us: nowUs,
+    })
+    .where('build_id', '=', buildId)
+    .where('status', '=', 'building')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Ends builds that wait or run, with the reason. */
+export async function failBuilds(db: Db, buildIds: readonly string[], reason: BuildReason, nowUs: number): Promise<void> {
+  if (buildIds.length === 0) return;
+  await db
+    .updateTable('builds')
+    .set({ status: 'error', reason_json: JSON.stringify(reason), updated_at_us: nowUs, finished_at_us: nowUs })
+    .where('build_id', 'in', buildIds)
+    .where('status', 'in', ['waiting', 'building'])
+    .execute();
+}
