@@ -1,3 +1,4 @@
+import type { Gate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { SandboxExit } from '../protocol/node.ts';
 import type { Driver } from './drivers/driver.ts';
@@ -30,6 +31,8 @@ export type NodeContext = {
   layers: Layers;
   records: Records;
   slots: Slots;
+  /** Starts of blank sandboxes go through here. */
+  starts: Gate;
   /** Absent: every create starts its own processes. */
   pool?: Pool;
   /** By sandbox ID. */

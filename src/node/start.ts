@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { AtollError } from '../base/error.ts';
+import { createGate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
 import type { NodeProtocol, NodeSandbox, SandboxResources } from '../protocol/node.ts';
@@ -25,6 +26,9 @@ import { createSlots } from './sandbox/slots.ts';
 
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
 const hostname = 'sandbox';
+
+/** How many blank sandboxes are started at a time, for each core: while one waits for the kernel, another computes. */
+const startsPerCore = 2;
 
 export type NodeOptions = {
   nodeId: string;
@@ -78,6 +82,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     records: createRecords(layout.sandboxes),
     slots: createSlots(layout.installation),
+    starts: createGate(startsPerCore * cpus().length),
     running: new Map(),
     creating: new Map(),
     exitListeners: new Set(),

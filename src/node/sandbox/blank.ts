@@ -18,8 +18,15 @@ export type Blank = {
   resources: SandboxResources;
 };
 
-/** Starts a blank sandbox. A failed start leaves nothing. */
-export async function startBlank(node: NodeContext, resources: SandboxResources): Promise<Blank> {
+/**
+ * Starts a blank sandbox. A failed start leaves nothing.
+ * Starts wait for each other beyond a few at a time: all at once, each would take as long as all of them.
+ */
+export function startBlank(node: NodeContext, resources: SandboxResources): Promise<Blank> {
+  return node.starts.run(() => start(node, resources));
+}
+
+async function start(node: NodeContext, resources: SandboxResources): Promise<Blank> {
   const slot = node.slots.take();
   // The disk and the processes do not need each other until the root is put in place.
   const outcomes = await Promise.allSettled([
