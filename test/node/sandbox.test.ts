@@ -53,6 +53,16 @@ test('limits on memory, processes and disk hold inside', async () => {
   await protocol().kill(sandbox);
 });
 
+test('a fork bomb is contained, and ends with its sandbox', async () => {
+  const [bomb, bystander] = await Promise.all([protocol().create(it.request()), protocol().create(it.request())]);
+  void runInSandbox(protocol(), bomb.sandboxId, 'bomb() { bomb | bomb & }; bomb').catch(() => {}); // cut off by the kill
+  await Bun.sleep(1_000); // it must have grown to be worth the name
+  expect((await runInSandbox(protocol(), bystander.sandboxId, 'echo alive')).stdout).toBe('alive\n');
+  await protocol().kill(bomb);
+  await protocol().kill(bystander);
+  expect(await protocol().list()).toEqual([]);
+});
+
 test('running sandboxes outlive a restart of the node, and keep their state', async () => {
   const sandbox = await protocol().create(it.request());
   await runInSandbox(protocol(), sandbox.sandboxId, 'echo kept > /root/file');
