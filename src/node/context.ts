@@ -5,6 +5,7 @@ import type { Driver } from './drivers/driver.ts';
 import type { Layout } from './layout.ts';
 import type { Helper } from './native/helper.ts';
 import type { NetworkNamespace } from './native/netns.ts';
+import type { Egress } from './network/egress/egress.ts';
 import type { Disks } from './rootfs/disks.ts';
 import type { Layers } from './rootfs/layers.ts';
 import type { Pool } from './sandbox/pool.ts';
@@ -17,6 +18,8 @@ export type Running = {
   namespace: NetworkNamespace;
   /** Settles when all its processes have ended. */
   ended: Promise<void>;
+  /** The network update under way; settles in any case. */
+  updating?: Promise<void>;
   /** Set once the sandbox is being removed; settles when nothing is left. */
   removal?: Promise<void>;
 };
@@ -33,6 +36,7 @@ export type NodeContext = {
   slots: Slots;
   /** Starts of blank sandboxes go through here. */
   starts: Gate;
+  egress: Egress;
   /** Absent: every create starts its own processes. */
   pool?: Pool;
   /** By sandbox ID. */

@@ -25,6 +25,8 @@ export type Slot = {
   interfaceName: string;
   /** Stands for the sandbox outside of it. Of 198.18.0.0/15, which no network routes (RFC 2544). */
   address: string;
+  /** Source, on the host, of the connections that the egress proxy makes for the sandbox. */
+  proxyAddress: string;
 };
 
 export function slotOf(installation: number, number: number): Slot {
@@ -35,12 +37,23 @@ export function slotOf(installation: number, number: number): Slot {
     baseId: firstHostId + (installation * slotsMax + number) * idsPerSandbox,
     interfaceName: `at${installation}-${number}`,
     address: `198.18.${host >> 8}.${host & 255}`,
+    proxyAddress: `198.18.${(host + slotsMax) >> 8}.${host & 255}`,
   };
 }
 
-/** The network that holds the addresses of all slots of an installation. */
+/** The network that holds all addresses of an installation's slots. */
 export function slotNetwork(installation: number): string {
   return `198.18.${(installation * 2 * slotsMax) >> 8}.0/21`;
+}
+
+/** The upper half of it: the addresses that the egress proxy connects from. */
+export function proxyNetwork(installation: number): string {
+  return `198.18.${((installation * 2 + 1) * slotsMax) >> 8}.0/22`;
+}
+
+/** Where the egress proxy takes what the packet rules turn to it. */
+export function proxyListenAddress(installation: number): string {
+  return `198.19.0.${installation + 1}`;
 }
 
 /** Where a node keeps its files. `data` survives a reboot of the host, `run` does not. */

@@ -11,10 +11,11 @@ import { detectCgroups } from './cgroup/cgroup.ts';
 import type { NodeContext, Running } from './context.ts';
 import { createCrunDriver } from './drivers/crun/driver.ts';
 import { claimInstallation } from './installation.ts';
-import { layoutOf, slotsMax } from './layout.ts';
+import { layoutOf, slotOf, slotsMax } from './layout.ts';
 import { startHelper } from './native/helper.ts';
 import { dial } from './network/dial.ts';
-import { installHostTable, outgoingMtu, removeHostTable } from './network/host-table.ts';
+import { createEgress } from './network/egress/egress.ts';
+import { outgoingMtu } from './network/host-table.ts';
 import { createDisks } from './rootfs/disks.ts';
 import { createLayers, type Layers } from './rootfs/layers.ts';
 import { adoptSandboxes } from './sandbox/adopt.ts';
@@ -23,6 +24,7 @@ import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
 import { killSandbox } from './sandbox/remove.ts';
 import { createSlots } from './sandbox/slots.ts';
+import { runningOf, updateNetwork } from './sandbox/update-network.ts';
 
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
 const hostname = 'sandbox';
@@ -83,6 +85,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     records: createRecords(layout.sandboxes),
     slots: createSlots(layout.installation),
     starts: createGate(startsPerCore * cpus().length),
+    egress: createEgress({ layout, log, nameservers: options.nameservers }),
     running: new Map(),
     creating: new Map(),
     exitListeners: new Set(),
@@ -90,12 +93,13 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   };
   const found = await adoptSandboxes(node);
   if (found.adopted === 0) forgetOtherAgents(layout.agents, agent);
-  await installHostTable(layout.installation, offlineLinks(node));
+  await node.egress.install();
   if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, options.pool.resources);
   const builds = composeBuilds(node, options.builds);
   const stop = async () => {
     await builds.stop();
     await node.pool?.stop();
+    await node.egress.stop();
     await helper.stop();
     installation.unlock();
   };
@@ -113,7 +117,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       await node.pool?.stop();
       await Promise.all([...node.running.values()].map(({ record }) => killSandbox(node, record)));
       node.driver.retire();
-      await removeHostTable(layout.installation);
+      await node.egress.down();
       await stop();
       installation.surrender();
     },
@@ -127,10 +131,6 @@ function systemFiles(nameservers: string[]): Record<string, string> {
     'etc/hosts': `127.0.0.1 localhost ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`,
     'etc/resolv.conf': nameservers.map(address => `nameserver ${address}\n`).join(''),
   };
-}
-
-function offlineLinks(node: NodeContext): string[] {
-  return [...node.running.values()].filter(({ record }) => !record.network.internetAccess).map(({ record }) => `at${node.layout.installation}-${record.slot}`);
 }
 
 function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
@@ -155,6 +155,8 @@ function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
       if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
       return dial(running.namespace, port, signal);
     },
+    updateNetwork: (target, network) => updateNetwork(node, target, network),
+    traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
   };
 }
 

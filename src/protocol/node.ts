@@ -1,3 +1,5 @@
+import type { EgressPolicy } from './network.ts';
+
 /**
  * The node protocol: the only way from the api and the edge to a machine that hosts sandboxes.
  * Every message is plain JSON, so that the same calls work in one process and over a connection.
@@ -26,10 +28,8 @@ export type SandboxResources = {
   diskMiB: number;
 };
 
-export type SandboxNetwork = {
-  /** False: nothing leaves the sandbox. */
-  internetAccess: boolean;
-};
+/** What may leave the sandbox. */
+export type SandboxNetwork = EgressPolicy;
 
 export type CreateSandbox = {
   sandboxId: string;
@@ -50,6 +50,14 @@ export type NodeSandbox = ExecutionRef & {
   /** Epoch milliseconds at which the agent was ready. */
   startedAtMs: number;
   resources: SandboxResources;
+};
+
+/** What a sandbox sent and got over the network by itself. Connections that clients make into it are not in it. */
+export type TrafficCounters = {
+  bytesOut: number;
+  bytesIn: number;
+  /** Packets and connections that its policy refused. */
+  denied: number;
 };
 
 /** Why a sandbox ended without being told to. */
@@ -92,4 +100,13 @@ export type NodeProtocol = {
    * Answers `not_found` for a sandbox that is not here and `unavailable` where nothing listens on the port.
    */
   dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<number>;
+
+  /**
+   * Replaces what may leave a sandbox. When it resolves, the new policy holds for every connection, and existing ones to
+   * what is now denied are cut. Errors: `not_found` when this execution does not run here.
+   */
+  updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void>;
+
+  /** Counters of the sandbox's network. Errors: `not_found` when this execution does not run here. */
+  traffic(target: ExecutionRef): Promise<TrafficCounters>;
 };

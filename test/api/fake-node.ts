@@ -8,6 +8,7 @@ import type {
   NodeProtocol,
   NodeSandbox,
   SandboxExit,
+  TrafficCounters,
 } from '../../src/protocol/node.ts';
 
 /**
@@ -72,6 +73,12 @@ export class FakeNode implements NodeProtocol {
   onExit(listener: (exit: SandboxExit) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  async updateNetwork(): Promise<void> {}
+
+  async traffic(): Promise<TrafficCounters> {
+    return { bytesIn: 0, bytesOut: 0, denied: 0 };
   }
 
   async dial(): Promise<number> {

@@ -26,6 +26,7 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
   const blank = await startBlank(node, options.resources);
   const { slot, pid, namespace, controlToken, ended } = blank;
   try {
+    await node.egress.apply({ sandboxId: `build in ${slot.name}`, slot, namespace }, { internetAccess: true });
     await node.driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(node, slot) });
     await initAgent(namespace, controlToken, {
       envVars: options.env,

@@ -23,7 +23,7 @@ export function networkProbes(port: number): Probe[] {
       needed: true,
       remedy: 'Install nftables, and a kernel with CONFIG_NF_TABLES, NFT_NAT, NFT_MASQ and NFT_CT.',
       async look() {
-        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], hostTable(0, []));
+        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], hostTable({ installation: 0, resolvers: [], policies: [] }));
         return ok('the rules of an installation load');
       },
     },

@@ -7,6 +7,11 @@ export const libc = dlopen('libc.so.6', {
   connect: { args: ['int', 'ptr', 'u32'], returns: 'int' },
   poll: { args: ['ptr', 'u64', 'int'], returns: 'int' },
   close: { args: ['int'], returns: 'int' },
+  bind: { args: ['int', 'ptr', 'u32'], returns: 'int' },
+  send: { args: ['int', 'ptr', 'u64', 'int'], returns: 'i64' },
+  recv: { args: ['int', 'ptr', 'u64', 'int'], returns: 'i64' },
+  setsockopt: { args: ['int', 'int', 'int', 'ptr', 'u32'], returns: 'int' },
+  getsockopt: { args: ['int', 'int', 'int', 'ptr', 'ptr'], returns: 'int' },
   flock: { args: ['int', 'int'], returns: 'int' },
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;

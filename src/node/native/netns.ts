@@ -5,8 +5,10 @@ import { errno, errnoOf, libc, ptr } from './libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
 const SOCK_STREAM_NONBLOCK_CLOEXEC = 1 | 0o4000 | 0o2000000;
+const SOCK_RAW_CLOEXEC = 3 | 0o2000000;
 const AF_INET = 2;
 const AF_INET6 = 10;
+const AF_NETLINK = 16;
 const POLLOUT = 4;
 const POLLERR_OR_HUP = 0x18;
 
@@ -20,6 +22,8 @@ export type NetworkNamespace = {
    * It belongs to the namespace for good, so nothing needs a route, an address or a rule to reach it.
    */
   connect(target: Target, port: number): { fd: number; progress(): 'pending' | 'connected' | 'refused' };
+  /** A netlink socket of the given protocol that speaks about the namespace, with the platform's own privileges. */
+  netlinkSocket(protocol: number): number;
   closeSocket(fd: number): void;
   close(): void;
 };
@@ -36,15 +40,16 @@ export function openNetworkNamespace(pid: number): NetworkNamespace {
       const refused = libc.connect(fd, ptr(address), address.length) < 0 && errno() !== errnoOf.EINPROGRESS;
       return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
     },
+    netlinkSocket: protocol => socketIn(namespace, AF_NETLINK, SOCK_RAW_CLOEXEC, protocol),
     closeSocket: fd => void libc.close(fd),
     close: () => closeSync(namespace),
   };
 }
 
 /** Only this thread changes its namespace, and it is back before anything else can run on it. */
-function socketIn(namespace: number, family: number): number {
+function socketIn(namespace: number, family: number, type = SOCK_STREAM_NONBLOCK_CLOEXEC, protocol = 0): number {
   if (libc.setns(namespace, CLONE_NEWNET) < 0) throw new AtollError('internal', `can't enter the sandbox's network: errno ${errno()}`);
-  const fd = libc.socket(family, SOCK_STREAM_NONBLOCK_CLOEXEC, 0);
+  const fd = libc.socket(family, type, protocol);
   const error = errno();
   if (libc.setns(own, CLONE_NEWNET) < 0) process.abort(); // never go on in a stranger's network
   if (fd < 0) throw new AtollError('unavailable', `can't make a socket: errno ${error}`);

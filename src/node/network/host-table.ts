@@ -1,15 +1,24 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { AtollError } from '../../base/error.ts';
-import { innerAddress, slotNetwork, slotOf, slotsMax } from '../layout.ts';
+import { readFileSync } from 'node:fs';
+import { protectedNetworks } from '../../protocol/network.ts';
+import { innerAddress, proxyListenAddress, proxyNetwork, slotNetwork, slotOf, slotsMax } from '../layout.ts';
+import type { PolicyChains } from './egress/policy-chains.ts';
 
-/**
- * Destinations that no sandbox reaches, whatever its own rules say: the host's neighbours, link-local services such as
- * cloud metadata, multicast, and the addresses that stand for sandboxes.
- */
-export const protectedNetworks = [
-  '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16',
-  '198.18.0.0/15', '224.0.0.0/3',
-];
+/** Ports of the egress proxy on its own address. */
+export const proxyPort = 3128;
+export const resolverPort = 5353;
+
+export type HostTableOptions = {
+  installation: number;
+  /** Addresses at which sandboxes look names up. */
+  resolvers: string[];
+  /** What each sandbox that runs may do. */
+  policies: { interfaceName: string; chains: PolicyChains }[];
+};
+
+export const tableOf = (installation: number): string => `atoll${installation}`;
+
+/** Group under which the kernel reports refused packets of an installation (NFLOG). */
+export const refusalGroup = (installation: number): number => 0xa700 + installation;
 
 /**
  * The packet rules of one installation, one table, replaced as a whole.
@@ -18,27 +27,71 @@ export const protectedNetworks = [
  * `postrouting` the other way as one arrives, both without state: in between, each sandbox has an address of its own.
  * That also settles spoofing: a packet with any other source is dropped. The price: an ICMP error quotes the address
  * between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set on the way.
+ *
+ * `outgoing_by_link` says which chain decides about what a sandbox sends; a link without an entry reaches nothing.
+ * Every packet is decided about, also of connections that exist: a changed policy is in force with the next one.
+ * `redirect_by_link` says which chain turns new connections to the egress proxy. The proxy connects from addresses of its own,
+ * one for each slot, and `output` keeps those away from the host and from everything protected, whatever the proxy does.
  */
-export function hostTable(installation: number, offline: string[]): string {
+export function hostTable({ installation, resolvers, policies }: HostTableOptions): string {
   const links = `"at${installation}-*"`;
-  const addresses = Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
-  const table = `atoll${installation}`;
+  const slots = Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
+  const table = tableOf(installation);
+  const listen = proxyListenAddress(installation);
+  const shared = new Map(policies.map(({ chains }) => [chains.key, chains.declarations]));
+  const verdicts = (kind: 'outgoing' | 'redirect') =>
+    elements(policies.flatMap(({ interfaceName, chains }) => (chains[kind] !== undefined ? [`"${interfaceName}" : goto ${chains[kind]}`] : [])));
   return `
 table inet ${table}
 delete table inet ${table}
 table inet ${table} {
   map slot_address {
     type ifname : ipv4_addr
-    elements = { ${addresses.map(slot => `"${slot.interfaceName}" : ${slot.address}`).join(', ')} }
-  }
-  set offline {
-    type ifname
-    ${offline.length ? `elements = { ${offline.map(name => `"${name}"`).join(', ')} }` : ''}
+    ${elements(slots.map(slot => `"${slot.interfaceName}" : ${slot.address}`))}
   }
   set protected {
     type ipv4_addr
     flags interval
-    elements = { ${protectedNetworks.join(', ')} }
+    ${elements(protectedNetworks)}
+  }
+  set resolvers {
+    type ipv4_addr
+    ${elements(resolvers)}
+  }
+  set refused {
+    type ifname
+    counter
+    ${elements(slots.map(slot => `"${slot.interfaceName}"`))}
+  }
+  set refused_lately {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain open {
+    tcp flags syn tcp option maxseg size set rt mtu
+    accept
+  }
+  chain refuse {
+    iifname @refused
+    update @refused_lately { iifname limit rate 5/second burst 20 packets } log group ${refusalGroup(installation)} snaplen 64
+    meta l4proto tcp reject with tcp reset
+    drop
+  }
+  chain to_proxy {
+    meta l4proto tcp dnat ip to ${listen}:${proxyPort}
+  }
+  chain to_resolver {
+    meta l4proto { tcp, udp } dnat ip to ${listen}:${resolverPort}
+  }
+${[...shared.values()].join('')}
+  map outgoing_by_link {
+    type ifname : verdict
+    ${verdicts('outgoing')}
+  }
+  map redirect_by_link {
+    type ifname : verdict
+    ${verdicts('redirect')}
   }
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
@@ -49,6 +102,10 @@ table inet ${table} {
     ip saddr != ${innerAddress} drop
     ip saddr set iifname map @slot_address
   }
+  chain destination_nat {
+    type nat hook prerouting priority dstnat; policy accept;
+    iifname ${links} iifname vmap @redirect_by_link
+  }
   chain forward {
     type filter hook forward priority filter; policy accept;
     iifname ${links} jump outgoing
@@ -57,14 +114,9 @@ table inet ${table} {
   chain outgoing {
     meta nfproto ipv6 drop
     oifname "at*" drop
-    iifname @offline jump refuse
-    ip daddr @protected jump refuse
-    tcp flags syn tcp option maxseg size set rt mtu
-    accept
-  }
-  chain refuse {
-    meta l4proto tcp reject with tcp reset
-    drop
+    ip daddr @protected goto refuse
+    iifname vmap @outgoing_by_link
+    goto refuse
   }
   chain incoming {
     ct state established,related accept
@@ -72,11 +124,22 @@ table inet ${table} {
   }
   chain input {
     type filter hook input priority filter; policy accept;
-    iifname ${links} drop
+    iifname ${links} jump to_host
+    ip daddr { ${proxyNetwork(installation)}, ${listen} } iifname != "lo" ct state new drop
+  }
+  chain to_host {
+    ct status dnat ip daddr ${listen} tcp dport { ${proxyPort}, ${resolverPort} } accept
+    ct status dnat ip daddr ${listen} udp dport ${resolverPort} accept
+    goto refuse
   }
   chain output {
     type filter hook output priority filter; policy accept;
     oifname ${links} ct state new drop
+    ip saddr ${proxyNetwork(installation)} jump from_proxy
+  }
+  chain from_proxy {
+    ip daddr @protected reject
+    fib daddr type != unicast reject
   }
   chain source_nat {
     type nat hook postrouting priority srcnat; policy accept;
@@ -90,25 +153,8 @@ table inet ${table} {
 `;
 }
 
-export async function installHostTable(installation: number, offline: string[]): Promise<void> {
-  await nft(hostTable(installation, offline));
-  writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
-}
-
-export async function removeHostTable(installation: number): Promise<void> {
-  await nft(`table inet atoll${installation}\ndelete table inet atoll${installation}\n`);
-}
-
-/** Cuts a sandbox off from everything outside, or lets it out again. */
-export async function setOffline(installation: number, interfaceName: string, offline: boolean): Promise<void> {
-  await nft(`${offline ? 'add' : 'delete'} element inet atoll${installation} offline { "${interfaceName}" }\n`);
-}
-
-/** Applies a script of rules as one transaction: all of it or nothing. */
-async function nft(script: string): Promise<void> {
-  const process = Bun.spawn(['nft', '-f', '-'], { stdin: Buffer.from(script), stdout: 'ignore', stderr: 'pipe' });
-  const [status, text] = await Promise.all([process.exited, new Response(process.stderr).text()]);
-  if (status !== 0) throw new AtollError('internal', `nft refused the rules: ${text.trim().split('\n')[0]}`);
+function elements(list: string[]): string {
+  return list.length > 0 ? `elements = { ${list.join(', ')} }` : '';
 }
 
 /** The largest packet that the way out takes; links into sandboxes use the same. */

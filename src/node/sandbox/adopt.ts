@@ -30,7 +30,8 @@ async function adopt(node: NodeContext, record: SandboxRecord): Promise<boolean>
   try {
     const { ended } = await watch(node, slotOf(node.layout.installation, record.slot), record.pid);
     const running = { record, namespace, ended };
-    node.slots.occupy(record.slot);
+    const slot = node.slots.occupy(record.slot);
+    node.egress.adopt({ sandboxId: record.sandboxId, slot, namespace }, record.network);
     node.running.set(record.sandboxId, running);
     onEnded(node, running);
     return true;

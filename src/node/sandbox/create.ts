@@ -3,7 +3,6 @@ import { AtollError } from '../../base/error.ts';
 import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
-import { setOffline } from '../network/host-table.ts';
 import { admit } from './admission.ts';
 import { slotDisk, slotMountPoint, startBlank, type Blank } from './blank.ts';
 import { startTicksOf } from './record.ts';
@@ -22,7 +21,7 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
 }
 
 async function create(node: NodeContext, request: CreateSandbox): Promise<Running> {
-  const { sandboxId, executionId, resources, network } = request;
+  const { sandboxId, executionId, resources } = request;
   admit(node);
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
   const blank = node.pool?.take(resources.diskMiB) ?? (await startBlank(node, resources));
@@ -32,7 +31,7 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
     onEnded(node, running);
     return running;
   } catch (error) {
-    await removeSandbox(node, { sandboxId, executionId, offline: !network.internetAccess, blank });
+    await removeSandbox(node, { sandboxId, executionId, blank });
     throw error;
   }
 }
@@ -44,7 +43,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   mkdirSync(node.records.directoryOf(sandboxId), { recursive: true, mode: 0o700 });
   renameSync(slotDisk(node, slot), node.records.diskOf(sandboxId));
   // Before any of the user's files, and so any of the user's programs, is there.
-  if (!network.internetAccess) await setOffline(node.layout.installation, slot.interfaceName, true);
+  await node.egress.apply({ sandboxId, slot, namespace }, network);
   if (limitsDiffer(blank.resources, resources)) node.driver.setLimits(slot, resources);
   await node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
   await initAgent(namespace, controlToken, {

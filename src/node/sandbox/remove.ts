@@ -2,7 +2,6 @@ import { messageOf } from '../../base/error.ts';
 import type { ExecutionRef } from '../../protocol/node.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
-import { setOffline } from '../network/host-table.ts';
 import type { Blank } from './blank.ts';
 import { releaseSlot } from './release.ts';
 
@@ -33,10 +32,10 @@ export function onEnded(node: NodeContext, running: Running): void {
 
 function remove(node: NodeContext, running: Running): Promise<void> {
   running.removal ??= (async () => {
+    await running.updating; // it writes the record
     const { record, namespace, ended } = running;
     const slot = slotOf(node.layout.installation, record.slot);
-    const offline = !record.network.internetAccess;
-    await removeSandbox(node, { sandboxId: record.sandboxId, executionId: record.executionId, offline, blank: { slot, namespace, ended } });
+    await removeSandbox(node, { sandboxId: record.sandboxId, executionId: record.executionId, blank: { slot, namespace, ended } });
     node.running.delete(record.sandboxId);
   })();
   return running.removal;
@@ -46,14 +45,10 @@ function remove(node: NodeContext, running: Running): Promise<void> {
  * Takes away everything that belongs to a sandbox, as far as it got. The record goes first: whatever a crash leaves
  * behind from then on belongs to nobody, and the next start removes it.
  */
-export async function removeSandbox(node: NodeContext, sandbox: ExecutionRef & { offline: boolean; blank: Processes }): Promise<void> {
-  const { sandboxId, blank, offline } = sandbox;
-  const { installation } = node.layout;
+export async function removeSandbox(node: NodeContext, sandbox: ExecutionRef & { blank: Processes }): Promise<void> {
+  const { sandboxId, blank } = sandbox;
   node.records.forget(sandboxId);
-  await Promise.all([
-    releaseBlank(node, blank),
-    offline && setOffline(installation, blank.slot.interfaceName, false).catch(() => {}), // it may never have been set
-  ]);
+  await releaseBlank(node, blank);
   node.records.remove(sandboxId);
 }
 
@@ -64,5 +59,6 @@ export async function releaseBlank(node: NodeContext, { slot, namespace, ended }
   await node.helper.call('kill', slot.name).catch(() => {}); // it has ended already
   await ended;
   namespace.close();
+  await node.egress.remove(slot);
   await releaseSlot(node, slot);
 }

@@ -1,0 +1,143 @@
+import { AtollError } from '../../../base/error.ts';
+import { errno, libc, ptr } from '../../native/libc.ts';
+
+const AF_NETLINK = 16;
+const SOCK_RAW_CLOEXEC = 3 | 0o2000000;
+const NLM_F_REQUEST = 1;
+const NLM_F_ACK = 4;
+const NLMSG_ERROR = 2;
+const NLMSG_DONE = 3;
+const headerBytes = 16;
+const nested = 0x8000;
+/** Larger than what the kernel puts into one datagram of a dump. */
+const receiveBytes = 64 << 10;
+const MSG_DONTWAIT = 0x40;
+
+export const families = { sockDiag: 4, netfilter: 12 } as const;
+export const flags = { request: NLM_F_REQUEST, ack: NLM_F_ACK, create: 0x400, dump: 0x300 } as const;
+
+export type Message = { type: number; flags: number; body: Buffer };
+export type Answer = { type: number; sequence: number; body: Buffer };
+
+/** An error that the kernel answered. */
+export class NetlinkError extends AtollError {
+  readonly errno: number;
+  constructor(what: string, errnoOfKernel: number) {
+    super('internal', `${what}: the kernel answered errno ${errnoOfKernel}`);
+    this.errno = errnoOfKernel;
+  }
+}
+
+export type Netlink = {
+  /**
+   * Sends messages in one datagram and collects the answers. The kernel works on it during the call: some ten µs for a
+   * small one; a dump costs as much as it is long.
+   */
+  exchange(what: string, messages: Message[]): Answer[];
+  close(): void;
+};
+
+/**
+ * A netlink socket, by default in the own network namespace. To be kept: closing one of netfilter's waits until the
+ * kernel has destroyed what was deleted through any of them, some 10 ms.
+ */
+export function openNetlink(family: number, open = openSocket): Netlink {
+  const fd = open(family);
+  let sequence = 0;
+  return {
+    exchange(what, messages) {
+      const first = sequence + 1;
+      const bytes = Buffer.concat(messages.map(message => encode(message, ++sequence)));
+      if (Number(libc.send(fd, ptr(bytes), bytes.length, 0)) !== bytes.length) throw new NetlinkError(what, errno());
+      const waiting = messages.filter(message => message.flags & (NLM_F_ACK | flags.dump)).length;
+      return receive(what, fd, first, waiting);
+    },
+    close: () => void libc.close(fd),
+  };
+}
+
+/** In the calling thread's network namespace. */
+function openSocket(family: number): number {
+  const fd = libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, family);
+  if (fd < 0) throw new NetlinkError('netlink socket', errno());
+  return fd;
+}
+
+/** Reads until every request was acknowledged or its dump has ended. What was asked for was done when `send` returned. */
+function receive(what: string, fd: number, first: number, requests: number): Answer[] {
+  const answers: Answer[] = [];
+  const buffer = Buffer.alloc(receiveBytes);
+  let failure = 0;
+  for (let left = requests; left > 0; ) {
+    const length = Number(libc.recv(fd, ptr(buffer), buffer.length, MSG_DONTWAIT));
+    // The kernel stops acknowledging where it gives a batch up.
+    if (length <= 0) throw new NetlinkError(what, failure || errno());
+    for (const { type, sequence, body } of messagesIn(buffer.subarray(0, length))) {
+      if (sequence < first) continue; // belongs to a batch that was given up
+      if (type === NLMSG_ERROR) {
+        left--;
+        failure ||= -body.readInt32LE(0);
+      } else if (type === NLMSG_DONE) {
+        left--;
+      } else {
+        answers.push({ type, sequence, body: Buffer.from(body) });
+      }
+    }
+  }
+  if (failure !== 0) throw new NetlinkError(what, failure);
+  return answers;
+}
+
+/** The messages of a datagram. */
+export function* messagesIn(bytes: Buffer): Generator<Answer> {
+  for (let at = 0; at + headerBytes <= bytes.length; ) {
+    const length = bytes.readUInt32LE(at);
+    if (length < headerBytes || at + length > bytes.length) return;
+    yield { type: bytes.readUInt16LE(at + 4), sequence: bytes.readUInt32LE(at + 8), body: bytes.subarray(at + headerBytes, at + length) };
+    at += (length + 3) & ~3;
+  }
+}
+
+/** A message with its header. */
+export function encode(message: Message, sequence: number): Buffer {
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt32LE(headerBytes + message.body.length, 0);
+  header.writeUInt16LE(message.type, 4);
+  header.writeUInt16LE(message.flags | NLM_F_REQUEST, 6);
+  header.writeUInt32LE(sequence, 8);
+  return Buffer.concat([header, message.body]);
+}
+
+/** One attribute; a list of attributes makes it a nested one. */
+export function attribute(type: number, value: Uint8Array | Uint8Array[]): Buffer {
+  const content = Array.isArray(value) ? Buffer.concat(value) : value;
+  const bytes = Buffer.alloc((4 + content.length + 3) & ~3);
+  bytes.writeUInt16LE(4 + content.length, 0);
+  bytes.writeUInt16LE(Array.isArray(value) ? type | nested : type, 2);
+  bytes.set(content, 4);
+  return bytes;
+}
+
+/** The attributes in `bytes` by type; of equal ones the last. */
+export function attributesIn(bytes: Buffer): Map<number, Buffer> {
+  const found = new Map<number, Buffer>();
+  for (let at = 0; at + 4 <= bytes.length; ) {
+    const length = bytes.readUInt16LE(at);
+    if (length < 4 || at + length > bytes.length) break;
+    found.set(bytes.readUInt16LE(at + 2) & 0x3fff, bytes.subarray(at + 4, at + length));
+    at += (length + 3) & ~3;
+  }
+  return found;
+}
+
+/** A number as the four octets of network order. */
+export function be32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value | 0);
+  return bytes;
+}
+
+/** A text with its final NUL. */
+export function cString(text: string): Buffer {
+  return Buffer.from(`${text}\0`);
+}

@@ -1,0 +1,84 @@
+import { sha256Hex } from '../../../base/secret.ts';
+import { ipv4Ranges } from './address-ranges.ts';
+import { detoursOf, type CompiledPolicy } from './policy.ts';
+
+/** The packet rules of one policy. Sandboxes whose policies come to the same rules share them. */
+export type PolicyChains = {
+  /** Names the rules by their content. `open` and `closed` need none of their own. */
+  key: string;
+  /** Chain that decides about packets past the proxy; undefined: all are refused. */
+  outgoing: string | undefined;
+  /** Chain that turns new connections to the proxy; undefined: none are. */
+  redirect: string | undefined;
+  /** Sets and chains to be declared inside the installation's table. */
+  declarations: string;
+};
+
+/** Whether names are looked up through the proxy's forwarder also where the policy does not ask for it. */
+export type ChainOptions = { forwardDns: boolean };
+
+/**
+ * Writes a policy as packet rules. Everything that has no rule ends in `refuse`; the chains below are the only ways to `open`.
+ * `permitsDirect` in policy.ts makes the same decisions, and a test holds the two together.
+ */
+export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyChains {
+  const { byName, headers, socks } = detoursOf(policy);
+  const allow = ipv4Ranges(policy.allow);
+  const deny = ipv4Ranges(policy.deny);
+  const sets = { allow: allow.length > 0, deny: deny.length > 0 && !policy.closed };
+  const dns = byName || socks || (options.forwardDns && !policy.closed);
+  const fallback = policy.closed ? 'refuse' : 'open';
+
+  const outgoing = socks
+    ? []
+    : [
+        headers && 'udp dport 443 goto refuse',
+        sets.allow && 'ip daddr @ALLOW goto open',
+        sets.deny && 'ip daddr @DENY goto refuse',
+        `goto ${fallback}`,
+      ].filter(rule => rule !== false);
+
+  // A resolver that the user allowed by its address answers itself, unless nothing may go past the SOCKS5 server.
+  const unlessAllowed = sets.allow && !socks ? 'ip daddr != @ALLOW ' : '';
+  const dnsRule = dns && `ip daddr @resolvers ${unlessAllowed}meta l4proto { tcp, udp } th dport 53 goto to_resolver`;
+  const redirect = [dnsRule, ...connectionRules()].filter(rule => rule !== false);
+
+  function connectionRules(): (string | false)[] {
+    if (!byName && !headers && !socks) return [];
+    const rules: (string | false)[] = ['meta l4proto != tcp return', 'ip daddr @protected return'];
+    if (!socks && !headers && sets.allow) rules.push('ip daddr @ALLOW return');
+    if (byName) rules.push('tcp dport { 80, 443 } goto to_proxy');
+    else if (!socks) rules.push('tcp dport != { 80, 443 } return');
+    if (!socks && !headers) return rules;
+    return [...rules, sets.allow && 'ip daddr @ALLOW goto to_proxy', sets.deny && 'ip daddr @DENY return', !policy.closed && 'goto to_proxy'];
+  }
+
+  if (redirect.length === 0 && outgoing.join() === 'goto open') return { key: 'open', outgoing: 'open', redirect: undefined, declarations: '' };
+  if (redirect.length === 0 && outgoing.join() === 'goto refuse') return { key: 'closed', outgoing: undefined, redirect: undefined, declarations: '' };
+  const key = sha256Hex(JSON.stringify([outgoing, redirect, allow, sets.deny && deny])).slice(0, 16);
+  const named = (rules: string[]) => rules.map(rule => `    ${rule.replace('@ALLOW', `@allow_${key}`).replace('@DENY', `@deny_${key}`)}`).join('\n');
+  return {
+    key,
+    outgoing: outgoing.length > 0 ? `out_${key}` : undefined,
+    redirect: redirect.length > 0 ? `turn_${key}` : undefined,
+    declarations: [
+      sets.allow && rangeSet(`allow_${key}`, allow),
+      sets.deny && rangeSet(`deny_${key}`, deny),
+      outgoing.length > 0 && `  chain out_${key} {\n${named(outgoing)}\n  }\n`,
+      redirect.length > 0 && `  chain turn_${key} {\n${named(redirect)}\n  }\n`,
+    ]
+      .filter(text => text !== false)
+      .join(''),
+  };
+}
+
+/** What takes the rules of a policy away again, in a transaction where no sandbox uses them any more. */
+export function removalOf(table: string, chains: PolicyChains): string {
+  const named = (kind: string, name: string | undefined) => (name !== undefined ? `delete ${kind} inet ${table} ${name}\n` : '');
+  const sets = [...chains.declarations.matchAll(/^ {2}set (\w+)/gm)].map(match => named('set', match[1])).join('');
+  return named('chain', chains.outgoing) + named('chain', chains.redirect) + sets;
+}
+
+function rangeSet(name: string, ranges: string[]): string {
+  return `  set ${name} {\n    type ipv4_addr\n    flags interval\n    elements = { ${ranges.join(', ')} }\n  }\n`;
+}

@@ -1,0 +1,32 @@
+import { AtollError } from '../../base/error.ts';
+import type { ExecutionRef, SandboxNetwork } from '../../protocol/node.ts';
+import type { NodeContext, Running } from '../context.ts';
+import { slotOf } from '../layout.ts';
+
+/** The execution, where it runs here and is not being removed. Errors: `not_found`. */
+export function runningOf(node: NodeContext, target: ExecutionRef): Running {
+  const running = node.running.get(target.sandboxId);
+  if (running?.record.executionId === target.executionId && !running.removal) return running;
+  throw new AtollError('not_found', `sandbox ${target.sandboxId} does not run on this node`);
+}
+
+/** Replaces what may leave a sandbox; one update after the other. */
+export async function updateNetwork(node: NodeContext, target: ExecutionRef, network: SandboxNetwork): Promise<void> {
+  const running = runningOf(node, target);
+  const before = running.updating;
+  const update = (async () => {
+    await before;
+    await replace(node, runningOf(node, target), network);
+  })();
+  running.updating = update.catch(() => {});
+  await update;
+}
+
+/** The record goes first: a restart in between must not bring the old policy back. */
+async function replace(node: NodeContext, running: Running, network: SandboxNetwork): Promise<void> {
+  const { record, namespace } = running;
+  const slot = slotOf(node.layout.installation, record.slot);
+  record.network = network;
+  await node.records.write(record);
+  await node.egress.update({ sandboxId: record.sandboxId, slot, namespace }, network);
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { addresses } from './support/addresses.ts';
+import { startLab, type Lab } from './support/lab.ts';
+
+let lab: Lab;
+beforeAll(async () => (lab = await startLab()), 120_000);
+afterAll(() => lab.dispose(), 120_000);
+
+const open = { internetAccess: true };
+const get = (address: string) => `curl -sS --max-time 4 http://${address}/`;
+
+test('an open policy reaches the internet by TCP and UDP, from the host\'s address', async () => {
+  const sandbox = await lab.create(open);
+  expect(await lab.run(sandbox, get(addresses.cloudflare))).toMatchObject({ exitCode: 0, stdout: 'page of cloudflare\n' });
+  expect((await lab.run(sandbox, datagram(addresses.other))).stdout).toBe('ping\n');
+  expect((await lab.visits()).map(({ service, from }) => `${service} ${from}`)).toEqual(['http cloudflare 192.0.2.2', 'datagram other 192.0.2.2']);
+  await lab.kill(sandbox);
+});
+
+test('without internet access nothing leaves, but what allowOut names', async () => {
+  const sandbox = await lab.create({ internetAccess: false, allowOut: [addresses.allowed, '1.0.0.0/8'] });
+  expect((await lab.run(sandbox, get(addresses.allowed))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.cloudflare))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
+  expect((await lab.run(sandbox, datagram(addresses.other))).exitCode).not.toBe(0);
+  expect((await lab.visits()).map(visit => visit.service)).toEqual(['http allowed', 'http cloudflare']);
+  await lab.kill(sandbox);
+});
+
+test('denyOut denies, and allowOut beats it', async () => {
+  const sandbox = await lab.create({ internetAccess: true, denyOut: ['203.0.113.0/24', '203.0.0.0/16'], allowOut: [addresses.allowed] });
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
+  expect((await lab.run(sandbox, get(addresses.allowed))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.cloudflare))).exitCode).toBe(0);
+  await lab.kill(sandbox);
+});
+
+test('an allow does not open protected ranges', async () => {
+  const sandbox = await lab.create({ internetAccess: false, allowOut: ['0.0.0.0/0', '10.0.0.5', '169.254.169.254'] });
+  const before = await lab.strays();
+  for (const address of ['10.0.0.5', '169.254.169.254', '192.168.1.5']) expect((await lab.run(sandbox, get(address))).exitCode).not.toBe(0);
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).toBe(0);
+  expect(await lab.strays()).toBe(before);
+  await lab.kill(sandbox);
+});
+
+test('an update holds at once: new connections, and existing ones are cut', async () => {
+  const sandbox = await lab.create(open);
+  await lab.visits();
+  // A connection that waits for the server: it learns of its end without sending anything.
+  const waiting = lab.run(sandbox, `python3 -c "
+import socket
+s = socket.create_connection(('${addresses.other}', 7000)); s.settimeout(20)
+print(s.recv(100)); print('up', flush=True)
+try: print('got', s.recv(100))
+except ConnectionError as error: print('cut', type(error).__name__)
+"`);
+  await until(async () => (await lab.visits()).some(visit => visit.service === 'echo other'));
+  await lab.update(sandbox, { internetAccess: true, denyOut: [addresses.other] });
+  expect((await waiting).stdout).toMatch(/^cut /m);
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
+  expect((await lab.run(sandbox, get(addresses.cloudflare))).exitCode).toBe(0);
+  await lab.update(sandbox, open);
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).toBe(0);
+  await lab.kill(sandbox);
+});
+
+test('an update leaves connections alone that stay allowed', async () => {
+  const sandbox = await lab.create(open);
+  await lab.visits();
+  const kept = lab.run(sandbox, `python3 -c "
+import socket, time
+s = socket.create_connection(('${addresses.allowed}', 7000)); s.settimeout(20)
+s.recv(100)
+for i in range(30): s.sendall(b'x'); assert s.recv(1) == b'x'; time.sleep(0.05)
+print('kept')
+"`);
+  await until(async () => (await lab.visits()).some(visit => visit.service === 'echo allowed'));
+  await lab.update(sandbox, { internetAccess: false, allowOut: [addresses.allowed] });
+  expect((await kept).stdout).toBe('kept\n');
+  await lab.kill(sandbox);
+});
+
+test('datagrams of a denied conversation are not let in any more', async () => {
+  const sandbox = await lab.create(open);
+  const receiver = lab.run(sandbox, `python3 -c "
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1)
+def ask():
+  try: s.sendto(b'x', ('${addresses.other}', 7000)); return s.recv(10)
+  except (OSError, socket.timeout) as error: return type(error).__name__
+while ask() == b'x': time.sleep(0.05)
+print('silent')
+"`);
+  await until(async () => (await lab.visits()).some(visit => visit.service === 'datagram other'));
+  await lab.update(sandbox, { internetAccess: false });
+  expect((await receiver).stdout).toBe('silent\n');
+  await lab.kill(sandbox);
+});
+
+test('sandboxes do not reach each other, and each has its own policy', async () => {
+  const [free, closed] = await Promise.all([lab.create(open), lab.create({ internetAccess: false })]);
+  expect((await lab.run(free, get(addresses.other))).exitCode).toBe(0);
+  expect((await lab.run(closed, get(addresses.other))).exitCode).not.toBe(0);
+  for (const address of ['198.18.0.1', '198.18.0.2', '169.254.0.22', '192.0.2.2']) expect((await lab.run(free, get(address))).exitCode).not.toBe(0);
+  await Promise.all([lab.kill(free), lab.kill(closed)]);
+});
+
+test('policies outlive a restart of the node', async () => {
+  const sandbox = await lab.create({ internetAccess: false, allowOut: [addresses.allowed] });
+  await lab.update(sandbox, { internetAccess: false, allowOut: [addresses.other] });
+  await lab.restart();
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.allowed))).exitCode).not.toBe(0);
+  await lab.update(sandbox, { internetAccess: false });
+  expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
+  await lab.kill(sandbox);
+});
+
+test('what is denied is counted and logged with the rule', async () => {
+  const sandbox = await lab.create({ internetAccess: true, denyOut: [addresses.other] });
+  await lab.logged();
+  await lab.run(sandbox, `${get(addresses.other)}; ${get('10.0.0.5')}; ${get(addresses.cloudflare)}`);
+  const { bytesIn, bytesOut, denied } = await lab.traffic(sandbox);
+  expect(denied).toBe(2);
+  expect(bytesIn).toBeGreaterThan(300);
+  expect(bytesOut).toBeGreaterThan(300);
+  const messages: string[] = [];
+  await until(async () => messages.push(...(await lab.logged()).map(line => (JSON.parse(line) as { message: string }).message)) >= 2);
+  expect(messages).toContain(`denied: host ${addresses.other} port 80 by rule denyOut ${addresses.other}`);
+  expect(messages).toContain('denied: host 10.0.0.5 port 80 by rule protected 10.0.0.0/8');
+  await lab.kill(sandbox);
+});
+
+test('nothing of a policy is left when its sandboxes are gone', async () => {
+  const policy = { internetAccess: false, allowOut: ['203.0.113.0/25', '8.0.0.0/9'] };
+  const [first, second] = await Promise.all([lab.create(policy), lab.create(policy)]);
+  const rules = () => lab.inHost('nft', 'list', 'ruleset').match(/chain out_\w+|set allow_\w+/g) ?? [];
+  expect(new Set(rules()).size).toBe(2); // one chain and one set for both
+  await lab.kill(first);
+  expect((await lab.run(second, get(addresses.allowed))).exitCode).toBe(0);
+  await lab.kill(second);
+  expect(rules()).toEqual([]);
+});
+
+function datagram(address: string): string {
+  return `python3 -c "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2)
+s.sendto(b'ping', ('${address}', 7000)); print(s.recv(10).decode())
+"`;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await Bun.sleep(20);
+}

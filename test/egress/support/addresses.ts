@@ -1,0 +1,20 @@
+/** Addresses of the lab's internet. */
+export const addresses = {
+  /** Answers to the names that policies of the tests allow. */
+  allowed: '203.0.113.10',
+  /** A second address of allowed names. */
+  wild: '203.0.113.12',
+  /** Another site, which a policy may allow by its address. */
+  other: '203.0.113.11',
+  /** A name server, web server and what else an attacker runs. */
+  attacker: '203.0.113.66',
+  socks: '203.0.113.30',
+  publicResolver: '8.8.8.8',
+  cloudflare: '1.1.1.1',
+} as const;
+
+export const hostUplink = '192.0.2.2';
+export const internetUplink = '192.0.2.1';
+
+/** What no sandbox may reach under any policy: a neighbour of the host, a cloud's metadata service, and the like. */
+export const victimAddresses = ['10.0.0.5', '172.16.0.5', '192.168.1.5', '100.64.0.5', '169.254.169.254', '192.0.0.8'];

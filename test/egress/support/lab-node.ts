@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import { newSandboxId, newUuid } from '../../../src/base/id.ts';
+import { createLog } from '../../../src/base/log.ts';
+import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
+import { startNode } from '../../../src/node/start.ts';
+import type { EgressPolicy } from '../../../src/protocol/network.ts';
+import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
+import type { LabOptions } from './lab.ts';
+import { serveRemote } from './rpc.ts';
+
+// The node of a lab, in the network namespace that stands for the machine.
+
+const root = join(import.meta.dir, '../../..');
+const [dataDir = '', settings = '{}'] = process.argv.slice(2);
+const options = JSON.parse(settings) as LabOptions;
+const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 512 };
+
+await serveRemote(async () => {
+  const lines: string[] = [];
+  const start = () =>
+    startNode({
+      nodeId: 'lab',
+      dataDir,
+      helperBinary: join(root, 'dist/helper'),
+      agentDir: join(root, 'dist/agent'),
+      nameservers: options.nameservers ?? ['8.8.8.8'],
+      pool: { size: 0, resources },
+      builds: { filesDir: join(dataDir, 'files') },
+      log: createLog('info', line => void lines.push(line)),
+      onHelperLost: () => {
+        throw new Error('the native helper has ended');
+      },
+    });
+  let node = await start();
+  const base = await ensureBaseLayer({
+    layers: node.layers,
+    definitionDir: join(root, 'templates/base'),
+    cacheDir: '/var/cache/atoll',
+    npmEnvironment: process.env as Record<string, string>,
+    onPhase: () => {},
+  });
+  const executions = new Map<string, string>();
+  const refOf = (sandboxId: string) => ({ sandboxId, executionId: executions.get(sandboxId) ?? '' });
+  return {
+    operations: {
+      async create(network: EgressPolicy) {
+        const ref = { sandboxId: newSandboxId(), executionId: newUuid() };
+        const image = { templateId: 'base', buildId: 'base', layers: [base], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} };
+        await node.protocol.create({ ...ref, image, resources, network, envVars: {}, accessToken: null });
+        executions.set(ref.sandboxId, ref.executionId);
+        return ref.sandboxId;
+      },
+      update: (sandboxId: string, network: EgressPolicy) => node.protocol.updateNetwork(refOf(sandboxId), network),
+      kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
+      run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
+      traffic: (sandboxId: string) => node.protocol.traffic(refOf(sandboxId)),
+      logged: () => lines.splice(0),
+      async restart() {
+        await node.stop();
+        node = await start();
+      },
+    },
+    stop: () => node.down(),
+  };
+});

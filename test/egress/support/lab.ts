@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EgressPolicy } from '../../../src/protocol/network.ts';
+import type { TrafficCounters } from '../../../src/protocol/node.ts';
+import { addresses, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
+import { startRemote, type Remote } from './rpc.ts';
+
+const here = import.meta.dir;
+
+export type Result = { exitCode: number; stdout: string; stderr: string };
+export type LabOptions = {
+  /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
+  nameservers?: string[];
+};
+
+/**
+ * A machine with a node on it, and an internet, both in network namespaces of their own: the node's default route leads to
+ * servers that the test made, at addresses that look public.
+ */
+export type Lab = {
+  create(policy: EgressPolicy): Promise<string>;
+  update(sandboxId: string, policy: EgressPolicy): Promise<void>;
+  kill(sandboxId: string): Promise<void>;
+  /** Runs a shell command inside, as root unless said. */
+  run(sandboxId: string, command: string, user?: string): Promise<Result>;
+  traffic(sandboxId: string): Promise<TrafficCounters>;
+  /** What the node has logged since the last call, one JSON object a line. */
+  logged(): Promise<string[]>;
+  /** Stops the node, sandboxes running on, and starts another on the same data. */
+  restart(): Promise<void>;
+  /** What reached the internet's servers since the last call. */
+  visits(): Promise<Visit[]>;
+  /** Packets that reached addresses which no test allows, since the lab was made. */
+  strays(): Promise<number>;
+  /** Runs a program in the machine's, or the internet's, network namespace and answers what it printed. */
+  inHost(...argv: string[]): string;
+  inInternet(...argv: string[]): string;
+  internet: Remote;
+  node: Remote;
+  dispose(): Promise<void>;
+};
+
+export type Visit = { service: string; from: string; detail: string };
+
+export async function startLab(options: LabOptions = {}): Promise<Lab> {
+  const tag = `atoll-${process.pid}-${Math.random().toString(36).slice(2, 6)}`;
+  const names = { host: `${tag}-h`, internet: `${tag}-i` };
+  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-egress-'));
+  const cleanUp = () => {
+    for (const name of Object.values(names)) Bun.spawnSync(['ip', 'netns', 'del', name], { stderr: 'ignore' });
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  try {
+    makeNamespaces(names);
+    const internet = await startRemote(['nsenter', `--net=/run/netns/${names.internet}`, process.execPath, join(here, 'internet.ts')]);
+    const node = await startRemote([
+      'nsenter', `--net=/run/netns/${names.host}`, 'unshare', '--mount', '--propagation', 'slave', 'sh', join(here, 'own-sysfs.sh'),
+      process.execPath, join(here, 'lab-node.ts'), dataDir, JSON.stringify(options),
+    ]);
+    return {
+      create: policy => node.call('create', policy),
+      update: (sandboxId, policy) => node.call('update', sandboxId, policy),
+      kill: sandboxId => node.call('kill', sandboxId),
+      run: (sandboxId, command, user = 'root') => node.call('run', sandboxId, command, user),
+      traffic: sandboxId => node.call('traffic', sandboxId),
+      logged: () => node.call('logged'),
+      restart: () => node.call('restart'),
+      visits: () => internet.call('visits'),
+      strays: async () => straysIn(run('ip', 'netns', 'exec', names.internet, 'nft', 'list', 'table', 'ip', 'strays')),
+      inHost: (...argv) => run('ip', 'netns', 'exec', names.host, ...argv),
+      inInternet: (...argv) => run('ip', 'netns', 'exec', names.internet, ...argv),
+      internet,
+      node,
+      async dispose() {
+        await node.stop();
+        await internet.stop();
+        cleanUp();
+      },
+    };
+  } catch (error) {
+    cleanUp();
+    throw error;
+  }
+}
+
+function makeNamespaces({ host, internet }: { host: string; internet: string }): void {
+  for (const name of [host, internet]) {
+    run('ip', 'netns', 'add', name);
+    run('ip', '-n', name, 'link', 'set', 'lo', 'up');
+  }
+  run('ip', '-n', host, 'link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', internet);
+  run('ip', '-n', host, 'address', 'add', `${hostUplink}/24`, 'dev', 'up0');
+  run('ip', '-n', internet, 'address', 'add', `${internetUplink}/24`, 'dev', 'eth0');
+  run('ip', '-n', host, 'link', 'set', 'up0', 'up');
+  run('ip', '-n', internet, 'link', 'set', 'eth0', 'up');
+  run('ip', '-n', host, 'route', 'add', 'default', 'via', internetUplink);
+  for (const address of [...Object.values(addresses), ...victimAddresses]) run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
+  // Counts what no sandbox may send, whatever it is.
+  const counted = `table ip strays {
+  set victims {
+    type ipv4_addr
+    elements = { ${victimAddresses.join(', ')} }
+  }
+  chain arriving {
+    type filter hook prerouting priority raw; policy accept;
+    ip daddr @victims counter
+  }
+}
+`;
+  run('ip', 'netns', 'exec', internet, 'sh', '-c', 'printf "%s" "$0" | nft -f -', counted);
+}
+
+function straysIn(listing: string): number {
+  const packets = /counter packets (\d+)/.exec(listing)?.[1];
+  if (packets === undefined) throw new Error(`no counter in ${listing}`);
+  return Number(packets);
+}
+
+function run(...argv: string[]): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(argv);
+  if (exitCode !== 0) throw new Error(`${argv.join(' ')}: ${stderr.toString().trim()}`);
+  return stdout.toString();
+}
