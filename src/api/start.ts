@@ -29,6 +29,8 @@ export type ApiOptions = {
   /** At least 32 secret bytes of this installation, the same at every start: the sandboxes' tokens come from them. */
   seed: Uint8Array;
   log: Log;
+  /** The operator's token for `X-Admin-Token`; without it the operator's routes let nobody in. */
+  adminToken?: string;
   /** What differs from `defaultLimits`. */
   limits?: Partial<TeamLimits>;
   /** What the node can do; everything that is not named is refused. */
@@ -90,6 +92,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     directory: new SandboxDirectory(sandbox => tokensOf(options.seed, sandbox)),
     credentials: new CredentialCache(options.store, clock),
     seed: options.seed,
+    adminToken: options.adminToken ?? null,
     limits: { ...defaultLimits, ...options.limits },
     features: { pause: false, egressRules: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     clock,

@@ -1,7 +1,10 @@
 import { AtollError } from '../../base/error.ts';
+import { secretsEqual } from '../../base/secret.ts';
 import type { TeamRecord } from '../store/team.ts';
+import type { UserRecord } from '../store/user.ts';
 import type { App } from './context.ts';
 import { digestOf } from './credential.ts';
+import type { KnownToken } from './credential-cache.ts';
 
 /** What a request carries to prove who sends it. */
 export type Credentials = {
@@ -9,34 +12,97 @@ export type Credentials = {
   /** Of `Authorization: Bearer`. */
   bearer: string | null;
   adminToken: string | null;
-  /** Of `X-Team-ID`. */
+  /** Of `X-Team-ID`: the team for which a user or an operator acts. */
   teamId: string | null;
 };
 
 /** Who acts, for the audit log. */
-export type Actor = { kind: 'apiKey'; keyId: string };
+export type Actor = { kind: 'apiKey'; id: string } | { kind: 'user'; id: string } | { kind: 'admin'; id: null };
 
 export type TeamCaller = { kind: 'team'; team: TeamRecord; actor: Actor };
-export type Caller = TeamCaller;
+export type UserCaller = { kind: 'user'; user: UserRecord; actor: Actor };
+export type AdminCaller = { kind: 'admin'; actor: Actor };
+export type Caller = TeamCaller | UserCaller | AdminCaller;
+
+/** The ways to prove oneself, each with what it makes of the caller. */
+export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin';
 
 /**
- * Finds the caller. The alternatives are tried independently: a good API key counts whatever else is sent with it.
+ * Finds the caller. The ways are tried independently: a good credential counts whatever else is sent with it.
  * Throws `unauthenticated` when none is good, `forbidden` for a banned team, and for a blocked one unless `readsOrRemoves`.
  */
-export async function authenticateTeam(app: App, credentials: Credentials, readsOrRemoves: boolean): Promise<TeamCaller> {
-  const caller = await byApiKey(app, credentials);
-  if (!caller) {
-    throw new AtollError('unauthenticated', 'No valid credential was sent: set the header X-API-Key to an API key of your team');
+export async function authenticate(
+  app: App,
+  credentials: Credentials,
+  ways: readonly Way[],
+  readsOrRemoves: boolean,
+): Promise<Caller> {
+  for (const way of ways) {
+    const caller = await finders[way](app, credentials);
+    if (!caller) continue;
+    if (caller.kind === 'team' && caller.actor.kind !== 'admin') checkTeam(caller.team, readsOrRemoves);
+    return caller;
   }
-  if (caller.team.banned) throw new AtollError('forbidden', 'This team is banned');
-  if (caller.team.blocked && !readsOrRemoves) {
-    throw new AtollError('forbidden', 'This team is blocked: it may read and delete, but not create or change');
-  }
-  return caller;
+  throw new AtollError('unauthenticated', `No valid credential was sent: this needs ${ways.map(way => wayWords[way]).join(', or ')}`);
 }
 
-async function byApiKey(app: App, { apiKey }: Credentials): Promise<TeamCaller | null> {
-  const digest = apiKey === null ? null : digestOf('apiKey', apiKey.trim());
-  const known = digest === null ? null : await app.credentials.apiKey(digest);
-  return known ? { kind: 'team', team: known.team, actor: { kind: 'apiKey', keyId: known.keyId } } : null;
+const wayWords: Record<Way, string> = {
+  apiKey: 'the header X-API-Key with an API key of your team',
+  userTeam: 'an access token (Authorization: Bearer) with X-Team-ID of a team of yours',
+  userDefaultTeam: 'an access token (Authorization: Bearer)',
+  adminTeam: 'X-Admin-Token with X-Team-ID',
+  user: 'an access token (Authorization: Bearer)',
+  admin: 'X-Admin-Token',
+};
+
+function checkTeam(team: TeamRecord, readsOrRemoves: boolean): void {
+  if (team.banned) throw new AtollError('forbidden', 'This team is banned');
+  if (team.blocked && !readsOrRemoves) {
+    throw new AtollError('forbidden', 'This team is blocked: it may read and delete, but not create or change');
+  }
+}
+
+const finders: Record<Way, (app: App, credentials: Credentials) => Promise<Caller | null>> = {
+  async apiKey(app, { apiKey }) {
+    const digest = apiKey === null ? null : digestOf('apiKey', apiKey.trim());
+    const known = digest === null ? null : await app.credentials.apiKey(digest);
+    return known && { kind: 'team', team: known.team, actor: { kind: 'apiKey', id: known.keyId } };
+  },
+  async user(app, credentials) {
+    const token = await findToken(app, credentials);
+    return token && { kind: 'user', user: token.user, actor: userActor(token) };
+  },
+  async userTeam(app, credentials) {
+    if (credentials.teamId === null) return null;
+    const token = await findToken(app, credentials);
+    const membership = token?.memberships.find(({ team }) => team.teamId === credentials.teamId);
+    return token && membership ? { kind: 'team', team: membership.team, actor: userActor(token) } : null;
+  },
+  async userDefaultTeam(app, credentials) {
+    if (credentials.teamId !== null) return null;
+    const token = await findToken(app, credentials);
+    const [first] = token?.memberships ?? [];
+    return token && first ? { kind: 'team', team: first.team, actor: userActor(token) } : null;
+  },
+  async admin(app, credentials) {
+    return isAdmin(app, credentials) ? { kind: 'admin', actor: { kind: 'admin', id: null } } : null;
+  },
+  async adminTeam(app, credentials) {
+    if (credentials.teamId === null || !isAdmin(app, credentials)) return null;
+    const team = await app.credentials.team(credentials.teamId);
+    return team && { kind: 'team', team, actor: { kind: 'admin', id: null } };
+  },
+};
+
+async function findToken(app: App, { bearer }: Credentials): Promise<KnownToken | null> {
+  const digest = bearer === null ? null : digestOf('accessToken', bearer);
+  return digest === null ? null : app.credentials.accessToken(digest);
+}
+
+function userActor({ user }: KnownToken): Actor {
+  return { kind: 'user', id: user.userId };
+}
+
+function isAdmin(app: App, { adminToken }: Credentials): boolean {
+  return app.adminToken !== null && adminToken !== null && secretsEqual(adminToken, app.adminToken);
 }

@@ -29,6 +29,8 @@ export type App = {
   credentials: CredentialCache;
   /** Secret of the installation from which the sandboxes' tokens are derived. */
   seed: Uint8Array;
+  /** The operator's token, or null where there is none: then the operator's routes let nobody in. */
+  adminToken: string | null;
   /** The installation's limits; a team's own go before. */
   limits: TeamLimits;
   features: Features;

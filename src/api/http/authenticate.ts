@@ -1,13 +1,39 @@
-import { authenticateTeam } from '../app/authentication.ts';
-import type { Credentials, TeamCaller } from '../app/authentication.ts';
+import { authenticate } from '../app/authentication.ts';
+import type { AdminCaller, Caller, Credentials, TeamCaller, UserCaller, Way } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
 import type { Route } from './route.ts';
 
+/** Who may call an operation, and by which ways they prove it. */
+export const waysOf = {
+  none: [],
+  /** A team: by its key, by one of its members, by an operator who acts for it. */
+  team: ['apiKey', 'userTeam', 'adminTeam'],
+  /** The same, or a user for his default team. */
+  teamOrUser: ['apiKey', 'userTeam', 'adminTeam', 'userDefaultTeam'],
+  /** A person of the team: a key must not make keys. */
+  member: ['userTeam'],
+  memberOrAdmin: ['userTeam', 'adminTeam'],
+  user: ['user'],
+  admin: ['admin'],
+} as const satisfies Record<string, readonly Way[]>;
+
+export type Auth = keyof typeof waysOf;
+
+export type CallerOf = {
+  none: null;
+  team: TeamCaller;
+  teamOrUser: TeamCaller;
+  member: TeamCaller;
+  memberOrAdmin: TeamCaller;
+  user: UserCaller;
+  admin: AdminCaller;
+};
+
 /** The caller of a route, or null where none is asked for. Throws `unauthenticated` or `forbidden`. */
-export async function authenticate(app: App, route: Route, headers: Headers): Promise<TeamCaller | null> {
+export async function authenticateRequest(app: App, route: Route, headers: Headers): Promise<Caller | null> {
   if (route.auth === 'none') return null;
   const readsOrRemoves = route.method === 'GET' || route.method === 'DELETE';
-  return authenticateTeam(app, credentialsOf(headers), readsOrRemoves);
+  return authenticate(app, credentialsOf(headers), waysOf[route.auth], readsOrRemoves);
 }
 
 function credentialsOf(headers: Headers): Credentials {

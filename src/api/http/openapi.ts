@@ -2,15 +2,28 @@ import { Kind, OptionalKind } from '@sinclair/typebox';
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { assert } from '../../base/error.ts';
 import { ApiError } from '../../protocol/api/primitives.ts';
-import type { Auth, Route } from './route.ts';
+import type { Way } from '../app/authentication.ts';
+import { waysOf } from './authenticate.ts';
+import type { Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
 const securitySchemes: Json = {
   apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'API key of a team: e2b_<hex>' },
+  accessToken: { type: 'http', scheme: 'bearer', description: 'Access token of a user: sk_e2b_<hex>' },
+  adminToken: { type: 'apiKey', in: 'header', name: 'X-Admin-Token', description: 'Token of the installation\'s operator' },
+  teamId: { type: 'apiKey', in: 'header', name: 'X-Team-ID', description: 'The team for which a user or operator acts' },
 };
 
-const security: Record<Auth, Json[]> = { none: [], team: [{ apiKey: [] }] };
+/** Alternatives; all members of one are needed together. */
+const securityOf: Record<Way, Json> = {
+  apiKey: { apiKey: [] },
+  userTeam: { accessToken: [], teamId: [] },
+  adminTeam: { adminToken: [], teamId: [] },
+  userDefaultTeam: { accessToken: [] },
+  user: { accessToken: [] },
+  admin: { adminToken: [] },
+};
 
 /** The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes. */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
@@ -38,7 +51,7 @@ function operation(route: Route, components: Components): Json {
     operationId: route.operationId,
     summary: route.summary,
     ...(route.deprecated && { deprecated: true }),
-    security: security[route.auth],
+    security: waysOf[route.auth].map(way => securityOf[way]),
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
       requestBody: { required: !route.bodyOptional, content: jsonContent(components.refer(route.body)) },

@@ -1,13 +1,9 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
-import type { TeamCaller } from '../app/authentication.ts';
+import type { Caller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
+import type { Auth, CallerOf } from './authenticate.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/** Who may call an operation; see authenticate.ts for what each accepts. */
-export type Auth = 'none' | 'team';
-
-type CallerOf = { none: null; team: TeamCaller };
 
 /** One kind of success. Header values are their descriptions. */
 type ResponseSpec = { description: string; schema?: TSchema; headers?: Record<string, string> };
@@ -23,8 +19,8 @@ type ReplyOf<R extends Responses> = {
 /** What a handler may answer, types erased. */
 export type Reply = { status: number; body?: unknown; headers?: ReplyHeaders };
 
-export type Input<A extends Auth, P, Q, B> = {
-  caller: CallerOf[A];
+export type Input<C extends Caller | null, P, Q, B> = {
+  caller: C;
   /** Decoded once each. */
   params: P;
   query: Q;
@@ -49,7 +45,7 @@ type RouteSpec<A extends Auth, P extends TObject, Q extends TObject, B extends T
   responses: R;
   /** Statuses of errors beside those that follow from `auth`, `query` and `body`. */
   errors?: readonly number[];
-  handle(app: App, input: Input<A, Static<P>, Static<Q>, Static<B>>): Promise<Out>;
+  handle(app: App, input: Input<CallerOf[A], Static<P>, Static<Q>, Static<B>>): Promise<Out>;
 };
 
 /** One operation of the REST API: what validates its requests, what documents it, and what answers it. */
@@ -67,7 +63,7 @@ export type Route = {
   responses: Responses;
   /** Every error status it may answer, ascending. */
   errors: readonly number[];
-  handle(app: App, input: Input<Auth, unknown, unknown, unknown>): Promise<Reply>;
+  handle(app: App, input: Input<Caller | null, unknown, unknown, unknown>): Promise<Reply>;
 };
 
 /** Defines an operation; its handler is typed by its schemas. */

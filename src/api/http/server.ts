@@ -1,7 +1,8 @@
 import { chmodSync } from 'node:fs';
 import { AtollError, messageOf } from '../../base/error.ts';
+import type { Caller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticateRequest } from './authenticate.ts';
 import { readJson } from './body.ts';
 import { addCors, preflightResponse } from './cors.ts';
 import { errorBody, errorResponse } from './error.ts';
@@ -100,8 +101,8 @@ async function answer(
   query: string,
   request: Request,
 ): Promise<Reply> {
-  const caller = await authenticate(app, route, request.headers);
-  const input: Input<Route['auth'], unknown, unknown, unknown> = {
+  const caller = await authenticateRequest(app, route, request.headers);
+  const input: Input<Caller | null, unknown, unknown, unknown> = {
     caller,
     params,
     query: validQuery?.(query),

@@ -18,7 +18,7 @@ export const listTemplatesV1 = route({
   path: '/templates',
   summary: 'All templates of the team, newest first',
   deprecated: true,
-  auth: 'team',
+  auth: 'teamOrUser',
   query: Type.Object({ teamID }),
   responses: { 200: { description: 'The templates', schema: Type.Array(Template) } },
   async handle(app, { caller, query }) {
@@ -32,7 +32,7 @@ export const listTemplatesV2 = route({
   method: 'GET',
   path: '/v2/templates',
   summary: 'Templates of the team, newest first, page by page',
-  auth: 'team',
+  auth: 'teamOrUser',
   query: Type.Object({ teamID, ...paging }),
   responses: { 200: { description: 'A page of templates', schema: Type.Array(Template), headers: nextTokenHeader } },
   async handle(app, { caller, query }) {

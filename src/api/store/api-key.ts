@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Selectable } from 'kysely';
 import type { Db } from './database.ts';
 import type { ApiKeyTable } from './schema.ts';
@@ -62,10 +63,15 @@ export function apiKeyOfRow(row: Selectable<ApiKeyTable>): ApiKeyRecord {
   };
 }
 
-/** Notes when keys were last used. */
-export async function touchApiKeys(db: Db, uses: ReadonlyMap<string, number>): Promise<void> {
-  for (const [keyId, atUs] of uses) {
-    await db.updateTable('api_keys').set({ last_used_at_us: atUs }).where('key_id', '=', keyId).execute();
+/** Notes when credentials were last used, by ID. */
+export async function touchCredentials(
+  db: Db,
+  table: 'api_keys' | 'access_tokens',
+  idColumn: 'key_id' | 'token_id',
+  uses: ReadonlyMap<string, number>,
+): Promise<void> {
+  for (const [id, atUs] of uses) {
+    await db.updateTable(table).set({ last_used_at_us: atUs }).where(sql.ref(idColumn), '=', id).execute();
   }
 }
 
@@ -79,4 +85,29 @@ export async function listApiKeys(db: Db, teamId: string): Promise<ApiKeyRecord[
 export async function deleteApiKey(db: Db, teamId: string, keyId: string): Promise<boolean> {
   const result = await db.deleteFrom('api_keys').where('team_id', '=', teamId).where('key_id', '=', keyId).executeTakeFirst();
   return result.numDeletedRows > 0n;
+}
+
+/** Renames a team's key. False where there is none with this ID. */
+export async function renameApiKey(db: Db, teamId: string, keyId: string, name: string): Promise<boolean> {
+  const result = await db.updateTable('api_keys').set({ name }).where('team_id', '=', teamId).where('key_id', '=', keyId).executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Removes all but the `keep` newest keys with this name that a user made for a team. */
+export async function pruneApiKeys(db: Db, of: { teamId: string; createdBy: string; name: string }, keep: number): Promise<void> {
+  const kept = db
+    .selectFrom('api_keys')
+    .select('key_id')
+    .where('team_id', '=', of.teamId)
+    .where('created_by', '=', of.createdBy)
+    .where('name', '=', of.name)
+    .orderBy('created_at_us', 'desc')
+    .limit(keep);
+  await db
+    .deleteFrom('api_keys')
+    .where('team_id', '=', of.teamId)
+    .where('created_by', '=', of.createdBy)
+    .where('name', '=', of.name)
+    .where('key_id', 'not in', kept)
+    .execute();
 }
