@@ -24,6 +24,7 @@ export const nextStates: Record<SandboxState, readonly SandboxState[]> = {
   killing: [],
 };
 
+/** Whether the state machine has this transition. */
 export function mayBecome(from: SandboxState, to: SandboxState): boolean {
   return nextStates[from].includes(to);
 }
@@ -51,6 +52,7 @@ export function statesShownAs(state: ShownState): SandboxState[] {
 /** The states in which a sandbox uses a machine and counts against its team's limit of concurrent sandboxes. */
 export const occupyingStates: readonly SandboxState[] = ['starting', 'running', 'pausing', 'resuming', 'snapshotting'];
 
+/** What clients can ask of a sandbox; the state decides whether it may be done. */
 export const sandboxOperations = [
   'read',
   'kill',

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { basename, dirname } from 'node:path';
+import { dirname, relative } from 'node:path';
 import { importsOf } from './imports.ts';
 import { isTest, sourceFiles } from './source-files.ts';
 
@@ -33,11 +33,14 @@ test('every file of test is a test or is reached from one', () => {
   expect(dead.map(file => file.path)).toEqual([]);
 });
 
-/** Files of the same folder that a file names in a string: programs that it starts as processes of their own. */
+/** Files that a file names in a string, from its own folder on: programs that it starts as processes of their own. */
 function startedBy(path: string): string[] {
   const text = files.find(file => file.path === path)?.text ?? '';
-  const siblings = files.filter(file => dirname(file.path) === dirname(path) && file.path !== path);
-  return siblings.map(file => file.path).filter(sibling => new RegExp(`[/'"]${basename(sibling).replaceAll('.', '\\.')}\\b`).test(text));
+  const below = files.map(file => file.path).filter(other => other !== path && other.startsWith(`${dirname(path)}/`));
+  return below.filter(other => {
+    const name = relative(dirname(path), other);
+    return [`'${name}'`, `/${name}`].some(written => text.includes(written));
+  });
 }
 
 function reachable(from: string[]): Set<string> {

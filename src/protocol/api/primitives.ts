@@ -20,6 +20,7 @@ export const int64 = (options: { minimum?: number; maximum?: number; default?: n
 export const dateTime = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
+/** `schema` or JSON's null. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** One of the given words. */

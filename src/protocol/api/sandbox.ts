@@ -98,6 +98,7 @@ export const NewSandboxV2 = Type.Object(
 
 export const SandboxTimeout = Type.Object({ timeout: int32({ minimum: 0 }) }, { $id: 'SandboxTimeout' });
 
+/** The most by which one refresh extends a sandbox's time. */
 export const refreshSecondsMax = 3600;
 export const SandboxRefresh = Type.Object(
   { duration: Type.Optional(int32({ minimum: 0, maximum: refreshSecondsMax, default: defaultTimeoutSeconds.v1 })) },

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, int64, nullable, oneOf } from './primitives.ts';
 
+/** `waiting`: registered, not started. `ready` and `error` are final. */
 export const buildStatuses = ['waiting', 'building', 'ready', 'error'] as const;
 export type BuildStatus = (typeof buildStatuses)[number];
 export const BuildStatus = oneOf(buildStatuses);
