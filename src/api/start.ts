@@ -1,6 +1,9 @@
 import { messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import type { BuildProtocol } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
+import { reconcileBuilds } from './app/build-follow.ts';
+import { noBuilder } from './app/no-builder.ts';
 import { systemClock } from './app/clock.ts';
 import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
@@ -15,6 +18,7 @@ import { singleNode } from './placement/nodes.ts';
 import { adoptionIntervalMs, noteExit, reconcileNodes } from './reconcilers/adoption.ts';
 import { expiryIntervalMs, reconcileExpiry } from './reconcilers/expiry.ts';
 import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
+import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcilers/layers.ts';
 import { startLoop } from './reconcilers/loop.ts';
 import type { Loop } from './reconcilers/loop.ts';
 import type { Store } from './store/database.ts';
@@ -26,6 +30,10 @@ export type ApiOptions = {
   /** From `openStore`; closed by whoever opened it, after `stop`. */
   store: Store;
   node: NodeProtocol;
+  /** Absent: templates can't be built here. */
+  builder?: BuildProtocol;
+  /** Where uploaded files of templates are kept; the builder reads them there. */
+  filesDir?: string;
   /** At least 32 secret bytes of this installation, the same at every start: the sandboxes' tokens come from them. */
   seed: Uint8Array;
   log: Log;
@@ -57,7 +65,8 @@ const flushUsesIntervalMs = 10_000;
 
 /** Starts the API. Answers when it listens and the node's sandboxes were adopted or, when that failed, is being retried. */
 export async function startApi(options: ApiOptions): Promise<Api> {
-  const app = await createApp(options);
+  const stopping = new AbortController();
+  const app = { ...(await createApp(options)), stopping: stopping.signal };
   const ready = { adopted: false };
   await using started = new AsyncDisposableStack();
   started.defer(() => app.credentials.flushUses());
@@ -72,13 +81,17 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers });
   started.defer(() => server.stop());
 
-  const stopping = started.move();
+  const disposal = started.move();
   return {
     app,
     directory: app.directory,
     wake: sandboxId => wakeSandbox(app, sandboxId),
     isReady,
-    stop: () => stopping.disposeAsync(),
+    stop: async () => {
+      stopping.abort();
+      await disposal.disposeAsync();
+      await Promise.all(app.followedBuilds.values());
+    },
   };
 }
 
@@ -98,6 +111,10 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     clock,
     log: options.log,
     busy: new Set(),
+    builder: options.builder ?? noBuilder,
+    filesDir: options.filesDir ?? '/nonexistent',
+    followedBuilds: new Map(),
+    stopping: new AbortController().signal,
   };
 }
 
@@ -113,6 +130,8 @@ async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<
   return [
     startLoop({ name: 'adoption', intervalMs: () => (ready.adopted ? adoptionIntervalMs : firstAdoptionRetryMs), run: adopt, log }),
     startLoop({ name: 'leftovers', intervalMs: () => leftoversIntervalMs, run: () => reconcileLeftovers(app), log }),
+    startLoop({ name: 'builds', intervalMs: () => buildsIntervalMs, run: () => reconcileBuilds(app), log }),
+    startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log }),
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
     startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log }),
   ];

@@ -50,7 +50,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
   const store = started.use(await openStore(storeLocation(settings)));
   const socketPath = join(node.runDir, 'api.sock');
-  const api = await startApi({ socketPath, store, node: node.protocol, seed, log: log.with({ part: 'api' }) });
+  const api = await startApi({ socketPath, store, node: node.protocol, builder: node.builds, filesDir: join(settings.dataDir, 'files'), seed, log: log.with({ part: 'api' }) });
   started.defer(() => api.stop());
 
   const team = await ensureTeam(api.app);

@@ -13,6 +13,10 @@ export type AgentProcess = {
   cwd: string;
   /** After this time the process is killed; 0: never. */
   timeoutMs: number;
+  /** Of a secured sandbox. */
+  accessToken?: string;
+  /** Called when the process runs. From then on it does not need the connection. */
+  onStart?(): void;
   signal?: AbortSignal;
 };
 
@@ -25,7 +29,7 @@ export type ProcessEnd = {
 
 /** A message of the stream: a part of `process.Process/Start` (connectrpc.com, JSON). */
 type Message = {
-  event?: { data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number; status?: string } };
+  event?: { start?: object; data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number; status?: string } };
   error?: { code?: string; message?: string };
 };
 
@@ -47,7 +51,8 @@ export async function runInSandbox(namespace: NetworkNamespace, process: AgentPr
 
   const takeMessage = (flags: number, payload: Buffer) => {
     const message = JSON.parse(payload.toString()) as Message;
-    const { data, end: last } = message.event ?? {};
+    const { start, data, end: last } = message.event ?? {};
+    if (start) process.onStart?.();
     if (data?.stdout) onOutput('stdout', Buffer.from(data.stdout, 'base64'));
     if (data?.stderr) onOutput('stderr', Buffer.from(data.stderr, 'base64'));
     if (last) end = { exitCode: last.exitCode ?? 0, status: last.status ?? 'exit status 0' };
@@ -96,7 +101,7 @@ export async function runInSandbox(namespace: NetworkNamespace, process: AgentPr
   }
 }
 
-function requestOf({ argv, user, env, cwd, timeoutMs }: AgentProcess): Uint8Array {
+function requestOf({ argv, user, env, cwd, timeoutMs, accessToken }: AgentProcess): Uint8Array {
   const [cmd, ...args] = argv;
   const message = Buffer.from(JSON.stringify({ process: { cmd, args, envs: env, ...(cwd && { cwd }) }, stdin: false }));
   const envelope = Buffer.alloc(5 + message.length);
@@ -109,6 +114,7 @@ function requestOf({ argv, user, env, cwd, timeoutMs }: AgentProcess): Uint8Arra
     'connect-protocol-version': '1',
     ...(timeoutMs > 0 && { 'connect-timeout-ms': String(Math.ceil(timeoutMs)) }),
     'content-length': String(envelope.length),
+    ...(accessToken !== undefined && { 'x-access-token': accessToken }),
     ...(user !== undefined && { authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}` }),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -18,10 +18,39 @@ export type BuildState = {
   workdir: string;
 };
 
-/** What a build starts from: an image by name, or the outcome of another build. */
+/** What a build starts from: an image by name, the outcome of another build, or the last stage of a Dockerfile. */
 export type BuildSource =
   | { kind: 'image'; reference: string; credential?: RegistryCredential }
-  | { kind: 'state'; state: BuildState };
+  | { kind: 'state'; state: BuildState }
+  | { kind: 'dockerfile'; stages: DockerStage[] };
+
+/** Text that a Dockerfile holds inline. `expand`: variables in it are replaced. */
+export type Heredoc = { name: string; content: string; expand: boolean };
+
+/** A directory that outlives the builds that use it, or one that only the command sees (`RUN --mount`). */
+export type DockerMount = { kind: 'cache' | 'tmpfs'; target: string; id: string };
+
+/** An instruction of a Dockerfile as written: variables are expanded when it runs. */
+export type DockerInstruction = { line: number; text: string } & (
+  | { kind: 'arg'; name: string; value: string | null }
+  | { kind: 'env'; pairs: [string, string][] }
+  | { kind: 'run'; command: string | string[]; heredocs: Heredoc[]; mounts: DockerMount[] }
+  | { kind: 'copy'; from: string; sources: string[]; destination: string; chown: string; chmod: string }
+  | { kind: 'write'; files: Heredoc[]; destination: string; chown: string; chmod: string }
+  | { kind: 'workdir'; path: string }
+  | { kind: 'user'; name: string }
+  | { kind: 'shell'; argv: string[] }
+  | { kind: 'entrypoint' | 'cmd'; command: string | string[] }
+);
+
+export type DockerStage = {
+  /** An image, `scratch`, or the name or number of an earlier stage. */
+  from: string;
+  name: string | null;
+  /** Defaults of `ARG`s before the first `FROM`. */
+  globalArgs: Record<string, string>;
+  instructions: DockerInstruction[];
+};
 
 export type BuildStep = {
   /** `RUN`, `COPY`, `ENV`, `USER`, `WORKDIR`, in any case; anything else fails the build. */

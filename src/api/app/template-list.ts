@@ -41,6 +41,14 @@ export async function listTemplatesOf(
   return { items: await withDetails(app, items), nextToken };
 }
 
+/** A template as lists show it. Throws `not_found`. */
+export async function listedTemplate(app: App, templateId: string): Promise<ListedTemplate> {
+  const template = await templateById(app.store.db, templateId);
+  const [listed] = template ? await withDetails(app, [template]) : [];
+  if (!listed) throw new AtollError('not_found', `Template "${templateId}" was deleted`);
+  return listed;
+}
+
 async function withDetails(app: App, templates: TemplateRecord[]): Promise<ListedTemplate[]> {
   const { db } = app.store;
   const ids = templates.map(template => template.templateId);

@@ -25,6 +25,12 @@ export type Input<C extends Caller | null, P, Q, B> = {
   params: P;
   query: Q;
   body: B;
+  /** Scheme and host by which the client reaches the API, without a slash at the end. */
+  origin: string;
+  /** Empty when the client does not name itself. */
+  userAgent: string;
+  /** The body as it comes, for routes without a JSON one, and its announced length. */
+  upload: { stream: ReadableStream<Uint8Array> | null; length: number | null };
   /** Aborted when the client goes away. */
   signal: AbortSignal;
 };

@@ -1,3 +1,10 @@
+import { createAccessTokenRoute, deleteAccessTokenRoute } from './access-tokens.ts';
+import { createTeamKeyAsAdmin, deleteTeamKeyAsAdmin, killTeamSandboxes, readRunningCounts } from './admin.ts';
+import { createApiKeyRoute, deleteApiKeyRoute, listApiKeysRoute, renameApiKeyRoute } from './api-keys.ts';
+import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3 } from './build-register.ts';
+import { startBuildRoute, startBuildV1 } from './build-start.ts';
+import { readBuildLogsRoute, readBuildStatus } from './build-status.ts';
+import { listNodesRoute, readNodeRoute, updateNodeRoute } from './nodes.ts';
 import { openApiDocument } from './openapi.ts';
 import { documentRoute, health } from './platform.ts';
 import type { Route } from './route.ts';
@@ -7,8 +14,12 @@ import { deleteSandbox } from './sandbox-kill.ts';
 import { listSandboxesV1, listSandboxesV2 } from './sandbox-list.ts';
 import { readSandbox } from './sandbox-read.ts';
 import { refreshSandboxRoute, setSandboxTimeout } from './sandbox-timeout.ts';
+import { listTeams } from './teams.ts';
 import { readTemplateAlias } from './template-alias.ts';
+import { deleteTemplateRoute, updateTemplateV1Route, updateTemplateV2Route } from './template-change.ts';
+import { offerFileUpload, putTemplateFiles } from './template-files.ts';
 import { listTemplatesV1, listTemplatesV2, readTemplateRoute } from './template-list.ts';
+import { assignTagsRoute, deleteTagsRoute, listTagsRoute } from './template-tags.ts';
 
 /** The version of the interface, as its description carries it. */
 const interfaceVersion = '0.1.0';
@@ -31,6 +42,36 @@ export const routes: readonly Route[] = [
   listTemplatesV2,
   readTemplateRoute,
   readTemplateAlias,
+  registerBuildV1,
+  registerBuildV2,
+  registerBuildV3,
+  rebuildTemplateRoute,
+  startBuildV1,
+  startBuildRoute,
+  readBuildStatus,
+  readBuildLogsRoute,
+  offerFileUpload,
+  putTemplateFiles,
+  updateTemplateV1Route,
+  updateTemplateV2Route,
+  deleteTemplateRoute,
+  assignTagsRoute,
+  deleteTagsRoute,
+  listTagsRoute,
+  listTeams,
+  listApiKeysRoute,
+  createApiKeyRoute,
+  renameApiKeyRoute,
+  deleteApiKeyRoute,
+  createAccessTokenRoute,
+  deleteAccessTokenRoute,
+  listNodesRoute,
+  readNodeRoute,
+  updateNodeRoute,
+  killTeamSandboxes,
+  readRunningCounts,
+  createTeamKeyAsAdmin,
+  deleteTeamKeyAsAdmin,
 ];
 
 /** The OpenAPI document, as served and as committed in docs/openapi.json. */

@@ -107,6 +107,9 @@ async function answer(
     params,
     query: validQuery?.(query),
     body: undefined,
+    origin: originOf(request.headers),
+    userAgent: request.headers.get('user-agent') ?? '',
+    upload: { stream: validBody ? null : request.body, length: lengthOf(request.headers) },
     signal: request.signal,
   };
   if (validBody) {
@@ -115,6 +118,15 @@ async function answer(
     input.body = validBody(body ?? {});
   }
   return route.handle(app, input);
+}
+
+function originOf(headers: Headers): string {
+  return `${headers.get('x-forwarded-proto') ?? 'http'}://${headers.get('host') ?? 'localhost'}`;
+}
+
+function lengthOf(headers: Headers): number | null {
+  const length = headers.get('content-length');
+  return length === null ? null : Number(length);
 }
 
 function compile(route: Route, checkAnswers: boolean): Compiled {

@@ -3,7 +3,7 @@ import { Migrator } from 'kysely/migration';
 import type { Migration } from 'kysely/migration';
 import { AtollError } from '../../base/error.ts';
 import { first } from './migrations/0001-first.ts';
-import { builds } from './migrations/0002-builds.ts';
+import { builds } from './migrations/0003-builds.ts';
 import { tellCredentialChanges } from './migrations/0002-tell-credential-changes.ts';
 import type { Tables } from './schema.ts';
 
@@ -11,7 +11,7 @@ import type { Tables } from './schema.ts';
 const migrations: Record<string, Migration> = {
   '0001-first': first,
   '0002-tell-credential-changes': tellCredentialChanges,
-  '0002-builds': builds,
+  '0003-builds': builds,
 };
 
 /** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */

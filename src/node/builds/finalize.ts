@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
-import { awaitReady, launchStartCommand } from '../sandbox/start-command.ts';
+import { awaitReady, launchStartCommand, readyTimeoutMs } from '../sandbox/start-command.ts';
 import type { BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
 import { openBuildSandbox } from './build-sandbox.ts';
@@ -20,7 +20,7 @@ export async function tryStartCommand(context: BuildContext, state: BuildState):
   const started = launchStartCommand(sandbox.run, commands, { signal, onOutput: (stream, bytes) => lines.take(stream, bytes) });
   try {
     context.log(`[finalize] waiting until ready: ${readyCommand ?? 'for a while'}`);
-    await awaitReady(sandbox.run, commands, { signal, started });
+    await awaitReady(sandbox.run, commands, { signal, started, timeoutMs: readyTimeoutMs.build });
   } catch (error) {
     lines.end();
     signal.throwIfAborted();

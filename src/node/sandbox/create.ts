@@ -7,6 +7,7 @@ import { admit } from './admission.ts';
 import { slotDisk, slotMountPoint, startBlank, type Blank } from './blank.ts';
 import { startTicksOf } from './record.ts';
 import { onEnded, removeSandbox } from './remove.ts';
+import { startTemplateServer } from './start-command.ts';
 
 /** Starts a sandbox; the same execution is started once, however often it is asked for. */
 export function createSandbox(node: NodeContext, request: CreateSandbox): Promise<Running> {
@@ -53,6 +54,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
     defaultUser: image.defaultUser,
     defaultWorkdir: image.defaultWorkdir,
   });
+  await startTemplateServer(namespace, image, request.accessToken);
   const startTicks = startTicksOf(pid);
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();

@@ -1,5 +1,7 @@
 import { AtollError, messageOf } from '../../base/error.ts';
-import type { AgentProcess, ProcessEnd } from '../agent-process.ts';
+import type { TemplateImage } from '../../protocol/node.ts';
+import { runInSandbox, type AgentProcess, type ProcessEnd } from '../agent-process.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
 
 /** How a template's server is started and when it counts as ready. */
 export type StartCommands = {
@@ -14,14 +16,34 @@ export type StartCommands = {
 /** Runs a program in the sandbox. */
 export type Run = (process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void) => Promise<ProcessEnd>;
 
-/** Longest time until the ready command must have succeeded. */
-export const readyTimeoutMs = 10 * 60_000;
+/** Longest time until the ready command must have succeeded: in a build, and in a create, whose caller waits for a minute. */
+export const readyTimeoutMs = { build: 10 * 60_000, create: 50_000 };
 /** One run of the ready command. */
 const readyRunTimeoutMs = 60_000;
 /** Between two runs of the ready command: short at first, because most servers are up at once. */
 const readyPauseMs = { first: 20, max: 2_000 };
 /** What is waited in a build where there is a start command and nothing says when it is ready. */
 const defaultWaitMs = 20_000;
+
+/**
+ * Starts the template's server in a new sandbox and waits until it is ready, where the template says when that is.
+ * Errors: `unavailable` when it fails or takes too long.
+ */
+export async function startTemplateServer(namespace: NetworkNamespace, image: TemplateImage, accessToken: string | null): Promise<void> {
+  const { startCommand, readyCommand } = image;
+  if (startCommand === undefined && readyCommand === undefined) return;
+  const run: Run = (process, onOutput) => runInSandbox(namespace, { ...process, ...(accessToken !== null && { accessToken }) }, onOutput);
+  const commands = { startCommand, readyCommand, user: image.defaultUser, workdir: image.defaultWorkdir, env: image.buildEnv };
+  const connection = new AbortController();
+  const running = Promise.withResolvers<void>();
+  try {
+    const started = launchStartCommand(run, commands, { signal: connection.signal, onStart: running.resolve, onOutput: () => {} });
+    await (started && Promise.race([running.promise, started]));
+    if (readyCommand !== undefined) await awaitReady(run, commands, { started, timeoutMs: readyTimeoutMs.create });
+  } finally {
+    connection.abort();
+  }
+}
 
 const argvOf = (command: string): [string, ...string[]] => ['/bin/bash', '-l', '-c', command];
 
@@ -32,11 +54,12 @@ const argvOf = (command: string): [string, ...string[]] => ['/bin/bash', '-l', '
 export function launchStartCommand(
   run: Run,
   { startCommand, user, workdir, env }: StartCommands,
-  options: { signal?: AbortSignal; onOutput(stream: 'stdout' | 'stderr', bytes: Uint8Array): void },
+  options: { signal?: AbortSignal; onStart?(): void; onOutput(stream: 'stdout' | 'stderr', bytes: Uint8Array): void },
 ): Promise<ProcessEnd> | undefined {
   if (startCommand === undefined) return undefined;
-  const process = { argv: argvOf(startCommand), user, env, cwd: workdir, timeoutMs: 0, ...(options.signal && { signal: options.signal }) };
-  const started = run(process, options.onOutput);
+  const { signal, onStart, onOutput } = options;
+  const process = { argv: argvOf(startCommand), user, env, cwd: workdir, timeoutMs: 0, ...(signal && { signal }), ...(onStart && { onStart }) };
+  const started = run(process, onOutput);
   started.catch(() => {}); // whoever waits for readiness hears of it
   return started;
 }
@@ -48,7 +71,7 @@ export function launchStartCommand(
 export async function awaitReady(
   run: Run,
   { startCommand, readyCommand, user, workdir, env }: StartCommands,
-  options: { signal?: AbortSignal; started: Promise<ProcessEnd> | undefined },
+  options: { signal?: AbortSignal; started: Promise<ProcessEnd> | undefined; timeoutMs: number },
 ): Promise<void> {
   let failure: AtollError | undefined;
   const failed = new AbortController();
@@ -71,7 +94,7 @@ export async function awaitReady(
     if (failure) throw failure;
     return;
   }
-  const deadline = performance.now() + readyTimeoutMs;
+  const deadline = performance.now() + options.timeoutMs;
   for (let waitMs = readyPauseMs.first; ; waitMs = Math.min(waitMs * 2, readyPauseMs.max)) {
     const end = await run({ argv: argvOf(readyCommand), user, env, cwd: workdir, timeoutMs: readyRunTimeoutMs, signal }, () => {}).catch((error: unknown) => {
       options.signal?.throwIfAborted();
@@ -80,7 +103,7 @@ export async function awaitReady(
     });
     if (failure) throw failure;
     if (end?.exitCode === 0) return;
-    if (performance.now() > deadline) throw new AtollError('unavailable', `the ready command has not succeeded within ${readyTimeoutMs / 60_000} minutes: ${readyCommand}`);
+    if (performance.now() > deadline) throw new AtollError('unavailable', `the ready command has not succeeded within ${options.timeoutMs / 1000} s: ${readyCommand}`);
     await pause(waitMs, signal);
     options.signal?.throwIfAborted();
     if (failure) throw failure;

@@ -1,0 +1,44 @@
+import { Type } from '@sinclair/typebox';
+import { CreatedAccessToken, NewAccessToken } from '../../protocol/api/team.ts';
+import { createAccessToken, revokeAccessToken } from '../app/access-tokens.ts';
+import { formatTime } from '../app/clock.ts';
+import { maskView } from './credential-view.ts';
+import { route } from './route.ts';
+
+export const createAccessTokenRoute = route({
+  operationId: 'createAccessToken',
+  method: 'POST',
+  path: '/access-tokens',
+  summary: 'A new access token of the user',
+  auth: 'user',
+  body: NewAccessToken,
+  responses: { 201: { description: 'The token, shown this once', schema: CreatedAccessToken } },
+  async handle(app, { caller, body }) {
+    const { token, text } = await createAccessToken(app, caller.user, body.name);
+    return {
+      status: 201,
+      body: {
+        id: token.tokenId,
+        name: token.name,
+        token: text,
+        mask: maskView('accessToken', token),
+        createdAt: formatTime(token.createdAtUs),
+      },
+    };
+  },
+});
+
+export const deleteAccessTokenRoute = route({
+  operationId: 'deleteAccessToken',
+  method: 'DELETE',
+  path: '/access-tokens/{accessTokenID}',
+  summary: 'Revoke an access token: it is refused from the next request on',
+  auth: 'user',
+  params: Type.Object({ accessTokenID: Type.String() }),
+  responses: { 204: { description: 'Revoked' } },
+  errors: [400, 404],
+  async handle(app, { caller, params }) {
+    await revokeAccessToken(app, caller.user, params.accessTokenID);
+    return { status: 204 };
+  },
+});

@@ -1,0 +1,26 @@
+import type { TeamAPIKey } from '../../protocol/api/team.ts';
+import { formatTime } from '../app/clock.ts';
+import { credentialPrefixes } from '../app/credential.ts';
+import type { CredentialFamily } from '../app/credential.ts';
+import type { ApiKeyRecord, CredentialRecord } from '../store/api-key.ts';
+import type { UserRecord } from '../store/user.ts';
+
+export function apiKeyView(key: ApiKeyRecord, createdBy: UserRecord | null): TeamAPIKey {
+  return {
+    id: key.keyId,
+    name: key.name,
+    mask: maskView('apiKey', key),
+    createdAt: formatTime(key.createdAtUs),
+    createdBy: createdBy && { id: createdBy.userId, email: createdBy.email },
+    lastUsed: key.lastUsedAtUs === null ? null : formatTime(key.lastUsedAtUs),
+  };
+}
+
+export function maskView(family: CredentialFamily, credential: CredentialRecord): TeamAPIKey['mask'] {
+  return {
+    prefix: credentialPrefixes[family],
+    valueLength: credential.valueLength,
+    maskedValuePrefix: credential.maskPrefix,
+    maskedValueSuffix: credential.maskSuffix,
+  };
+}

@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox';
+import { TemplateUpdate, TemplateUpdated } from '../../protocol/api/template-build.ts';
+import { deleteTemplate, updateTemplate, updateTemplateV1 } from '../app/template-change.ts';
+import { route } from './route.ts';
+
+const params = Type.Object({ templateID: Type.String() });
+const updated = { description: 'The template\'s names', schema: TemplateUpdated };
+
+export const updateTemplateV2Route = route({
+  operationId: 'updateTemplateV2',
+  method: 'PATCH',
+  path: '/v2/templates/{templateID}',
+  summary: 'Publish a template, or make it private',
+  auth: 'team',
+  params,
+  body: TemplateUpdate,
+  bodyOptional: true,
+  responses: { 200: updated },
+  errors: [404],
+  async handle(app, { caller, params, body }) {
+    return { status: 200, body: { names: await updateTemplate(app, caller.team, params.templateID, body) } };
+  },
+});
+
+export const updateTemplateV1Route = route({
+  operationId: 'updateTemplate',
+  method: 'PATCH',
+  path: '/templates/{templateID}',
+  summary: 'Publish a template with its names without namespace, or make it private',
+  deprecated: true,
+  auth: 'team',
+  params,
+  body: TemplateUpdate,
+  bodyOptional: true,
+  responses: { 200: updated },
+  errors: [404, 409],
+  async handle(app, { caller, params, body }) {
+    return { status: 200, body: { names: await updateTemplateV1(app, caller.team, params.templateID, body) } };
+  },
+});
+
+export const deleteTemplateRoute = route({
+  operationId: 'deleteTemplate',
+  method: 'DELETE',
+  path: '/templates/{templateID}',
+  summary: 'Delete a template with its builds',
+  auth: 'team',
+  params,
+  responses: { 204: { description: 'It is gone' } },
+  errors: [400, 404],
+  async handle(app, { caller, params }) {
+    await deleteTemplate(app, caller.team, params.templateID);
+    return { status: 204 };
+  },
+});

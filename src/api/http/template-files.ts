@@ -1,0 +1,36 @@
+import { Type } from '@sinclair/typebox';
+import { int64 } from '../../protocol/api/primitives.ts';
+import { FileUpload } from '../../protocol/api/template-build.ts';
+import { offerUpload, takeUpload } from '../app/template-files.ts';
+import { route } from './route.ts';
+
+export const offerFileUpload = route({
+  operationId: 'getTemplateFileUpload',
+  method: 'GET',
+  path: '/templates/{templateID}/files/{hash}',
+  summary: 'Whether the files of a COPY are here, and where to upload them',
+  auth: 'team',
+  params: Type.Object({ templateID: Type.String(), hash: Type.String() }),
+  responses: { 201: { description: 'The upload', schema: FileUpload } },
+  errors: [400, 404],
+  async handle(app, { caller, params, origin }) {
+    const { present, path } = await offerUpload(app, caller.team, params.templateID, params.hash);
+    return { status: 201, body: { present, url: `${origin}${path}` } };
+  },
+});
+
+export const putTemplateFiles = route({
+  operationId: 'putTemplateFiles',
+  method: 'PUT',
+  path: '/template-files/{teamID}/{hash}',
+  summary: 'Upload an archive (tar, plain or gzip) by a URL that the platform gave',
+  auth: 'none',
+  params: Type.Object({ teamID: Type.String({ pattern: '^[0-9a-f-]{36}$' }), hash: Type.String({ pattern: '^[0-9a-f]{64}$' }) }),
+  query: Type.Object({ expires: int64({ minimum: 0 }), signature: Type.String() }),
+  responses: { 201: { description: 'The archive is here' } },
+  errors: [401, 413],
+  async handle(app, { params, query, upload }) {
+    await takeUpload(app, { teamId: params.teamID, hash: params.hash, expires: query.expires, signature: query.signature }, upload.stream, upload.length);
+    return { status: 201 };
+  },
+});

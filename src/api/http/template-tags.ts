@@ -1,0 +1,50 @@
+import { Type } from '@sinclair/typebox';
+import { AssignTags, AssignedTags, DeleteTags, TemplateTag } from '../../protocol/api/template-build.ts';
+import { formatTime } from '../app/clock.ts';
+import { assignTemplateTags, listTemplateTags, removeTemplateTags } from '../app/template-tags.ts';
+import { route } from './route.ts';
+
+export const assignTagsRoute = route({
+  operationId: 'assignTemplateTags',
+  method: 'POST',
+  path: '/templates/tags',
+  summary: 'Point tags at the build that a template reference selects',
+  auth: 'team',
+  body: AssignTags,
+  responses: { 201: { description: 'The tags and their build', schema: AssignedTags } },
+  errors: [404],
+  async handle(app, { caller, body }) {
+    const { tags, buildId } = await assignTemplateTags(app, caller.team, body.target, body.tags);
+    return { status: 201, body: { tags, buildID: buildId } };
+  },
+});
+
+export const deleteTagsRoute = route({
+  operationId: 'deleteTemplateTags',
+  method: 'DELETE',
+  path: '/templates/tags',
+  summary: 'Remove tags of a template',
+  auth: 'team',
+  body: DeleteTags,
+  responses: { 204: { description: 'They are gone' } },
+  errors: [404],
+  async handle(app, { caller, body }) {
+    await removeTemplateTags(app, caller.team, body.name, body.tags);
+    return { status: 204 };
+  },
+});
+
+export const listTagsRoute = route({
+  operationId: 'listTemplateTags',
+  method: 'GET',
+  path: '/templates/{templateID}/tags',
+  summary: 'The tags of a template and their builds',
+  auth: 'team',
+  params: Type.Object({ templateID: Type.String() }),
+  responses: { 200: { description: 'The tags', schema: Type.Array(TemplateTag) } },
+  errors: [400, 404],
+  async handle(app, { caller, params }) {
+    const tags = await listTemplateTags(app, caller.team, params.templateID);
+    return { status: 200, body: tags.map(({ tag, buildId, assignedAtUs }) => ({ tag, buildID: buildId, createdAt: formatTime(assignedAtUs) })) };
+  },
+});

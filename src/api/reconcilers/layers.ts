@@ -1,0 +1,12 @@
+import type { App } from '../app/context.ts';
+import { layersInUse } from '../store/build-read.ts';
+
+/** How soon a build whose follower failed is followed again. */
+export const buildsIntervalMs = 30_000;
+export const layersIntervalMs = 10 * 60_000;
+
+/** Lets the builder delete what no template needs, and keeps its cache within bounds. */
+export async function reconcileLayers(app: App): Promise<void> {
+  const { layersDeleted, bytesFreed } = await app.builder.collect(await layersInUse(app.store.db));
+  if (layersDeleted > 0) app.log.info('layers were deleted', { layersDeleted, bytesFreed });
+}
