@@ -1,0 +1,158 @@
+// node scripts/build-criu.mjs OUTPUT: puts a CRIU that can checkpoint on this kernel into the directory OUTPUT, self-contained.
+//
+// Distributions are slow here: Linux 6.16 changed what CRIU before 4.2 relies on. Where the machine's own CRIU is too old,
+// the packages of the distribution's next release are taken from the machine's own mirror, by apt with its signatures, and
+// unpacked beside the system. Nothing is installed. OUTPUT/criu.json says how to start it, or why there is none.
+import { copyFileSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Problem } from './setup/problem.mjs';
+import { run } from './setup/run.mjs';
+
+/** Older ones fail on kernels since 6.16: they can't read the options of TCP sockets. */
+const versionMin = [4, 2];
+/** Suites of the machine's own mirror that may have it, the calmer first. */
+const suitesOf = { Debian: ['testing', 'sid'], Ubuntu: ['devel'] };
+const componentsOf = { Debian: 'main', Ubuntu: 'main universe' };
+const keyringOf = { Debian: '/usr/share/keyrings/debian-archive-keyring.gpg', Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' };
+
+const output = resolve(process.argv[2] ?? 'dist/criu');
+const say = text => process.stdout.write(`${text}\n`);
+
+try {
+  const own = await ownCriu();
+  await (own ? describe(output, own) : unpackNewer(output));
+} catch (error) {
+  if (!(error instanceof Problem)) throw error;
+  // Sandboxes run without it; pausing with memory is then refused, with this reason.
+  const reason = error.message.split('\n').filter(line => line.trim() !== '').at(-1);
+  await describe(output, { argv: null, version: null, source: null, reason });
+  say(`no CRIU: ${reason}`);
+}
+
+/** The machine's own CRIU, where it is new enough and says that the kernel suits it. */
+async function ownCriu() {
+  try {
+    const version = versionOf(await run(['criu', '--version']));
+    if (!newEnough(version)) return undefined;
+    await run(['criu', 'check']);
+    return { argv: ['criu'], version, source: 'the distribution' };
+  } catch {
+    return undefined; // not installed, or of no use here
+  }
+}
+
+async function unpackNewer(output) {
+  const mirror = await ownMirror();
+  const work = mkdtempSync(join(tmpdir(), 'atoll-criu-'));
+  try {
+    for (const suite of suitesOf[mirror.origin]) {
+      const apt = await privateApt(join(work, suite), mirror, suite);
+      say(`reading the package lists of ${mirror.origin} ${suite}`);
+      await apt.run(['apt-get', 'update']);
+      const offered = versionOf(await apt.run(['apt-cache', 'policy', 'criu']), /Candidate: (?:\d+:)?(\S+)/);
+      if (!newEnough(offered)) continue;
+      say(`downloading CRIU ${offered} of ${mirror.origin} ${suite}`);
+      await apt.run(['apt-get', 'install', '--download-only', '--yes', '--no-install-recommends', 'criu']);
+      const made = await assemble(join(work, suite), { version: offered, source: `${mirror.origin} ${suite}` });
+      rmSync(output, { recursive: true, force: true });
+      mkdirSync(dirname(output), { recursive: true });
+      move(made, output);
+      return;
+    }
+    throw new Problem(`neither this system nor ${mirror.origin} ${suitesOf[mirror.origin].join(' or ')} has CRIU ${versionMin.join('.')} or newer`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** The mirror and the key that this machine's apt uses for its distribution. */
+async function ownMirror() {
+  const format = '$(ORIGIN)\t$(LABEL)\t$(REPO_URI)\t$(SIGNED_BY)';
+  const text = await run(['apt-get', 'indextargets', '--format', format, 'Created-By: Packages']).catch(() => '');
+  for (const line of text.split('\n')) {
+    const [origin, label, uri, signedBy] = line.split('\t');
+    if (!(origin in suitesOf) || label !== origin) continue;
+    const keyring = signedBy?.startsWith('/') ? signedBy : keyringOf[origin];
+    if (!existsSync(keyring)) throw new Problem(`the keyring ${keyring} is missing`);
+    return { origin, uri, keyring };
+  }
+  throw new Problem('apt knows no Debian or Ubuntu mirror here: run `apt-get update`, or install CRIU 4.2 or newer');
+}
+
+/** An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. */
+async function privateApt(directory, mirror, suite) {
+  for (const name of ['lists/partial', 'archives/partial', 'parts']) mkdirSync(join(directory, name), { recursive: true });
+  const source = { Types: 'deb', URIs: mirror.uri, Suites: suite, Components: componentsOf[mirror.origin], 'Signed-By': mirror.keyring };
+  writeFileSync(join(directory, 'parts/atoll.sources'), Object.entries(source).map(([name, value]) => `${name}: ${value}\n`).join(''));
+  writeFileSync(join(directory, 'status'), '');
+  const settings = {
+    'Dir::Etc::sourcelist': '/dev/null',
+    'Dir::Etc::sourceparts': join(directory, 'parts'),
+    'Dir::State': directory,
+    'Dir::State::lists': join(directory, 'lists'),
+    'Dir::State::status': join(directory, 'status'),
+    'Dir::Cache': directory,
+    'Dir::Cache::archives': join(directory, 'archives'),
+    'APT::Get::AllowUnauthenticated': 'false',
+    'APT::Sandbox::User': 'root',
+    'Acquire::Languages': 'none',
+    'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',
+    'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
+  };
+  const file = join(directory, 'apt.conf');
+  writeFileSync(file, Object.entries(settings).map(([name, value]) => `${name} "${value}";\n`).join(''));
+  return { run: argv => run(argv, { env: { ...process.env, APT_CONFIG: file, LC_ALL: 'C' } }) };
+}
+
+/** Unpacks the downloaded packages and keeps what CRIU loads: the program, its libraries, and the loader that finds them. */
+async function assemble(directory, facts) {
+  const tree = join(directory, 'tree');
+  const made = join(directory, 'made');
+  mkdirSync(join(made, 'lib'), { recursive: true });
+  const archives = join(directory, 'archives');
+  for (const name of readdirSync(archives).filter(name => name.endsWith('.deb'))) await run(['dpkg-deb', '--extract', join(archives, name), tree]);
+  const files = readdirSync(tree, { recursive: true, encoding: 'utf8' });
+  const loader = files.find(name => /^(usr\/)?lib\/[^/]+-linux-gnu\/ld-linux-[^/]+\.so\.\d$/.test(name));
+  const program = files.find(name => /^(usr\/)?sbin\/criu$/.test(name));
+  if (!loader || !program) throw new Problem('the packages hold no CRIU that can be started');
+  for (const name of files.filter(name => /^(usr\/)?lib\/[^/]+-linux-gnu\/[^/]+\.so\.\d+$/.test(name))) {
+    if (!lstatSync(join(tree, name)).isDirectory()) copyFileSync(realpathSync(join(tree, name)), join(made, 'lib', basename(name)));
+  }
+  copyFileSync(join(tree, program), join(made, 'criu'));
+  const loaderName = basename(loader);
+  // Started through its own loader, it needs no path written into it and works wherever the directory is moved.
+  const argv = ['{}/lib/' + loaderName, '--library-path', '{}/lib', '{}/criu'];
+  const here = argv.map(part => part.replace('{}', made));
+  const version = versionOf(await run([...here, '--version']));
+  if (!newEnough(version)) throw new Problem(`the unpacked CRIU is ${version}`);
+  say('asking CRIU about this kernel');
+  await run([...here, 'check']);
+  writeFileSync(join(made, 'criu.json'), `${JSON.stringify({ ...facts, argv, version }, null, 2)}\n`);
+  return made;
+}
+
+async function describe(output, facts) {
+  rmSync(output, { recursive: true, force: true });
+  mkdirSync(output, { recursive: true });
+  writeFileSync(join(output, 'criu.json'), `${JSON.stringify(facts, null, 2)}\n`);
+}
+
+/** A rename where both are on one file system. */
+function move(from, to) {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (error.code !== 'EXDEV') throw error;
+    cpSync(from, to, { recursive: true });
+  }
+}
+
+function versionOf(text, pattern = /^Version: (\S+)/m) {
+  return pattern.exec(text)?.[1] ?? '';
+}
+
+function newEnough(version) {
+  const [major = 0, minor = 0] = version.split('.').map(part => Number.parseInt(part, 10) || 0);
+  return major > versionMin[0] || (major === versionMin[0] && minor >= versionMin[1]);
+}
