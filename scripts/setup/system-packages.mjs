@@ -14,6 +14,7 @@ const needed = [
   { name: 'e2fsprogs', command: 'mkfs.ext4', why: 'makes the disk that limits a sandbox' },
   { name: 'erofs-utils', command: 'mkfs.erofs', why: 'packs template layers' },
   { name: 'mmdebstrap', command: 'mmdebstrap', why: 'makes the base template' },
+  { name: 'mount', command: 'losetup', why: 'tries out loop devices, and mounts in builds' },
   { name: 'tar', command: 'tar', why: 'unpacks root filesystems' },
   { name: 'gcc', command: 'gcc', why: 'builds the native helper' },
   { name: 'libc6-dev', file: '/usr/include/stdio.h', why: 'builds the native helper' },
