@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
+import { runToEnd } from '../support/process.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'atoll-installations-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const atoll = (platform: TestPlatform, ...args: string[]) => runToEnd([join(repository, 'bin/atoll'), ...args], { env: platform.env });
+const create = (platform: TestPlatform) => platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 60 });
+const file = async (platform: TestPlatform, id: string, path: string) =>
+  (await fetch(`${platform.ready.url}/files?path=${path}`, { headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' } })).text();
+
+async function created(platform: TestPlatform): Promise<string> {
+  const response = await create(platform);
+  expect(response.status).toBe(201);
+  return ((await response.json()) as { sandboxID: string }).sandboxID;
+}
+
+test('two installations on one machine know nothing of each other', async () => {
+  await using first = await startPlatform();
+  await using second = await startPlatform();
+  const [here, there] = [await created(first), await created(second)];
+  expect((await second.api('GET', `/sandboxes/${here}`)).status).toBe(404);
+  expect((await fetch(`${second.ready.url}/sandboxes`, { headers: { 'X-API-Key': first.ready.apiKey } })).status).toBe(401);
+  // Taking one down, and starting it again, leaves the other one's sandbox alone.
+  expect((await atoll(first, 'down')).exitCode).toBe(0);
+  await first.restart();
+  expect((await first.api('GET', `/sandboxes/${here}`)).status).toBe(404);
+  expect(await file(second, there, '/etc/hostname')).not.toBe('');
+}, 120_000);
+
+test('one data directory has one platform', async () => {
+  await using platform = await startPlatform();
+  const other = await runToEnd([join(repository, 'bin/atoll'), 'up'], { env: { ...platform.env, ATOLL_PORT: '0' } });
+  expect(other).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('ATOLL_DATA_DIR') });
+  await created(platform);
+}, 120_000);
+
+test('the base template is made from an archive where one is named', async () => {
+  const archive = join(folder, 'image.tar.gz');
+  const tree = join(folder, 'tree');
+  await runToEnd(['mkdir', '-p', join(tree, 'etc'), join(tree, 'home/user'), join(tree, 'bin')]);
+  await writeFile(join(tree, 'etc/passwd'), 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n');
+  await writeFile(join(tree, 'etc/note'), 'from the archive');
+  expect((await runToEnd(['tar', '-czf', archive, '-C', tree, '.'])).exitCode).toBe(0);
+  await using platform = await startPlatform({ ATOLL_BASE_IMAGE: archive, ATOLL_CACHE_DIR: join(folder, 'cache') });
+  expect(await file(platform, await created(platform), '/etc/note')).toBe('from the archive');
+}, 120_000);
+
+test('the command line lists, ends and revokes on the running platform', async () => {
+  await using platform = await startPlatform();
+  const id = await created(platform);
+  expect((await atoll(platform, 'sandbox', 'list')).stdout).toContain(id);
+  expect((await atoll(platform, 'template', 'list')).stdout).toContain('base');
+  expect((await atoll(platform, 'sandbox', 'kill', id)).exitCode).toBe(0);
+  expect(await atoll(platform, 'sandbox', 'kill', id)).toMatchObject({ exitCode: 1 });
+
+  const key = (await atoll(platform, 'key', 'create', '--name', 'second')).stdout.trim();
+  expect(key).toMatch(/^e2b_[0-9a-f]{40}$/);
+  const status = async () => (await fetch(`${platform.ready.url}/sandboxes`, { headers: { 'X-API-Key': key } })).status;
+  expect(await status()).toBe(200);
+  const keys = JSON.parse((await atoll(platform, 'key', 'list', '--json')).stdout) as { keyId: string; name: string; masked: string }[];
+  expect(JSON.stringify(keys)).not.toContain(key.slice(4));
+  await atoll(platform, 'key', 'revoke', keys.find(({ name }) => name === 'second')?.keyId ?? '');
+  expect(await status()).toBe(401);
+}, 120_000);
