@@ -14,6 +14,7 @@ import { wakeSandbox } from './app/sandbox-wake.ts';
 import { tokensOf } from './app/tokens.ts';
 import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
+import { CreateCounts } from './placement/create-counts.ts';
 import { singleNode } from './placement/nodes.ts';
 import { adoptionIntervalMs, noteExit, reconcileNodes } from './reconcilers/adoption.ts';
 import { expiryIntervalMs, reconcileExpiry } from './reconcilers/expiry.ts';
@@ -109,6 +110,8 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     limits: { ...defaultLimits, ...options.limits },
     features: { pause: false, egressRules: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     clock,
+    startedAtUs: clock(),
+    createCounts: new CreateCounts(),
     log: options.log,
     busy: new Set(),
     builder: options.builder ?? noBuilder,

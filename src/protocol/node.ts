@@ -70,6 +70,15 @@ export type NodeInfo = {
   sandboxCount: number;
   sandboxesMax: number;
   driver: string;
+  /** What the machine is, as /proc/cpuinfo has it. */
+  machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
+  /** What the machine uses now, all its processes included. */
+  usage?: {
+    /** 0 to 100, over all CPUs. */
+    cpuPercent: number;
+    memoryUsedBytes: number;
+    disks: Array<{ mountPoint: string; device: string; filesystemType: string; usedBytes: number; totalBytes: number }>;
+  };
 };
 
 export type NodeProtocol = {

@@ -3,13 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog } from '../../src/base/log.ts';
 import type { Features } from '../../src/api/app/context.ts';
+import { createAccessToken } from '../../src/api/app/access-tokens.ts';
 import { createApiKey, createTeam } from '../../src/api/app/provision-team.ts';
+import { addMember, createUser } from '../../src/api/app/provision-user.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
 import type { TemplateRegistration } from '../../src/api/app/provision-template.ts';
 import { startApi } from '../../src/api/start.ts';
 import type { Api } from '../../src/api/start.ts';
 import { openStore } from '../../src/api/store/database.ts';
 import type { Store, StoreLocation } from '../../src/api/store/database.ts';
+import type { UserRecord } from '../../src/api/store/user.ts';
+import { randomName } from '../../src/base/id.ts';
 import type { TeamLimits, TeamRecord } from '../../src/api/store/team.ts';
 import type { Database } from './databases.ts';
 import { FakeNode } from './fake-node.ts';
@@ -21,6 +25,9 @@ export type PlatformOptions = {
   limits?: Partial<TeamLimits>;
   features?: Partial<Features>;
 };
+
+/** The operator's token of every platform in the tests. */
+export const adminToken = 'operator-of-the-tests';
 
 /** A whole API on a temporary directory with a fake node, one team, its key, and the template `base`. */
 export class Platform implements AsyncDisposable {
@@ -67,6 +74,14 @@ export class Platform implements AsyncDisposable {
     return { team, key: (await createApiKey(this.api.app, team, 'key')).text };
   }
 
+  /** A user who is a member of the given teams, and an access token of hers. */
+  async user(...teams: TeamRecord[]): Promise<{ user: UserRecord; token: string }> {
+    const name = `user${randomName(6)}`;
+    const user = await createUser(this.api.app, { email: `${name}@example.com`, name });
+    for (const team of teams) await addMember(this.api.app, team, user);
+    return { user, token: (await createAccessToken(this.api.app, user, 'first')).text };
+  }
+
   /** Sends a request with the team's key; a body that is no string goes as JSON. */
   async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     return call(this.socketPath, method, path, body, { 'x-api-key': this.key, ...headers });
@@ -93,6 +108,7 @@ export class Platform implements AsyncDisposable {
       node: this.node,
       seed: new Uint8Array(32).fill(7),
       log: createLog('warn', line => this.logged.push(line)),
+      adminToken,
       checkAnswers: true,
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),

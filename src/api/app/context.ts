@@ -1,5 +1,6 @@
 import type { Log } from '../../base/log.ts';
 import type { BuildProtocol } from '../../protocol/build.ts';
+import type { CreateCounts } from '../placement/create-counts.ts';
 import type { Nodes } from '../placement/nodes.ts';
 import type { Store } from '../store/database.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
@@ -35,6 +36,8 @@ export type App = {
   limits: TeamLimits;
   features: Features;
   clock: Clock;
+  startedAtUs: number;
+  createCounts: CreateCounts;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   busy: Set<string>;

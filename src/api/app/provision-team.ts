@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { insertApiKey } from '../store/api-key.ts';
+import type { ApiKeyRecord } from '../store/api-key.ts';
 import { findTeam, insertTeam } from '../store/team.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
 import type { App } from './context.ts';
@@ -34,10 +35,9 @@ export async function createApiKey(
   team: TeamRecord,
   name: string,
   createdBy: string | null = null,
-): Promise<{ keyId: string; text: string }> {
+): Promise<{ key: ApiKeyRecord; text: string }> {
   const { text, record } = newCredential('apiKey', name, app.clock());
-  const keyId = newUuid();
-  await insertApiKey(app.store.db, { ...record, keyId, teamId: team.teamId, createdBy });
-  app.credentials.clear();
-  return { keyId, text };
+  const key = { ...record, keyId: newUuid(), teamId: team.teamId, createdBy };
+  await insertApiKey(app.store.db, key);
+  return { key, text };
 }

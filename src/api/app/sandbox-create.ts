@@ -34,15 +34,20 @@ export async function createSandbox(
   checkTimeout(app, team, timeoutSeconds);
   checkSandboxOptions(app, body, secure);
   const { template, build, alias } = await resolveBuild(app, team, body.templateID);
-  const { nodeId, protocol } = placeSandbox(app.nodes);
+  const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
   const sandbox = newRecord(app, team, body, { secure, timeoutSeconds, nodeId, build, alias });
   const image = imageOf(template.templateId, build);
 
   const deadline = AbortSignal.timeout(createDeadlineMs);
   try {
-    return await createSandboxWorkflow({ app, team, node: protocol, image, sandbox }, AbortSignal.any([clientSignal, deadline]));
+    const signal = AbortSignal.any([clientSignal, deadline]);
+    const running = await createSandboxWorkflow({ app, team, node: protocol, image, sandbox }, signal);
+    app.createCounts.note(nodeId, 'successes');
+    return running;
   } catch (error) {
-    throw explain(error, clientSignal, deadline);
+    const explained = explain(error, clientSignal, deadline);
+    if (!(explained instanceof AtollError) || explained.status >= 500) app.createCounts.note(nodeId, 'fails');
+    throw explained;
   }
 }
 

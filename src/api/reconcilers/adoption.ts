@@ -3,7 +3,7 @@ import type { NodeProtocol, NodeSandbox, SandboxExit } from '../../protocol/node
 import type { App } from '../app/context.ts';
 import { sandboxesIn } from '../store/sandbox-read.ts';
 import { deleteSandbox } from '../store/sandbox-state.ts';
-import { forEachParallel } from './parallel.ts';
+import { forEachParallel } from '../../base/parallel.ts';
 
 export const adoptionIntervalMs = 30_000;
 const endsAtOnce = 8;

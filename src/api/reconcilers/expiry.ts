@@ -3,7 +3,7 @@ import { expireSandbox } from '../store/sandbox-state.ts';
 import { sandboxesDue } from '../store/sandbox-read.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
-import { forEachParallel } from './parallel.ts';
+import { forEachParallel } from '../../base/parallel.ts';
 
 /**
  * How often expiry looks. Looking at the clock again each time, instead of sleeping until the next end,

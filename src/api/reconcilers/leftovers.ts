@@ -3,7 +3,7 @@ import { sandboxesIn } from '../store/sandbox-read.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { moveSandbox } from '../store/sandbox-state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
-import { forEachParallel } from './parallel.ts';
+import { forEachParallel } from '../../base/parallel.ts';
 
 export const leftoversIntervalMs = 1_000;
 const endsAtOnce = 8;

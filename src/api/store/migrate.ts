@@ -5,6 +5,7 @@ import { AtollError } from '../../base/error.ts';
 import { first } from './migrations/0001-first.ts';
 import { builds } from './migrations/0003-builds.ts';
 import { tellCredentialChanges } from './migrations/0002-tell-credential-changes.ts';
+import { nodes } from './migrations/0004-nodes.ts';
 import type { Tables } from './schema.ts';
 
 /** In order, forward only. A migration that was released is never edited; its name never changes. */
@@ -12,6 +13,7 @@ const migrations: Record<string, Migration> = {
   '0001-first': first,
   '0002-tell-credential-changes': tellCredentialChanges,
   '0003-builds': builds,
+  '0004-nodes': nodes,
 };
 
 /** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */

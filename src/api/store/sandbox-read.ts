@@ -32,3 +32,9 @@ export async function sandboxesDue(db: Db, nowUs: number, limit: number): Promis
     .execute();
   return rows.map(sandboxOfRow);
 }
+
+/** Every sandbox of a team, in whatever state. */
+export async function sandboxesOfTeam(db: Db, teamId: string): Promise<SandboxRecord[]> {
+  const rows = await db.selectFrom('sandboxes').selectAll().where('team_id', '=', teamId).execute();
+  return rows.map(sandboxOfRow);
+}

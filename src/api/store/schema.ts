@@ -20,6 +20,7 @@ export type Tables = {
   build_log: BuildLogTable;
   sandboxes: SandboxTable;
   sandbox_labels: SandboxLabelTable;
+  nodes: NodeTable;
 };
 
 export type Flag = 0 | 1;
@@ -175,4 +176,13 @@ export type SandboxLabelTable = {
   sandbox_id: Fixed<string>;
   /** SHA-256 of the pair: any text of any length, NUL included, compares exactly. */
   pair_digest: Fixed<string>;
+};
+
+/** What an operator wants of a machine; whether it is connected and healthy shows itself. */
+export type WantedNodeStatus = 'ready' | 'draining' | 'standby';
+
+export type NodeTable = {
+  node_id: Fixed<string>;
+  status: WantedNodeStatus;
+  status_changed_at_us: number;
 };

@@ -1,0 +1,87 @@
+import { Type } from '@sinclair/typebox';
+import { Node, NodeDetail, NodeStatusChange } from '../../protocol/api/node.ts';
+import { changeNodeStatus, clusterId, listNodes, readNode } from '../app/nodes.ts';
+import type { NodeReport } from '../app/nodes.ts';
+import { formatTime } from '../app/clock.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { route } from './route.ts';
+
+const nodeParams = Type.Object({ nodeID: Type.String() });
+
+export const listNodesRoute = route({
+  operationId: 'listNodes',
+  method: 'GET',
+  path: '/nodes',
+  summary: 'The machines that host sandboxes',
+  auth: 'admin',
+  query: Type.Object({ clusterID: Type.Optional(Type.String()) }),
+  responses: { 200: { description: 'The machines', schema: Type.Array(Node) } },
+  async handle(app, { query }) {
+    const nodes = await listNodes(app, query.clusterID);
+    const view = (node: NodeReport) => ({ ...nodeView(node), sandboxStartingCount: node.allocation.starting });
+    return { status: 200, body: nodes.map(view) };
+  },
+});
+
+export const readNodeRoute = route({
+  operationId: 'getNode',
+  method: 'GET',
+  path: '/nodes/{nodeID}',
+  summary: 'One machine',
+  auth: 'admin',
+  params: nodeParams,
+  responses: { 200: { description: 'The machine', schema: NodeDetail } },
+  errors: [404],
+  async handle(app, { params }) {
+    return { status: 200, body: nodeView(await readNode(app, params.nodeID)) };
+  },
+});
+
+export const updateNodeRoute = route({
+  operationId: 'updateNode',
+  method: 'POST',
+  path: '/nodes/{nodeID}',
+  summary: 'Take a machine out of placement, or back in',
+  auth: 'admin',
+  params: nodeParams,
+  body: NodeStatusChange,
+  responses: { 204: { description: 'Changed' } },
+  errors: [404, 409],
+  async handle(app, { params, body }) {
+    await changeNodeStatus(app, params.nodeID, body.status);
+    return { status: 204 };
+  },
+});
+
+const bytesPerMiB = 1024 * 1024;
+
+/** What a machine does not tell of itself is 0 or empty. */
+function nodeView({ nodeId, status, statusChangedAtUs, info, allocation, creates }: NodeReport): NodeDetail {
+  return {
+    id: nodeId,
+    serviceInstanceID: nodeId,
+    clusterID: clusterId,
+    status,
+    statusChangedAt: formatTime(statusChangedAtUs),
+    sandboxCount: allocation.sandboxes,
+    createSuccesses: creates.successes,
+    createFails: creates.fails,
+    version: packageJson.version,
+    commit: '',
+    machineInfo: info?.machine ?? { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: process.arch },
+    metrics: {
+      allocatedCPU: allocation.cpuCount,
+      cpuCount: info?.cpuCount ?? 0,
+      cpuPercent: Math.round(info?.usage?.cpuPercent ?? 0),
+      allocatedMemoryBytes: allocation.memoryMiB * bytesPerMiB,
+      memoryUsedBytes: info?.usage?.memoryUsedBytes ?? 0,
+      memoryTotalBytes: info?.memoryBytes ?? 0,
+      // Sandboxes of this platform use none.
+      hugePagesTotal: 0,
+      hugePagesUsed: 0,
+      hugePagesReserved: 0,
+      hugePageSizeBytes: 0,
+      disks: info?.usage?.disks ?? [],
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/** How creates ended on each machine since the platform started. For operators. */
+export class CreateCounts {
+  readonly #counts = new Map<string, { successes: number; fails: number }>();
+
+  of(nodeId: string): { successes: number; fails: number } {
+    return this.#counts.get(nodeId) ?? { successes: 0, fails: 0 };
+  }
+
+  note(nodeId: string, outcome: 'successes' | 'fails'): void {
+    const counts = this.of(nodeId);
+    this.#counts.set(nodeId, { ...counts, [outcome]: counts[outcome] + 1 });
+  }
+}

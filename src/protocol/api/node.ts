@@ -1,0 +1,67 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { dateTime, int32, int64, oneOf } from './primitives.ts';
+
+export const nodeStatuses = ['ready', 'draining', 'connecting', 'unhealthy', 'standby'] as const;
+export type NodeStatus = (typeof nodeStatuses)[number];
+
+const bytes = (description?: string) => int64({ minimum: 0, ...(description !== undefined && { description }) });
+
+export const DiskMetrics = Type.Object(
+  {
+    mountPoint: Type.String(),
+    device: Type.String(),
+    filesystemType: Type.String(),
+    usedBytes: bytes(),
+    totalBytes: bytes(),
+  },
+  { $id: 'DiskMetrics' },
+);
+
+export const NodeMetrics = Type.Object(
+  {
+    allocatedCPU: int32({ minimum: 0, description: 'CPUs promised to sandboxes' }),
+    cpuCount: int32({ minimum: 0 }),
+    cpuPercent: int32({ minimum: 0, maximum: 100 }),
+    allocatedMemoryBytes: bytes('Memory promised to sandboxes'),
+    memoryUsedBytes: bytes(),
+    memoryTotalBytes: bytes(),
+    hugePagesTotal: int64({ minimum: 0 }),
+    hugePagesUsed: int64({ minimum: 0 }),
+    hugePagesReserved: int64({ minimum: 0 }),
+    hugePageSizeBytes: bytes(),
+    disks: Type.Array(DiskMetrics),
+  },
+  { $id: 'NodeMetrics' },
+);
+
+const detail = {
+  id: Type.String(),
+  serviceInstanceID: Type.String(),
+  clusterID: Type.String(),
+  status: oneOf(nodeStatuses),
+  statusChangedAt: dateTime(),
+  sandboxCount: int32({ minimum: 0 }),
+  createSuccesses: int64({ minimum: 0, description: 'Since the platform started' }),
+  createFails: int64({ minimum: 0, description: 'Since the platform started' }),
+  version: Type.String(),
+  commit: Type.String(),
+  machineInfo: Type.Object({
+    cpuFamily: Type.String(),
+    cpuModel: Type.String(),
+    cpuModelName: Type.String(),
+    cpuArchitecture: Type.String(),
+  }),
+  metrics: NodeMetrics,
+};
+
+export const NodeDetail = Type.Object(detail, { $id: 'NodeDetail' });
+export type NodeDetail = Static<typeof NodeDetail>;
+
+export const Node = Type.Object({ ...detail, sandboxStartingCount: int32({ minimum: 0 }) }, { $id: 'Node' });
+export type Node = Static<typeof Node>;
+
+export const NodeStatusChange = Type.Object(
+  { status: oneOf(nodeStatuses), clusterID: Type.Optional(Type.String()) },
+  { $id: 'NodeStatusChange' },
+);
