@@ -5,7 +5,9 @@ export type Target = {
   url: string;
   apiKey: string;
   /** The platform's process; its helper and whatever else it started are its children. */
-  pid: number;
+  readonly pid: number;
+  /** Ends the platform as a crash does and starts it again; resolves when it serves. */
+  crashAndRestart(): Promise<void>;
 };
 
 export type Sandbox = { sandboxID: string; envdAccessToken: string };
