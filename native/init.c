@@ -327,22 +327,28 @@ static _Noreturn void endSandbox(struct serving *serving, int isProcessOne) {
   }
 }
 
+// As process 1, what the runtime left as output is a pipe that nobody reads any more, and a way out of the sandbox.
+static void closeOutside(int isProcessOne) {
+  int null = open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < (isProcessOne ? 3 : 1); fd++) {
+    if (null >= 0) dup2(null, fd);
+    else close(fd);
+  }
+  syscall(SYS_close_range, 3, ~0U, 0);
+}
+
 static int serve(int port, char **agentArguments) {
   static char token[tokenBytesMax];
   struct serving serving = { .agentArguments = agentArguments };
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
-  int null = open("/dev/null", O_RDWR);
-  // As process 1, what the runtime left as output is a pipe that nobody reads any more.
-  if (null >= 0) { dup2(null, 0); if (getpid() == 1) { dup2(null, 1); dup2(null, 2); } if (null > 2) close(null); }
-  else close(0);
-  syscall(SYS_close_range, 3, ~0U, 0);
+  int isProcessOne = getpid() == 1;
+  closeOutside(isProcessOne);
   serving.ends = createState(token, length);
   if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }
   explicit_bzero(token, sizeof token);
   if (chdir("/")) return 1;
   umask(022);
-  int isProcessOne = getpid() == 1;
   if (!isProcessOne) prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Only a privileged parent can have lowered the score; what it allows at most is asked for.
   writeFile("/proc/self/oom_score_adj", "-1000");

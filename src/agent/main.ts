@@ -4,7 +4,10 @@ import type { Agent } from './agent.ts';
 import { openStateFile } from './durable/state-file.ts';
 import { fileRoutes } from './files/routes.ts';
 import { filesystemMethods } from './filesystem/methods.ts';
+import { Inotify } from './filesystem/watch/inotify.ts';
+import { PollingWatchers } from './filesystem/watch/polling-watchers.ts';
 import { openNative } from './native.ts';
+import { adoptProcesses } from './process/adopt.ts';
 import { processMethods } from './process/methods.ts';
 import { ProcessTable } from './process/process-table.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
@@ -25,19 +28,23 @@ export type AgentOptions = {
 export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
   const state = openStateFile(stateFd);
   const store = openSettings(state);
+  const native = openNative();
   const agent: Agent = {
     log,
     initPath,
-    native: openNative(),
+    native,
     state,
     store,
     processes: new ProcessTable(),
     outOfMemory: watchOutOfMemory(),
+    inotify: new Inotify(native, initPath),
+    pollingWatchers: new PollingWatchers(),
     settings() {
       if (!store.current) throw new AtollError('unavailable', 'the sandbox is not ready yet');
       return store.current;
     },
   };
+  if (store.current) adoptProcesses(agent);
   const routes = new Map([...sandboxRoutes(), ...fileRoutes()]);
   const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);
   const server = serve({ agent, routes, methods }, port);

@@ -19,6 +19,11 @@ export type Native = {
   /** False: the file system keeps no such attribute, or has no room for it. */
   setAttribute(fd: number, name: string, value: string): boolean;
   removeAttribute(fd: number, name: string): void;
+  /** A new inotify instance (inotify(7)), or -1 where the sandbox has too many. */
+  inotify(): number;
+  /** Watches what is at `path` for the events in `mask`. Answers the watch descriptor, or -1. */
+  addWatch(inotify: number, path: Uint8Array, mask: number): number;
+  removeWatch(inotify: number, watch: number): void;
 };
 
 export function openNative(): Native {
@@ -57,6 +62,9 @@ export function openNative(): Native {
     removeAttribute(fd, name) {
       symbols().fremovexattr(fd, text(name));
     },
+    inotify: () => symbols().inotify_init1(closeOnExec),
+    addWatch: (inotify, path, mask) => symbols().inotify_add_watch(inotify, text(path), mask),
+    removeWatch: (inotify, watch) => void symbols().inotify_rm_watch(inotify, watch),
   };
 }
 
@@ -74,4 +82,7 @@ const open = () =>
     fgetxattr: { args: ['i32', 'ptr', 'ptr', 'u64'], returns: 'i64' },
     fsetxattr: { args: ['i32', 'ptr', 'ptr', 'u64', 'i32'], returns: 'i32' },
     fremovexattr: { args: ['i32', 'ptr'], returns: 'i32' },
+    inotify_init1: { args: ['i32'], returns: 'i32' },
+    inotify_add_watch: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
+    inotify_rm_watch: { args: ['i32', 'i32'], returns: 'i32' },
   });

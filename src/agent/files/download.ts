@@ -5,10 +5,10 @@ import type { Agent } from '../agent.ts';
 import { json } from '../answer.ts';
 import { fileError } from '../filesystem/errno.ts';
 import { sniffedBytes, sniffType, typeByName } from './content-type.ts';
-import { fileBody } from './file-body.ts';
-import { gzip } from './gzip.ts';
+import { readPieces, readWhole, streamFile } from './file-body.ts';
+import { gzip, gzipLevel } from './gzip.ts';
 import { negotiateCoding } from './negotiate.ts';
-import { isModifiedMeanwhile, isRangeCurrent, isUnmodified, readRange } from './range.ts';
+import { isModifiedMeanwhile, isRangeCurrent, isUnmodified, readRange, type Range } from './range.ts';
 import { readFileRequest, unsuitable } from './request.ts';
 
 /** `GET /files`: a file's bytes, whole or in part, as they are or compressed. */
@@ -35,44 +35,66 @@ async function answer(request: Request, path: string, file: FileHandle): Promise
     'last-modified': new Date(facts.mtimeMs).toUTCString(),
     vary: 'Accept-Encoding',
   };
-  const conditional = ['range', 'if-range', 'if-modified-since', 'if-unmodified-since', 'if-none-match', 'if-match'].some(name => request.headers.has(name));
   // Files of proc and sys say that they are empty, and are not.
-  const size = facts.size > 0 || (await isEmpty(file)) ? facts.size : null;
-  if (!conditional && size !== 0 && negotiateCoding(request.headers.get('accept-encoding')) === 'gzip') {
+  const isUnsized = facts.size === 0;
+  const whole = isUnsized ? await readWhole(file, 0, Number.POSITIVE_INFINITY) : undefined;
+  const size = isUnsized ? (whole?.length ?? Number.POSITIVE_INFINITY) : facts.size;
+  const served: Served = { request, headers, file, size, whole };
+  const isConditional = conditions.some(name => request.headers.has(name));
+  if (!isConditional && size > 0 && negotiateCoding(request.headers.get('accept-encoding')) === 'gzip') {
     headers['content-type'] = typeByName(path) ?? 'application/octet-stream';
-    headers['content-encoding'] = 'gzip';
-    return respond(request, 200, headers, file, () => gzip(fileBody(file, 0, size)));
+    return respondCompressed(served);
   }
-  headers['content-type'] = typeByName(path) ?? sniffType(await firstBytes(file));
-  if (size === null) return respond(request, 200, headers, file, () => fileBody(file, 0, null));
+  headers['content-type'] = typeByName(path) ?? sniffType(whole ?? (await firstBytes(file)));
+  return respondRange(served, facts.mtimeMs);
+}
 
-  if (isModifiedMeanwhile(request, facts.mtimeMs)) return respond(request, 412, headers, file);
-  if (isUnmodified(request, facts.mtimeMs)) return respond(request, 304, headers, file);
+const conditions = ['range', 'if-range', 'if-modified-since', 'if-unmodified-since', 'if-none-match', 'if-match'];
+
+/** A file that is being answered. `size` is infinite where only reading tells it. */
+type Served = { request: Request; headers: Record<string, string>; file: FileHandle; size: number; whole: Uint8Array<ArrayBuffer> | undefined };
+
+async function respondCompressed({ request, headers, file, size, whole }: Served): Promise<Response> {
+  headers['content-encoding'] = 'gzip';
+  if (request.method === 'HEAD') return finish(file, null, { headers });
+  const bytes = whole ?? (await readWhole(file, 0, size));
+  if (bytes) return finish(file, Bun.gzipSync(bytes, { level: gzipLevel }), { headers });
+  return new Response(gzip(readPieces(file, 0, size)), { headers });
+}
+
+async function respondRange(served: Served, modifiedMs: number): Promise<Response> {
+  const { request, headers, file, size } = served;
+  if (isModifiedMeanwhile(request, modifiedMs)) return finish(file, null, { status: 412, headers });
+  if (isUnmodified(request, modifiedMs)) return finish(file, null, { status: 304, headers });
+  if (size === Number.POSITIVE_INFINITY) return respondBytes(served, { start: 0, end: size }, 200);
   headers['accept-ranges'] = 'bytes';
-  const range = isRangeCurrent(request, facts.mtimeMs) ? readRange(request.headers.get('range'), size) : undefined;
+  const range = isRangeCurrent(request, modifiedMs) ? readRange(request.headers.get('range'), size) : undefined;
   if (range === 'unsatisfiable') {
     await file.close();
     return json({ code: 416, message: `the range is not in the file of ${size} bytes` }, 416, { 'content-range': `bytes */${size}` });
   }
-  const { start, end } = range ?? { start: 0, end: size };
-  headers['content-length'] = String(end - start);
-  if (range) headers['content-range'] = `bytes ${start}-${end - 1}/${size}`;
-  return respond(request, range ? 206 : 200, headers, file, () => fileBody(file, start, end));
+  if (!range) return respondBytes(served, { start: 0, end: size }, 200);
+  headers['content-range'] = `bytes ${range.start}-${range.end - 1}/${size}`;
+  return respondBytes(served, range, 206);
 }
 
-async function respond(request: Request, status: number, headers: Record<string, string>, file: FileHandle, body?: () => ReadableStream): Promise<Response> {
-  if (body && request.method !== 'HEAD' && headers['content-length'] !== '0') return new Response(body(), { status, headers });
+async function respondBytes({ request, headers, file, whole }: Served, { start, end }: Range, status: number): Promise<Response> {
+  if (request.method === 'HEAD') {
+    if (end !== Number.POSITIVE_INFINITY) headers['content-length'] = String(end - start);
+    return finish(file, null, { status, headers });
+  }
+  const bytes = whole?.subarray(start, end) ?? (await readWhole(file, start, end));
+  return bytes ? finish(file, bytes, { status, headers }) : new Response(streamFile(file, start, end), { status, headers });
+}
+
+async function finish(file: FileHandle, body: Uint8Array<ArrayBuffer> | null, init: ResponseInit): Promise<Response> {
   await file.close();
-  return new Response(null, { status, headers });
+  return new Response(body, init);
 }
 
 async function firstBytes(file: FileHandle): Promise<Uint8Array> {
   const { bytesRead, buffer } = await file.read(new Uint8Array(sniffedBytes), 0, sniffedBytes, 0);
   return buffer.subarray(0, bytesRead);
-}
-
-async function isEmpty(file: FileHandle): Promise<boolean> {
-  return (await file.read(new Uint8Array(1), 0, 1, 0)).bytesRead === 0;
 }
 
 // RFC 6266: a token as it is, else quoted, and beyond ASCII percent-encoded.

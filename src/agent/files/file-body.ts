@@ -1,31 +1,64 @@
 import type { FileHandle } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 
-/** Bytes that are read at once. With the socket's own buffer it is all the memory that a download takes. */
-const pieceBytes = 256 << 10;
+/** A file up to this size is answered from memory, in one piece and with its length. */
+export const wholeBytesMax = 1 << 20;
+/** Bytes that are read at once of larger ones. With the socket's own buffer it is all the memory that a download takes. */
+const pieceBytes = 1 << 20;
+
+/** The bytes of a file from `start` to `end`, or as far as it goes; undefined: more than `wholeBytesMax`. */
+export async function readWhole(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (end - start > wholeBytesMax && end !== Number.POSITIVE_INFINITY) return undefined;
+  const bytes = new Uint8Array(Math.min(end - start, wholeBytesMax + 1));
+  let length = 0;
+  for (let size = -1; size !== 0 && length < bytes.length; length += size) size = (await file.read(bytes, length, bytes.length - length, start + length)).bytesRead;
+  return length > wholeBytesMax ? undefined : bytes.subarray(0, length);
+}
 
 /**
- * The bytes of a file from `start` to `end` (null: as far as it goes) as a body; closes the file in the end. Read only as
- * fast as the client takes it. A file that got shorter meanwhile breaks the answer off: its length was promised already.
+ * The bytes of a file from `start` to `end` (infinity: as far as it goes) as a body, read only as fast as the client takes
+ * it; closes the file in the end. A file that became shorter meanwhile breaks the answer off: its range was promised.
  */
-export function fileBody(file: FileHandle, start: number, end: number | null): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let at = start;
-  return new ReadableStream<Uint8Array<ArrayBuffer>>(
-    {
-      async pull(controller) {
-        const wanted = end === null ? pieceBytes : Math.min(pieceBytes, end - at);
-        const bytes = new Uint8Array(wanted);
-        const size = wanted === 0 ? 0 : (await file.read(bytes, 0, wanted, at)).bytesRead;
-        at += size;
-        if (size > 0) controller.enqueue(size === wanted ? bytes : bytes.subarray(0, size));
-        const isOver = end === null ? size === 0 : at === end;
-        if (!isOver && size > 0) return;
+export function streamFile(file: FileHandle, start: number, end: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let isWanted = true;
+  // With a direct stream of Bun's one buffer does for the whole file: it is free again once it was flushed.
+  const source: Bun.DirectUnderlyingSource<Uint8Array<ArrayBuffer>> = {
+    type: 'direct',
+    async pull(controller) {
+      try {
+        const bytes = new Uint8Array(pieceBytes);
+        for (let at = start; isWanted && at < end; ) {
+          const { bytesRead } = await file.read(bytes, 0, Math.min(pieceBytes, end - at), at);
+          if (bytesRead === 0 && end === Number.POSITIVE_INFINITY) break;
+          if (bytesRead === 0) throw new AtollError('internal', 'the file became shorter while it was read');
+          controller.write(bytes.subarray(0, bytesRead));
+          await controller.flush(true);
+          at += bytesRead;
+        }
+      } finally {
         await file.close();
-        if (isOver) controller.close();
-        else controller.error(new AtollError('internal', 'the file became shorter while it was read'));
-      },
-      cancel: () => file.close(),
+      }
+      if (isWanted) controller.close();
     },
-    { highWaterMark: 0 },
-  );
+    cancel() {
+      isWanted = false;
+    },
+  };
+  // The DOM's type of the constructor, which TypeScript takes, doesn't know them.
+  return new ReadableStream(source as unknown as UnderlyingDefaultSource<Uint8Array<ArrayBuffer>>);
+}
+
+/** The same in pieces, for whoever makes something else of them. Ends early where the file became shorter. */
+export async function* readPieces(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  try {
+    for (let at = start; at < end; ) {
+      const bytes = new Uint8Array(Math.min(pieceBytes / 4, end - at));
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, at);
+      if (bytesRead === 0) return;
+      yield bytes.subarray(0, bytesRead);
+      at += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
 }

@@ -2,21 +2,21 @@ import type { Transform } from 'node:stream';
 import { AtollError, messageOf } from '../../base/error.ts';
 
 /** Fast rather than small: the network between a sandbox and its client is seldom slower than this compresses. */
-const level = 1;
+export const gzipLevel = 1;
 const pieceBytes = 256 << 10;
 
 /** `body` compressed, as fast as it is taken. */
-export function gzip(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return through(body, async () => (await import('node:zlib')).createGzip({ level, chunkSize: pieceBytes }));
+export function gzip(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return through(body, async () => (await import('node:zlib')).createGzip({ level: gzipLevel, chunkSize: pieceBytes }));
 }
 
 /** `body` decompressed, as fast as it is taken. Anything but whole gzip makes reading fail with `invalid`. */
-export function gunzip(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+export function gunzip(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return through(body, async () => (await import('node:zlib')).createGunzip({ chunkSize: pieceBytes }));
 }
 
 // zlib is loaded when it is first used: most sandboxes never do.
-function through(body: ReadableStream<Uint8Array<ArrayBuffer>>, create: () => Promise<Transform>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function through(body: AsyncIterable<Uint8Array>, create: () => Promise<Transform>): ReadableStream<Uint8Array<ArrayBuffer>> {
   let output: AsyncIterator<Buffer<ArrayBuffer>> | undefined;
   let transform: Transform | undefined;
   return new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -39,7 +39,7 @@ function through(body: ReadableStream<Uint8Array<ArrayBuffer>>, create: () => Pr
   );
 }
 
-async function feed(body: ReadableStream<Uint8Array<ArrayBuffer>>, transform: Transform): Promise<void> {
+async function feed(body: AsyncIterable<Uint8Array>, transform: Transform): Promise<void> {
   try {
     for await (const chunk of body) {
       if (transform.destroyed) return;

@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts';
+import { compose } from './compose.ts';
 import { download } from './download.ts';
 import { upload } from './upload.ts';
 
@@ -7,5 +8,6 @@ export function fileRoutes(): [methodAndPath: string, route: Route][] {
   return [
     ['GET /files', { open: true, answer: download }],
     ['POST /files', { open: true, answer: upload }],
+    ['POST /files/compose', { answer: compose }],
   ];
 }

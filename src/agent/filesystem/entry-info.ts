@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import type { Agent } from '../agent.ts';
+import type { Native } from '../native.ts';
 import { readOwnerNames, type OwnerNames } from '../sandbox/users.ts';
 import { readMetadata } from './metadata.ts';
 
@@ -27,7 +27,7 @@ export type EntryOptions = { owners?: OwnerNames; wantsShortEntries?: boolean };
  * Describes what is at `path`, not following a final link. `raw` is the path as bytes, for names that are not UTF-8.
  * Throws what lstat(2) throws.
  */
-export async function readEntry(agent: Agent, path: string, options: EntryOptions = {}, raw: string | Buffer = path): Promise<EntryInfo> {
+export async function readEntry(native: Native, path: string, options: EntryOptions = {}, raw: string | Buffer = path): Promise<EntryInfo> {
   const facts = await lstat(raw, { bigint: true });
   const isLink = facts.isSymbolicLink();
   const target = isLink ? await stat(raw, { bigint: true }).catch(() => undefined) : facts;
@@ -36,7 +36,7 @@ export async function readEntry(agent: Agent, path: string, options: EntryOption
   const name = basename(path) || path;
   if (options.wantsShortEntries) return { name, ...(type && { type }), path } as EntryInfo;
   const mode = Number((target ?? facts).mode) & 0o777;
-  const metadata = isLink ? undefined : readMetadata(agent.native, raw);
+  const metadata = isLink ? undefined : readMetadata(native, raw);
   return {
     name,
     ...(type && { type }),

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
-import type { Agent } from '../agent.ts';
+import type { Native } from '../native.ts';
 import { readOwnerNames } from '../sandbox/users.ts';
 import { readEntry, type EntryInfo, type EntryOptions } from './entry-info.ts';
 import { errnoOf, fileError } from './errno.ts';
@@ -14,25 +14,25 @@ const batch = 64;
  * What is below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is followed,
  * links below are listed and not entered. What vanishes meanwhile is left out.
  */
-export async function listDirectory(agent: Agent, path: string, depth: number, options: EntryOptions): Promise<EntryInfo[]> {
+export async function listDirectory(native: Native, path: string, depth: number, options: EntryOptions): Promise<EntryInfo[]> {
   const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));
   if (!facts.isDirectory()) throw new AtollError('invalid', `path '${path}' is not a directory`);
   const found: EntryInfo[] = [];
-  await walk({ agent, found, options: { ...options, owners: readOwnerNames() } }, path, Buffer.from(path), Math.max(depth, 1));
+  await walk({ native, found, options: { ...options, owners: readOwnerNames() } }, path, Buffer.from(path), Math.max(depth, 1));
   return found;
 }
 
-type Walk = { agent: Agent; found: EntryInfo[]; options: EntryOptions };
+type Walk = { native: Native; found: EntryInfo[]; options: EntryOptions };
 
 async function walk(context: Walk, path: string, raw: Buffer, depth: number): Promise<void> {
-  const { agent, found, options } = context;
+  const { native, found, options } = context;
   const names = await readdir(raw, { encoding: 'buffer' }).catch(error => Promise.reject(fileError(error, path)));
   names.sort(Buffer.compare);
   for (let at = 0; at < names.length; at += batch) {
     const children = names.slice(at, at + batch).map(name => {
       const child = Buffer.concat([raw, Buffer.from(endsWithSlash(path) ? '' : '/'), name]);
       const childPath = child.toString();
-      return { child, childPath, entry: readEntry(agent, childPath, options, child).catch(ignoreVanished) };
+      return { child, childPath, entry: readEntry(native, childPath, options, child).catch(ignoreVanished) };
     });
     for (const { child, childPath, entry } of children) {
       const info = await entry;

@@ -3,12 +3,15 @@ import { AtollError } from '../../base/error.ts';
 import type { Agent } from '../agent.ts';
 import type { Call, Method } from '../connect/call.ts';
 import { stringField, uint32Field, type Message } from '../connect/message.ts';
+import type { Outbox } from '../connect/outbox.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
 import { makeDirectories, makeParents } from './directories.ts';
 import { readEntry, type EntryInfo } from './entry-info.ts';
 import { fileError } from './errno.ts';
 import { listDirectory } from './list.ts';
+import { watchDirectory } from './watch/watch-dir.ts';
+import { readWatchTarget } from './watch/watch-target.ts';
 
 /** A message that names a path or two. */
 const messageBytesMax = 64 << 10;
@@ -27,6 +30,10 @@ export function filesystemMethods(agent: Agent): [path: string, method: Method][
     unary('Move', move),
     unary('Remove', remove),
     unary('ListDir', list),
+    unary('CreateWatcher', createWatcher),
+    unary('GetWatcherEvents', getWatcherEvents),
+    unary('RemoveWatcher', removeWatcher),
+    ['/filesystem.Filesystem/WatchDir', { kind: 'server-stream', open: (message, call, outbox) => watchDir(agent, ask(agent, message, call), outbox) }],
   ];
 }
 
@@ -71,10 +78,28 @@ async function remove(_: Agent, { resolve }: Asked): Promise<object> {
 }
 
 async function list(agent: Agent, { message, call, resolve }: Asked): Promise<object> {
-  const entries = await listDirectory(agent, resolve('path'), uint32Field(message, 'depth') ?? 1, { wantsShortEntries: call.wantsShortEntries });
+  const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1, { wantsShortEntries: call.wantsShortEntries });
   return entries.length === 0 ? {} : { entries };
 }
 
+async function watchDir(agent: Agent, { message, call, resolve }: Asked, outbox: Outbox): Promise<void> {
+  await watchDirectory(agent, await readWatchTarget(message, resolve('path')), call, outbox);
+}
+
+async function createWatcher(agent: Agent, { message, resolve }: Asked): Promise<object> {
+  return { watcherId: await agent.pollingWatchers.create(agent, await readWatchTarget(message, resolve('path'))) };
+}
+
+async function getWatcherEvents(agent: Agent, { message }: Asked): Promise<object> {
+  const events = agent.pollingWatchers.take(stringField(message, 'watcherId') ?? '');
+  return events.length === 0 ? {} : { events };
+}
+
+async function removeWatcher(agent: Agent, { message }: Asked): Promise<object> {
+  agent.pollingWatchers.remove(stringField(message, 'watcherId') ?? '');
+  return {};
+}
+
 async function entryAt(agent: Agent, path: string, { wantsShortEntries }: Call): Promise<EntryInfo> {
-  return readEntry(agent, path, { wantsShortEntries }).catch(error => Promise.reject(fileError(error, path)));
+  return readEntry(agent.native, path, { wantsShortEntries }).catch(error => Promise.reject(fileError(error, path)));
 }

@@ -1,7 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { Agent } from '../agent.ts';
 import type { Call, Method } from '../connect/call.ts';
-import { wireErrorOf } from '../connect/code.ts';
+import { deadline } from '../connect/deadline.ts';
 import { keepAlive } from '../connect/keepalive.ts';
 import { asMessage, bytesField, enumField, messageField, type Message } from '../connect/message.ts';
 import type { Outbox } from '../connect/outbox.ts';
@@ -43,12 +43,8 @@ function connect(agent: Agent, message: Message, call: Call, outbox: Outbox): vo
   }
   const { process } = selected;
   process.attach(outbox);
-  const late = () => outbox.end(wireErrorOf(new AtollError('deadline_exceeded', 'the timeout of the call is over; the process goes on')));
-  const timer = call.timeoutMs === undefined ? undefined : setTimeout(late, call.timeoutMs);
-  outbox.onClose = () => {
-    clearTimeout(timer);
-    process.detach(outbox);
-  };
+  outbox.onClose = () => process.detach(outbox);
+  deadline(outbox, call.timeoutMs, 'the timeout of the call is over; the process goes on');
   keepAlive(outbox, call.keepaliveMs);
 }
 
@@ -59,7 +55,7 @@ async function sendInput(process: Process, input: Message | undefined): Promise<
   const kind = input && ['stdin', 'pty'].find(one => bytesField(input, one) !== undefined);
   const bytes = input && kind && bytesField(input, kind);
   if (!bytes) throw new AtollError('unimplemented', 'input must be stdin or pty');
-  if (!process.program.input) throw new AtollError('internal', 'the process was started without stdin');
+  if (!process.program.input) throw new AtollError('internal', 'the process has no input');
   if (process.program.input.kind !== kind) throw new AtollError('internal', `the process takes input as ${process.program.input.kind}, not as ${kind}`);
   await process.program.input.write(bytes);
   return {};

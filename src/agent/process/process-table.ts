@@ -24,10 +24,15 @@ export class ProcessTable {
     this.#processes.add(process);
     void process.ended.then(event => {
       this.#processes.delete(process);
-      this.#forget(endedMax - 1);
-      this.#ended.push({ pid: process.pid, tag: process.tag, event, atMs: performance.now() });
+      this.addEnded({ pid: process.pid, tag: process.tag, event });
       onEnd();
     });
+  }
+
+  /** Keeps the end of a process for a while. */
+  addEnded(ended: Omit<Ended, 'atMs'>): void {
+    this.#forget(endedMax - 1);
+    this.#ended.push({ ...ended, atMs: performance.now() });
   }
 
   /** Those that run. */

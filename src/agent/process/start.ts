@@ -8,6 +8,7 @@ import { booleanField, messageField, stringField, type Message } from '../connec
 import type { Outbox } from '../connect/outbox.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
+import type { ProcessRecord } from './adopt.ts';
 import { readProcessConfig, readTerminalSize, type ProcessConfig } from './config.ts';
 import { processEnvironment } from './environment.ts';
 import { Process } from './process.ts';
@@ -37,9 +38,12 @@ export function start(agent: Agent, message: Message, call: Call, outbox: Outbox
     agent.native,
   );
   const process = new Process(program, config, stringField(message, 'tag'), agent.outOfMemory);
-  agent.processes.add(process, () => {});
+  const record: ProcessRecord = { pid: process.pid, startedAtMs: Date.now(), config, tag: process.tag };
+  const slot = agent.state.addProcess(record);
+  agent.processes.add(process, () => agent.state.removeProcess(slot));
   process.attach(outbox);
   const timer = call.timeoutMs === undefined ? undefined : setTimeout(() => endAtDeadline(process, outbox), call.timeoutMs);
+  // It is the process' own deadline: the caller may be long gone.
   void process.ended.then(() => clearTimeout(timer));
   outbox.onClose = () => process.detach(outbox);
   keepAlive(outbox, call.keepaliveMs);

@@ -1,0 +1,67 @@
+import type { AtollError } from '../../../base/error.ts';
+import type { Native } from '../../native.ts';
+import { readEntry, type EntryInfo } from '../entry-info.ts';
+import type { Inotify } from './inotify.ts';
+import type { EventType, TreeEvent } from './tree-event.ts';
+import { TreeWatch } from './tree-watch.ts';
+import type { WatchTarget } from './watch-target.ts';
+
+/** The wire's `FilesystemEvent`. */
+export type FilesystemEvent = { name: string; type: EventType; entry?: EntryInfo };
+
+/** Where events go. */
+export type FeedTarget = {
+  give(event: FilesystemEvent): void;
+  /** False: there is no room for more. Nothing is given then until `catchUp` is called. */
+  hasRoom(): boolean;
+  fail(error: AtollError): void;
+};
+
+export type EventFeed = {
+  /** There is room again. */
+  catchUp(): void;
+  close(): void;
+};
+
+/** Events that wait for a look at their entries. */
+const waitingMax = 10_000;
+
+// Of what is gone there is nothing to look at.
+const withEntry: EventType[] = ['EVENT_TYPE_CREATE', 'EVENT_TYPE_WRITE', 'EVENT_TYPE_CHMOD'];
+
+/** What a watch needs of the agent. */
+export type WatchSources = { readonly native: Native; readonly inotify: Inotify };
+
+/** Watches `watched` and gives what happens there to `target`, in order. Armed when it resolves. */
+export async function openFeed(sources: WatchSources, watched: WatchTarget, target: FeedTarget): Promise<EventFeed> {
+  const waiting: TreeEvent[] = [];
+  let isGiving = false;
+
+  const give = async () => {
+    isGiving = true;
+    for (let event = waiting.shift(); event; event = waiting.shift()) target.give(await described(sources.native, watched, event));
+    isGiving = false;
+  };
+
+  const tree = new TreeWatch(sources.inotify, watched.path, watched.isRecursive, {
+    tell(event) {
+      if (waiting.length >= waitingMax || !target.hasRoom()) return tree.fallBehind();
+      if (!watched.includeEntry) return target.give({ name: utf8(event.name), type: event.type });
+      waiting.push(event);
+      if (!isGiving) void give();
+    },
+    fail: error => target.fail(error),
+  });
+  await tree.arm();
+  return { catchUp: () => tree.catchUp(), close: () => tree.close() };
+}
+
+async function described(native: Native, { path }: WatchTarget, { name, type }: TreeEvent): Promise<FilesystemEvent> {
+  const event: FilesystemEvent = { name: utf8(name), type };
+  if (!withEntry.includes(type)) return event;
+  const raw = name === '.' ? Buffer.from(path) : Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name, 'latin1')]);
+  const entry = await readEntry(native, raw.toString(), {}, raw).catch(() => undefined);
+  return entry ? { ...event, entry } : event;
+}
+
+const utf8 = (name: string) => Buffer.from(name, 'latin1').toString();

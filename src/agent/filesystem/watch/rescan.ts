@@ -1,0 +1,54 @@
+import { lstat, readdir } from 'node:fs/promises';
+import type { TreeEvent } from './tree-event.ts';
+import { nameIn, type TreeNode } from './tree-node.ts';
+
+/** What `rescan` needs of a watched tree. */
+export type RescannedTree = {
+  root: TreeNode;
+  isRecursive: boolean;
+  pathOf(node: TreeNode): Buffer;
+  /** Watches a directory that was not known. Undefined: it is gone again. */
+  add(parent: TreeNode, name: string): Promise<TreeNode | undefined>;
+  forget(node: TreeNode): void;
+  tell(event: TreeEvent): void;
+};
+
+/**
+ * Tells what changed in a tree since `sinceMs` (epoch milliseconds), by looking at it, after the kernel's events were lost:
+ * entries that are new, written or otherwise changed, and directories that are gone. What else is gone can't be named; so a
+ * directory whose list of entries changed is told as written, which the kernel never says of one: it means "look again".
+ */
+export async function rescan(tree: RescannedTree, sinceMs: number): Promise<void> {
+  await look(tree, tree.root, sinceMs);
+}
+
+async function look(tree: RescannedTree, node: TreeNode, sinceMs: number): Promise<void> {
+  const path = tree.pathOf(node);
+  const facts = await lstat(path).catch(() => undefined);
+  if (!facts) return;
+  if (facts.mtimeMs >= sinceMs) tree.tell({ name: nameIn(node), type: 'EVENT_TYPE_WRITE' });
+  const entries = await readdir(path, { encoding: 'buffer' }).catch(() => []);
+  const names = new Set(entries.map(entry => entry.toString('latin1')));
+  for (const [name, child] of node.children) {
+    if (names.has(name)) continue;
+    tree.tell({ name: nameIn(node, name), type: 'EVENT_TYPE_REMOVE' });
+    tree.forget(child);
+  }
+  for (const name of names) await lookAtEntry(tree, node, name, sinceMs);
+}
+
+async function lookAtEntry(tree: RescannedTree, node: TreeNode, name: string, sinceMs: number): Promise<void> {
+  const facts = await lstat(Buffer.concat([tree.pathOf(node), Buffer.from(`/${name}`, 'latin1')])).catch(() => undefined);
+  if (!facts) return;
+  const path = nameIn(node, name);
+  const isNew = facts.birthtimeMs >= sinceMs;
+  if (isNew) tree.tell({ name: path, type: 'EVENT_TYPE_CREATE' });
+  if (facts.isDirectory() && tree.isRecursive) {
+    const child = node.children.get(name) ?? (await tree.add(node, name));
+    if (child) await look(tree, child, sinceMs);
+  } else if (facts.mtimeMs >= sinceMs && (!isNew || facts.size > 0)) {
+    tree.tell({ name: path, type: 'EVENT_TYPE_WRITE' });
+  } else if (facts.ctimeMs >= sinceMs && !isNew) {
+    tree.tell({ name: path, type: 'EVENT_TYPE_CHMOD' });
+  }
+}

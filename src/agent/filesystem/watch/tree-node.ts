@@ -1,0 +1,41 @@
+import type { DirectoryWatcher } from './inotify.ts';
+
+/**
+ * A watched directory. It knows its own name only, and its path by its parents: moving one moves all below it.
+ * Names have one character for each byte, as file names need not be UTF-8.
+ */
+export type TreeNode = {
+  name: string;
+  parent: TreeNode | undefined;
+  children: Map<string, TreeNode>;
+  /** The kernel's watch, -1 once it is gone. */
+  watch: number;
+  watcher: DirectoryWatcher | undefined;
+  /** Entries that were found by looking, while the kernel's own word of them may still come: it is not told twice. */
+  found: Set<string>;
+  /** Entries that the kernel told of while we were looking; undefined while we are not. */
+  heard: Set<string> | undefined;
+};
+
+export function newNode(name: string, parent: TreeNode | undefined): TreeNode {
+  return { name, parent, children: new Map(), watch: -1, watcher: undefined, found: new Set(), heard: undefined };
+}
+
+/** Puts `node` at another place. */
+export function moveNode(node: TreeNode, parent: TreeNode, name: string): void {
+  detachNode(node);
+  node.name = name;
+  node.parent = parent;
+  parent.children.set(name, node);
+}
+
+export function detachNode(node: TreeNode): void {
+  if (node.parent?.children.get(node.name) === node) node.parent.children.delete(node.name);
+}
+
+/** The path of `entry` in the directory of `node`, relative to the root of the tree; without an entry that of the directory, the root being `.`. */
+export function nameIn(node: TreeNode, entry = ''): string {
+  let path = entry;
+  for (let at: TreeNode | undefined = node; at?.parent; at = at.parent) path = path === '' ? at.name : `${at.name}/${path}`;
+  return path === '' ? '.' : path;
+}

@@ -1,0 +1,75 @@
+import type { Agent } from '../agent.ts';
+import type { OrphanEnd } from '../durable/state-file.ts';
+import { readSmallFile } from '../sandbox/small-file.ts';
+import type { ProcessConfig } from './config.ts';
+import { endEventOf, endingOfWaitStatus, type Ending } from './end-status.ts';
+import { Process } from './process.ts';
+import type { Program } from './program.ts';
+
+/** What is kept of a process in case that the agent is killed. */
+export type ProcessRecord = { pid: number; startedAtMs: number; config: ProcessConfig; tag: string | undefined };
+
+/** How often an adopted process is looked after, milliseconds: init reaps it, so nobody tells. */
+const lookMs = 200;
+/** Times of processes count in hundredths of a second (USER_HZ), and ours may be set meanwhile. */
+const ageSlackMs = 2000;
+const ticksPerSecond = 100;
+
+/**
+ * Takes over the processes of an agent that was killed: they are children of init now. They can be listed, attached to and
+ * signalled, and their end is told with its real status. Their input and output are lost, as those went with the agent.
+ */
+export function adoptProcesses(agent: Agent): void {
+  for (const { slot, record } of agent.state.readProcesses()) {
+    // Only `start` ever saved anything there.
+    const { pid, startedAtMs, config, tag } = record as ProcessRecord;
+    const startTicks = startTicksOf(pid);
+    if (startTicks !== undefined && isSame(startTicks, startedAtMs)) {
+      const process = new Process(adoptedProgram(agent, pid, startTicks), config, tag, agent.outOfMemory);
+      agent.processes.add(process, () => agent.state.removeProcess(slot));
+      agent.log.warn('took over a process without its input and output', { pid });
+    } else {
+      const end = lastEnd(agent.state.orphanEnds(), pid);
+      if (end) agent.processes.addEnded({ pid, tag, event: endEventOf(endingOfWaitStatus(end.status), false) });
+      agent.state.removeProcess(slot);
+    }
+  }
+}
+
+function adoptedProgram(agent: Agent, pid: number, startTicks: number): Program {
+  const ended = Promise.withResolvers<Ending>();
+  const isThere = () => startTicksOf(pid) === startTicks;
+  const timer = setInterval(() => {
+    if (isThere()) return;
+    clearInterval(timer);
+    const end = lastEnd(agent.state.orphanEnds(), pid);
+    // More orphans ended at once than are remembered: the least that is true is that it was not a plain success.
+    ended.resolve(end ? endingOfWaitStatus(end.status) : { signal: 9 });
+  }, lookMs);
+  return {
+    pid,
+    ended: ended.promise,
+    outputs: [],
+    input: undefined,
+    signal(number) {
+      if (isThere()) process.kill(pid, number);
+    },
+    resize: () => false,
+  };
+}
+
+const lastEnd = (ends: OrphanEnd[], pid: number): OrphanEnd | undefined => ends.findLast(end => end.pid === pid);
+
+/** When a process started, in ticks since the start of the machine; undefined: there is none, or only what is left to be reaped. */
+function startTicksOf(pid: number): number | undefined {
+  const text = readSmallFile(`/proc/${pid}/stat`);
+  // The name, in parentheses, can hold anything; after it come the fields from the third on (proc_pid_stat(5)).
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ');
+  return fields === undefined || fields[0] === 'Z' ? undefined : Number(fields[19]);
+}
+
+function isSame(startTicks: number, startedAtMs: number): boolean {
+  const [uptimeSeconds] = (readSmallFile('/proc/uptime') ?? '').split(' ');
+  const ageMs = (Number(uptimeSeconds) - startTicks / ticksPerSecond) * 1000;
+  return Math.abs(ageMs - (Date.now() - startedAtMs)) < ageSlackMs;
+}
