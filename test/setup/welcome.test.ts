@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { repository } from '../support/platform.ts';
+import { killGroup, runToEnd, start, textOf, waitFor } from '../support/process.ts';
+import { pythonWithSdk } from '../support/python.ts';
+import { testUnless } from '../support/skip.ts';
+
+// The lines that the start prints are pasted, as they stand, into a shell.
+
+const python = await pythonWithSdk();
+let dataDir: string;
+let child: ChildProcess;
+let printed: string;
+const env = () => ({ ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0' });
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'atoll-welcome-'));
+  child = start([join(repository, 'bin/atoll'), 'up'], { env: env() });
+  const output = textOf(child, 'stdout');
+  printed = await waitFor('the welcome', () => output().includes('Ctrl-C') && output(), 300_000);
+}, 300_000);
+
+afterAll(async () => {
+  if (child) killGroup(child, 'SIGTERM');
+  await runToEnd([join(repository, 'bin/atoll'), 'down'], { env: env() });
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function paste(line: RegExp, more: NodeJS.ProcessEnv = {}) {
+  const lines = printed.split('\n').map(text => text.trim());
+  const exports = lines.filter(text => text.startsWith('export '));
+  const command = lines.filter(text => line.test(text));
+  expect(exports.length).toBeGreaterThan(0);
+  expect(command).toHaveLength(1);
+  return runToEnd(['bash', '-c', [...exports, ...command].join('\n')], { cwd: repository, env: { ...env(), ...more } });
+}
+
+test('the line for JavaScript', async () => {
+  expect(await paste(/^node /)).toMatchObject({ exitCode: 0, stdout: 'Hello from sandbox\n\n' });
+});
+
+testUnless('missing' in python ? python.missing : undefined)('the line for Python', async () => {
+  const program = 'program' in python ? python.program : '';
+  expect(await paste(/^python3 /, { PATH: `${dirname(program)}:${process.env['PATH']}` })).toMatchObject({ exitCode: 0, stdout: 'Hello from sandbox\n\n' });
+});
+
+test('the line for curl', async () => {
+  const { exitCode, stdout } = await paste(/^curl /);
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ sandboxID: expect.any(String) });
+});
