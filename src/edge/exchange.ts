@@ -241,8 +241,16 @@ export class Exchange implements UpstreamUser, ClientUser {
   upstreamEnded(): void {
     if (this.#over) return;
     if (this.#responseDone) this.#abandonRequest();
-    else if (this.#headPassed && this.#responseBody.kind === 'close') this.#endResponse();
+    else if (this.#headPassed && this.#responseBody.kind === 'close' && this.#sandboxGoesOn()) this.#endResponse();
     else this.#truncated();
+  }
+
+  /** A body that ends with its connection also ends with its server: only that of a sandbox that still runs is whole. */
+  #sandboxGoesOn(): boolean {
+    const { traffic } = this.#target;
+    if (traffic === null) return true;
+    const route = this.#client.context.directory.find(traffic.sandboxId);
+    return route instanceof Promise || (route?.state === 'running' && route.executionId === traffic.executionId);
   }
 
   upstreamClosed(error: Error | undefined): void {

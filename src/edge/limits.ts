@@ -1,3 +1,5 @@
+import type { PoolBounds } from './upstream-pool.ts';
+
 /** Every bound of the edge. Times in milliseconds, sizes in bytes. */
 export type EdgeLimits = {
   /** Client connections open at once; more are closed on arrival. */
@@ -35,8 +37,10 @@ export type EdgeLimits = {
   handshakeTimeoutMs: number;
   /** For a paused sandbox to run again, a pause under way included. */
   wakeTimeoutMs: number;
-  /** Idle connections kept to one port of one sandbox, and to the API. */
+  /** Idle connections kept to one port of one sandbox, and to the API: what a burst may leave for the next one. */
   idleUpstreamsPerPortMax: number;
+  /** How many of them are kept for longer than `idleUpstreamTimeoutMs` where the server is our own. */
+  idleOwnUpstreamsKept: number;
   /** Idle connections to sandboxes' ports are closed after this. Below the 5 s after which Node servers close theirs. */
   idleUpstreamTimeoutMs: number;
   /**
@@ -67,8 +71,19 @@ export const defaultLimits: EdgeLimits = {
   dialTimeoutMs: 10_000,
   handshakeTimeoutMs: 10_000,
   wakeTimeoutMs: 90_000,
-  idleUpstreamsPerPortMax: 64,
+  idleUpstreamsPerPortMax: 512,
+  idleOwnUpstreamsKept: 16,
   idleUpstreamTimeoutMs: 4_000,
   freshUpstreamMs: 1_000,
   idleOwnUpstreamTimeoutMs: 120_000,
 };
+
+/** How connections to our own servers (the API, the agents) are kept, and how those to anything in a sandbox. */
+export function poolBounds(limits: EdgeLimits, own: boolean): PoolBounds {
+  return {
+    idleMax: limits.idleUpstreamsPerPortMax,
+    idleTimeoutMs: own ? limits.idleOwnUpstreamTimeoutMs : limits.idleUpstreamTimeoutMs,
+    keptMax: limits.idleOwnUpstreamsKept,
+    surplusTimeoutMs: limits.idleUpstreamTimeoutMs,
+  };
+}

@@ -1,5 +1,5 @@
 import { agentPort } from '../protocol/agent.ts';
-import type { EdgeLimits } from './limits.ts';
+import { type EdgeLimits, poolBounds } from './limits.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
 /** What flows into one incarnation of a sandbox. */
@@ -31,11 +31,7 @@ export class SandboxTraffic {
   poolOf(port: number): UpstreamPool {
     const existing = this.#pools.get(port);
     if (existing !== undefined) return existing;
-    const limits = this.#limits;
-    const pool = new UpstreamPool({
-      idleMax: limits.idleUpstreamsPerPortMax,
-      idleTimeoutMs: port === agentPort ? limits.idleOwnUpstreamTimeoutMs : limits.idleUpstreamTimeoutMs,
-    });
+    const pool = new UpstreamPool(poolBounds(this.#limits, port === agentPort));
     this.#pools.set(port, pool);
     return pool;
   }

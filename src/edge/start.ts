@@ -3,7 +3,7 @@ import type { EdgeContext } from './context.ts';
 import type { Dial, SandboxDirectory } from './directory.ts';
 import { RequestHead } from './http/request-head.ts';
 import { ResponseHead } from './http/response-head.ts';
-import { defaultLimits, type EdgeLimits } from './limits.ts';
+import { defaultLimits, type EdgeLimits, poolBounds } from './limits.ts';
 import { listenPlain, listenTls } from './listeners.ts';
 import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
 import { localAuthority } from './tls/local-authority.ts';
@@ -114,7 +114,7 @@ function contextOf(options: EdgeOptions): EdgeContext {
     requestHead: new RequestHead(limits.headerLinesMax),
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
-    apiPool: new UpstreamPool({ idleMax: limits.idleUpstreamsPerPortMax, idleTimeoutMs: limits.idleOwnUpstreamTimeoutMs }),
+    apiPool: new UpstreamPool(poolBounds(limits, true)),
     traffic: new Map(),
     clients: new Set(),
     stopping: false,

@@ -1,6 +1,12 @@
 import type { Upstream, UpstreamHome } from './upstream.ts';
 
-export type PoolBounds = { readonly idleMax: number; readonly idleTimeoutMs: number };
+export type PoolBounds = {
+  readonly idleMax: number;
+  readonly idleTimeoutMs: number;
+  /** Idle connections beyond these many end after `surplusTimeoutMs`. */
+  readonly keptMax: number;
+  readonly surplusTimeoutMs: number;
+};
 
 /** The open connections to one port of one sandbox, or to the API. */
 export class UpstreamPool implements UpstreamHome {
@@ -44,9 +50,13 @@ export class UpstreamPool implements UpstreamHome {
     if (index >= 0) this.#idle.splice(index, 1);
   }
 
+  /** Closes connections that were idle for too long; the ones used last are kept longest. */
   closeIdle(nowMs: number): void {
-    for (const upstream of this.#idle.slice()) {
-      if (nowMs - upstream.idleSinceMs >= Math.min(this.#bounds.idleTimeoutMs, upstream.keepMs)) upstream.close();
+    const { idleTimeoutMs, keptMax, surplusTimeoutMs } = this.#bounds;
+    const surplus = this.#idle.length - keptMax;
+    for (const [index, upstream] of [...this.#idle].entries()) {
+      const timeoutMs = index < surplus ? surplusTimeoutMs : idleTimeoutMs;
+      if (nowMs - upstream.idleSinceMs >= Math.min(timeoutMs, upstream.keepMs)) upstream.close();
     }
   }
 

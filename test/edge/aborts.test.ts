@@ -172,6 +172,13 @@ test('a killed sandbox’s connections are reset at once: streams, requests with
   expect((await fetch(fixture.url, { headers: to('one', 80) })).status).toBe(502);
 });
 
+test('a body that ends with its connection is not whole when its sandbox is gone', async () => {
+  await using stream = await startStream({}, 'HTTP/1.1 200 OK\r\n\r\nfirst');
+  stream.fixture.sandbox('one', { state: 'pausing' });
+  stream.upstream.close();
+  expect(await stream.client.over()).toBe('reset');
+});
+
 test('the end of one execution leaves its successor alone', async () => {
   await using stream = await startStream();
   stream.fixture.edge.closed({ sandboxId: 'one', executionId: 'an earlier one' });
