@@ -4,12 +4,14 @@ import type { BuildProtocol } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
 import { noBuilder } from './app/no-builder.ts';
+import { auditPruneIntervalMs, reconcileAudit } from './app/audit.ts';
 import { systemClock } from './app/clock.ts';
 import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
 import { SandboxDirectory } from './app/directory.ts';
 import type { SandboxRoute } from './app/directory.ts';
 import { defaultLimits } from './app/limits.ts';
+import { RateLimiter } from './app/rate-limit.ts';
 import { wakeSandbox } from './app/sandbox-wake.ts';
 import { tokensOf } from './app/tokens.ts';
 import { routes } from './http/routes.ts';
@@ -112,6 +114,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     clock,
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
+    rateLimiter: new RateLimiter(),
     log: options.log,
     busy: new Set(),
     builder: options.builder ?? noBuilder,
@@ -136,6 +139,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<
     startLoop({ name: 'builds', intervalMs: () => buildsIntervalMs, run: () => reconcileBuilds(app), log }),
     startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log }),
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
+    startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log }),
     startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log }),
   ];
 }

@@ -6,6 +6,7 @@ import type { Store } from '../store/database.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
 import type { Clock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
+import type { RateLimiter } from './rate-limit.ts';
 import type { SandboxDirectory } from './directory.ts';
 
 /** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
@@ -38,6 +39,7 @@ export type App = {
   clock: Clock;
   startedAtUs: number;
   createCounts: CreateCounts;
+  rateLimiter: RateLimiter;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   busy: Set<string>;

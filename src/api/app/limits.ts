@@ -8,4 +8,6 @@ export const defaultLimits: TeamLimits = {
   cpuCount: 8,
   memoryMiB: 8192,
   diskMiB: 20_480,
+  // One machine's own users are not to be slowed down; an operator with strangers sets this.
+  requestsPerSecond: 0,
 };

@@ -6,7 +6,8 @@ import { sandboxFor } from './sandbox-find.ts';
 import { checkTimeout, setEnd } from './sandbox-timeout.ts';
 
 /**
- * Makes sure that a sandbox runs for at least `seconds` from now. Answers the sandbox and whether it had to be resumed.
+ * Makes sure that a sandbox runs for at least `seconds` from now. Answers the sandbox, as it was before,
+ * and whether it had to be resumed.
  * Errors: `invalid`, `not_found`, `conflict`.
  */
 export async function connectSandbox(
@@ -14,11 +15,11 @@ export async function connectSandbox(
   team: TeamRecord,
   sandboxId: string,
   seconds: number,
-): Promise<{ sandbox: SandboxRecord; resumed: boolean }> {
+): Promise<{ before: SandboxRecord; sandbox: SandboxRecord; resumed: boolean }> {
   checkTimeout(app, team, seconds, 0);
-  const sandbox = await sandboxFor(app, team, sandboxId, 'connect');
-  if (sandbox.state !== 'running') {
-    throw new AtollError('unimplemented', `Sandbox "${sandbox.sandboxId}" is ${sandbox.state}, and resuming is not available in this installation`);
+  const before = await sandboxFor(app, team, sandboxId, 'connect');
+  if (before.state !== 'running') {
+    throw new AtollError('unimplemented', `Sandbox "${before.sandboxId}" is ${before.state}, and resuming is not available in this installation`);
   }
-  return { sandbox: await setEnd(app, team, sandbox, seconds, true), resumed: false };
+  return { before, sandbox: await setEnd(app, team, before, seconds, true), resumed: false };
 }

@@ -16,17 +16,20 @@ export function checkTimeout(app: App, team: TeamRecord, seconds: number, min: 0
   }
 }
 
+/** A sandbox before and after a change. */
+export type Changed = { before: SandboxRecord; after: SandboxRecord };
+
 /** Lets a running sandbox expire `seconds` from now, sooner or later than it would; 0 ends it at once. */
-export async function setTimeoutOf(app: App, team: TeamRecord, sandboxId: string, seconds: number): Promise<void> {
+export async function setTimeoutOf(app: App, team: TeamRecord, sandboxId: string, seconds: number): Promise<Changed> {
   checkTimeout(app, team, seconds, 0);
-  const sandbox = await sandboxFor(app, team, sandboxId, 'setTimeout');
-  await setEnd(app, team, sandbox, seconds, false);
+  const before = await sandboxFor(app, team, sandboxId, 'setTimeout');
+  return { before, after: await setEnd(app, team, before, seconds, false) };
 }
 
 /** Keeps a running sandbox alive for at least `seconds` from now. */
-export async function refreshSandbox(app: App, team: TeamRecord, sandboxId: string, seconds: number): Promise<void> {
-  const sandbox = await sandboxFor(app, team, sandboxId, 'refresh');
-  await setEnd(app, team, sandbox, seconds, true);
+export async function refreshSandbox(app: App, team: TeamRecord, sandboxId: string, seconds: number): Promise<Changed> {
+  const before = await sandboxFor(app, team, sandboxId, 'refresh');
+  return { before, after: await setEnd(app, team, before, seconds, true) };
 }
 
 /**

@@ -13,8 +13,9 @@ export const createAccessTokenRoute = route({
   auth: 'user',
   body: NewAccessToken,
   responses: { 201: { description: 'The token, shown this once', schema: CreatedAccessToken } },
-  async handle(app, { caller, body }) {
+  async handle(app, { caller, body, note }) {
     const { token, text } = await createAccessToken(app, caller.user, body.name);
+    note({ target: `accessToken:${token.tokenId}`, after: { name: token.name } });
     return {
       status: 201,
       body: {
@@ -37,7 +38,8 @@ export const deleteAccessTokenRoute = route({
   params: Type.Object({ accessTokenID: Type.String() }),
   responses: { 204: { description: 'Revoked' } },
   errors: [400, 404],
-  async handle(app, { caller, params }) {
+  async handle(app, { caller, params, note }) {
+    note({ target: `accessToken:${params.accessTokenID}` });
     await revokeAccessToken(app, caller.user, params.accessTokenID);
     return { status: 204 };
   },

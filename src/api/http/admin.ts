@@ -23,8 +23,9 @@ export const killTeamSandboxes = route({
     },
   },
   errors: [400, 404],
-  async handle(app, { params }) {
+  async handle(app, { params, note }) {
     const { killed, failed } = await killAllOf(app, await teamForAdmin(app, params.teamID));
+    note({ target: `team:${params.teamID}`, after: { killed, failed } });
     return { status: 200, body: { killedCount: killed, failedCount: failed } };
   },
 });
@@ -51,8 +52,9 @@ export const createTeamKeyAsAdmin = route({
   body: NewTeamAPIKey,
   responses: { 201: { description: 'The key, shown this once', schema: CreatedTeamAPIKey } },
   errors: [404],
-  async handle(app, { params, body }) {
+  async handle(app, { params, body, note }) {
     const { key, text } = await createApiKey(app, await teamForAdmin(app, params.teamID), body.name);
+    note({ target: `apiKey:${key.keyId}`, after: { name: key.name, teamId: key.teamId } });
     return { status: 201, body: { ...apiKeyView(key, null), key: text } };
   },
 });
@@ -66,7 +68,8 @@ export const deleteTeamKeyAsAdmin = route({
   params: Type.Object({ teamID: Type.String(), apiKeyID: Type.String() }),
   responses: { 204: { description: 'Revoked' } },
   errors: [400, 404],
-  async handle(app, { params }) {
+  async handle(app, { params, note }) {
+    note({ target: `apiKey:${params.apiKeyID}` });
     await revokeTeamKey(app, await teamForAdmin(app, params.teamID), params.apiKeyID);
     return { status: 204 };
   },

@@ -29,8 +29,9 @@ export const createApiKeyRoute = route({
   auth: 'member',
   body: NewTeamAPIKey,
   responses: { 201: { description: 'The key, shown this once', schema: CreatedTeamAPIKey } },
-  async handle(app, { caller, body }) {
+  async handle(app, { caller, body, note }) {
     const { key, text } = await createApiKey(app, caller.team, body.name, caller.actor.id);
+    note({ target: `apiKey:${key.keyId}`, after: { name: key.name } });
     const [user = null] = (await findUsers(app.store.db, key.createdBy === null ? [] : [key.createdBy])).values();
     return { status: 201, body: { ...apiKeyView(key, user), key: text } };
   },
@@ -46,7 +47,8 @@ export const renameApiKeyRoute = route({
   body: UpdateTeamAPIKey,
   responses: { 200: { description: 'Renamed' } },
   errors: [404],
-  async handle(app, { caller, params, body }) {
+  async handle(app, { caller, params, body, note }) {
+    note({ target: `apiKey:${params.apiKeyID}`, after: { name: body.name } });
     await renameTeamKey(app, caller.team, params.apiKeyID, body.name);
     return { status: 200 };
   },
@@ -61,7 +63,8 @@ export const deleteApiKeyRoute = route({
   params: apiKeyParams,
   responses: { 204: { description: 'Revoked' } },
   errors: [400, 404],
-  async handle(app, { caller, params }) {
+  async handle(app, { caller, params, note }) {
+    note({ target: `apiKey:${params.apiKeyID}` });
     await revokeTeamKey(app, caller.team, params.apiKeyID);
     return { status: 204 };
   },

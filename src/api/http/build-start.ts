@@ -32,7 +32,7 @@ export const startBuildV1 = route({
   path: '/templates/{templateID}/builds/{buildID}',
   summary: 'Start a build that was registered with a Dockerfile',
   deprecated: true,
-  auth: 'team',
+  auth: 'teamOrUser',
   params,
   responses,
   errors: [400, 404, 503],

@@ -47,7 +47,9 @@ export const updateNodeRoute = route({
   body: NodeStatusChange,
   responses: { 204: { description: 'Changed' } },
   errors: [404, 409],
-  async handle(app, { params, body }) {
+  async handle(app, { params, body, note }) {
+    const { status } = await readNode(app, params.nodeID);
+    note({ target: `node:${params.nodeID}`, before: { status }, after: { status: body.status } });
     await changeNodeStatus(app, params.nodeID, body.status);
     return { status: 204 };
   },

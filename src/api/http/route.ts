@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import type { Change } from '../app/audit.ts';
 import type { Caller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
 import type { Auth, CallerOf } from './authenticate.ts';
@@ -33,6 +34,8 @@ export type Input<C extends Caller | null, P, Q, B> = {
   upload: { stream: ReadableStream<Uint8Array> | null; length: number | null };
   /** Aborted when the client goes away. */
   signal: AbortSignal;
+  /** Says for the audit log what is being changed. The last word on each member counts. */
+  note(change: Change): void;
 };
 
 type RouteSpec<A extends Auth, P extends TObject, Q extends TObject, B extends TSchema, R extends Responses, Out> = {
@@ -49,6 +52,8 @@ type RouteSpec<A extends Auth, P extends TObject, Q extends TObject, B extends T
   body?: B;
   bodyOptional?: boolean;
   responses: R;
+  /** Whether it changes anything, which the audit log then tells. Default: unless it is a GET. */
+  changes?: boolean;
   /** Statuses of errors beside those that follow from `auth`, `query` and `body`. */
   errors?: readonly number[];
   handle(app: App, input: Input<CallerOf[A], Static<P>, Static<Q>, Static<B>>): Promise<Out>;
@@ -66,6 +71,7 @@ export type Route = {
   query: TObject | null;
   body: TSchema | null;
   bodyOptional: boolean;
+  changes: boolean;
   responses: Responses;
   /** Every error status it may answer, ascending. */
   errors: readonly number[];
@@ -83,6 +89,7 @@ export function route<
 >(spec: RouteSpec<A, P, Q, B, R, Out>): Route {
   const implied = [
     ...(spec.auth === 'none' ? [] : [401, 403]),
+    ...(spec.auth === 'team' || spec.auth === 'teamOrUser' ? [429] : []),
     ...(spec.query || spec.body ? [400] : []),
     ...(spec.body ? [413] : []),
     500,
@@ -98,6 +105,7 @@ export function route<
     query: spec.query ?? null,
     body: spec.body ?? null,
     bodyOptional: spec.bodyOptional ?? false,
+    changes: spec.changes ?? spec.method !== 'GET',
     responses: spec.responses,
     errors: [...new Set([...implied, ...(spec.errors ?? [])])].toSorted((a, b) => a - b),
     // The server hands over only what the very same schemas accepted.

@@ -1,5 +1,6 @@
 import { createAccessTokenRoute, deleteAccessTokenRoute } from './access-tokens.ts';
 import { createTeamKeyAsAdmin, deleteTeamKeyAsAdmin, killTeamSandboxes, readRunningCounts } from './admin.ts';
+import { readAuditRoute } from './audit.ts';
 import { createApiKeyRoute, deleteApiKeyRoute, listApiKeysRoute, renameApiKeyRoute } from './api-keys.ts';
 import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3 } from './build-register.ts';
 import { startBuildRoute, startBuildV1 } from './build-start.ts';
@@ -72,6 +73,7 @@ export const routes: readonly Route[] = [
   readRunningCounts,
   createTeamKeyAsAdmin,
   deleteTeamKeyAsAdmin,
+  readAuditRoute,
 ];
 
 /** The OpenAPI document, as served and as committed in docs/openapi.json. */

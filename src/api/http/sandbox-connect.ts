@@ -1,9 +1,11 @@
 import { ConnectSandbox, ConnectSandboxV2, Sandbox, defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
+import type { Change } from '../app/audit.ts';
 import type { TeamCaller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
 import { connectSandbox } from '../app/sandbox-connect.ts';
 import { route } from './route.ts';
 import { sandboxParams } from './sandbox-read.ts';
+import { endChange } from './sandbox-timeout.ts';
 import { sandboxView } from './sandbox-view.ts';
 
 const responses = {
@@ -22,7 +24,7 @@ export const connectSandboxV1 = route({
   body: ConnectSandbox,
   responses,
   errors,
-  handle: (app, { caller, params, body }) => connect(app, caller, params.sandboxID, body.timeout),
+  handle: (app, { caller, params, body, note }) => connect(app, caller, params.sandboxID, body.timeout, note),
 });
 
 export const connectSandboxV2 = route({
@@ -36,11 +38,13 @@ export const connectSandboxV2 = route({
   bodyOptional: true,
   responses,
   errors,
-  handle: (app, { caller, params, body }) => connect(app, caller, params.sandboxID, body.timeout ?? defaultTimeoutSeconds.v2),
+  handle: (app, { caller, params, body, note }) =>
+    connect(app, caller, params.sandboxID, body.timeout ?? defaultTimeoutSeconds.v2, note),
 });
 
-async function connect(app: App, { team }: TeamCaller, sandboxId: string, seconds: number) {
-  const { sandbox, resumed } = await connectSandbox(app, team, sandboxId, seconds);
+async function connect(app: App, { team }: TeamCaller, sandboxId: string, seconds: number, note: (change: Change) => void) {
+  const { before, sandbox, resumed } = await connectSandbox(app, team, sandboxId, seconds);
+  note(endChange(before, sandbox));
   const body = sandboxView(app, sandbox);
   return resumed ? { status: 201 as const, body } : { status: 200 as const, body };
 }

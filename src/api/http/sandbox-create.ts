@@ -1,5 +1,8 @@
 import { NewSandbox, NewSandboxV2, Sandbox } from '../../protocol/api/sandbox.ts';
+import type { Change } from '../app/audit.ts';
+import { formatTime } from '../app/clock.ts';
 import { createSandbox } from '../app/sandbox-create.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { route } from './route.ts';
 import { sandboxView } from './sandbox-view.ts';
 
@@ -15,8 +18,10 @@ export const createSandboxV1 = route({
   body: NewSandbox,
   responses: { 201: created },
   errors,
-  async handle(app, { caller, body, signal }) {
-    return { status: 201, body: sandboxView(app, await createSandbox(app, caller.team, 'v1', body, signal)) };
+  async handle(app, { caller, body, signal, note }) {
+    const sandbox = await createSandbox(app, caller.team, 'v1', body, signal);
+    note(createdChange(sandbox));
+    return { status: 201, body: sandboxView(app, sandbox) };
   },
 });
 
@@ -29,7 +34,14 @@ export const createSandboxV2 = route({
   body: NewSandboxV2,
   responses: { 201: created },
   errors,
-  async handle(app, { caller, body, signal }) {
-    return { status: 201, body: sandboxView(app, await createSandbox(app, caller.team, 'v2', body, signal)) };
+  async handle(app, { caller, body, signal, note }) {
+    const sandbox = await createSandbox(app, caller.team, 'v2', body, signal);
+    note(createdChange(sandbox));
+    return { status: 201, body: sandboxView(app, sandbox) };
   },
 });
+
+function createdChange(sandbox: SandboxRecord): Change {
+  const { templateId, buildId, endAtUs } = sandbox;
+  return { target: `sandbox:${sandbox.sandboxId}`, after: { templateId, buildId, endAt: formatTime(endAtUs) } };
+}

@@ -11,7 +11,8 @@ export const deleteSandbox = route({
   params: sandboxParams,
   responses: { 204: { description: 'Nothing of the sandbox is left' } },
   errors: [400, 404, 409],
-  async handle(app, { caller, params }) {
+  async handle(app, { caller, params, note }) {
+    note({ target: `sandbox:${params.sandboxID}` });
     await killSandbox(app, caller.team, params.sandboxID);
     return { status: 204 };
   },

@@ -1,5 +1,8 @@
 import { SandboxRefresh, SandboxTimeout, defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
+import type { Change } from '../app/audit.ts';
+import { formatTime } from '../app/clock.ts';
 import { refreshSandbox, setTimeoutOf } from '../app/sandbox-timeout.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { route } from './route.ts';
 import { sandboxParams } from './sandbox-read.ts';
 
@@ -13,8 +16,9 @@ export const setSandboxTimeout = route({
   body: SandboxTimeout,
   responses: { 204: { description: 'Set' } },
   errors: [404, 409],
-  async handle(app, { caller, params, body }) {
-    await setTimeoutOf(app, caller.team, params.sandboxID, body.timeout);
+  async handle(app, { caller, params, body, note }) {
+    const { before, after } = await setTimeoutOf(app, caller.team, params.sandboxID, body.timeout);
+    note(endChange(before, after));
     return { status: 204 };
   },
 });
@@ -30,9 +34,19 @@ export const refreshSandboxRoute = route({
   bodyOptional: true,
   responses: { 204: { description: 'Extended, or long enough already' } },
   errors: [404, 409],
-  async handle(app, { caller, params, body }) {
+  async handle(app, { caller, params, body, note }) {
     const seconds = Math.max(body.duration ?? 0, defaultTimeoutSeconds.v1);
-    await refreshSandbox(app, caller.team, params.sandboxID, seconds);
+    const { before, after } = await refreshSandbox(app, caller.team, params.sandboxID, seconds);
+    note(endChange(before, after));
     return { status: 204 };
   },
 });
+
+/** For the audit log: when a sandbox was to end before, and is now. */
+export function endChange(before: SandboxRecord, after: SandboxRecord): Change {
+  return {
+    target: `sandbox:${after.sandboxId}`,
+    before: { endAt: formatTime(before.endAtUs) },
+    after: { endAt: formatTime(after.endAtUs) },
+  };
+}

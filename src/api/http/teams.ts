@@ -9,8 +9,11 @@ export const listTeams = route({
   path: '/teams',
   summary: 'The teams of a user, each with a new API key',
   auth: 'user',
+  // It makes keys.
+  changes: true,
   responses: { 200: { description: 'The teams', schema: Type.Array(Team) } },
-  async handle(app, { caller }) {
+  async handle(app, { caller, note }) {
+    note({ target: `user:${caller.user.userId}` });
     const teams = await listTeamsWithKeys(app, caller.user);
     return {
       status: 200,

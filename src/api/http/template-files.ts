@@ -9,7 +9,7 @@ export const offerFileUpload = route({
   method: 'GET',
   path: '/templates/{templateID}/files/{hash}',
   summary: 'Whether the files of a COPY are here, and where to upload them',
-  auth: 'team',
+  auth: 'teamOrUser',
   params: Type.Object({ templateID: Type.String(), hash: Type.String() }),
   responses: { 201: { description: 'The upload', schema: FileUpload } },
   errors: [400, 404],

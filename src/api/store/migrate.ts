@@ -5,6 +5,7 @@ import { AtollError } from '../../base/error.ts';
 import { first } from './migrations/0001-first.ts';
 import { builds } from './migrations/0003-builds.ts';
 import { tellCredentialChanges } from './migrations/0002-tell-credential-changes.ts';
+import { audit } from './migrations/0005-audit.ts';
 import { nodes } from './migrations/0004-nodes.ts';
 import type { Tables } from './schema.ts';
 
@@ -14,6 +15,7 @@ const migrations: Record<string, Migration> = {
   '0002-tell-credential-changes': tellCredentialChanges,
   '0003-builds': builds,
   '0004-nodes': nodes,
+  '0005-audit': audit,
 };
 
 /** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */

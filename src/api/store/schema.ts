@@ -21,6 +21,7 @@ export type Tables = {
   sandboxes: SandboxTable;
   sandbox_labels: SandboxLabelTable;
   nodes: NodeTable;
+  audit_log: AuditTable;
 };
 
 export type Flag = 0 | 1;
@@ -185,4 +186,20 @@ export type NodeTable = {
   node_id: Fixed<string>;
   status: WantedNodeStatus;
   status_changed_at_us: number;
+};
+
+/** One change. Rows are only ever added, and removed when they are old. */
+export type AuditTable = {
+  entry_id: Fixed<string>;
+  at_us: Fixed<number>;
+  operation: Fixed<string>;
+  target: Fixed<string>;
+  actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'none'>;
+  actor_id: Fixed<string | null>;
+  /** Not a foreign key: what a team did is told also when it is gone. */
+  team_id: Fixed<string | null>;
+  address: Fixed<string>;
+  status: Fixed<number>;
+  before_json: Fixed<string | null>;
+  after_json: Fixed<string | null>;
 };

@@ -12,6 +12,8 @@ export type TeamLimits = {
   cpuCount: number;
   memoryMiB: number;
   diskMiB: number;
+  /** Requests a second to the API on average; 0: no limit. */
+  requestsPerSecond: number;
 };
 
 export type TeamRecord = {

@@ -1,0 +1,48 @@
+import { AtollError } from '../../base/error.ts';
+import type { Caller } from './authentication.ts';
+import { limitsOf } from './context.ts';
+import type { App } from './context.ts';
+
+/** What a caller may have saved up by being quiet, in seconds of its rate. */
+const burstSeconds = 10;
+/** Callers whose use is remembered. One that is dropped begins again with all it could have saved. */
+const callersMax = 10_000;
+
+/** What is left to a caller after a request. */
+export type RateQuota = { limit: number; remaining: number; resetSeconds: number };
+
+type Bucket = { tokens: number; atMs: number };
+
+/** Token buckets, one for each team, in the memory of this process. */
+export class RateLimiter {
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #nowMs: () => number;
+
+  /** `nowMs` never goes back: the wall clock would give or take tokens when it is set. */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Takes one request from the bucket `name` that refills at `perSecond`. Throws `rate_limited` when it is empty. */
+  take(name: string, perSecond: number): RateQuota {
+    const capacity = Math.max(1, perSecond * burstSeconds);
+    const nowMs = this.#nowMs();
+    const before = this.#buckets.get(name) ?? { tokens: capacity, atMs: nowMs };
+    const tokens = Math.min(capacity, before.tokens + ((nowMs - before.atMs) / 1000) * perSecond);
+    if (tokens < 1) {
+      throw new AtollError('rate_limited', `More than ${perSecond} requests a second were sent: wait a moment`, {
+        retryAfterSeconds: Math.ceil((1 - tokens) / perSecond),
+      });
+    }
+    if (this.#buckets.size >= callersMax) this.#buckets.clear();
+    this.#buckets.set(name, { tokens: tokens - 1, atMs: nowMs });
+    return { limit: capacity, remaining: Math.floor(tokens - 1), resetSeconds: Math.ceil((capacity - tokens + 1) / perSecond) };
+  }
+}
+
+/** Counts a request of a team against its rate. Null where there is no limit; an operator has none. */
+export function limitRate(app: App, caller: Caller | null): RateQuota | null {
+  if (caller?.kind !== 'team' || caller.actor.kind === 'admin') return null;
+  const { requestsPerSecond } = limitsOf(app, caller.team);
+  return requestsPerSecond > 0 ? app.rateLimiter.take(caller.team.teamId, requestsPerSecond) : null;
+}

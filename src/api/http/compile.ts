@@ -1,0 +1,30 @@
+import { queryValidator } from './query.ts';
+import type { Method, Route } from './route.ts';
+import { answerChecker, validator } from './validate.ts';
+import type { Validator } from './validate.ts';
+
+/** A route with its schemas compiled. */
+export type CompiledRoute = {
+  method: Method;
+  path: string;
+  route: Route;
+  query: Validator | null;
+  body: Validator | null;
+  /** By status; empty unless answers are checked. */
+  answers: Map<number, (body: unknown) => void>;
+};
+
+export function compileRoute(route: Route, checkAnswers: boolean): CompiledRoute {
+  const answers = new Map<number, (body: unknown) => void>();
+  for (const [status, { schema }] of Object.entries(route.responses)) {
+    if (schema && checkAnswers) answers.set(Number(status), answerChecker(schema, `answer of ${route.operationId}`));
+  }
+  return {
+    method: route.method,
+    path: route.path,
+    route,
+    query: route.query && queryValidator(route.query),
+    body: route.body && validator(route.body, 'request body'),
+    answers,
+  };
+}

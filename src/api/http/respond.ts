@@ -1,0 +1,124 @@
+import { AtollError, messageOf } from '../../base/error.ts';
+import { recordChange } from '../app/audit.ts';
+import type { Change } from '../app/audit.ts';
+import type { Caller } from '../app/authentication.ts';
+import type { App } from '../app/context.ts';
+import { limitRate } from '../app/rate-limit.ts';
+import type { RateQuota } from '../app/rate-limit.ts';
+import { authenticateRequest } from './authenticate.ts';
+import { readJson } from './body.ts';
+import type { CompiledRoute } from './compile.ts';
+import { preflightResponse } from './cors.ts';
+import { errorBody, errorResponse } from './error.ts';
+import type { RouteTable } from './match.ts';
+import type { Reply } from './route.ts';
+
+/** The answer to any request; never fails. */
+export async function respond(
+  app: App,
+  table: RouteTable<CompiledRoute>,
+  isReady: () => boolean,
+  request: Request,
+): Promise<Response> {
+  if (request.method === 'OPTIONS') return preflightResponse();
+  const { path, query } = splitUrl(request.url);
+  try {
+    const match = table(request.method, path);
+    if (match.kind === 'not_found') return errorBody({ code: 404, message: `No such route: ${request.method} ${path}` });
+    if (match.kind === 'method_not_allowed') {
+      const message = `${request.method} is not allowed here; allowed: ${match.allowed.join(', ')}`;
+      return errorBody({ code: 405, message }, { Allow: match.allowed.join(', ') });
+    }
+    if (!isReady()) {
+      throw new AtollError('unavailable', 'The platform is starting; nothing was changed', { retryAfterSeconds: 1 });
+    }
+    return await answer(app, match.route, match.params, query, request);
+  } catch (error) {
+    return failed(app, request.method, path, error);
+  }
+}
+
+/** The answer of a route: who asks, how often, with what; then the handler; then what it changed is written down. */
+async function answer(
+  app: App,
+  compiled: CompiledRoute,
+  params: Record<string, string>,
+  query: string,
+  request: Request,
+): Promise<Response> {
+  const { route } = compiled;
+  const caller = await authenticateRequest(app, route, request.headers);
+  const quota = limitRate(app, caller);
+  const change: Change = {};
+  const audit = (status: number) =>
+    route.changes ? recordChange(app, { operation: route.operationId, caller, address: addressOf(request.headers), status }, change) : undefined;
+  let reply: Reply;
+  try {
+    const input = {
+      caller,
+      params,
+      query: compiled.query?.(query),
+      body: compiled.body && (await readBody(compiled, request)),
+      origin: originOf(request.headers),
+      userAgent: request.headers.get('user-agent') ?? '',
+      upload: { stream: compiled.body ? null : request.body, length: lengthOf(request.headers) },
+      signal: request.signal,
+      note: (noted: Change) => void Object.assign(change, noted),
+    };
+    reply = await route.handle(app, input);
+  } catch (error) {
+    // A refused request changed nothing; one that failed may have.
+    if (!(error instanceof AtollError) || error.status >= 500) await audit(error instanceof AtollError ? error.status : 500);
+    throw error;
+  }
+  compiled.answers.get(reply.status)?.(reply.body);
+  await audit(reply.status);
+  return responseOf(reply, quota);
+}
+
+async function readBody({ route, body: validate }: CompiledRoute, request: Request): Promise<unknown> {
+  const body = await readJson(request);
+  if (body === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
+  return validate?.(body ?? {});
+}
+
+function responseOf({ status, body, headers = {} }: Reply, quota: RateQuota | null): Response {
+  const all = quota === null ? headers : { ...headers, ...quotaHeaders(quota) };
+  return body === undefined ? new Response(null, { status, headers: all }) : Response.json(body, { status, headers: all });
+}
+
+function quotaHeaders({ limit, remaining, resetSeconds }: RateQuota): Record<string, string> {
+  return { 'RateLimit-Limit': String(limit), 'RateLimit-Remaining': String(remaining), 'RateLimit-Reset': String(resetSeconds) };
+}
+
+function failed(app: App, method: string, path: string, error: unknown): Response {
+  const response = errorResponse(error);
+  const fields = { method, path, status: response.status, error: messageOf(error) };
+  if (response.status < 500) app.log.debug('request refused', fields);
+  else if (error instanceof AtollError) app.log.error('request failed', { ...fields, ...error.fields, cause: messageOf(error.cause) });
+  else app.log.error('request failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });
+  return response;
+}
+
+function originOf(headers: Headers): string {
+  return `${headers.get('x-forwarded-proto') ?? 'http'}://${headers.get('host') ?? 'localhost'}`;
+}
+
+/** The client's address, as the edge gives it: it lets no client say this itself. */
+function addressOf(headers: Headers): string {
+  return headers.get('x-forwarded-for') ?? '';
+}
+
+function lengthOf(headers: Headers): number | null {
+  const length = headers.get('content-length');
+  return length === null ? null : Number(length);
+}
+
+/** The raw path and query of a request's URL; with a Host that is none, Bun gives the URL without its origin. */
+function splitUrl(url: string): { path: string; query: string } {
+  const pathStart = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2);
+  const queryStart = url.indexOf('?', pathStart);
+  return queryStart < 0
+    ? { path: url.slice(pathStart), query: '' }
+    : { path: url.slice(pathStart, queryStart), query: url.slice(queryStart + 1) };
+}
