@@ -17,11 +17,11 @@ function traces(it: TestNode) {
     links: readdirSync('/sys/class/net').filter(name => name.startsWith(`at${it.node.installation}-`)),
     loops: readdirSync('/sys/block').filter(name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir)),
     files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' }).filter(path => !/^(layers|agents)\//.test(path)).sort(),
-    openFiles: readdirSync('/proc/self/fd').length,
     processes: readdirSync('/proc').filter(name => /^\d+$/.test(name) && usesSandboxIds(name, it.node.installation)),
   };
 }
 
+const openFiles = () => readdirSync('/proc/self/fd').length;
 const rulesOf = (it: TestNode) => Bun.$`nft list table inet atoll${it.node.installation}`.text();
 
 function backingFile(loop: string): string {
@@ -48,10 +48,12 @@ test(`${cycles} creates and kills leave nothing behind`, async () => {
     const cycle = async () => it.node.protocol.kill(await it.node.protocol.create(it.request()));
     await cycle(); // what is made once for all sandboxes is there from now on
     const before = traces(it);
+    const filesBefore = openFiles();
     const rules = await rulesOf(it);
     let left = cycles;
     await Promise.all(Array.from({ length: atOnce }, async () => { while (left-- > 0) await cycle(); }));
     expect(traces(it)).toEqual(before);
+    expect(openFiles()).toBeLessThanOrEqual(filesBefore);
     expect(await rulesOf(it)).toBe(rules);
   } finally {
     await it.dispose();

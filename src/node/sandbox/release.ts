@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import type { NodeContext } from '../context.ts';
 import type { Slot } from '../layout.ts';
-import { slotDisk, slotMountPoint } from './blank.ts';
+import { slotDisk, slotMountPoint } from './slot-disk.ts';
 
 /** How long the kernel may take to remove the link of an ended sandbox by itself before it is told to. */
 const linkGoneTimeoutMs = 100;
