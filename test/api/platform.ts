@@ -8,6 +8,7 @@ import { createApiKey, createTeam } from '../../src/api/app/provision-team.ts';
 import { addMember, createUser } from '../../src/api/app/provision-user.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
 import type { TemplateRegistration } from '../../src/api/app/provision-template.ts';
+import type { BuildProtocol } from '../../src/protocol/build.ts';
 import { startApi } from '../../src/api/start.ts';
 import type { Api } from '../../src/api/start.ts';
 import { openStore } from '../../src/api/store/database.ts';
@@ -24,6 +25,7 @@ export type PlatformOptions = {
   database?: Database;
   limits?: Partial<TeamLimits>;
   features?: Partial<Features>;
+  builder?: BuildProtocol;
 };
 
 /** The operator's token of every platform in the tests. */
@@ -112,6 +114,7 @@ export class Platform implements AsyncDisposable {
       checkAnswers: true,
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),
+      ...(this.#options.builder && { builder: this.#options.builder, filesDir: join(this.directory, 'files') }),
     });
   }
 

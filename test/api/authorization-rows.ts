@@ -1,0 +1,125 @@
+import { randomName } from '../../src/base/id.ts';
+import type { Scene } from './authorization-scene.ts';
+
+type Row = {
+  /** A request that succeeds for whom it is; made anew for each caller. `ids` are those in it that name a thing of the team. */
+  request(scene: Scene): Promise<{ path: string; body?: unknown; ids?: string[] }>;
+  success: number;
+  /** What a caller of another team gets: 404 or 403 for a thing of the team, else the success of his own view. */
+  foreign: number;
+};
+
+/** A row whose answer is the same for every team: its own view, or its own new thing. */
+const own = (success: number, path: string, body?: () => unknown): Row => ({
+  request: async () => ({ path, ...(body && { body: body() }) }),
+  success,
+  foreign: success,
+});
+
+const sandbox = (success: number, path: (id: string) => string, body?: unknown): Row => ({
+  async request(scene) {
+    const id = await scene.sandbox();
+    return { path: path(id), body, ids: [id] };
+  },
+  success,
+  foreign: 404,
+});
+
+const template = (success: number, foreign: number, path: (template: { alias: string; templateId: string }) => string, body?: unknown): Row => ({
+  async request(scene) {
+    const made = await scene.template();
+    return { path: path(made), body, ids: [made.alias, made.templateId] };
+  },
+  success,
+  foreign,
+});
+
+const build = (success: number, foreign: number, path: (build: { templateID: string; buildID: string }) => string, body?: unknown): Row => ({
+  async request(scene) {
+    const made = await scene.build();
+    return { path: path(made), body, ids: [made.templateID, made.buildID] };
+  },
+  success,
+  foreign,
+});
+
+/** A row about one thing whose ID `make` gives. */
+const thing = (success: number, make: (scene: Scene) => Promise<string>, request: (id: string) => { path: string; body?: unknown }): Row => ({
+  async request(scene) {
+    const id = await make(scene);
+    return { ...request(id), ids: [id] };
+  },
+  success,
+  foreign: 404,
+});
+
+const operator = (success: number, path: (scene: Scene) => Promise<string> | string, body?: unknown): Row => ({
+  request: async scene => ({ path: await path(scene), body }),
+  success,
+  foreign: 401,
+});
+
+/** One row for each operation: a new one without row fails the suite. */
+export const authorizationRows: Record<string, Row> = {
+  getHealth: own(200, '/health'),
+  getOpenApi: own(200, '/openapi.json'),
+
+  createSandbox: own(201, '/sandboxes', () => ({ templateID: 'base' })),
+  createSandboxV2: own(201, '/v2/sandboxes', () => ({ templateID: 'base' })),
+  listSandboxes: own(200, '/sandboxes'),
+  listSandboxesV2: own(200, '/v2/sandboxes'),
+  getSandbox: sandbox(200, id => `/sandboxes/${id}`),
+  deleteSandbox: sandbox(204, id => `/sandboxes/${id}`),
+  setSandboxTimeout: sandbox(204, id => `/sandboxes/${id}/timeout`, { timeout: 60 }),
+  refreshSandbox: sandbox(204, id => `/sandboxes/${id}/refreshes`, {}),
+  connectSandbox: sandbox(200, id => `/sandboxes/${id}/connect`, { timeout: 60 }),
+  connectSandboxV2: sandbox(200, id => `/v2/sandboxes/${id}/connect`, {}),
+
+  listTemplates: own(200, '/templates'),
+  listTemplatesV2: own(200, '/v2/templates'),
+  getTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`),
+  // "Taken by another team" is what the route is for.
+  getTemplateAlias: template(200, 403, ({ alias }) => `/templates/aliases/${alias}`),
+  updateTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`, {}),
+  updateTemplateV2: template(200, 404, ({ alias }) => `/v2/templates/${alias}`, {}),
+  deleteTemplate: template(204, 404, ({ alias }) => `/templates/${alias}`),
+  listTemplateTags: template(200, 404, ({ alias }) => `/templates/${alias}/tags`),
+  assignTemplateTags: thing(201, async scene => (await scene.template()).alias, alias => ({ path: '/templates/tags', body: { target: alias, tags: ['v1'] } })),
+  deleteTemplateTags: thing(204, async scene => (await scene.template()).alias, alias => ({ path: '/templates/tags', body: { name: alias, tags: ['v1'] } })),
+  createTemplate: own(202, '/templates', () => ({ dockerfile: 'FROM scratch', alias: `a${randomName(12)}` })),
+  createTemplateV2: own(202, '/v2/templates', () => ({ alias: `a${randomName(12)}` })),
+  createTemplateV3: own(202, '/v3/templates', () => ({ name: `a${randomName(12)}` })),
+  rebuildTemplate: template(202, 404, ({ templateId }) => `/templates/${templateId}`, { dockerfile: 'FROM scratch' }),
+  startTemplateBuild: {
+    request: async scene => {
+      const { templateID, buildID } = await scene.dockerBuild();
+      return { path: `/templates/${templateID}/builds/${buildID}`, ids: [templateID, buildID] };
+    },
+    success: 202,
+    foreign: 404,
+  },
+  startTemplateBuildV2: build(202, 404, ({ templateID, buildID }) => `/v2/templates/${templateID}/builds/${buildID}`, { fromImage: 'debian:12' }),
+  // The contract wants 400 for a build that is not known.
+  getTemplateBuildStatus: build(200, 400, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/status`),
+  getTemplateBuildLogs: build(200, 404, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/logs`),
+  getTemplateFileUpload: template(201, 404, ({ templateId }) => `/templates/${templateId}/files/${'0'.repeat(64)}`),
+  // Its signature is the credential.
+  putTemplateFiles: { request: async scene => ({ path: await scene.uploadPath(), body: 'archive' }), success: 201, foreign: 201 },
+
+  listTeams: own(200, '/teams'),
+  listApiKeys: own(200, '/api-keys'),
+  createApiKey: own(201, '/api-keys', () => ({ name: 'new' })),
+  renameApiKey: thing(200, scene => scene.apiKey(), id => ({ path: `/api-keys/${id}`, body: { name: 'x' } })),
+  deleteApiKey: thing(204, scene => scene.apiKey(), id => ({ path: `/api-keys/${id}` })),
+  createAccessToken: own(201, '/access-tokens', () => ({ name: 'new' })),
+  deleteAccessToken: thing(204, scene => scene.accessToken(), id => ({ path: `/access-tokens/${id}` })),
+
+  listNodes: operator(200, () => '/nodes'),
+  getNode: operator(200, () => '/nodes/node-1'),
+  updateNode: operator(204, () => '/nodes/node-1', { status: 'ready' }),
+  adminKillTeamSandboxes: operator(200, ({ team }) => `/admin/teams/${team.teamId}/sandboxes/kill`),
+  adminGetRunningCounts: operator(200, () => '/admin/sandboxes/running-counts'),
+  adminCreateApiKey: operator(201, ({ team }) => `/admin/teams/${team.teamId}/api-keys`, { name: 'new' }),
+  adminDeleteApiKey: operator(204, async scene => `/admin/teams/${scene.team.teamId}/api-keys/${await scene.apiKey()}`),
+  adminGetAudit: operator(200, () => '/admin/audit'),
+};

@@ -1,0 +1,127 @@
+import { randomName } from '../../src/base/id.ts';
+import { createApiKey } from '../../src/api/app/provision-team.ts';
+import { registerTemplate } from '../../src/api/app/provision-template.ts';
+import type { TeamRecord } from '../../src/api/store/team.ts';
+import type { UserRecord } from '../../src/api/store/user.ts';
+import { endlessBuilder } from './fake-builder.ts';
+import { Platform, adminToken, baseTemplate, call } from './platform.ts';
+import type { Answer } from './platform.ts';
+
+export type Caller =
+  | 'no key'
+  | 'wrong key'
+  | 'revoked key'
+  | 'other team\'s key'
+  | 'access token'
+  | 'access token with team'
+  | 'other team\'s member'
+  | 'member with a foreign team'
+  | 'wrong admin token'
+  | 'admin'
+  | 'admin with team'
+  | 'right key';
+
+/** A platform with a team that has everything, another one that has nothing, and whoever may call. */
+export class Scene implements AsyncDisposable {
+  readonly #platform: Platform;
+  readonly #headers: Record<Caller, Record<string, string>>;
+  readonly team: TeamRecord;
+  readonly user: UserRecord;
+  readonly userToken: string;
+
+  private constructor(platform: Platform, headers: Record<Caller, Record<string, string>>, user: UserRecord, userToken: string) {
+    this.#platform = platform;
+    this.#headers = headers;
+    this.team = platform.team;
+    this.user = user;
+    this.userToken = userToken;
+  }
+
+  static async open(): Promise<Scene> {
+    const platform = await Platform.start({ builder: endlessBuilder(), limits: { concurrentBuilds: 1000, concurrentSandboxes: 1000 } });
+    const { app } = platform.api;
+    const other = await platform.otherTeam();
+    const member = await platform.user(platform.team);
+    const stranger = await platform.user(other.team);
+    const revoked = await createApiKey(app, platform.team, 'revoked');
+    await platform.store.db.deleteFrom('api_keys').where('key_id', '=', revoked.key.keyId).execute();
+    app.credentials.clear();
+    const bearer = (token: string) => `Bearer ${token}`;
+    return new Scene(
+      platform,
+      {
+        'no key': {},
+        'wrong key': { 'x-api-key': `e2b_${'0'.repeat(40)}` },
+        'revoked key': { 'x-api-key': revoked.text },
+        'other team\'s key': { 'x-api-key': other.key },
+        'access token': { authorization: bearer(member.token) },
+        'access token with team': { authorization: bearer(member.token), 'x-team-id': platform.team.teamId },
+        'other team\'s member': { authorization: bearer(stranger.token), 'x-team-id': other.team.teamId },
+        'member with a foreign team': { authorization: bearer(member.token), 'x-team-id': other.team.teamId },
+        'wrong admin token': { 'x-admin-token': 'wrong', 'x-team-id': platform.team.teamId },
+        admin: { 'x-admin-token': adminToken },
+        'admin with team': { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId },
+        'right key': { 'x-api-key': platform.key },
+      },
+      member.user,
+      member.token,
+    );
+  }
+
+  send(caller: Caller, method: string, path: string, body?: unknown): Promise<Answer> {
+    return call(this.#platform.socketPath, method, path, body, this.#headers[caller]);
+  }
+
+  /** A running sandbox of the team. */
+  async sandbox(): Promise<string> {
+    return (await this.#platform.createSandbox()).sandboxID;
+  }
+
+  /** A private template of the team with a ready build, by its name. */
+  async template(): Promise<{ alias: string; templateId: string }> {
+    const alias = `t${randomName(12)}`;
+    const { templateId } = await registerTemplate(this.#platform.api.app, this.team, { ...baseTemplate, alias, public: false });
+    return { alias, templateId };
+  }
+
+  /** A registered build of the team that waits. */
+  async build(): Promise<{ templateID: string; buildID: string }> {
+    const answer = await this.send('right key', 'POST', '/v3/templates', { name: `b${randomName(12)}` });
+    return answer.body as { templateID: string; buildID: string };
+  }
+
+  /** A template that waits for its Dockerfile build to be started, as old clients leave it. */
+  async dockerBuild(): Promise<{ templateID: string; buildID: string }> {
+    const answer = await this.send('right key', 'POST', '/templates', { dockerfile: 'FROM scratch', alias: `d${randomName(12)}` });
+    return answer.body as { templateID: string; buildID: string };
+  }
+
+  /** A key of the team that may be revoked. */
+  async apiKey(): Promise<string> {
+    return (await createApiKey(this.#platform.api.app, this.team, 'spare')).key.keyId;
+  }
+
+  /** An access token of the team's member that may be revoked. */
+  async accessToken(): Promise<string> {
+    const answer = await this.send('access token', 'POST', '/access-tokens', { name: 'spare' });
+    return (answer.body as { id: string }).id;
+  }
+
+  /** A path to upload files of a template to. */
+  async uploadPath(): Promise<string> {
+    const { templateId } = await this.template();
+    const answer = await this.send('right key', 'GET', `/templates/${templateId}/files/${'0'.repeat(64)}`);
+    return new URL((answer.body as { url: string }).url).href.replace(/^\w+:\/\/[^/]+/, '');
+  }
+
+  /** Ends what the cells of a row left running. */
+  async tidy(): Promise<void> {
+    for (const team of [this.team]) {
+      await call(this.#platform.socketPath, 'POST', `/admin/teams/${team.teamId}/sandboxes/kill`, undefined, { 'x-admin-token': adminToken });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#platform[Symbol.asyncDispose]();
+  }
+}

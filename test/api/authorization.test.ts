@@ -1,0 +1,93 @@
+import { expect, test } from 'bun:test';
+import { document, routes } from '../../src/api/http/routes.ts';
+import { isUuid } from '../../src/api/app/template-reference.ts';
+import { newUuid, randomName } from '../../src/base/id.ts';
+import { authorizationRows } from './authorization-rows.ts';
+import { Scene } from './authorization-scene.ts';
+import type { Caller } from './authorization-scene.ts';
+
+/** The credentials that each caller sends, by the names of the document's security schemes. */
+const carries: Record<Caller, readonly string[]> = {
+  'no key': [],
+  'wrong key': [],
+  'revoked key': [],
+  'other team\'s key': ['apiKey'],
+  'access token': ['accessToken'],
+  'access token with team': ['accessToken', 'teamId'],
+  'other team\'s member': ['accessToken', 'teamId'],
+  'member with a foreign team': ['accessToken'],
+  'wrong admin token': [],
+  admin: ['adminToken'],
+  'admin with team': ['adminToken', 'teamId'],
+  'right key': ['apiKey'],
+};
+
+type Operation = { operationId: string; security: Array<Record<string, unknown>>; responses: Record<string, unknown> };
+const operations = Object.values((document as { paths: Record<string, Record<string, Operation>> }).paths).flatMap(path => Object.values(path));
+
+test('every operation of the document has its row, and every row its operation', () => {
+  expect(operations.length).toBeGreaterThan(40);
+  expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(Object.keys(authorizationRows).toSorted());
+});
+
+test('every operation lets in whom the document says, and answers others as it does unknown ones', async () => {
+  await using scene = await Scene.open();
+  let cells = 0;
+  let alike = 0;
+  for (const { operationId, security, responses } of operations) {
+    const row = authorizationRows[operationId];
+    const route = routes.find(candidate => candidate.operationId === operationId);
+    if (!row || !route) throw new Error(`${operationId} has no row or no route`);
+    for (const caller of Object.keys(carries) as Caller[]) {
+      const isOpen = security.length === 0;
+      const isLetIn = letsIn(security, caller);
+      const isForeign = caller.startsWith('other team');
+      const expected = isOpen ? row.success : !isLetIn ? 401 : isForeign ? row.foreign : row.success;
+
+      const request = await row.request(scene);
+      const answer = await scene.send(caller, route.method, request.path, request.body);
+      expect({ operationId, caller, status: answer.status, body: answer.status >= 400 ? answer.body : undefined }).toMatchObject({
+        operationId,
+        caller,
+        status: expected,
+        ...(expected >= 400 && { body: { code: expected } }),
+      });
+      expect(Object.keys(responses)).toContain(String(expected));
+      cells++;
+
+      if (!isForeign || !isLetIn || row.foreign < 400 || asksForOthers.includes(operationId)) continue;
+      const unknown = unknownOf(request);
+      expect({ operationId, changed: unknown.path !== request.path || unknown.body !== request.body }).toEqual({ operationId, changed: true });
+      const unknownAnswer = await scene.send(caller, route.method, unknown.path, unknown.body);
+      expect({ operationId, status: unknownAnswer.status, text: unknown.restore(JSON.stringify(unknownAnswer.body)) }).toEqual({
+        operationId,
+        status: answer.status,
+        text: JSON.stringify(answer.body),
+      });
+      alike++;
+    }
+    await scene.tidy();
+  }
+  expect(cells).toBe(operations.length * Object.keys(carries).length);
+  expect(alike).toBeGreaterThan(25);
+}, 120_000);
+
+function letsIn(security: Operation['security'], caller: Caller): boolean {
+  // Where a team is asked for, the wrong one is not made good by the token: it must not act for another team instead.
+  if (caller === 'member with a foreign team' && security.some(alternative => 'teamId' in alternative)) return false;
+  return security.some(alternative => Object.keys(alternative).every(scheme => carries[caller].includes(scheme)));
+}
+
+/** Routes that exist to tell whether another team has a thing. */
+const asksForOthers = ['getTemplateAlias'];
+
+/** The same request about things that do not exist, with IDs of the same form. */
+function unknownOf(request: { path: string; body?: unknown; ids?: string[] }) {
+  const replaced = (request.ids ?? []).map(id => [id, isUuid(id) ? newUuid() : randomName(id.length)] as const);
+  const replace = (text: string) => replaced.reduce((changed, [id, other]) => changed.replaceAll(id, other), text);
+  return {
+    path: replace(request.path),
+    body: request.body === undefined ? undefined : (JSON.parse(replace(JSON.stringify(request.body))) as unknown),
+    restore: (text: string) => replaced.reduce((changed, [id, other]) => changed.replaceAll(other, id), text),
+  };
+}
