@@ -114,6 +114,12 @@ export const authorizationRows: Record<string, Row> = {
   createAccessToken: own(201, '/access-tokens', () => ({ name: 'new' })),
   deleteAccessToken: thing(204, scene => scene.accessToken(), id => ({ path: `/access-tokens/${id}` })),
 
+  listSecrets: own(200, '/secrets'),
+  createSecret: own(201, '/secrets', () => ({ name: `n${randomName(12)}`, value: 'x' })),
+  getSecret: thing(200, scene => scene.secret(), id => ({ path: `/secrets/${id}` })),
+  updateSecret: thing(200, scene => scene.secret(), id => ({ path: `/secrets/${id}`, body: { value: 'y' } })),
+  deleteSecret: thing(204, scene => scene.secret(), id => ({ path: `/secrets/${id}` })),
+
   listNodes: operator(200, () => '/nodes'),
   getNode: operator(200, () => '/nodes/node-1'),
   updateNode: operator(204, () => '/nodes/node-1', { status: 'ready' }),

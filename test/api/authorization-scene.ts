@@ -107,6 +107,12 @@ export class Scene implements AsyncDisposable {
     return (answer.body as { id: string }).id;
   }
 
+  /** The ID of a secret of the team. */
+  async secret(): Promise<string> {
+    const answer = await this.send('right key', 'POST', '/secrets', { name: `s${randomName(12)}`, value: 'x' });
+    return (answer.body as { secretID: string }).secretID;
+  }
+
   /** A path to upload files of a template to. */
   async uploadPath(): Promise<string> {
     const { templateId } = await this.template();

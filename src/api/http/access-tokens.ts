@@ -11,6 +11,7 @@ export const createAccessTokenRoute = route({
   path: '/access-tokens',
   summary: 'A new access token of the user',
   auth: 'user',
+  noStore: true,
   body: NewAccessToken,
   responses: { 201: { description: 'The token, shown this once', schema: CreatedAccessToken } },
   async handle(app, { caller, body, note }) {

@@ -48,6 +48,7 @@ export const createTeamKeyAsAdmin = route({
   path: '/admin/teams/{teamID}/api-keys',
   summary: 'A new key of a team',
   auth: 'admin',
+  noStore: true,
   params: teamParams,
   body: NewTeamAPIKey,
   responses: { 201: { description: 'The key, shown this once', schema: CreatedTeamAPIKey } },

@@ -27,6 +27,7 @@ export const createApiKeyRoute = route({
   path: '/api-keys',
   summary: 'A new key of the team',
   auth: 'member',
+  noStore: true,
   body: NewTeamAPIKey,
   responses: { 201: { description: 'The key, shown this once', schema: CreatedTeamAPIKey } },
   async handle(app, { caller, body, note }) {

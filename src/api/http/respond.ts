@@ -32,7 +32,9 @@ export async function respond(
     if (!isReady()) {
       throw new AtollError('unavailable', 'The platform is starting; nothing was changed', { retryAfterSeconds: 1 });
     }
-    return await answer(app, match.route, match.params, query, request);
+    const response = await answer(app, match.route, match.params, query, request).catch((error: unknown) => failed(app, request.method, path, error));
+    if (match.route.route.noStore) response.headers.set('Cache-Control', 'no-store');
+    return response;
   } catch (error) {
     return failed(app, request.method, path, error);
   }

@@ -54,6 +54,8 @@ type RouteSpec<A extends Auth, P extends TObject, Q extends TObject, B extends T
   responses: R;
   /** Whether it changes anything, which the audit log then tells. Default: unless it is a GET. */
   changes?: boolean;
+  /** Its answers, errors included, must be kept by nobody on the way. */
+  noStore?: boolean;
   /** Statuses of errors beside those that follow from `auth`, `query` and `body`. */
   errors?: readonly number[];
   handle(app: App, input: Input<CallerOf[A], Static<P>, Static<Q>, Static<B>>): Promise<Out>;
@@ -72,6 +74,7 @@ export type Route = {
   body: TSchema | null;
   bodyOptional: boolean;
   changes: boolean;
+  noStore: boolean;
   responses: Responses;
   /** Every error status it may answer, ascending. */
   errors: readonly number[];
@@ -106,6 +109,7 @@ export function route<
     body: spec.body ?? null,
     bodyOptional: spec.bodyOptional ?? false,
     changes: spec.changes ?? spec.method !== 'GET',
+    noStore: spec.noStore ?? false,
     responses: spec.responses,
     errors: [...new Set([...implied, ...(spec.errors ?? [])])].toSorted((a, b) => a - b),
     // The server hands over only what the very same schemas accepted.

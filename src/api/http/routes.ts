@@ -15,6 +15,7 @@ import { deleteSandbox } from './sandbox-kill.ts';
 import { listSandboxesV1, listSandboxesV2 } from './sandbox-list.ts';
 import { readSandbox } from './sandbox-read.ts';
 import { refreshSandboxRoute, setSandboxTimeout } from './sandbox-timeout.ts';
+import { createSecretRoute, deleteSecretRoute, listSecretsRoute, readSecretRoute, updateSecretRoute } from './secrets.ts';
 import { listTeams } from './teams.ts';
 import { readTemplateAlias } from './template-alias.ts';
 import { deleteTemplateRoute, updateTemplateV1Route, updateTemplateV2Route } from './template-change.ts';
@@ -74,6 +75,11 @@ export const routes: readonly Route[] = [
   createTeamKeyAsAdmin,
   deleteTeamKeyAsAdmin,
   readAuditRoute,
+  listSecretsRoute,
+  createSecretRoute,
+  readSecretRoute,
+  updateSecretRoute,
+  deleteSecretRoute,
 ];
 
 /** The OpenAPI document, as served and as committed in docs/openapi.json. */

@@ -9,6 +9,7 @@ export const listTeams = route({
   path: '/teams',
   summary: 'The teams of a user, each with a new API key',
   auth: 'user',
+  noStore: true,
   // It makes keys.
   changes: true,
   responses: { 200: { description: 'The teams', schema: Type.Array(Team) } },

@@ -6,6 +6,7 @@ import { first } from './migrations/0001-first.ts';
 import { builds } from './migrations/0003-builds.ts';
 import { tellCredentialChanges } from './migrations/0002-tell-credential-changes.ts';
 import { audit } from './migrations/0005-audit.ts';
+import { secrets } from './migrations/0006-secrets.ts';
 import { nodes } from './migrations/0004-nodes.ts';
 import type { Tables } from './schema.ts';
 
@@ -16,6 +17,7 @@ const migrations: Record<string, Migration> = {
   '0003-builds': builds,
   '0004-nodes': nodes,
   '0005-audit': audit,
+  '0006-secrets': secrets,
 };
 
 /** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */

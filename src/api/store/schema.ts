@@ -22,6 +22,7 @@ export type Tables = {
   sandbox_labels: SandboxLabelTable;
   nodes: NodeTable;
   audit_log: AuditTable;
+  secrets: SecretTable;
 };
 
 export type Flag = 0 | 1;
@@ -202,4 +203,16 @@ export type AuditTable = {
   status: Fixed<number>;
   before_json: Fixed<string | null>;
   after_json: Fixed<string | null>;
+};
+
+export type SecretTable = {
+  secret_id: Fixed<string>;
+  team_id: Fixed<string>;
+  name: Fixed<string>;
+  current_version: number;
+  /** Of `seal`. */
+  sealed_value: string;
+  metadata_json: string;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
 };

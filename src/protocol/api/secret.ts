@@ -1,0 +1,36 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { dateTime, int64, stringMap } from './primitives.ts';
+
+export const secretBounds = {
+  nameCharactersMax: 128,
+  valueBytesMax: 65_536,
+  metadataEntriesMax: 32,
+  metadataKeyBytesMax: 128,
+  metadataValueBytesMax: 1024,
+  metadataBytesMax: 8192,
+  /** Of one team. */
+  secretsMax: 1000,
+} as const;
+
+const value = Type.String({ minLength: 1, description: 'Never returned' });
+const metadata = Type.Optional(stringMap());
+
+export const Secret = Type.Object(
+  {
+    secretID: Type.String(),
+    name: Type.String(),
+    currentVersion: int64({ minimum: 1 }),
+    metadata: stringMap(),
+    createdAt: dateTime(),
+    updatedAt: dateTime(),
+  },
+  { $id: 'Secret' },
+);
+export type Secret = Static<typeof Secret>;
+
+export const NewSecret = Type.Object(
+  { name: Type.String({ description: '1 to 128 of letters, digits, "-" and "_"; lower-cased; not sec_…' }), value, metadata },
+  { $id: 'NewSecret' },
+);
+export const NewSecretVersion = Type.Object({ value, metadata }, { $id: 'NewSecretVersion' });
