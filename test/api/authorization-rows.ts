@@ -127,5 +127,13 @@ export const authorizationRows: Record<string, Row> = {
   adminGetRunningCounts: operator(200, () => '/admin/sandboxes/running-counts'),
   adminCreateApiKey: operator(201, ({ team }) => `/admin/teams/${team.teamId}/api-keys`, { name: 'new' }),
   adminDeleteApiKey: operator(204, async scene => `/admin/teams/${scene.team.teamId}/api-keys/${await scene.apiKey()}`),
+  adminListTeams: operator(200, () => '/admin/teams'),
+  adminCreateTeam: { request: async () => ({ path: '/admin/teams', body: { name: 'New', slug: randomName(12) } }), success: 201, foreign: 401 },
+  adminUpdateTeam: operator(200, ({ team }) => `/admin/teams/${team.teamId}`, { name: 'Default' }),
+  adminListUsers: operator(200, () => '/admin/users'),
+  adminCreateUser: operator(201, () => '/admin/users', { name: 'New' }),
+  adminCreateAccessToken: operator(201, ({ user }) => `/admin/users/${user.userId}/access-tokens`, { name: 'new' }),
+  adminAddMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newUser()}`),
+  adminRemoveMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newMember()}`),
   adminGetAudit: operator(200, () => '/admin/audit'),
 };

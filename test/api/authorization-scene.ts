@@ -107,6 +107,16 @@ export class Scene implements AsyncDisposable {
     return (answer.body as { id: string }).id;
   }
 
+  /** The ID of a user without team. */
+  async newUser(): Promise<string> {
+    return (await this.#platform.user()).user.userId;
+  }
+
+  /** The ID of a new member of the team. */
+  async newMember(): Promise<string> {
+    return (await this.#platform.user(this.team)).user.userId;
+  }
+
   /** The ID of a secret of the team. */
   async secret(): Promise<string> {
     const answer = await this.send('right key', 'POST', '/secrets', { name: `s${randomName(12)}`, value: 'x' });

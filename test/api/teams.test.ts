@@ -161,4 +161,36 @@ onEachDatabase(database => {
     expect((await admin('GET', '/nodes/other')).status).toBe(404);
     expect((await admin('POST', '/nodes/other', { status: 'ready' })).status).toBe(404);
   });
+
+  test('an operator makes teams, users, members and their first token', async () => {
+    await using platform = await Platform.start({ database });
+    const admin = (method: string, path: string, body?: unknown) => call(platform.socketPath, method, path, body, { 'x-admin-token': adminToken });
+    const team = (await admin('POST', '/admin/teams', { name: 'Blue', slug: 'blue', limits: { concurrentSandboxes: 1 } })).body as { teamID: string };
+    expect(team).toMatchObject({ name: 'Blue', slug: 'blue', limits: { concurrentSandboxes: 1 }, banned: false, blocked: false });
+    expect((await admin('POST', '/admin/teams', { name: 'Other', slug: 'blue' })).status).toBe(409);
+    for (const slug of ['', 'A', 'a b', 'x'.repeat(65)]) expect((await admin('POST', '/admin/teams', { name: 'N', slug })).status).toBe(400);
+    const user = (await admin('POST', '/admin/users', { name: 'Ann', email: 'ann@example.com' })).body as { userID: string };
+    expect((await admin('POST', '/admin/users', { name: 'Ann', email: 'ann@example.com' })).status).toBe(409);
+    expect((await admin('POST', '/admin/users', { name: 'Ann', email: 'ann' })).status).toBe(400);
+    const { token } = (await admin('POST', `/admin/users/${user.userID}/access-tokens`, { name: 'first' })).body as { token: string };
+    const asAnn = (method: string, path: string, body?: unknown) =>
+      call(platform.socketPath, method, path, body, { authorization: `Bearer ${token}`, 'x-team-id': team.teamID });
+    expect((await asAnn('GET', '/sandboxes')).status).toBe(401);
+    expect((await admin('PUT', `/admin/teams/${team.teamID}/members/${user.userID}`)).status).toBe(204);
+    expect((await admin('PUT', `/admin/teams/${team.teamID}/members/${user.userID}`)).status).toBe(409);
+    expect((await asAnn('GET', '/teams')).body).toMatchObject([{ teamID: team.teamID, isDefault: true }]);
+    expect([(await asAnn('POST', '/v2/sandboxes', { templateID: 'base' })).status, (await asAnn('POST', '/v2/sandboxes', { templateID: 'base' })).status]).toEqual([201, 429]);
+
+    expect((await admin('PATCH', `/admin/teams/${team.teamID}`, { limits: {}, name: 'Azure' })).body).toMatchObject({ name: 'Azure', limits: {} });
+    expect((await asAnn('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(201);
+    expect((await admin('PATCH', `/admin/teams/${team.teamID}`, { banned: true })).status).toBe(200);
+    expect((await asAnn('GET', '/sandboxes')).status).toBe(403);
+    expect((await admin('PATCH', `/admin/teams/${team.teamID}`, { banned: false })).status).toBe(200);
+    expect((await asAnn('GET', '/sandboxes')).status).toBe(200);
+    expect((await admin('DELETE', `/admin/teams/${team.teamID}/members/${user.userID}`)).status).toBe(204);
+    expect((await asAnn('GET', '/sandboxes')).status).toBe(401);
+    expect((await admin('DELETE', `/admin/teams/${team.teamID}/members/${user.userID}`)).status).toBe(404);
+    expect(((await admin('GET', '/admin/teams')).body as unknown[]).length).toBe(2);
+    expect((await admin('GET', '/admin/users')).body).toMatchObject([{ userID: user.userID, email: 'ann@example.com' }]);
+  });
 });

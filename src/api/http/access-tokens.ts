@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { CreatedAccessToken, NewAccessToken } from '../../protocol/api/team.ts';
 import { createAccessToken, revokeAccessToken } from '../app/access-tokens.ts';
-import { formatTime } from '../app/clock.ts';
-import { maskView } from './credential-view.ts';
+import { accessTokenView } from './credential-view.ts';
 import { route } from './route.ts';
 
 export const createAccessTokenRoute = route({
@@ -19,13 +18,7 @@ export const createAccessTokenRoute = route({
     note({ target: `accessToken:${token.tokenId}`, after: { name: token.name } });
     return {
       status: 201,
-      body: {
-        id: token.tokenId,
-        name: token.name,
-        token: text,
-        mask: maskView('accessToken', token),
-        createdAt: formatTime(token.createdAtUs),
-      },
+      body: { ...accessTokenView(token), token: text },
     };
   },
 });

@@ -2,6 +2,7 @@ import type { TeamAPIKey } from '../../protocol/api/team.ts';
 import { formatTime } from '../app/clock.ts';
 import { credentialPrefixes } from '../app/credential.ts';
 import type { CredentialFamily } from '../app/credential.ts';
+import type { AccessTokenRecord } from '../store/access-token.ts';
 import type { ApiKeyRecord, CredentialRecord } from '../store/api-key.ts';
 import type { UserRecord } from '../store/user.ts';
 
@@ -16,7 +17,12 @@ export function apiKeyView(key: ApiKeyRecord, createdBy: UserRecord | null): Tea
   };
 }
 
-export function maskView(family: CredentialFamily, credential: CredentialRecord): TeamAPIKey['mask'] {
+/** An access token without the token itself. */
+export function accessTokenView(token: AccessTokenRecord) {
+  return { id: token.tokenId, name: token.name, mask: maskView('accessToken', token), createdAt: formatTime(token.createdAtUs) };
+}
+
+function maskView(family: CredentialFamily, credential: CredentialRecord): TeamAPIKey['mask'] {
   return {
     prefix: credentialPrefixes[family],
     valueLength: credential.valueLength,

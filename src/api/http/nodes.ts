@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import { platformVersion } from '../../base/version.ts';
 import { Node, NodeDetail, NodeStatusChange } from '../../protocol/api/node.ts';
 import { changeNodeStatus, clusterId, listNodes, readNode } from '../app/nodes.ts';
 import type { NodeReport } from '../app/nodes.ts';
 import { formatTime } from '../app/clock.ts';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { route } from './route.ts';
 
 const nodeParams = Type.Object({ nodeID: Type.String() });
@@ -68,7 +68,7 @@ function nodeView({ nodeId, status, statusChangedAtUs, info, allocation, creates
     sandboxCount: allocation.sandboxes,
     createSuccesses: creates.successes,
     createFails: creates.fails,
-    version: packageJson.version,
+    version: platformVersion,
     commit: '',
     machineInfo: info?.machine ?? { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: process.arch },
     metrics: {

@@ -1,6 +1,8 @@
 import { createAccessTokenRoute, deleteAccessTokenRoute } from './access-tokens.ts';
 import { createTeamKeyAsAdmin, deleteTeamKeyAsAdmin, killTeamSandboxes, readRunningCounts } from './admin.ts';
 import { readAuditRoute } from './audit.ts';
+import { createTeamAsAdmin, listTeamsAsAdmin, updateTeamAsAdmin } from './admin-teams.ts';
+import { addMemberAsAdmin, createTokenAsAdmin, createUserAsAdmin, listUsersAsAdmin, removeMemberAsAdmin } from './admin-users.ts';
 import { createApiKeyRoute, deleteApiKeyRoute, listApiKeysRoute, renameApiKeyRoute } from './api-keys.ts';
 import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3 } from './build-register.ts';
 import { startBuildRoute, startBuildV1 } from './build-start.ts';
@@ -74,6 +76,14 @@ export const routes: readonly Route[] = [
   readRunningCounts,
   createTeamKeyAsAdmin,
   deleteTeamKeyAsAdmin,
+  listTeamsAsAdmin,
+  createTeamAsAdmin,
+  updateTeamAsAdmin,
+  listUsersAsAdmin,
+  createUserAsAdmin,
+  createTokenAsAdmin,
+  addMemberAsAdmin,
+  removeMemberAsAdmin,
   readAuditRoute,
   listSecretsRoute,
   createSecretRoute,

@@ -39,3 +39,15 @@ export async function findUserByEmail(db: Db, email: string): Promise<UserRecord
   const row = await db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst();
   return row ? userOfRow(row) : null;
 }
+
+/** Every user, the oldest first. */
+export async function listUsers(db: Db): Promise<UserRecord[]> {
+  const rows = await db.selectFrom('users').selectAll().orderBy('created_at_us').orderBy('user_id').execute();
+  return rows.map(userOfRow);
+}
+
+/** Ends a membership. False where there is none. */
+export async function deleteMember(db: Db, teamId: string, userId: string): Promise<boolean> {
+  const result = await db.deleteFrom('team_members').where('team_id', '=', teamId).where('user_id', '=', userId).executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}

@@ -58,3 +58,30 @@ export async function findTeam(db: Db, by: { teamId: string } | { slug: string }
   const row = await ('teamId' in by ? query.where('team_id', '=', by.teamId) : query.where('slug', '=', by.slug)).executeTakeFirst();
   return row ? teamOfRow(row) : null;
 }
+
+/** Every team, the oldest first. */
+export async function listTeams(db: Db): Promise<TeamRecord[]> {
+  const rows = await db.selectFrom('teams').selectAll().orderBy('created_at_us').orderBy('team_id').execute();
+  return rows.map(teamOfRow);
+}
+
+/** Changes what is given. Null where there is no such team. */
+export async function updateTeam(
+  db: Db,
+  teamId: string,
+  change: { name?: string; limits?: Partial<TeamLimits>; banned?: boolean; blocked?: boolean },
+): Promise<TeamRecord | null> {
+  if (Object.keys(change).length === 0) return findTeam(db, { teamId });
+  const row = await db
+    .updateTable('teams')
+    .set({
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.limits !== undefined && { limits_json: JSON.stringify(change.limits) }),
+      ...(change.banned !== undefined && { banned: change.banned ? 1 : 0 }),
+      ...(change.blocked !== undefined && { blocked: change.blocked ? 1 : 0 }),
+    })
+    .where('team_id', '=', teamId)
+    .returningAll()
+    .executeTakeFirst();
+  return row ? teamOfRow(row) : null;
+}

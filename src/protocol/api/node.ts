@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, int64, oneOf } from './primitives.ts';
 
+/** `ready`, `draining` and `standby` are what an operator wants of a machine; the others show themselves. */
 export const nodeStatuses = ['ready', 'draining', 'connecting', 'unhealthy', 'standby'] as const;
 export type NodeStatus = (typeof nodeStatuses)[number];
 

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int64, stringMap } from './primitives.ts';
 
+/** Bounds of a team's secrets. */
 export const secretBounds = {
   nameCharactersMax: 128,
   valueBytesMax: 65_536,

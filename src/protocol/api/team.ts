@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, nullable } from './primitives.ts';
 
+/** The longest name of a key or token. */
 export const credentialNameCharactersMax = 128;
 const credentialName = Type.String({ minLength: 1, maxLength: credentialNameCharactersMax });
 
@@ -57,3 +58,56 @@ export const CreatedAccessToken = Type.Object(
   },
   { $id: 'CreatedAccessToken' },
 );
+
+const limit = (description: string) => Type.Optional(int32({ minimum: 0, description }));
+const slug = Type.String({ minLength: 1, maxLength: 64, description: 'Namespace of the team\'s templates; never changes' });
+
+/** What a team is allowed; a member that is absent is the installation's. */
+export const TeamLimitsInput = Type.Object(
+  {
+    concurrentSandboxes: limit('Sandboxes at once'),
+    concurrentBuilds: limit('Template builds at once'),
+    lifetimeHours: limit('Longest life of one run of a sandbox'),
+    cpuCount: limit('CPUs of a sandbox'),
+    memoryMiB: limit('Memory of a sandbox'),
+    diskMiB: limit('Disk of a sandbox'),
+    requestsPerSecond: limit('Requests to the API; 0: no limit'),
+  },
+  { $id: 'TeamLimits' },
+);
+
+export const AdminTeam = Type.Object(
+  {
+    teamID: Type.String({ format: 'uuid' }),
+    name: Type.String(),
+    slug: Type.String(),
+    limits: TeamLimitsInput,
+    banned: Type.Boolean({ description: 'Nothing is let in' }),
+    blocked: Type.Boolean({ description: 'It may read and delete' }),
+    createdAt: dateTime(),
+  },
+  { $id: 'AdminTeam' },
+);
+export type AdminTeam = Static<typeof AdminTeam>;
+
+export const NewTeam = Type.Object(
+  { name: credentialName, slug, limits: Type.Optional(TeamLimitsInput) },
+  { $id: 'NewTeam' },
+);
+export const TeamChange = Type.Object(
+  {
+    name: Type.Optional(credentialName),
+    limits: Type.Optional(TeamLimitsInput),
+    banned: Type.Optional(Type.Boolean()),
+    blocked: Type.Optional(Type.Boolean()),
+  },
+  { $id: 'TeamChange' },
+);
+
+export const AdminUser = Type.Object(
+  { userID: Type.String({ format: 'uuid' }), name: Type.String(), email: nullable(Type.String()), createdAt: dateTime() },
+  { $id: 'AdminUser' },
+);
+export type AdminUser = Static<typeof AdminUser>;
+
+export const NewUser = Type.Object({ name: credentialName, email: Type.Optional(Type.String({ maxLength: 254 })) }, { $id: 'NewUser' });
