@@ -51,10 +51,29 @@ export async function planOfSteps(app: App, team: TeamRecord, body: StartBuildV2
 async function sourceOf(app: App, team: TeamRecord, body: StartBuildV2): Promise<BuildSource> {
   const { fromImage = '', fromTemplate = '', fromImageRegistry } = body;
   if ((fromImage === '') === (fromTemplate === '')) throw new AtollError('invalid', 'fromImage, fromTemplate: exactly one of them is needed');
+  const standIn = templateOfImage(fromImage);
+  if (standIn !== undefined && !fromImageRegistry) return standingIn(app, team, standIn, fromImage);
   if (fromTemplate === '') return { kind: 'image', reference: fromImage, ...(fromImageRegistry && { credential: fromImageRegistry }) };
   const { build } = await resolveBuild(app, team, fromTemplate);
   const { buildEnv, defaultUser, defaultWorkdir } = build.config;
   return { kind: 'state', state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
+}
+
+/** The clients' own base images, and the templates that are the same here. */
+const imageTemplates: Record<string, string> = { 'e2bdev/base': 'base', 'e2bdev/code-interpreter': 'code-interpreter-v1' };
+
+function templateOfImage(reference: string): string | undefined {
+  return imageTemplates[reference.replace(/^docker\.io\//, '').replace(/:[\w.-]+$/, '')];
+}
+
+/** A template in place of an image: its files, and as with any image, root in no directory. */
+async function standingIn(app: App, team: TeamRecord, name: string, reference: string): Promise<BuildSource> {
+  const found = await resolveBuild(app, team, name).catch((error: unknown) => {
+    if (error instanceof AtollError && error.code === 'not_found') return null;
+    throw error;
+  });
+  if (!found) return { kind: 'image', reference };
+  return { kind: 'state', state: { layers: found.build.layers, env: found.build.config.buildEnv, user: 'root', workdir: '' } };
 }
 
 /** SDKs below 2.3.0 expect steps to run as root. */

@@ -3,13 +3,16 @@ import type { SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import { runInSandbox, type AgentProcess, type ProcessEnd } from '../agent-process.ts';
 import type { NodeContext } from '../context.ts';
-import { slotMountPoint, startBlank } from '../sandbox/blank.ts';
+import { startBlank } from '../sandbox/blank.ts';
+import { slotMountPoint } from '../sandbox/slot-disk.ts';
 import { releaseBlank } from '../sandbox/remove.ts';
 import { pathInHelper } from './layer/make-layer.ts';
 
 /** A sandbox in which steps of a build run: the same isolation and network as any, and nobody else's. */
 export type BuildSandbox = AsyncDisposable & {
   run(process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void): Promise<ProcessEnd>;
+  /** Shows a directory of the helper's mount namespace inside, writable. */
+  bind(source: string, target: string): Promise<void>;
   /** Ends all processes. What was written stays, at the answered path of an overlay's upper directory, until disposal. */
   finish(): Promise<{ upper: string }>;
   /** True when the kernel has ended processes for lack of memory. */
@@ -42,6 +45,7 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
   }
   return {
     run: (process, onOutput) => runInSandbox(namespace, process, onOutput),
+    bind: async (source, target) => void (await node.helper.call('bind', pid, slot.baseId, source, target)),
     async finish() {
       await node.helper.call('kill', slot.name).catch(() => {}); // it has ended by itself
       await ended;

@@ -27,6 +27,7 @@ type Build = { log: BuildLog; abort: AbortController; done: Promise<void> };
 export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): Promise<void> } {
   const { node } = options;
   const builds = new Map<string, Build>();
+  const cacheLocks = new Map<string, Promise<void>>();
   const known = (buildId: string): Build => {
     const build = builds.get(buildId);
     if (!build) throw new AtollError('not_found', `this node knows no build ${buildId}`);
@@ -49,6 +50,7 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
       signal: abort.signal,
       deadlineMs: Date.now() + options.buildTimeoutMs,
       forced: request.force,
+      cacheLocks,
       log: (message: string, more = {}) => log.write(message, { ...more, step }),
     };
     const done = runBuild(context, options.resolveSource, next => (step = next)).then(

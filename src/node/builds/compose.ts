@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { BuildProtocol } from '../../protocol/build.ts';
 import type { NodeContext } from '../context.ts';
 import { createBuilds } from './builds.ts';
+import { clearScratch } from './scratch.ts';
 import { createSource } from './source.ts';
 import { createStepCache } from './step-cache.ts';
 import { uploadedFilesIn } from './uploaded-files.ts';
@@ -10,6 +11,8 @@ import { uploadedFilesIn } from './uploaded-files.ts';
 export type BuildSettings = {
   /** Where the api puts uploaded files. */
   filesDir: string;
+  /** What the operator says about images; see image/settings.ts. May be missing. */
+  imagesFile?: string;
   /** Disk that layers of cached steps may take which no template needs, bytes. Default 20 GiB. */
   cacheBytesMax?: number;
   /** Builds at a time. Default 20. */
@@ -24,12 +27,13 @@ const limits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
 
 /** The builds of a node with all that they need. */
 export function composeBuilds(node: NodeContext, settings: BuildSettings): BuildProtocol & { stop(): Promise<void> } {
+  const scratchDir = clearScratch(node);
   return createBuilds({
     node,
     limits,
     cache: createStepCache(join(node.layout.data, 'build-cache'), digest => node.layers.has(digest)),
     files: uploadedFilesIn(settings.filesDir),
-    resolveSource: createSource(),
+    resolveSource: createSource({ settingsFile: settings.imagesFile ?? '', scratchDir }),
     cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
     concurrentMax: settings.concurrentMax ?? defaults.concurrentMax,
     buildTimeoutMs: settings.timeoutMs ?? defaults.timeoutMs,

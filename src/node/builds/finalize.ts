@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
 import { awaitReady, launchStartCommand, readyTimeoutMs } from '../sandbox/start-command.ts';
+import { addFiles } from './add-files.ts';
 import type { BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
 import { openBuildSandbox } from './build-sandbox.ts';
@@ -9,9 +10,12 @@ import { openBuildSandbox } from './build-sandbox.ts';
  * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready command
  * says so. What they write is not kept: every sandbox starts them afresh.
  */
-export async function tryStartCommand(context: BuildContext, state: BuildState): Promise<void> {
+export async function tryStartCommand(
+  context: BuildContext,
+  state: BuildState,
+  { startCommand, readyCommand }: { startCommand: string | undefined; readyCommand: string | undefined },
+): Promise<void> {
   const { request, node, signal } = context;
-  const { startCommand, readyCommand } = request;
   if (startCommand === undefined && readyCommand === undefined) return;
   await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources });
   const lines = createLineSplitter(line => context.log(line));
@@ -27,4 +31,11 @@ export async function tryStartCommand(context: BuildContext, state: BuildState):
     throw error instanceof AtollError ? new AtollError('invalid', error.message) : error;
   }
   lines.end();
+}
+
+/** Adds the file that says which build a sandbox comes from. */
+export function noteOrigin(context: BuildContext, state: BuildState): Promise<BuildState> {
+  const { buildId, templateId } = context.request;
+  const content = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${buildId}\n`);
+  return addFiles(context, state, { label: '[finalize] writing /.e2b', files: [{ path: '.e2b', type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content }] });
 }

@@ -1,7 +1,6 @@
 import type { BuildState } from '../../protocol/build.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
-import { makeLayer } from './layer/make-layer.ts';
-import { bytesOf } from './steps/copy.ts';
+import { bytesOf, makeLayer } from './layer/make-layer.ts';
 import { openView } from './view.ts';
 
 /** From here on a stack of layers becomes one: a sandbox's root takes at most 128, and snapshots add to them. */

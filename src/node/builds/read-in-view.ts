@@ -8,6 +8,21 @@ const linksFollowedMax = 40;
  * no such file, or one longer than `bytesMax`.
  */
 export function readInView(view: string, path: string, bytesMax: number): string | undefined {
+  const file = resolveInView(view, path);
+  if (file === undefined) return undefined;
+  // A pipe would block the reader for ever.
+  const stat = lstatSync(file);
+  return stat.isFile() && stat.size <= bytesMax ? readFileSync(file, 'utf8') : undefined;
+}
+
+/** Whether programs inside would find a file at this path. */
+export function isFileInView(view: string, path: string): boolean {
+  const file = resolveInView(view, path);
+  return file !== undefined && lstatSync(file).isFile();
+}
+
+/** Where a path leads inside of `view`, links followed; undefined where there is nothing. */
+export function resolveInView(view: string, path: string): string | undefined {
   let at: string[] = [];
   const pending = path.split('/').toReversed();
   for (let followed = 0, name; (name = pending.pop()) !== undefined; ) {
@@ -26,8 +41,5 @@ export function readInView(view: string, path: string, bytesMax: number): string
       pending.push(...target.split('/').toReversed());
     } else at = next;
   }
-  const file = join(view, ...at);
-  // A pipe would block the reader for ever.
-  const stat = lstatSync(file);
-  return stat.isFile() && stat.size <= bytesMax ? readFileSync(file, 'utf8') : undefined;
+  return join(view, ...at);
 }

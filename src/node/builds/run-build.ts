@@ -1,12 +1,12 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildResult, BuildState } from '../../protocol/build.ts';
 import type { BuildContext } from './build-context.ts';
-import { tryStartCommand } from './finalize.ts';
+import { noteOrigin, tryStartCommand } from './finalize.ts';
 import { flattenWhereDeep } from './flatten.ts';
 import { runStep } from './run-step.ts';
 
 /** What comes before the steps: the state that the build's source stands for. */
-export type ResolveSource = (context: BuildContext) => Promise<BuildState>;
+export type ResolveSource = (context: BuildContext) => Promise<{ state: BuildState; startCommand?: string }>;
 
 /**
  * Runs a build from its source to its end. `atStep` is told where it is: `base`, the number of a step, `finalize`.
@@ -18,7 +18,8 @@ export async function runBuild(context: BuildContext, resolveSource: ResolveSour
   const enter = (next: string) => atStep((step = next));
   try {
     enter('base');
-    let state = await resolveSource(context);
+    const source = await resolveSource(context);
+    let { state } = source;
     if (request.startsAsUser) state = await runStep(context, state, { type: 'USER', args: ['user', 'true'], force: false }, 'base');
     for (const [index, next] of request.steps.entries()) {
       context.signal.throwIfAborted();
@@ -26,9 +27,11 @@ export async function runBuild(context: BuildContext, resolveSource: ResolveSour
       state = await flattenWhereDeep(context, await runStep(context, state, next, `${index + 1}/${request.steps.length}`));
     }
     enter('finalize');
-    await tryStartCommand(context, state);
+    const startCommand = request.startCommand ?? source.startCommand;
+    const { readyCommand } = request;
+    await tryStartCommand(context, state, { startCommand, readyCommand });
+    state = await noteOrigin(context, state);
     const bytes = state.layers.reduce((sum, digest) => sum + node.layers.bytes(digest), 0);
-    const { startCommand, readyCommand } = request;
     return {
       status: 'ready',
       state,

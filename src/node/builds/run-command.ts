@@ -1,16 +1,15 @@
 import { AtollError } from '../../base/error.ts';
-import type { BuildState } from '../../protocol/build.ts';
+import type { BuildState, DockerMount } from '../../protocol/build.ts';
 import type { BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
 import { openBuildSandbox, type BuildSandbox } from './build-sandbox.ts';
-import { makeLayer } from './layer/make-layer.ts';
+import { openCacheMounts } from './cache-mounts.ts';
+import { bytesOf, makeLayer } from './layer/make-layer.ts';
+import { platformFiles } from '../rootfs/platform-files.ts';
 
 export const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** Lines of output that a failure quotes. */
 const quotedLines = 20;
-
-/** What every sandbox is given by the platform and no layer keeps. */
-const platformFiles = ['etc/hostname', 'etc/hosts', 'etc/resolv.conf', 'run/e2b', '.agent', 'dev', 'proc', 'sys'];
 
 export type BuildCommand = {
   argv: [string, ...string[]];
@@ -23,12 +22,15 @@ export type BuildCommand = {
 };
 
 /** Runs a command on top of `state` in a sandbox of its own and answers the layer of what it changed. */
-export async function runForLayer(context: BuildContext, state: BuildState, command: BuildCommand): Promise<string | null> {
+export async function runForLayer(context: BuildContext, state: BuildState, command: BuildCommand, mounts: DockerMount[] = []): Promise<string | null> {
   const { node, request, limits, signal } = context;
+  await using caches = await openCacheMounts(context, mounts);
   await using sandbox = await openBuildSandbox(node, { ...state, env: {}, user: 'root', resources: request.resources });
+  for (const { source, target } of caches.binds) await sandbox.bind(source, target);
   await runLogged(context, sandbox, command);
   const { upper } = await sandbox.finish();
-  return await makeLayer(node, { job: { kind: 'seal', upper, excluded: platformFiles }, limits, signal });
+  const excluded = [...platformFiles, ...mounts.filter(mount => mount.kind === 'tmpfs').map(mount => bytesOf(mount.target.slice(1)))];
+  return await makeLayer(node, { job: { kind: 'seal', upper, excluded }, limits, signal });
 }
 
 /** Runs a command in a sandbox and logs its output. Errors: `invalid` with the command and its last lines when it fails. */

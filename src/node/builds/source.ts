@@ -1,16 +1,30 @@
 import { AtollError } from '../../base/error.ts';
+import type { BuildState } from '../../protocol/build.ts';
+import type { BuildContext } from './build-context.ts';
+import { runDockerfile } from './docker/run-dockerfile.ts';
+import { pullImage, type PullOptions } from './image/pull.ts';
+import { provision } from './provision.ts';
 import type { ResolveSource } from './run-build.ts';
 
 /** Where the state comes from that a build's first step works on. */
-export function createSource(): ResolveSource {
-  return async ({ request, node, log }) => {
-    const { source } = request;
-    if (source.kind === 'state') {
-      const missing = source.state.layers.find(digest => !node.layers.has(digest));
-      if (missing !== undefined) throw new AtollError('not_found', 'a layer of the template that this one is built from is missing on this node; build that template again');
-      log('[base] from a template');
-      return source.state;
+export function createSource(options: PullOptions): ResolveSource {
+  return async context => {
+    const { source } = context.request;
+    switch (source.kind) {
+      case 'state':
+        return { state: fromState(context, source.state) };
+      case 'image':
+        return { state: await provision(context, await pullImage(context, options, source.reference, source.credential)) };
+      case 'dockerfile':
+        return runDockerfile(context, options, source.stages);
     }
-    throw new AtollError('unimplemented', 'images');
   };
+}
+
+function fromState({ node, log }: BuildContext, state: BuildState): BuildState {
+  if (!state.layers.every(digest => node.layers.has(digest))) {
+    throw new AtollError('not_found', 'a layer of the template that this one is built from is missing on this node; build that template again');
+  }
+  log('[base] from a template');
+  return state;
 }

@@ -33,7 +33,7 @@ export async function startTestNode(options: { poolSize?: number } = {}): Promis
       agentDir: join(root, 'dist/agent'),
       nameservers: ['8.8.8.8'],
       pool: { size: options.poolSize ?? 0, resources: testResources },
-      builds: { filesDir: join(dataDir, 'files') },
+      builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json') },
       log: silentLog,
       onHelperLost: () => {
         throw new Error('the native helper has ended');

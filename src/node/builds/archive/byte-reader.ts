@@ -6,11 +6,14 @@ export type ByteReader = {
   read(count: number): Promise<Uint8Array | undefined>;
   /** Hands the next `count` bytes on as they come, without copying them together. */
   forward(count: number, take: (part: Uint8Array) => void): Promise<void>;
+  /** How many bytes were read so far. */
+  position(): number;
 };
 
 export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
   const iterator = source[Symbol.asyncIterator]();
   let rest: Uint8Array = new Uint8Array(0);
+  let position = 0;
   /** False at the end. */
   const more = async (): Promise<boolean> => {
     const next = await iterator.next();
@@ -24,11 +27,13 @@ export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader 
       const part = rest.subarray(0, left);
       rest = rest.subarray(part.length);
       left -= part.length;
+      position += part.length;
       if (part.length > 0) take(part);
     }
   };
   return {
     forward,
+    position: () => position,
     async read(count) {
       while (rest.length === 0) if (!(await more())) return undefined;
       const whole = new Uint8Array(count);

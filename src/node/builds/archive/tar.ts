@@ -13,6 +13,8 @@ export type TarEntry = {
   target: ByteString;
   attributes: Attributes;
   size: number;
+  /** Where its content begins in the uncompressed archive. */
+  offset: number;
   /** Hands on the content of a `file`. What is not asked for is skipped. */
   content(take: (part: Uint8Array) => void): Promise<void>;
 };
@@ -54,14 +56,14 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       return reader.forward(count, take);
     };
     const padding = (blockSize - (unread % blockSize)) % blockSize;
-    if (type !== undefined) yield { ...describe(header, type, extension), size: unread, content: forward };
+    if (type !== undefined) yield { ...describe(header, type, extension), size: unread, offset: reader.position(), content: forward };
     await forward(() => {});
     await reader.forward(padding, () => {});
     extension = emptyExtension();
   }
 }
 
-function describe(header: Uint8Array, type: TarEntryType, extension: Extension): Omit<TarEntry, 'size' | 'content'> {
+function describe(header: Uint8Array, type: TarEntryType, extension: Extension): Omit<TarEntry, 'size' | 'offset' | 'content'> {
   // GNU's own form keeps times where ustar has the prefix.
   const ustar = textAt(header, 257, 6) === 'ustar';
   const prefix = ustar ? textAt(header, 345, 155) : '';

@@ -1,5 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
-import { readTar, type TarEntry } from '../archive/tar.ts';
+import type { TarEntry } from '../archive/tar.ts';
 import type { Attributes, ByteString, DirectoryNode, FileNode, SymlinkNode } from '../erofs/tree.ts';
 import type { ImageWriter } from '../erofs/writer.ts';
 import { partsOf } from './import-layer.ts';
@@ -10,7 +10,8 @@ export type CopyOptions = {
   source: ByteString;
   /** Absolute. With `/` at the end it is a directory. */
   destination: ByteString;
-  owner: { uid: number; gid: number };
+  /** Absent: as in the archive. */
+  owner?: { uid: number; gid: number };
   /** Permission bits for everything but links; absent: those in the archive. */
   mode?: number;
 };
@@ -22,25 +23,26 @@ const newDirectoryMode = 0o755;
  * replace files, directories that are there keep their owners and modes, links to directories are followed.
  * Errors: `not_found` when the archive holds nothing of that name, `invalid` where a file and a directory collide.
  */
-export async function copyFiles(archive: AsyncIterable<Uint8Array>, tree: MergedTree, writer: ImageWriter, options: CopyOptions): Promise<void> {
+export async function copyFiles(entries: AsyncIterable<TarEntry>, tree: MergedTree, writer: ImageWriter, options: CopyOptions): Promise<void> {
   const wanted = sourceOf(options.source);
   const attributesFor = (entry: TarEntry): Attributes => ({
     ...entry.attributes,
     ...options.owner,
     ...(options.mode !== undefined && entry.type !== 'symlink' && { mode: options.mode }),
   });
-  const fresh: Attributes = { mode: options.mode ?? newDirectoryMode, ...options.owner, mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() };
+  const fresh: Attributes = { mode: options.mode ?? newDirectoryMode, ...(options.owner ?? { uid: 0, gid: 0 }), mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() };
   const placed = new Map<ByteString, FileNode | SymlinkNode>();
   let found = false;
 
   const place = async (entry: TarEntry, parent: DirectoryNode, name: ByteString) => {
+    // A file with several names has its content where it comes first.
     const node = entry.type === 'link' ? placed.get(partsOf(entry.target).join('/')) : await nodeOf(entry, attributesFor(entry), writer);
     if (!node) throw new AtollError('invalid', `the archive links ${entry.path} to ${entry.target}, which is not copied with it`);
     tree.put(parent, name, node);
     placed.set(partsOf(entry.path).join('/'), node);
   };
 
-  for await (const entry of readTar(archive)) {
+  for await (const entry of entries) {
     if (!['file', 'directory', 'symlink', 'link'].includes(entry.type)) continue;
     const path = partsOf(entry.path);
     const below = wanted.partsBelow(path);

@@ -12,6 +12,8 @@ export type LayerJob = { image: string; limits: ImageLimits } & (
   | { kind: 'seal'; upper: string; excluded: string[] }
   /** From uploaded files, whose archive is the program's input, above the layers that `view` shows. */
   | { kind: 'copy'; view: string; copy: CopyOptions }
+  /** From other layers, which `from` shows. Sources are absolute and may have globs. */
+  | { kind: 'copy-between'; view: string; from: string; sources: string[]; copy: CopyOptions }
   /** A directory, made where it is missing. */
   | { kind: 'directory'; view: string; path: string; owner: { uid: number; gid: number } }
 );

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readSync } from 'node:fs';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { decompress } from '../archive/decompress.ts';
+import { readTar } from '../archive/tar.ts';
 import type { DirectoryNode } from '../erofs/tree.ts';
 import { createImageWriter, type ImageWriter } from '../erofs/writer.ts';
+import { copyBetween } from './copy-between.ts';
 import { copyFiles } from './copy-files.ts';
 import { importLayer } from './import-layer.ts';
 import type { LayerAnswer, LayerJob, LayerMade } from './job.ts';
@@ -48,7 +50,8 @@ async function treeOf(job: LayerJob, input: AsyncIterable<Uint8Array>, writer: I
   }
   if (job.kind === 'seal') return readUpper({ upper: job.upper, excluded: new Set(job.excluded) }, writer);
   const tree = createMergedTree(job.view);
-  if (job.kind === 'copy') await copyFiles(decompress(input), tree, writer, job.copy);
+  if (job.kind === 'copy') await copyFiles(readTar(decompress(input)), tree, writer, job.copy);
+  else if (job.kind === 'copy-between') await copyBetween(job, tree, writer);
   else tree.directory(job.path, { mode: 0o755, ...job.owner, mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() });
   return tree.changed() ? tree.root : undefined;
 }

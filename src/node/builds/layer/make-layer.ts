@@ -51,3 +51,8 @@ async function runProgram(job: LayerJob, archive: string | undefined, signal: Ab
 export function pathInHelper(node: NodeContext, path: string): string {
   return `/proc/${node.helper.pid}/root${path}`;
 }
+
+/** One character for each byte, as the layer program wants it. */
+export function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}

@@ -2,7 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { BuildState, BuildStep } from '../../../protocol/build.ts';
 import { readAccounts, type Account, type Accounts } from '../accounts.ts';
 import type { BuildContext } from '../build-context.ts';
-import { makeLayer } from '../layer/make-layer.ts';
+import { bytesOf, makeLayer } from '../layer/make-layer.ts';
 import { openView } from '../view.ts';
 import { currentAccount, joinPath } from './paths.ts';
 
@@ -28,7 +28,7 @@ export async function copyLayer(context: BuildContext, state: BuildState, step: 
 }
 
 /** `name` (with the group of that name, else the user's own), `name:group`, or numbers. */
-function ownerOf(accounts: Accounts, current: Account, owner: string): { uid: number; gid: number } {
+export function ownerOf(accounts: Accounts, current: Account, owner: string): { uid: number; gid: number } {
   if (owner === '') return { uid: current.uid, gid: current.gid };
   const [name = '', group] = owner.split(':');
   const user = accounts.user(name);
@@ -36,9 +36,4 @@ function ownerOf(accounts: Accounts, current: Account, owner: string): { uid: nu
   const gid = group === undefined || group === '' ? (accounts.groupId(name) ?? user.gid) : accounts.groupId(group);
   if (gid === undefined) throw new AtollError('invalid', `there is no group ${group} to own the files`);
   return { uid: user.uid, gid };
-}
-
-/** One character for each byte, as the layer program wants it. */
-export function bytesOf(text: string): string {
-  return Buffer.from(text).toString('latin1');
 }

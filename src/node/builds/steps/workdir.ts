@@ -2,9 +2,8 @@ import { AtollError } from '../../../base/error.ts';
 import type { BuildState, BuildStep } from '../../../protocol/build.ts';
 import { readAccounts } from '../accounts.ts';
 import type { BuildContext } from '../build-context.ts';
-import { makeLayer } from '../layer/make-layer.ts';
+import { bytesOf, makeLayer } from '../layer/make-layer.ts';
 import { openView } from '../view.ts';
-import { bytesOf } from './copy.ts';
 import { currentAccount, joinPath } from './paths.ts';
 
 /** The directory that a WORKDIR step means. */

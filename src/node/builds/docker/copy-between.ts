@@ -1,0 +1,74 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AtollError } from '../../../base/error.ts';
+import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
+import { readAccounts } from '../accounts.ts';
+import { writeTar } from '../archive/write-tar.ts';
+import { cachedLayer, type BuildContext } from '../build-context.ts';
+import { bytesOf, makeLayer } from '../layer/make-layer.ts';
+import { ownerOf } from '../steps/copy.ts';
+import { currentAccount, joinPath } from '../steps/paths.ts';
+import { scratchDirOf } from '../scratch.ts';
+import { openView } from '../view.ts';
+import { expandText } from './expand.ts';
+
+type Copy = DockerInstruction & { kind: 'copy' };
+type Write = DockerInstruction & { kind: 'write' };
+
+/** The layers after files of another stage or image were copied into `state`; they keep their owners unless told. */
+export async function copyBetween(context: BuildContext, state: BuildState, copy: Copy, from: BuildState, label: string): Promise<BuildState> {
+  const { node, limits, signal } = context;
+  const { sources, destination, chown, chmod } = copy;
+  const several = sources.length > 1 || sources.some(source => /[*?[]/.test(source));
+  if (several && !destination.endsWith('/')) throw new AtollError('invalid', `line ${copy.line}: where several files are copied, the destination must end in /`);
+  const facts = { sources, destination, chown, chmod, layers: from.layers };
+  return cachedLayer(context, state, { kind: 'docker-copy', facts, label }, async () => {
+    await using view = await openView(node, state.layers);
+    await using source = await openView(node, from.layers);
+    const job = {
+      kind: 'copy-between',
+      view: bytesOf(view.path),
+      from: bytesOf(source.path),
+      sources: sources.map(bytesOf),
+      copy: targetOf(view.path, state, copy),
+    } as const;
+    return await makeLayer(node, { job, limits, signal });
+  });
+}
+
+/** The layers after here-documents became files. */
+export async function writeInline(context: BuildContext, state: BuildState, write: Write, lookUp: (name: string) => string | undefined, label: string): Promise<BuildState> {
+  const { node, limits, signal } = context;
+  const files = write.files.map(({ name, content, expand }) => ({ name, content: expand ? expandText(content, lookUp) : content }));
+  if (files.length > 1 && !write.destination.endsWith('/')) throw new AtollError('invalid', `line ${write.line}: where several files are written, the destination must end in /`);
+  let after = state;
+  for (const file of files) {
+    const facts = { ...file, destination: write.destination, chown: write.chown, chmod: write.chmod };
+    const before = after;
+    after = await cachedLayer(context, before, { kind: 'docker-write', facts, label }, async () => {
+      const scratch = await mkdtemp(join(scratchDirOf(node), 'files-'));
+      try {
+        const archive = join(scratch, 'file.tar');
+        writeFileSync(archive, writeTar([{ path: file.name, type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content: Buffer.from(file.content) }]));
+        await using view = await openView(node, before.layers);
+        const job = { kind: 'copy', view: bytesOf(view.path), copy: { ...targetOf(view.path, before, write), source: bytesOf(file.name) } } as const;
+        return await makeLayer(node, { job, archive, limits, signal });
+      } finally {
+        rmSync(scratch, { recursive: true, force: true });
+      }
+    });
+  }
+  return after;
+}
+
+function targetOf(view: string, state: BuildState, { destination, chown, chmod, line }: Pick<Copy, 'destination' | 'chown' | 'chmod' | 'line'>) {
+  if (chmod !== '' && !/^[0-7]{1,4}$/.test(chmod)) throw new AtollError('invalid', `line ${line}: --chmod=${chmod} is not an octal mode`);
+  const accounts = readAccounts(view);
+  return {
+    source: '',
+    destination: bytesOf(joinPath(state.workdir || '/', destination)),
+    ...(chown !== '' && { owner: ownerOf(accounts, currentAccount(accounts, 'root'), chown) }),
+    ...(chmod !== '' && { mode: Number.parseInt(chmod, 8) }),
+  };
+}

@@ -1,0 +1,61 @@
+import { AtollError } from '../../../base/error.ts';
+import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
+import { cachedLayer, type BuildContext } from '../build-context.ts';
+import { joinPath } from '../steps/paths.ts';
+import { workdirLayer } from '../steps/workdir.ts';
+import { copyBetween, writeInline } from './copy-between.ts';
+import { expandWord } from './expand.ts';
+import { runDockerCommand } from './run-docker-command.ts';
+import { platformArgs, stateOf, type StageState } from './stage.ts';
+
+/** What a stage can see of the others. */
+export type Stages = {
+  globalArgs: Record<string, string>;
+  /** The state that a COPY takes from: of an earlier stage, or of an image. */
+  stateOf(name: string): Promise<BuildState>;
+};
+
+/** Carries out one instruction and answers the stage after it. */
+export async function runInstruction(context: BuildContext, stage: StageState, instruction: DockerInstruction, stages: Stages, label: string): Promise<StageState> {
+  // What ENV sets goes before an ARG of the same name.
+  const lookUp = (name: string) => stage.env[name] ?? stage.args[name];
+  const expand = (word: string) => expandWord(word, lookUp);
+  switch (instruction.kind) {
+    case 'arg': {
+      const { name, value } = instruction;
+      const known = value === null ? (stages.globalArgs[name] ?? platformArgs[name]) : expand(value);
+      return known === undefined ? stage : { ...stage, args: { ...stage.args, [name]: known } };
+    }
+    case 'env': {
+      context.log(label);
+      // All values of one instruction see what was there before it.
+      return { ...stage, env: { ...stage.env, ...Object.fromEntries(instruction.pairs.map(([name, value]) => [expand(name), expand(value)])) } };
+    }
+    case 'run':
+      return { ...stage, ...(await runDockerCommand(context, stage, instruction, label)) };
+    case 'copy': {
+      if (instruction.from === '') {
+        throw new AtollError('invalid', `line ${instruction.line}: there are no files to copy: they are not sent with the Dockerfile. Use COPY --from, a here-document, or build with the SDK or the command line, which upload them`);
+      }
+      const from = await stages.stateOf(expand(instruction.from));
+      return { ...stage, ...(await copyBetween(context, stateOf(stage), { ...instruction, sources: instruction.sources.map(expand), destination: expand(instruction.destination), chown: expand(instruction.chown) }, from, label)) };
+    }
+    case 'write':
+      return { ...stage, ...(await writeInline(context, stateOf(stage), { ...instruction, destination: expand(instruction.destination), chown: expand(instruction.chown) }, lookUp, label)) };
+    case 'workdir': {
+      const workdir = joinPath(stage.workdir || '/', expand(instruction.path)).replace(/(.)\/+$/, '$1');
+      const state = stateOf(stage);
+      const after = await cachedLayer(context, state, { kind: 'workdir', facts: workdir, label }, () => workdirLayer(context, state, workdir));
+      return { ...stage, ...after, workdir, saysWorkdir: true };
+    }
+    case 'user':
+      context.log(label);
+      return { ...stage, user: expand(instruction.name).split(':')[0] ?? 'root', saysUser: true };
+    case 'shell':
+      return { ...stage, shell: instruction.argv };
+    case 'entrypoint':
+      return { ...stage, entrypoint: instruction.command, cmd: '' };
+    case 'cmd':
+      return { ...stage, cmd: instruction.command };
+  }
+}

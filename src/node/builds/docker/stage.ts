@@ -1,0 +1,58 @@
+import type { BuildState, DockerStage } from '../../../protocol/build.ts';
+
+/** A stage of a Dockerfile as far as it was carried out. */
+export type StageState = BuildState & {
+  shell: string[];
+  /** Values of `ARG`s: seen by what follows in the stage, and by its commands. */
+  args: Record<string, string>;
+  entrypoint: string | string[];
+  cmd: string | string[];
+  /** Whether the stage, or one that it continues, says who runs and where. */
+  saysUser: boolean;
+  saysWorkdir: boolean;
+};
+
+export function newStage(state: BuildState): StageState {
+  return { ...state, shell: ['/bin/sh', '-c'], args: {}, entrypoint: '', cmd: '', saysUser: false, saysWorkdir: false };
+}
+
+/** What a caching key, and a sandbox, need to know of a stage. */
+export function stateOf({ layers, env, user, workdir }: StageState): BuildState {
+  return { layers, env, user, workdir };
+}
+
+/** What Docker defines for every build on this machine. */
+const platform = {
+  TARGETPLATFORM: `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`,
+  TARGETOS: 'linux',
+  TARGETARCH: process.arch === 'arm64' ? 'arm64' : 'amd64',
+};
+export const platformArgs: Record<string, string> = {
+  ...platform,
+  BUILDPLATFORM: platform.TARGETPLATFORM,
+  BUILDOS: platform.TARGETOS,
+  BUILDARCH: platform.TARGETARCH,
+  TARGETVARIANT: '',
+};
+
+/** The place of the stage with this name or number before `before`, or -1. */
+export function findStage(stages: DockerStage[], before: number, nameOrNumber: string): number {
+  const byName = stages.findLastIndex((stage, index) => index < before && stage.name === nameOrNumber.toLowerCase());
+  if (byName >= 0) return byName;
+  const number = /^\d+$/.test(nameOrNumber) ? Number(nameOrNumber) : -1;
+  return number < before ? number : -1;
+}
+
+/** The stages that the last one needs, itself included, in order: the others are not built. */
+export function neededStages(stages: DockerStage[], nameOf: (stage: DockerStage) => string): number[] {
+  const needed = new Set<number>();
+  const visit = (index: number) => {
+    const stage = stages[index];
+    if (!stage || needed.has(index)) return;
+    needed.add(index);
+    visit(findStage(stages, index, nameOf(stage)));
+    for (const instruction of stage.instructions) if (instruction.kind === 'copy' && instruction.from !== '') visit(findStage(stages, index, instruction.from));
+  };
+  visit(stages.length - 1);
+  return [...needed].sort((a, b) => a - b);
+}

@@ -1,0 +1,76 @@
+import { AtollError } from '../../../base/error.ts';
+import { sha256Hex } from '../../../base/secret.ts';
+import type { ImageStore } from './registry.ts';
+
+/** An image for this machine, as its manifest and configuration say (OCI image-spec; Docker's schema 2 has the same members). */
+export type Image = {
+  /** Of the manifest. */
+  digest: string;
+  env: Record<string, string>;
+  layers: { digest: string; size: number; diffId: string }[];
+};
+
+type Descriptor = { digest?: string; size?: number; mediaType?: string; platform?: { architecture?: string; os?: string } };
+type Manifest = { manifests?: Descriptor[]; config?: Descriptor; layers?: Descriptor[]; mediaType?: string };
+type Config = { architecture?: string; config?: { Env?: string[] | null }; rootfs?: { diff_ids?: string[] } };
+
+const layersMax = 127;
+const configBytesMax = 8 << 20;
+
+/** Finds the image of this machine's architecture. Every byte is checked against the digest that names it. Errors: `invalid`, `not_found`. */
+export async function readImage(store: ImageStore, version: string): Promise<Image> {
+  const first = await readManifest(store, version);
+  const chosen = first.manifest.manifests ? choose(first.manifest.manifests) : undefined;
+  const { manifest, digest } = chosen === undefined ? first : await readManifest(store, chosen);
+  const { config, layers } = manifest;
+  if (!config?.digest || !layers) throw new AtollError('invalid', 'the image has no manifest of a kind that is supported (schema 1 is not)');
+  if (layers.length > layersMax) throw new AtollError('invalid', `the image has more than ${layersMax} layers`);
+  const { config: settings, rootfs } = JSON.parse(Buffer.from(await readBlob(store, config.digest)).toString()) as Config;
+  const diffIds = rootfs?.diff_ids ?? [];
+  if (diffIds.length !== layers.length) throw new AtollError('invalid', 'the image names another number of layers than it has');
+  return {
+    digest,
+    env: Object.fromEntries((settings?.Env ?? []).map(pair => [pair.split('=')[0] ?? '', pair.slice(pair.indexOf('=') + 1)])),
+    layers: layers.map((layer, index) => ({ digest: digestIn(layer), size: layer.size ?? 0, diffId: diffIds[index] ?? '' })),
+  };
+}
+
+async function readManifest(store: ImageStore, version: string): Promise<{ manifest: Manifest; digest: string }> {
+  const { bytes } = await store.manifest(version);
+  const digest = `sha256:${sha256Hex(bytes)}`;
+  if (version.startsWith('sha256:') && version !== digest) throw new AtollError('invalid', 'the manifest of the image is not the one that its digest names');
+  try {
+    return { manifest: JSON.parse(Buffer.from(bytes).toString()) as Manifest, digest };
+  } catch {
+    throw new AtollError('invalid', 'the manifest of the image is not JSON');
+  }
+}
+
+const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+
+function choose(manifests: Descriptor[]): string {
+  const fits = manifests.find(({ platform }) => platform?.architecture === architecture && (platform.os ?? 'linux') === 'linux');
+  // A single image without platform is for whoever finds it.
+  const only = manifests.length === 1 && manifests[0]?.platform === undefined ? manifests[0] : undefined;
+  const found = fits ?? only;
+  if (!found) throw new AtollError('invalid', `the image is not made for linux/${architecture}`);
+  return digestIn(found);
+}
+
+function digestIn({ digest }: Descriptor): string {
+  if (!digest || !/^sha256:[0-9a-f]{64}$/.test(digest)) throw new AtollError('invalid', 'the image names something by a digest that is not SHA-256');
+  return digest;
+}
+
+async function readBlob(store: ImageStore, digest: string): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of await store.blob(digest)) {
+    length += part.length;
+    if (length > configBytesMax) throw new AtollError('invalid', 'the configuration of the image is too long');
+    parts.push(part);
+  }
+  const bytes = Buffer.concat(parts);
+  if (digest !== `sha256:${sha256Hex(bytes)}`) throw new AtollError('invalid', 'the configuration of the image is not what its digest says');
+  return bytes;
+}

@@ -1,0 +1,96 @@
+import { AtollError } from '../../../base/error.ts';
+import type { Login } from './credential.ts';
+import { guardedFetch } from './guarded-fetch.ts';
+import type { ImageReference } from './reference.ts';
+import type { RegistrySettings } from './settings.ts';
+
+/** Where images are fetched from: a registry, or a file that holds the same things. */
+export type ImageStore = {
+  /** A manifest by tag or digest, with its media type. Errors: `not_found`. */
+  manifest(version: string): Promise<{ bytes: Uint8Array; mediaType: string }>;
+  /** The content of a blob. Its digest is for the caller to check. */
+  blob(digest: string): Promise<AsyncIterable<Uint8Array>>;
+};
+
+const manifestBytesMax = 4 << 20;
+const acceptedManifests = [
+  'application/vnd.oci.image.index.v1+json', 'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.oci.image.manifest.v1+json', 'application/vnd.docker.distribution.manifest.v2+json',
+].join(', ');
+
+export type RegistryOptions = {
+  reference: ImageReference;
+  settings: RegistrySettings;
+  login: Login | undefined;
+  /** Hosts that may have a private address, as `host:port`. */
+  allowedHosts: ReadonlySet<string>;
+  signal: AbortSignal;
+};
+
+/** A repository of a registry by the OCI distribution protocol (version 2 of Docker's), anonymous or with a login. */
+export function openRegistry({ reference, settings, login, allowedHosts, signal }: RegistryOptions): ImageStore {
+  // Docker's own registry is served under another name than its images have.
+  const host = reference.registry === 'docker.io' ? 'registry-1.docker.io' : reference.registry;
+  const base = `${settings.http ? 'http' : 'https'}://${host}/v2/${reference.repository}`;
+  let authorization: string | undefined;
+
+  const request = async (path: string, accept: string): Promise<Response> => {
+    const send = () => guardedFetch(`${base}/${path}`, { headers: { accept, ...(authorization !== undefined && { authorization }) }, allowedHosts, signal });
+    let response = await send();
+    if (response.status === 401) {
+      await response.body?.cancel();
+      authorization = await authorize(response.headers.get('www-authenticate') ?? '');
+      response = await send();
+    }
+    if (response.ok) return response;
+    await response.body?.cancel();
+    if (response.status === 401 || response.status === 403) {
+      throw new AtollError('forbidden', `${reference.text} may not be read${login ? ' with these credentials' : ': give credentials for the registry'}`);
+    }
+    if (response.status === 404) throw new AtollError('not_found', `${reference.text} was not found in its registry`);
+    if (response.status === 429) throw new AtollError('unavailable', `${host} limits how often images are fetched; try again later, or give credentials`);
+    throw new AtollError('unavailable', `${host} answered ${response.status} for ${reference.text}`);
+  };
+
+  /** RFC 6750 tokens as Docker's registries give them out, or the login itself (RFC 7617). */
+  const authorize = async (challenge: string): Promise<string> => {
+    const basic = login && `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`;
+    const [, scheme = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(challenge) ?? [];
+    if (scheme.toLowerCase() !== 'bearer') {
+      if (basic === undefined) throw new AtollError('forbidden', `${reference.text} may not be read without credentials for the registry`);
+      return basic;
+    }
+    const fields = new Map([...rest.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value] as const));
+    const realm = new URL(fields.get('realm') ?? '');
+    for (const name of ['service', 'scope']) realm.searchParams.set(name, fields.get(name) ?? (name === 'scope' ? `repository:${reference.repository}:pull` : ''));
+    const response = await guardedFetch(realm.href, { headers: basic === undefined ? {} : { authorization: basic }, allowedHosts, signal });
+    const answer = (await response.json().catch(() => ({}))) as { token?: string; access_token?: string };
+    const token = answer.token ?? answer.access_token;
+    if (!response.ok || token === undefined) throw new AtollError('forbidden', `${realm.host} gives no access to ${reference.text}: status ${response.status}`);
+    return `Bearer ${token}`;
+  };
+
+  return {
+    async manifest(version) {
+      const response = await request(`manifests/${version}`, acceptedManifests);
+      const bytes = await readBounded(response, manifestBytesMax);
+      return { bytes, mediaType: (response.headers.get('content-type') ?? '').split(';')[0]?.trim() ?? '' };
+    },
+    async blob(digest) {
+      const { body } = await request(`blobs/${digest}`, '*/*');
+      if (!body) throw new AtollError('unavailable', `${host} sent an empty blob`);
+      return body;
+    },
+  };
+}
+
+async function readBounded(response: Response, bytesMax: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body ?? []) {
+    length += part.length;
+    if (length > bytesMax) throw new AtollError('invalid', 'the manifest of the image is too long');
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

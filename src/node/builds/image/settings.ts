@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { AtollError, messageOf } from '../../../base/error.ts';
+import { parseImageReference, type ImageReference } from './reference.ts';
+
+/** How one registry is reached. */
+export type RegistrySettings = {
+  /** Without TLS. */
+  http?: boolean;
+  /** It has an address that builds otherwise never reach: of the machine itself, or of the network that it is in. */
+  private?: boolean;
+  username?: string;
+  password?: string;
+};
+
+/**
+ * What an operator says about images, as the JSON file of the data directory:
+ * - `images`: what stands for an image by its name (`ubuntu:22.04`): another image's name, or the absolute path of an
+ *   archive (OCI layout or `docker save`) or of an OCI layout's directory;
+ * - `mirrors`: registry by registry, another one that has the same images;
+ * - `registries`: how a registry is reached.
+ */
+export type ImageSettings = {
+  images: Record<string, string>;
+  mirrors: Record<string, string>;
+  registries: Record<string, RegistrySettings>;
+};
+
+/** Reads the file anew, so that a change counts for the next build. Without one, images come from where they say. */
+export function readImageSettings(path: string): ImageSettings {
+  const empty: ImageSettings = { images: {}, mirrors: {}, registries: {} };
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return empty;
+    throw error;
+  }
+  try {
+    return { ...empty, ...(JSON.parse(text) as Partial<ImageSettings>) };
+  } catch (error) {
+    throw new AtollError('unavailable', `the operator's settings of images can't be read: ${path}: ${messageOf(error)}`);
+  }
+}
+
+/** Where an image comes from in the end. */
+export type ImageOrigin = { kind: 'registry'; reference: ImageReference } | { kind: 'file'; path: string };
+
+export function originOf(settings: ImageSettings, text: string): ImageOrigin {
+  const asked = parseImageReference(text);
+  const entries = Object.entries(settings.images);
+  const mapped = entries.find(([name]) => name === text) ?? entries.find(([name]) => parseImageReference(name).text === asked.text);
+  const target = mapped?.[1] ?? text;
+  if (target.startsWith('/')) return { kind: 'file', path: target };
+  const reference = parseImageReference(target);
+  return { kind: 'registry', reference: { ...reference, registry: settings.mirrors[reference.registry] ?? reference.registry } };
+}
