@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSy
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { newUuid } from '../base/id.ts';
+import { randomHex } from '../base/secret.ts';
 
 const seedBytes = 32;
 
@@ -11,6 +12,8 @@ export type Identity = {
   nodeId: string;
   /** The sandboxes' tokens are derived from it: whoever has it can enter every sandbox. */
   seed: Uint8Array;
+  /** What an operator sends as `X-Admin-Token`. */
+  adminToken: string;
 };
 
 /** Reads the installation's identity, making it at the first start. */
@@ -21,7 +24,7 @@ export function readIdentity(dataDir: string): Identity {
   if (seed.length !== seedBytes) {
     throw new AtollError('internal', `${join(dataDir, 'seed')} is damaged: it must hold ${seedBytes * 2} hex digits. Restore it from a backup; without it every sandbox's tokens change.`);
   }
-  return { nodeId, seed };
+  return { nodeId, seed, adminToken: readOrMake(join(dataDir, 'admin-token'), () => randomHex(seedBytes)) };
 }
 
 /**

@@ -41,7 +41,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   // Whoever waits for it may come later than the failure.
   failed.promise.catch(() => {});
   await using started = new AsyncDisposableStack();
-  const { nodeId, seed } = readIdentity(settings.dataDir);
+  const { nodeId, seed, adminToken } = readIdentity(settings.dataDir);
 
   const node = await startOwnNode(options, nodeId, settings.poolSize, failed.reject);
   started.defer(() => node.stop());
@@ -50,7 +50,16 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
   const store = started.use(await openStore(storeLocation(settings)));
   const socketPath = join(node.runDir, 'api.sock');
-  const api = await startApi({ socketPath, store, node: node.protocol, builder: node.builds, filesDir: join(settings.dataDir, 'files'), seed, log: log.with({ part: 'api' }) });
+  const api = await startApi({
+    socketPath,
+    store,
+    node: node.protocol,
+    builder: node.builds,
+    filesDir: join(settings.dataDir, 'files'),
+    seed,
+    adminToken,
+    log: log.with({ part: 'api' }),
+  });
   started.defer(() => api.stop());
 
   const team = await ensureTeam(api.app);
