@@ -6,7 +6,7 @@ import type { EdgeContext, OpenClient } from './context.ts';
 import { BodyReader } from './http/body-reader.ts';
 import { octet } from './http/octets.ts';
 import type { RequestHead } from './http/request-head.ts';
-import { Outlet } from './outlet.ts';
+import { type ByteSocket, Outlet } from './outlet.ts';
 
 /** What a connection is doing. It carries any number of requests, one after the other. */
 type Phase =
@@ -27,7 +27,7 @@ const betweenRequests: Phase = { kind: 'head' };
 /** A client's connection: reads heads, hands each request to `serve`, and keeps the order of requests and responses. */
 export class ClientConnection implements Client, OpenClient {
   readonly context: EdgeContext;
-  readonly socket: Bun.Socket<ClientConnection>;
+  readonly socket: ByteSocket;
   readonly outlet: Outlet;
   readonly secure: boolean;
   readonly address: string;
@@ -47,7 +47,7 @@ export class ClientConnection implements Client, OpenClient {
 
   constructor(
     context: EdgeContext,
-    socket: Bun.Socket<ClientConnection>,
+    socket: ByteSocket,
     secure: boolean,
     serve: (client: Client, head: RequestHead) => void,
   ) {

@@ -1,5 +1,7 @@
 import { ClientConnection } from './client-connection.ts';
 import type { EdgeContext } from './context.ts';
+import { Http2Connection } from './http2/connection.ts';
+import type { SocketUser } from './http2/stream-socket.ts';
 import { serve } from './serve.ts';
 import type { CertificateSource } from './tls/certificate-files.ts';
 
@@ -8,19 +10,27 @@ export type Listener = { readonly port: number; stop(closeConnections: boolean):
 
 /** Finds clients that vanished without a word. */
 const keepAliveProbeMs = 60_000;
-const alpnHttp11 = Buffer.from('\x08http/1.1', 'latin1');
+/** The protocols that are offered within TLS, each behind its length (RFC 7301). */
+const http11 = '\x08http/1.1';
+const http2AndHttp11 = `\x02h2${http11}`;
 
 /** Takes connections in the clear. */
 export function listenPlain(context: EdgeContext, { hostname, port }: Address): Listener {
-  return Bun.listen<ClientConnection>({ hostname, port, allowHalfOpen: true, socket: handlers(context, false) });
+  return Bun.listen<SocketUser>({ hostname, port, allowHalfOpen: true, socket: handlers(context, false) });
 }
 
 /**
  * Takes connections over TLS, each with the certificate that is current when it arrives. TLS is put on connections that
  * were taken in the clear, so that a new certificate needs no new listener.
  */
-export function listenTls(context: EdgeContext, { hostname, port }: Address, certificates: CertificateSource): Listener {
+export function listenTls(
+  context: EdgeContext,
+  { hostname, port }: Address,
+  certificates: CertificateSource,
+  http2: boolean,
+): Listener {
   const secured = handlers(context, true);
+  const protocols = Buffer.from(http2 ? http2AndHttp11 : http11, 'latin1');
   return Bun.listen({
     hostname,
     port,
@@ -29,12 +39,12 @@ export function listenTls(context: EdgeContext, { hostname, port }: Address, cer
       open(raw) {
         const { certificate, key } = certificates.current;
         const options: ServerUpgrade = {
-          tls: { cert: certificate, key, ALPNProtocols: alpnHttp11 },
+          tls: { cert: certificate, key, ALPNProtocols: protocols },
           isServer: true,
           allowHalfOpen: true,
           socket: secured,
         };
-        raw.upgradeTLS<ClientConnection>(options);
+        raw.upgradeTLS<SocketUser>(options);
       },
       // One handler for data is needed, and without `data` the encrypted bytes are not copied for nobody.
       drain() {},
@@ -43,15 +53,22 @@ export function listenTls(context: EdgeContext, { hostname, port }: Address, cer
 }
 
 /** The runtime can also be the server's side of TLS, which its types leave out. */
-type ServerUpgrade = Bun.TLSUpgradeOptions<ClientConnection> & { readonly isServer: true; readonly allowHalfOpen: true };
+type ServerUpgrade = Bun.TLSUpgradeOptions<SocketUser> & { readonly isServer: true; readonly allowHalfOpen: true };
 
-function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<ClientConnection> {
+function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<SocketUser> {
   return {
     open(socket) {
       if (context.clients.size >= context.limits.clientConnectionsMax) return void socket.terminate();
       socket.setKeepAlive(true, keepAliveProbeMs);
-      socket.data = new ClientConnection(context, socket, secure, serve);
-      context.clients.add(socket.data);
+      const client = new ClientConnection(context, socket, secure, serve);
+      socket.data = client;
+      context.clients.add(client);
+    },
+    handshake(socket) {
+      if (socket.alpnProtocol !== 'h2' || !(socket.data instanceof ClientConnection)) return;
+      // Nothing has come yet: the connection can still become another one.
+      context.clients.delete(socket.data);
+      socket.data = new Http2Connection(context, socket);
     },
     data: (socket, bytes) => socket.data?.received(bytes),
     drain: socket => socket.data?.drained(),

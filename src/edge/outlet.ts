@@ -1,13 +1,29 @@
+/** What the edge uses of a client's socket; a stream of an HTTP/2 connection is one too. */
+export type ByteSocket = {
+  readonly remoteAddress: string;
+  /** Bytes that the kernel (or what stands for it) has taken. */
+  readonly bytesWritten: number;
+  /** How many bytes were taken; fewer than given when there is no room, negative when the socket is closed. */
+  write(bytes: Uint8Array, start?: number, length?: number): number;
+  pause(): void;
+  resume(): void;
+  /** Closes the sending side (FIN). */
+  shutdown(): void;
+  close(): void;
+  /** Resets the connection (RST). */
+  terminate(): void;
+};
+
 /**
  * The sending half of a socket. What the kernel does not take at once is kept in order and sent on `flush`.
  * It holds no more than its source had read when `write` answered false: the source must pause then.
  */
 export class Outlet {
-  readonly #socket: Bun.Socket<unknown>;
+  readonly #socket: Pick<ByteSocket, 'write' | 'shutdown'>;
   #queue: Uint8Array[] = [];
   #finishing = false;
 
-  constructor(socket: Bun.Socket<unknown>) {
+  constructor(socket: Pick<ByteSocket, 'write' | 'shutdown'>) {
     this.#socket = socket;
   }
 

@@ -28,6 +28,13 @@ export class SandboxTraffic {
     return this.active === 0 && this.#pools.size === 0;
   }
 
+  /** Open connections to its ports, idle ones included. */
+  get connections(): number {
+    let connections = 0;
+    for (const pool of this.#pools.values()) connections += pool.size;
+    return connections;
+  }
+
   poolOf(port: number): UpstreamPool {
     const existing = this.#pools.get(port);
     if (existing !== undefined) return existing;

@@ -31,6 +31,8 @@ export type TlsOptions = {
   /** 0: any free port. */
   readonly port: number;
   readonly certificate: TlsCertificate;
+  /** Offer HTTP/2 besides HTTP/1.1. Default true. */
+  readonly http2?: boolean;
   /** How often changes of the certificate are looked for. */
   readonly checkIntervalMs?: number;
 };
@@ -54,8 +56,19 @@ export type Edge = {
    * running.
    */
   closed(target: { readonly sandboxId: string; readonly executionId: string }): void;
+  /** What is open at the moment. */
+  stats(): EdgeStats;
   /** Accepts nothing more, lets requests in flight end within `graceMs`, and cuts the rest. */
   stop(graceMs?: number): Promise<void>;
+};
+
+export type EdgeStats = {
+  /** Clients' connections; each stream of an HTTP/2 connection counts as one more. */
+  readonly clientConnections: number;
+  /** Requests and upgraded connections that are in sandboxes or on their way there. */
+  readonly inSandboxes: number;
+  /** Connections to the API and into sandboxes, idle ones included. */
+  readonly upstreamConnections: number;
 };
 
 const sweepIntervalMs = 250;
@@ -72,7 +85,7 @@ export function startEdge(options: EdgeOptions): Edge {
   if (options.tls !== undefined) {
     const { checkIntervalMs = certificateCheckMs } = options.tls;
     const { source, authorityFile } = openCertificate(options.tls.certificate, options.log);
-    const listener = listenTls(context, options.tls, source);
+    const listener = listenTls(context, options.tls, source, options.tls.http2 ?? true);
     timers.push(setInterval(() => source.refresh(), checkIntervalMs));
     listeners.push(listener);
     secure = { port: listener.port, authorityFile };
@@ -87,6 +100,7 @@ export function startEdge(options: EdgeOptions): Edge {
       context.traffic.delete(sandboxId);
       traffic.cut();
     },
+    stats: () => statsOf(context),
     async stop(graceMs = 5000) {
       for (const listener of listeners) listener.stop(false);
       await drain(context, graceMs);
@@ -119,6 +133,16 @@ function contextOf(options: EdgeOptions): EdgeContext {
     clients: new Set(),
     stopping: false,
   };
+}
+
+function statsOf(context: EdgeContext): EdgeStats {
+  let inSandboxes = 0;
+  let upstreamConnections = context.apiPool.size;
+  for (const traffic of context.traffic.values()) {
+    inSandboxes += traffic.active;
+    upstreamConnections += traffic.connections;
+  }
+  return { clientConnections: context.clients.size, inSandboxes, upstreamConnections };
 }
 
 function sweepOnce(context: EdgeContext): void {

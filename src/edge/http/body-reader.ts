@@ -1,4 +1,4 @@
-import { ChunkScanner } from './chunk-scanner.ts';
+import { ChunkScanner, type DataListener } from './chunk-scanner.ts';
 
 export type BodyKind = 'none' | 'length' | 'chunked' | 'close';
 
@@ -6,7 +6,14 @@ export type BodyKind = 'none' | 'length' | 'chunked' | 'close';
 export class BodyReader {
   #kind: BodyKind = 'none';
   #left = 0;
-  readonly #chunks = new ChunkScanner();
+  readonly #chunks: ChunkScanner;
+  readonly #onData: DataListener | undefined;
+
+  /** `onData` hears where in the taken bytes the body's content is. */
+  constructor(onData?: DataListener) {
+    this.#onData = onData;
+    this.#chunks = new ChunkScanner(onData);
+  }
 
   /** Begins a body; `length` counts where `kind` is `length`. */
   reset(kind: BodyKind, length: number): void {
@@ -41,11 +48,13 @@ export class BodyReader {
       case 'length': {
         const taken = Math.min(this.#left, end - start);
         this.#left -= taken;
+        this.#onData?.(bytes, start, start + taken);
         return start + taken;
       }
       case 'chunked':
         return this.#chunks.scan(bytes, start, end);
       case 'close':
+        this.#onData?.(bytes, start, end);
         return end;
     }
   }

@@ -21,6 +21,9 @@ const enum At {
   end,
 }
 
+/** Hears where in the scanned bytes data is. */
+export type DataListener = (bytes: Uint8Array, start: number, end: number) => void;
+
 /**
  * Finds the end of a chunked body (RFC 9112 7.1) in bytes that arrive in pieces of any size. Data is skipped, not looked
  * at. Strict: CRLF only, hexadecimal sizes below 2^53, token names and no control characters in extensions and trailers.
@@ -29,6 +32,11 @@ export class ChunkScanner {
   #at: At = At.sizeFirst;
   #size = 0;
   #lineBytes = 0;
+  readonly #onData: DataListener | undefined;
+
+  constructor(onData?: DataListener) {
+    this.#onData = onData;
+  }
 
   reset(): void {
     this.#at = At.sizeFirst;
@@ -47,6 +55,7 @@ export class ChunkScanner {
       if (this.#at === At.data) {
         const skipped = Math.min(this.#size, end - at);
         this.#size -= skipped;
+        this.#onData?.(bytes, at, at + skipped);
         at += skipped;
         if (this.#size === 0) this.#at = At.dataCr;
       } else if (!this.#step(bytes[at++] as number)) {

@@ -1,0 +1,140 @@
+import { type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { Duplex } from 'node:stream';
+import { ClientConnection } from '../client-connection.ts';
+import type { EdgeContext, OpenClient } from '../context.ts';
+import { Outlet } from '../outlet.ts';
+import { serve } from '../serve.ts';
+import { requestBytes } from './request-bytes.ts';
+import { type SocketUser, StreamSocket } from './stream-socket.ts';
+
+const streamsMax = 256;
+/** What a client may send ahead on one stream: the bound of what the edge holds for it. */
+const windowBytes = 1_048_576;
+/** What the runtime may hold for one connection; above what the streams' windows and send buffers come to. */
+const sessionMemoryMaxMB = 64;
+/** Streams that a client may reset within the interval before it is thrown out: opening and resetting costs us more than it. */
+const resetsMax = 500;
+const resetsIntervalMs = 10_000;
+
+/** A client's HTTP/2 connection: each of its streams is served like an HTTP/1.1 connection of its own. */
+export class Http2Connection implements SocketUser, OpenClient {
+  deadlineMs: number;
+  readonly #context: EdgeContext;
+  readonly #socket: Bun.Socket<SocketUser>;
+  readonly #outlet: Outlet;
+  readonly #duplex: Duplex;
+  readonly #session: ServerHttp2Session;
+  readonly #streams = new Set<StreamSocket>();
+  #resets = 0;
+  #resetsSinceMs = 0;
+  #written: (() => void) | null = null;
+  #closed = false;
+
+  constructor(context: EdgeContext, socket: Bun.Socket<SocketUser>) {
+    this.#context = context;
+    this.#socket = socket;
+    this.#outlet = new Outlet(socket);
+    this.#duplex = this.#openDuplex();
+    this.deadlineMs = context.clock.nowMs + context.limits.firstByteTimeoutMs;
+    this.#session = performServerHandshake(this.#duplex, {
+      settings: {
+        maxConcurrentStreams: streamsMax,
+        initialWindowSize: windowBytes,
+        maxHeaderListSize: context.limits.requestHeadBytesMax,
+        enablePush: false,
+      },
+      maxHeaderListPairs: context.limits.headerLinesMax,
+      maxSessionMemory: sessionMemoryMaxMB,
+    });
+    // The same as the streams' own window: the runtime mistakes this for a change of theirs.
+    this.#session.setLocalWindowSize(windowBytes);
+    this.#session.on('stream', (stream, headers) => this.#serve(stream, headers));
+    this.#session.on('error', () => this.terminate());
+    this.#session.on('close', () => this.#socket.close());
+    context.clients.add(this);
+  }
+
+  #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    const request = requestBytes(headers, stream.endAfterHeaders ?? false);
+    if (request === undefined) {
+      stream.on('error', () => {});
+      stream.respond({ ':status': 400 }, { endStream: true });
+      return;
+    }
+    const { limits } = this.#context;
+    this.deadlineMs = Number.POSITIVE_INFINITY;
+    const socket = new StreamSocket(stream, this.#socket.remoteAddress, request, headers[':method'] === 'HEAD', limits.headerLinesMax);
+    const client = new ClientConnection(this.#context, socket, true, serve);
+    this.#context.clients.add(client);
+    this.#streams.add(socket);
+    stream.on('close', () => this.#ended(socket, stream.aborted));
+    socket.serve(client, request.head);
+  }
+
+  #ended(socket: StreamSocket, aborted: boolean): void {
+    const { clock, limits } = this.#context;
+    this.#streams.delete(socket);
+    if (this.#streams.size === 0) this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
+    if (!aborted) return;
+    if (clock.nowMs - this.#resetsSinceMs > resetsIntervalMs) {
+      this.#resets = 0;
+      this.#resetsSinceMs = clock.nowMs;
+    }
+    if (++this.#resets > resetsMax) this.terminate();
+  }
+
+  received(bytes: Buffer): void {
+    if (!this.#duplex.push(bytes)) this.#socket.pause();
+  }
+
+  drained(): void {
+    if (this.#outlet.idle || !this.#outlet.flush()) return;
+    const written = this.#written;
+    this.#written = null;
+    written?.();
+  }
+
+  halfClosed(): void {
+    // Half a connection is of no use to HTTP/2: without its windows nothing can be sent for long.
+    this.#socket.close();
+  }
+
+  wasClosed(error: Error | undefined): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#context.clients.delete(this);
+    for (const stream of this.#streams) stream.lost(error);
+    this.#session.destroy(error);
+    this.#duplex.destroy();
+  }
+
+  expired(): void {
+    this.terminate();
+  }
+
+  retire(): void {
+    this.#session.close();
+  }
+
+  terminate(): void {
+    if (!this.#closed) this.#socket.terminate();
+  }
+
+  #openDuplex(): Duplex {
+    const duplex = new Duplex({
+      read: () => {
+        if (!this.#closed) this.#socket.resume();
+      },
+      write: (bytes: Buffer, _encoding, done) => {
+        if (this.#outlet.write(bytes, 0, bytes.length, false)) done();
+        else this.#written = done;
+      },
+      final: done => {
+        this.#outlet.finish();
+        done();
+      },
+    });
+    duplex.on('error', () => this.terminate());
+    return duplex;
+  }
+}

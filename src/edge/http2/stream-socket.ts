@@ -1,0 +1,148 @@
+import { constants, type ServerHttp2Stream } from 'node:http2';
+import type { ByteSocket } from '../outlet.ts';
+import type { RequestBytes } from './request-bytes.ts';
+import { ResponseReader } from './response-reader.ts';
+
+/** Who serves the bytes of a socket. */
+export type SocketUser = {
+  received(bytes: Buffer): void;
+  drained(): void;
+  halfClosed(): void;
+  wasClosed(error: Error | undefined): void;
+};
+
+const pieceBytes = 65_536;
+const crlf = Buffer.from('\r\n');
+const lastChunk = Buffer.from('0\r\n\r\n');
+
+/**
+ * A stream of an HTTP/2 connection as a client's socket that carries one request in HTTP/1.1: so HTTP/2 obeys every rule
+ * that HTTP/1.1 does, because there is one set of them. A reset is a reset of the stream.
+ */
+export class StreamSocket implements ByteSocket {
+  readonly remoteAddress: string;
+  bytesWritten = 0;
+  readonly #stream: ServerHttp2Stream;
+  readonly #response: ResponseReader;
+  readonly #body: RequestBytes['body'];
+  #user: SocketUser | null = null;
+  #taken = 0;
+  #closed = false;
+
+  constructor(stream: ServerHttp2Stream, remoteAddress: string, request: RequestBytes, toHead: boolean, fieldsMax: number) {
+    this.remoteAddress = remoteAddress;
+    this.#stream = stream;
+    this.#body = request.body;
+    this.#response = new ResponseReader(
+      {
+        interim: headers => this.#attempt(() => stream.additionalHeaders(headers)),
+        head: (headers, hasBody) => this.#attempt(() => stream.respond(headers, { endStream: !hasBody })),
+        // The bytes are the edge's own and change after the call.
+        data: bytes => void stream.write(Buffer.from(bytes)),
+        end: () => this.#endResponse(),
+      },
+      fieldsMax,
+      toHead,
+    );
+  }
+
+  /** Begins to pass the request on. */
+  serve(user: SocketUser, head: Buffer): void {
+    const stream = this.#stream;
+    this.#user = user;
+    stream.on('error', () => {
+      // A close event follows.
+    });
+    stream.on('close', () => this.#end(this.#response.ended ? undefined : new Error('the stream was reset')));
+    stream.on('drain', () => user.drained());
+    if (this.#body.kind !== 'none') {
+      stream.on('data', (bytes: Buffer) => this.#takeBody(bytes));
+      stream.on('end', () => this.#endBody());
+    }
+    user.received(head);
+  }
+
+  write(bytes: Uint8Array, start = 0, length = bytes.length - start): number {
+    if (this.#closed) return -1;
+    let taken = 0;
+    // In pieces, so that no stream holds more than its buffer and one of them.
+    while (taken < length && !this.#stream.writableNeedDrain) {
+      const size = Math.min(pieceBytes, length - taken);
+      this.#response.read(Buffer.from(bytes.buffer, bytes.byteOffset + start + taken, size));
+      taken += size;
+    }
+    this.bytesWritten += taken;
+    return taken;
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  shutdown(): void {
+    this.#response.close();
+    // What was promised and did not come is no response.
+    if (!this.#response.ended) this.terminate();
+  }
+
+  close(): void {
+    this.shutdown();
+  }
+
+  terminate(): void {
+    if (this.#closed) return;
+    // With an error: closing with any code ends the body in order first.
+    this.#stream.destroy(new Error('reset'));
+    this.#end(undefined);
+  }
+
+  /** The connection of the stream is gone. */
+  lost(error: Error | undefined): void {
+    this.#end(error ?? new Error('the connection was closed'));
+  }
+
+  #takeBody(bytes: Buffer): void {
+    const body = this.#body;
+    this.#taken += bytes.length;
+    if (body.kind === 'chunked') {
+      if (bytes.length === 0) return;
+      this.#user?.received(Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]));
+    } else if (body.kind === 'length' && this.#taken <= body.length) {
+      this.#user?.received(bytes);
+    } else {
+      // Bytes beyond the announced length would be read as another request.
+      this.terminate();
+    }
+  }
+
+  #endBody(): void {
+    if (this.#body.kind === 'chunked') this.#user?.received(lastChunk);
+    else if (this.#body.kind === 'length' && this.#taken < this.#body.length) this.terminate();
+  }
+
+  #endResponse(): void {
+    const stream = this.#stream;
+    if (!stream.writableEnded) stream.end();
+    // The rest of the request is of no use to anybody: the client may stop sending it (RFC 9113 8.1).
+    if (!stream.readableEnded && this.#body.kind !== 'none') stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+  }
+
+  /** Does what throws for headers that HTTP/2 can't carry; such a response is none. */
+  #attempt(send: () => void): void {
+    try {
+      if (!this.#closed) send();
+    } catch {
+      this.terminate();
+    }
+  }
+
+  #end(error: Error | undefined): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#user?.wasClosed(error);
+  }
+}
