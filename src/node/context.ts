@@ -9,19 +9,26 @@ import type { Egress } from './network/egress/egress.ts';
 import type { Disks } from './rootfs/disks.ts';
 import type { Layers } from './rootfs/layers.ts';
 import type { Pool } from './sandbox/pool.ts';
-import type { Records, SandboxRecord } from './sandbox/record.ts';
+import type { PausedRecord, Records, RunningRecord } from './sandbox/record.ts';
 import type { Slots } from './sandbox/slots.ts';
 
 /** A sandbox that runs on this node. */
 export type Running = {
-  record: SandboxRecord;
+  record: RunningRecord;
   namespace: NetworkNamespace;
   /** Settles when all its processes have ended. */
   ended: Promise<void>;
-  /** The network update under way; settles in any case. */
-  updating?: Promise<void>;
-  /** Set once the sandbox is being removed; settles when nothing is left. */
-  removal?: Promise<void>;
+  /** The change under way (network, pause, snapshot), see in-turn.ts; settles in any case. */
+  changing?: Promise<void>;
+  /** Set once the sandbox is being removed; settles when nothing is left, or when a pause under way came first. */
+  removal?: Promise<'removed' | 'paused'>;
+};
+
+/** A sandbox that is paused on this node. */
+export type Paused = {
+  record: PausedRecord;
+  /** The change under way (the end of its pause, a resume); settles in any case. */
+  changing?: Promise<void>;
 };
 
 /** What the parts of a node share. Made by the composition in start.ts, passed to each part. */
@@ -29,6 +36,8 @@ export type NodeContext = {
   layout: Layout;
   log: Log;
   helper: Helper;
+  /** The helper's executable: started with other arguments, it is small programs for single tasks. */
+  helperBinary: string;
   driver: Driver;
   disks: Disks;
   layers: Layers;
@@ -41,7 +50,9 @@ export type NodeContext = {
   pool?: Pool;
   /** By sandbox ID. */
   running: Map<string, Running>;
-  /** Creates under way, by execution ID. */
+  /** By sandbox ID; no sandbox is both running and paused. */
+  paused: Map<string, Paused>;
+  /** Creates and resumes under way, by the execution ID that begins. */
   creating: Map<string, Promise<Running>>;
   exitListeners: Set<(exit: SandboxExit) => void>;
   mtu: number;

@@ -71,7 +71,11 @@ export type Layout = {
   disks: string;
   bundles: string;
   sandboxes: string;
+  /** Memory that snapshots keep, a directory each. */
+  snapshots: string;
   runtimeState: string;
+  /** A file for each slot: what its programs read as the kernel's boot ID. */
+  bootIds: string;
   /** Mount points, used in the helper's mount namespace only. */
   mounts: string;
 };
@@ -89,7 +93,9 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     disks: join(data, 'disks'),
     bundles: join(data, 'bundles'),
     sandboxes: join(data, 'sandboxes'),
+    snapshots: join(data, 'snapshots'),
     runtimeState: join(runDir, 'runtime'),
+    bootIds: join(runDir, 'boot-ids'),
     mounts: join(runDir, 'mounts'),
   };
 }

@@ -20,10 +20,13 @@ import { createDisks } from './rootfs/disks.ts';
 import { createLayers, type Layers } from './rootfs/layers.ts';
 import { adoptSandboxes } from './sandbox/adopt.ts';
 import { createSandbox } from './sandbox/create.ts';
+import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
 import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
 import { killSandbox } from './sandbox/remove.ts';
+import { resumeSandbox } from './sandbox/resume.ts';
 import { createSlots } from './sandbox/slots.ts';
+import { takeSnapshot } from './sandbox/snapshot.ts';
 import { runningOf, updateNetwork } from './sandbox/update-network.ts';
 
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
@@ -58,8 +61,8 @@ export type Node = {
   /** For sockets and other files that describe the running platform. Gone after a reboot. */
   runDir: string;
   layers: Layers;
-  /** Sandboxes that were taken over, and slots that were cleaned up, at the start. */
-  found: { adopted: number; removed: number };
+  /** Sandboxes that were taken over, running and paused, and slots that were cleaned up, at the start. */
+  found: { adopted: number; removed: number; paused: number };
   /** Ends the node's own processes. Sandboxes run on and are adopted by the next start. */
   stop(): Promise<void>;
   /** Removes every sandbox and everything of the installation on the host, data excepted, and stops. */
@@ -79,6 +82,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     layout,
     log,
     helper,
+    helperBinary: options.helperBinary,
     driver: createCrunDriver({ helper, layout, cgroups: detectCgroups(), hostname }),
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(options.nameservers) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
@@ -87,12 +91,13 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     starts: createGate(startsPerCore * cpus().length),
     egress: createEgress({ layout, log, nameservers: options.nameservers }),
     running: new Map(),
+    paused: new Map(),
     creating: new Map(),
     exitListeners: new Set(),
     mtu: outgoingMtu(),
   };
   const found = await adoptSandboxes(node);
-  if (found.adopted === 0) forgetOtherAgents(layout.agents, agent);
+  if (found.adopted + found.paused === 0) forgetOtherAgents(layout.agents, agent);
   await node.egress.install();
   if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, options.pool.resources);
   const builds = composeBuilds(node, options.builds);
@@ -115,7 +120,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     async down() {
       await builds.stop();
       await node.pool?.stop();
-      await Promise.all([...node.running.values()].map(({ record }) => killSandbox(node, record)));
+      await Promise.all([...node.running.values(), ...node.paused.values()].map(({ record }) => killSandbox(node, record)));
       node.driver.retire();
       await node.egress.down();
       await stop();
@@ -142,10 +147,20 @@ function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
       sandboxCount: node.running.size,
       sandboxesMax: slotsMax,
       driver: node.driver.name,
+      memory: { kept: false, reason: 'checkpoints are not set up' },
     }),
     create: async request => summaryOf(await createSandbox(node, request)),
     kill: target => killSandbox(node, target),
     list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
+    pause: (target, options) => pauseSandbox(node, target, options),
+    async resume(request) {
+      const running = await resumeSandbox(node, request);
+      return { ...summaryOf(running), from: running.record.resumedFrom ?? 'filesystem' };
+    },
+    listPaused: async () => [...node.paused.values()].map(pausedSummaryOf),
+    snapshot: request => takeSnapshot(node, request),
+    deleteSnapshot: async () => {},
+    listSnapshots: async () => [],
     onExit(listener) {
       node.exitListeners.add(listener);
       return () => node.exitListeners.delete(listener);

@@ -19,6 +19,8 @@ export type TemplateImage = {
   readyCommand?: string;
   /** Environment of the start and ready commands only; never exported into processes that clients start. */
   buildEnv: Record<string, string>;
+  /** The snapshot whose memory a sandbox begins with: the processes that ran then go on. Absent: it boots. */
+  memorySnapshotId?: string;
 };
 
 export type SandboxResources = {
@@ -52,6 +54,43 @@ export type NodeSandbox = ExecutionRef & {
   resources: SandboxResources;
 };
 
+/** What a paused sandbox or a snapshot has kept: everything, or its files alone. */
+export type Kept = 'memory' | 'filesystem';
+
+export type PausedSandbox = ExecutionRef & { kept: Kept; pausedAtMs: number };
+
+/** The reference names the execution that was paused. */
+export type ResumeSandbox = ExecutionRef & {
+  /** The incarnation that begins (UUID). */
+  nextExecutionId: string;
+  /** False: it boots from its files, even where its memory was kept. */
+  memory: boolean;
+  /** What the agent is told again after a boot, as in `CreateSandbox`. */
+  envVars: Record<string, string>;
+  accessToken: string | null;
+};
+
+export type ResumedSandbox = NodeSandbox & {
+  /** With its memory as it was, or booted from its files. */
+  from: Kept;
+};
+
+export type TakeSnapshot = ExecutionRef & {
+  /** Names the snapshot's memory on the node (UUID). */
+  snapshotId: string;
+  /** False: the files alone, whatever the node can do. */
+  memory: boolean;
+};
+
+export type Snapshot = {
+  /** Layer digests, lowest first: the sandbox's own, and what it has written on top. */
+  layers: string[];
+  kept: Kept;
+};
+
+/** Whether a node can keep the memory of a sandbox, and if not, why. */
+export type MemoryAbility = { kept: true } | { kept: false; reason: string };
+
 /** What a sandbox sent and got over the network by itself. Connections that clients make into it are not in it. */
 export type TrafficCounters = {
   bytesOut: number;
@@ -70,6 +109,7 @@ export type NodeInfo = {
   sandboxCount: number;
   sandboxesMax: number;
   driver: string;
+  memory: MemoryAbility;
   /** What the machine is, as /proc/cpuinfo has it. */
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
   /** What the machine uses now, all its processes included. */
@@ -92,13 +132,44 @@ export type NodeProtocol = {
   create(request: CreateSandbox, signal?: AbortSignal): Promise<NodeSandbox>;
 
   /**
-   * Ends a sandbox and answers when no process, mount, namespace, interface, cgroup or file of it is left.
+   * Ends a sandbox, running or paused, and answers when no process, mount, namespace, interface, cgroup or file of it is left.
+   * A create, pause or resume of the same execution that is under way is waited for.
    * Unknown sandboxes and other executions answer at once: the wanted state holds.
    */
   kill(target: ExecutionRef): Promise<void>;
 
-  /** Every sandbox on the node whose create was answered, adopted ones included. */
+  /** Every sandbox that runs on the node and whose create or resume was answered, adopted ones included. */
   list(): Promise<NodeSandbox[]>;
+
+  /**
+   * Pauses a sandbox and answers when its state survives a crash of the platform and of the host. A failed pause leaves it
+   * running. Asking again for the same execution answers the same.
+   * Errors: `not_found`, `precondition` (its memory can't be kept, with the reason), `no_space`, `internal`.
+   */
+  pause(target: ExecutionRef, options: { memory: boolean }): Promise<PausedSandbox>;
+
+  /**
+   * Lets a paused sandbox run again, as another execution, and answers when its agent accepts requests. A failed resume
+   * leaves it paused. Asking again with the same next execution answers the same sandbox.
+   * Errors: `not_found`, `unavailable` (no slot, memory or disk left), `internal` (also for a state that is damaged).
+   */
+  resume(request: ResumeSandbox): Promise<ResumedSandbox>;
+
+  /** Every paused sandbox on the node. */
+  listPaused(): Promise<PausedSandbox[]>;
+
+  /**
+   * Keeps what a running sandbox is at this moment, for others to begin with; it stands still shortly and runs on. The
+   * layers, and where memory was kept the snapshot of that ID, stay until they are collected or deleted.
+   * Errors: `not_found`, `precondition` (its memory can't be kept, with the reason), `no_space`, `internal`.
+   */
+  snapshot(request: TakeSnapshot): Promise<Snapshot>;
+
+  /** Deletes the memory of a snapshot. One that is not here is gone already. */
+  deleteSnapshot(snapshotId: string): Promise<void>;
+
+  /** The snapshots with memory on the node, and when they were taken. */
+  listSnapshots(): Promise<{ snapshotId: string; takenAtMs: number }[]>;
 
   /** Calls `listener` for each sandbox that ends by itself, after it was cleaned up. Returns the way to stop listening. */
   onExit(listener: (exit: SandboxExit) => void): () => void;

@@ -1,15 +1,25 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import type {
   CreateSandbox,
   ExecutionRef,
+  MemoryAbility,
   NodeInfo,
   NodeProtocol,
   NodeSandbox,
+  PausedSandbox,
+  ResumedSandbox,
+  ResumeSandbox,
   SandboxExit,
+  SandboxNetwork,
+  Snapshot,
+  TakeSnapshot,
   TrafficCounters,
 } from '../../src/protocol/node.ts';
+
+/** The calls that can be made to fail or to take their time. */
+export type FakeCall = 'create' | 'kill' | 'list' | 'updateNetwork' | 'pause' | 'resume' | 'snapshot';
 
 /**
  * A node without machine for the tests of the API: its sandboxes are files of a directory, so that they outlive the process
@@ -17,16 +27,21 @@ import type {
  */
 export class FakeNode implements NodeProtocol {
   readonly created: CreateSandbox[] = [];
+  /** What may leave each sandbox now. */
+  readonly networks = new Map<string, SandboxNetwork>();
+  readonly resumed: ResumeSandbox[] = [];
   /** Called before the work of each call; may wait or throw. */
-  before: (call: 'create' | 'kill' | 'list', target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
+  before: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** Called after the work of each call, before its answer. */
-  after: (call: 'create' | 'kill' | 'list', target: ExecutionRef | null) => Promise<void> = async () => {};
+  after: (call: FakeCall, target: ExecutionRef | null) => Promise<void> = async () => {};
+  /** What it says of itself, and keeps to. */
+  memory: MemoryAbility = { kept: true };
   readonly #directory: string;
   readonly #listeners = new Set<(exit: SandboxExit) => void>();
 
   constructor(directory: string) {
     this.#directory = directory;
-    mkdirSync(directory, { recursive: true });
+    for (const folder of ['paused', 'snapshots']) mkdirSync(join(directory, folder), { recursive: true });
   }
 
   async info(): Promise<NodeInfo> {
@@ -37,6 +52,7 @@ export class FakeNode implements NodeProtocol {
       sandboxCount: this.executions().length,
       sandboxesMax: 1000,
       driver: 'fake',
+      memory: this.memory,
     };
   }
 
@@ -50,9 +66,8 @@ export class FakeNode implements NodeProtocol {
       startedAtMs: Date.now(),
       resources: request.resources,
     };
-    const path = this.#path(request);
-    writeFileSync(`${path}.tmp`, JSON.stringify(sandbox));
-    renameSync(`${path}.tmp`, path);
+    this.#write(this.#path(request), sandbox);
+    this.networks.set(request.sandboxId, request.network);
     await this.after('create', request);
     return sandbox;
   }
@@ -60,7 +75,62 @@ export class FakeNode implements NodeProtocol {
   async kill(target: ExecutionRef): Promise<void> {
     await this.before('kill', target);
     rmSync(this.#path(target), { force: true });
+    rmSync(this.#pausedPath(target), { force: true });
     await this.after('kill', target);
+  }
+
+  async pause(target: ExecutionRef, { memory }: { memory: boolean }): Promise<PausedSandbox> {
+    await this.before('pause', target);
+    const known = this.paused().find(paused => paused.executionId === target.executionId);
+    if (!known) {
+      this.#runs(target);
+      this.#requireMemory(memory);
+      const { sandboxId, executionId } = target;
+      const paused: PausedSandbox = { sandboxId, executionId, kept: memory ? 'memory' : 'filesystem', pausedAtMs: Date.now() };
+      this.#write(this.#pausedPath(target), paused);
+      rmSync(this.#path(target));
+    }
+    await this.after('pause', target);
+    return this.paused().find(paused => paused.executionId === target.executionId) ?? gone();
+  }
+
+  async resume(request: ResumeSandbox): Promise<ResumedSandbox> {
+    await this.before('resume', request);
+    const next = { sandboxId: request.sandboxId, executionId: request.nextExecutionId };
+    const paused = this.paused().find(paused => paused.executionId === request.executionId);
+    const known = this.executions().find(sandbox => sandbox.executionId === next.executionId);
+    if (!known) {
+      if (!paused) gone();
+      this.resumed.push(request);
+      const sandbox: NodeSandbox = { ...next, startedAtMs: Date.now(), resources: { cpuCount: 2, memoryMiB: 1024, diskMiB: 5120 } };
+      this.#write(this.#path(next), sandbox);
+      rmSync(this.#pausedPath(request));
+    }
+    await this.after('resume', request);
+    const sandbox = this.executions().find(sandbox => sandbox.executionId === next.executionId);
+    if (!sandbox) gone();
+    return { ...sandbox, from: request.memory && paused?.kept === 'memory' ? 'memory' : 'filesystem' };
+  }
+
+  async listPaused(): Promise<PausedSandbox[]> {
+    return this.paused();
+  }
+
+  async snapshot(request: TakeSnapshot): Promise<Snapshot> {
+    await this.before('snapshot', request);
+    this.#runs(request);
+    this.#requireMemory(request.memory);
+    if (request.memory) this.#write(join(this.#directory, 'snapshots', request.snapshotId), { takenAtMs: Date.now() });
+    await this.after('snapshot', request);
+    return { layers: ['sha256:00', `sha256:${request.snapshotId}`], kept: request.memory ? 'memory' : 'filesystem' };
+  }
+
+  async deleteSnapshot(snapshotId: string): Promise<void> {
+    rmSync(join(this.#directory, 'snapshots', snapshotId), { force: true });
+  }
+
+  async listSnapshots(): Promise<{ snapshotId: string; takenAtMs: number }[]> {
+    return filesOf<{ takenAtMs: number }>(join(this.#directory, 'snapshots')).map(({ name, content }) => ({ snapshotId: name, ...content }));
   }
 
   async list(): Promise<NodeSandbox[]> {
@@ -75,7 +145,12 @@ export class FakeNode implements NodeProtocol {
     return () => this.#listeners.delete(listener);
   }
 
-  async updateNetwork(): Promise<void> {}
+  async updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void> {
+    await this.before('updateNetwork', target);
+    if (!existsSync(this.#path(target))) throw new AtollError('not_found', 'not here');
+    this.networks.set(target.sandboxId, network);
+    await this.after('updateNetwork', target);
+  }
 
   async traffic(): Promise<TrafficCounters> {
     return { bytesIn: 0, bytesOut: 0, denied: 0 };
@@ -93,14 +168,45 @@ export class FakeNode implements NodeProtocol {
     }
   }
 
-  /** What is on the machine now. */
+  /** What runs on the machine now. */
   executions(): NodeSandbox[] {
-    return readdirSync(this.#directory)
-      .filter(name => !name.endsWith('.tmp'))
-      .map(name => JSON.parse(readFileSync(join(this.#directory, name), 'utf8')) as NodeSandbox);
+    return filesOf<NodeSandbox>(this.#directory).map(({ content }) => content);
+  }
+
+  /** What is paused on the machine now. */
+  paused(): PausedSandbox[] {
+    return filesOf<PausedSandbox>(join(this.#directory, 'paused')).map(({ content }) => content);
+  }
+
+  #runs(target: ExecutionRef): void {
+    if (!this.executions().some(sandbox => sandbox.executionId === target.executionId)) gone();
+  }
+
+  #requireMemory(asked: boolean): void {
+    if (asked && !this.memory.kept) throw new AtollError('precondition', `memory can't be kept: ${this.memory.reason}`);
+  }
+
+  #write(path: string, content: unknown): void {
+    writeFileSync(`${path}.tmp`, JSON.stringify(content));
+    renameSync(`${path}.tmp`, path);
   }
 
   #path({ sandboxId, executionId }: ExecutionRef): string {
     return join(this.#directory, `${sandboxId}.${executionId}`);
   }
+
+  #pausedPath({ sandboxId, executionId }: ExecutionRef): string {
+    return join(this.#directory, 'paused', `${sandboxId}.${executionId}`);
+  }
+}
+
+function gone(): never {
+  throw new AtollError('not_found', 'it is not on this node');
+}
+
+function filesOf<T>(directory: string): { name: string; content: T }[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap(entry => {
+    if (!entry.isFile() || entry.name.endsWith('.tmp')) return [];
+    return [{ name: entry.name, content: JSON.parse(readFileSync(join(directory, entry.name), 'utf8')) as T }];
+  });
 }

@@ -67,7 +67,7 @@ test('running sandboxes outlive a restart of the node, and keep their state', as
   const sandbox = await protocol().create(it.request());
   await runInSandbox(protocol(), sandbox.sandboxId, 'echo kept > /root/file');
   await it.restart();
-  expect(it.node.found).toEqual({ adopted: 1, removed: 0 });
+  expect(it.node.found).toEqual({ adopted: 1, removed: 0, paused: 0 });
   expect(await protocol().list()).toEqual([sandbox]);
   expect((await runInSandbox(protocol(), sandbox.sandboxId, 'cat /root/file')).stdout).toBe('kept\n');
   await protocol().kill(sandbox);

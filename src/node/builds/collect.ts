@@ -19,7 +19,7 @@ export async function collectLayers(node: NodeContext, cache: StepCache, options
   if (!options.mayDelete()) return freed;
   const { layers } = node;
   const keep = new Set(options.keep);
-  for (const { record } of node.running.values()) for (const digest of record.layers) keep.add(digest);
+  for (const { record } of node.running.values()) for (const digest of record.image.layers) keep.add(digest);
   const cached = new Set<string>();
   let bytes = 0;
   for (const step of cache.list().sort((a, b) => b.usedAtMs - a.usedAtMs)) {

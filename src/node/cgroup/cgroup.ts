@@ -16,6 +16,11 @@ export type Cgroups = {
   outOfMemoryKills(path: string): number;
   /** Processes in the group and below it. */
   processes(path: string): number[];
+  /** Tells the kernel to stop every process of the group where it is. They stand still when `isFrozen` says so. */
+  freeze(path: string): void;
+  isFrozen(path: string): boolean;
+  /** Lets them go on. A group that is gone or was never frozen is fine. */
+  thaw(path: string): void;
   /** Removes the group and what is below it. Its processes must be gone. */
   remove(path: string): void;
   /** Names of the groups directly below `path`. */
@@ -38,6 +43,9 @@ function v2(): Cgroups {
     },
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
+    freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
+    isFrozen: path => counter(file(path, 'cgroup.events'), 'frozen') === 1,
+    thaw: path => writeIfThere(file(path, 'cgroup.freeze'), '0'),
     remove: path => removeTree(join(root, path)),
     list: path => directories(join(root, path)),
   };
@@ -60,6 +68,10 @@ function v1(): Cgroups {
     },
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
+    freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
+    // Reading it is also what makes the kernel look whether all have stopped.
+    isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
+    thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
     remove: path => controllers.forEach(controller => removeTree(join(root, controller, path))),
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
   };

@@ -1,36 +1,52 @@
 import { readdirSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
-import type { NodeContext } from '../context.ts';
+import type { NodeContext, Paused } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
 import { watch } from './blank.ts';
-import { startTicksOf, type SandboxRecord } from './record.ts';
+import { inTurn } from './in-turn.ts';
+import { isSealed, sealKept } from './kept.ts';
+import { startTicksOf, type PausedRecord, type RunningRecord } from './record.ts';
 import { releaseSlot } from './release.ts';
 import { onEnded } from './remove.ts';
 
 /**
- * Takes over the sandboxes that ran on while the platform did not, and removes whatever else is there:
- * the same code after a clean stop, after a crash, and after a reboot of the host.
+ * Takes over the sandboxes that ran on while the platform did not and those that are paused, and removes whatever else is
+ * there: the same code after a clean stop, after a crash, and after a reboot of the host.
  */
-export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: number; removed: number }> {
+export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: number; removed: number; paused: number }> {
   const known = node.records.list();
-  const alive = known.flatMap(({ record }) => (record && startTicksOf(record.pid) === record.startTicks ? [record] : []));
-  const adopted: SandboxRecord[] = [];
-  for (const record of alive) if (await adopt(node, record)) adopted.push(record);
+  const adopted: RunningRecord[] = [];
+  for (const { record } of known) {
+    if (record?.state === 'running' && startTicksOf(record.pid) === record.startTicks && (await adopt(node, record))) adopted.push(record);
+  }
   const leftovers = [...leftoverSlots(node)].filter(number => !adopted.some(record => record.slot === number));
   for (const number of leftovers) await releaseSlot(node, node.slots.occupy(number));
-  for (const { sandboxId } of known) if (!node.running.has(sandboxId)) node.records.remove(sandboxId);
-  return { adopted: adopted.length, removed: leftovers.length };
+  for (const { record } of known) if (record?.state === 'paused') adoptPaused(node, record);
+  for (const { sandboxId } of known) if (!node.running.has(sandboxId) && !node.paused.has(sandboxId)) node.records.remove(sandboxId);
+  return { adopted: adopted.length, removed: leftovers.length, paused: node.paused.size };
+}
+
+/** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
+function adoptPaused(node: NodeContext, record: PausedRecord): void {
+  const paused: Paused = { record };
+  node.paused.set(record.sandboxId, paused);
+  if (isSealed(node, record.sandboxId)) return;
+  inTurn(paused, () => sealKept(node, record.sandboxId)).catch(error => {
+    node.log.error('a paused sandbox could not be sealed', { sandboxId: record.sandboxId, error: messageOf(error) });
+  });
 }
 
 /** Answers false where the sandbox ended while it was looked at: what is left of it is a leftover like any other. */
-async function adopt(node: NodeContext, record: SandboxRecord): Promise<boolean> {
+async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean> {
   const namespace = openOrUndefined(record.pid);
   if (!namespace) return false;
   try {
     const { ended } = await watch(node, slotOf(node.layout.installation, record.slot), record.pid);
     const running = { record, namespace, ended };
     const slot = node.slots.occupy(record.slot);
+    // A pause or snapshot that a crash cut off has never come to its end.
+    node.driver.thaw(slot);
     node.egress.adopt({ sandboxId: record.sandboxId, slot, namespace }, record.network);
     node.running.set(record.sandboxId, running);
     onEnded(node, running);

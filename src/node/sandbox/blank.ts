@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { newUuid } from '../../base/id.ts';
 import { randomHex } from '../../base/secret.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import { agentListens } from '../agent-call.ts';
@@ -6,12 +7,15 @@ import type { NodeContext } from '../context.ts';
 import { gatewayAddress, innerAddress, innerMac, outerMac, type Slot } from '../layout.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
 import { releaseSlot } from './release.ts';
+import { releaseBlank } from './remove.ts';
+import { slotDisk, slotMountPoint } from './slot-disk.ts';
 
 /** A started sandbox with a listening agent and an empty disk that belongs to nobody yet: no root, no settings. */
 export type Blank = {
   slot: Slot;
   pid: number;
   controlToken: string;
+  bootId: string;
   namespace: NetworkNamespace;
   /** Settles when all its processes have ended. */
   ended: Promise<void>;
@@ -19,19 +23,36 @@ export type Blank = {
 };
 
 /**
- * Starts a blank sandbox. A failed start leaves nothing.
+ * Starts a blank sandbox, with a new disk or with the one whose image is given. A failed start leaves nothing new.
  * Starts wait for each other beyond a few at a time: all at once, each would take as long as all of them.
  */
-export function startBlank(node: NodeContext, resources: SandboxResources): Promise<Blank> {
-  return node.starts.run(() => start(node, resources));
+export function startBlank(node: NodeContext, resources: SandboxResources, disk?: string): Promise<Blank> {
+  return node.starts.run(() => start(node, resources, disk));
 }
 
-async function start(node: NodeContext, resources: SandboxResources): Promise<Blank> {
+/** A blank sandbox with a disk that exists, from the pool where that has one. */
+export async function blankWithDisk(node: NodeContext, resources: SandboxResources, disk: string): Promise<Blank> {
+  const blank = node.pool?.take();
+  if (!blank) return startBlank(node, resources, disk);
+  const { slot } = blank;
+  try {
+    await node.disks.close(slotMountPoint(node, slot));
+    rmSync(slotDisk(node, slot));
+    await node.disks.open(disk, slotMountPoint(node, slot));
+    return blank;
+  } catch (error) {
+    await releaseBlank(node, blank);
+    throw error;
+  }
+}
+
+async function start(node: NodeContext, resources: SandboxResources, disk: string | undefined): Promise<Blank> {
   const slot = node.slots.take();
+  const mountPoint = slotMountPoint(node, slot);
   // The disk and the processes do not need each other until the root is put in place.
   const outcomes = await Promise.allSettled([
     startProcesses(node, slot, resources),
-    node.disks.create(slotDisk(node, slot), resources.diskMiB, slotMountPoint(node, slot)),
+    disk === undefined ? node.disks.create(slotDisk(node, slot), resources.diskMiB, mountPoint) : node.disks.open(disk, mountPoint),
   ]);
   const [processes] = outcomes;
   const failed = outcomes.find(outcome => outcome.status === 'rejected');
@@ -39,16 +60,6 @@ async function start(node: NodeContext, resources: SandboxResources): Promise<Bl
   if (processes.status === 'fulfilled') processes.value.namespace.close();
   await releaseSlot(node, slot);
   throw failed?.reason;
-}
-
-/** The image of a disk that belongs to no sandbox yet. */
-export function slotDisk(node: NodeContext, slot: Slot): string {
-  return join(node.layout.disks, `${slot.name}.img`);
-}
-
-/** Where the slot's disk is mounted in the helper's namespace. */
-export function slotMountPoint(node: NodeContext, slot: Slot): string {
-  return join(node.layout.mounts, slot.name);
 }
 
 /** `ended` settles when the sandbox's first process, and with it every other, has ended. */
@@ -60,13 +71,14 @@ export async function watch(node: NodeContext, slot: Slot, pid: number): Promise
 
 async function startProcesses(node: NodeContext, slot: Slot, resources: SandboxResources) {
   const controlToken = randomHex(32);
-  const { pid } = await node.driver.startBlank(slot, { controlToken, resources });
+  const bootId = newUuid();
+  const { pid } = await node.driver.startBlank(slot, { controlToken, bootId, resources });
   const { ended } = await watch(node, slot, pid);
   const namespace = openNetworkNamespace(pid);
   try {
     await linkUp(node, slot, pid);
     await agentListens(namespace, ended);
-    return { pid, controlToken, namespace, ended };
+    return { pid, controlToken, bootId, namespace, ended };
   } catch (error) {
     namespace.close();
     throw error;

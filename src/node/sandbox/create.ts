@@ -1,11 +1,12 @@
-import { mkdirSync, renameSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { admit } from './admission.ts';
-import { slotDisk, slotMountPoint, startBlank, type Blank } from './blank.ts';
-import { startTicksOf } from './record.ts';
+import { startBlank, type Blank } from './blank.ts';
+import { startTicksOf, type RunningRecord } from './record.ts';
+import { slotDisk, slotMountPoint } from './slot-disk.ts';
 import { onEnded, removeSandbox } from './remove.ts';
 import { startTemplateServer } from './start-command.ts';
 
@@ -14,6 +15,7 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
   const running = node.running.get(request.sandboxId);
   if (running?.record.executionId === request.executionId) return Promise.resolve(running);
   if (running) throw new AtollError('conflict', `sandbox ${request.sandboxId} runs already`);
+  if (node.paused.has(request.sandboxId)) throw new AtollError('conflict', `sandbox ${request.sandboxId} is paused`);
   const known = node.creating.get(request.executionId);
   if (known) return known;
   const creating = create(node, request).finally(() => node.creating.delete(request.executionId));
@@ -41,7 +43,7 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
 async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, layers: string[]): Promise<Running> {
   const { slot, pid, namespace, controlToken, ended } = blank;
   const { sandboxId, executionId, resources, network, image } = request;
-  mkdirSync(node.records.directoryOf(sandboxId), { recursive: true, mode: 0o700 });
+  node.records.keptOf(sandboxId);
   renameSync(slotDisk(node, slot), node.records.diskOf(sandboxId));
   // Before any of the user's files, and so any of the user's programs, is there.
   await node.egress.apply({ sandboxId, slot, namespace }, network);
@@ -58,7 +60,8 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   const startTicks = startTicksOf(pid);
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();
-  const record = { sandboxId, executionId, slot: slot.number, pid, startTicks, controlToken, startedAtMs, resources, network, layers: image.layers };
+  const place = { slot: slot.number, pid, startTicks, controlToken, bootId: blank.bootId };
+  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image };
   await node.records.write(record);
   return { record, namespace, ended };
 }

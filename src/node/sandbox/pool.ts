@@ -11,8 +11,8 @@ const retryDelayMs = 2_000;
 
 /** Blank sandboxes that wait to be claimed, so that a create only has to furnish one. */
 export type Pool = {
-  /** A blank that nobody had, with a disk of the asked size; undefined when there is none: start one then. */
-  take(diskMiB: number): Blank | undefined;
+  /** A blank that nobody had, with a disk of the asked size, if one is asked for; undefined when there is none: start one then. */
+  take(diskMiB?: number): Blank | undefined;
   ready(): number;
   /** Stops refilling and removes the blanks. */
   stop(): Promise<void>;
@@ -54,7 +54,7 @@ export function createPool(node: NodeContext, size: number, resources: SandboxRe
   refill();
   return {
     take(diskMiB) {
-      if (diskMiB !== resources.diskMiB) return undefined;
+      if (diskMiB !== undefined && diskMiB !== resources.diskMiB) return undefined;
       const [blank] = blanks;
       if (!blank) return undefined;
       blanks.delete(blank);

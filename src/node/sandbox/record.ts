@@ -1,30 +1,51 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SandboxNetwork, SandboxResources } from '../../protocol/node.ts';
+import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
 
-/** What a node must know about a running sandbox after it was restarted itself. */
-export type SandboxRecord = {
+type Known = {
   sandboxId: string;
   executionId: string;
+  /** Lets the platform give the agent new settings. The file is readable by root alone. */
+  controlToken: string;
+  /** What its programs read as the kernel's boot ID (UUID). */
+  bootId: string;
+  resources: SandboxResources;
+  network: SandboxNetwork;
+  /** What its root is made from: these layers are not collected. */
+  image: TemplateImage;
+};
+
+/** What a node must know about a running sandbox after it was restarted itself. */
+export type RunningRecord = Known & {
+  state: 'running';
   slot: number;
   pid: number;
   /** When the process `pid` started, in clock ticks since boot: a number that was used again is another process. */
   startTicks: number;
-  /** Lets the platform give the agent new settings. The file is readable by root alone. */
-  controlToken: string;
   startedAtMs: number;
-  resources: SandboxResources;
-  network: SandboxNetwork;
-  /** What its root is made from: these layers are not collected. */
-  layers: string[];
+  /** Absent where the sandbox was created. */
+  resumedFrom?: Kept;
 };
 
-/** The sandboxes that the node answers for, one directory each: the record, and the disk beside it. */
+/** What a node must know to let a paused sandbox run again, also after the host was restarted. */
+export type PausedRecord = Known & {
+  state: 'paused';
+  kept: Kept;
+  pausedAtMs: number;
+};
+
+export type SandboxRecord = RunningRecord | PausedRecord;
+
+/** The sandboxes that the node answers for, one directory each: the record, and a folder with what a pause keeps. */
 export type Records = {
-  directoryOf(sandboxId: string): string;
+  /** The sandbox's disk and, while it is paused with its memory, that. Made where it is missing. */
+  keptOf(sandboxId: string): string;
   diskOf(sandboxId: string): string;
-  /** From here on the sandbox is adopted after a restart. */
+  /**
+   * From here on a restart of the platform finds the sandbox in this state. That it runs is nothing to tell after a restart
+   * of the host; that it is paused also survives that.
+   */
   write(record: SandboxRecord): Promise<void>;
   /** From here on a restart removes what is left of the sandbox. */
   forget(sandboxId: string): void;
@@ -37,21 +58,38 @@ export type Records = {
 export function createRecords(dir: string): Records {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const directoryOf = (sandboxId: string) => join(dir, sandboxId);
+  const keptOf = (sandboxId: string) => join(directoryOf(sandboxId), 'kept');
   const recordOf = (sandboxId: string) => join(directoryOf(sandboxId), 'record.json');
   return {
-    directoryOf,
-    diskOf: sandboxId => join(directoryOf(sandboxId), 'disk.img'),
+    keptOf(sandboxId) {
+      mkdirSync(keptOf(sandboxId), { recursive: true, mode: 0o700 });
+      return keptOf(sandboxId);
+    },
+    diskOf: sandboxId => join(keptOf(sandboxId), 'disk.img'),
     async write(record) {
       const path = recordOf(record.sandboxId);
-      // A process that is killed leaves either no record or a whole one. A host that loses power has no sandboxes to adopt.
+      const durable = record.state === 'paused';
+      // A platform that is killed leaves either the old record or the new one.
       const file = await open(`${path}.new`, 'w', 0o600);
-      await file.writeFile(JSON.stringify(record)).finally(() => file.close());
+      try {
+        await file.writeFile(JSON.stringify(record));
+        if (durable) await file.sync();
+      } finally {
+        await file.close();
+      }
       renameSync(`${path}.new`, path);
+      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await syncFolder(folder);
     },
     forget: sandboxId => rmSync(recordOf(sandboxId), { force: true }),
     remove: sandboxId => rmSync(directoryOf(sandboxId), { recursive: true, force: true }),
     list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, record: read(recordOf(sandboxId)) })),
   };
+}
+
+/** Makes the names in a folder survive a crash of the host. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  await handle.sync().finally(() => handle.close());
 }
 
 function read(path: string): SandboxRecord | undefined {

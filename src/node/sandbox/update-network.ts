@@ -2,6 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import type { ExecutionRef, SandboxNetwork } from '../../protocol/node.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
+import { inTurn } from './in-turn.ts';
 
 /** The execution, where it runs here and is not being removed. Errors: `not_found`. */
 export function runningOf(node: NodeContext, target: ExecutionRef): Running {
@@ -12,14 +13,7 @@ export function runningOf(node: NodeContext, target: ExecutionRef): Running {
 
 /** Replaces what may leave a sandbox; one update after the other. */
 export async function updateNetwork(node: NodeContext, target: ExecutionRef, network: SandboxNetwork): Promise<void> {
-  const running = runningOf(node, target);
-  const before = running.updating;
-  const update = (async () => {
-    await before;
-    await replace(node, runningOf(node, target), network);
-  })();
-  running.updating = update.catch(() => {});
-  await update;
+  await inTurn(runningOf(node, target), () => replace(node, runningOf(node, target), network));
 }
 
 /** The record goes first: a restart in between must not bring the old policy back. */

@@ -23,7 +23,15 @@ const maskedPaths = [
   '/proc/timer_list', '/proc/timer_stats', '/proc/vmallocinfo', '/sys/devices/virtual/powercap', '/sys/firmware', '/sys/fs/fuse', '/sys/kernel',
 ];
 
+/** Shows a file of the sandbox's own: the host's would say when the host booted, the same to every sandbox. */
+export const bootIdPath = '/proc/sys/kernel/random/boot_id';
+
 const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+/** Character devices that a sandbox may use: null, zero, full, random, urandom, tty, ptmx and its terminals. */
+export const allowedDevices: { major: number; minor?: number }[] = [
+  ...[3, 5, 7, 8, 9].map(minor => ({ major: 1, minor })), { major: 5, minor: 0 }, { major: 5, minor: 2 }, { major: 136 },
+];
 
 const character = (major: number, minor?: number) => ({ allow: true, type: 'c', major, ...(minor === undefined ? {} : { minor }), access: 'rwm' });
 
@@ -32,6 +40,7 @@ export function blankConfig(options: {
   slot: Slot;
   skeleton: string;
   agentDir: string;
+  bootIdFile: string;
   cgroupPath: string;
   hostname: string;
   seccompFilter: Uint8Array;
@@ -58,7 +67,7 @@ export function blankConfig(options: {
     },
     root: { path: options.skeleton, readonly: true },
     hostname: options.hostname,
-    mounts: mounts(options.agentDir),
+    mounts: mounts(options),
     linux: {
       namespaces: ['pid', 'mount', 'ipc', 'uts', 'network', 'user', 'cgroup'].map(type => ({ type })),
       uidMappings: ids,
@@ -71,8 +80,7 @@ export function blankConfig(options: {
         pids: { limit: pidsMax },
         devices: [
           { allow: false, access: 'rwm' },
-          // null, zero, full, random, urandom, tty, ptmx, pts
-          ...[3, 5, 7, 8, 9].map(minor => character(1, minor)), character(5, 0), character(5, 2), character(136),
+          ...allowedDevices.map(({ major, minor }) => character(major, minor)),
         ],
       },
       maskedPaths,
@@ -81,7 +89,7 @@ export function blankConfig(options: {
   };
 }
 
-function mounts(agentDir: string) {
+function mounts({ agentDir, bootIdFile }: { agentDir: string; bootIdFile: string }) {
   const mount = (destination: string, type: string, source: string, ...options: string[]) => ({ destination, type, source, options });
   return [
     mount('/proc', 'proc', 'proc', 'nosuid', 'noexec', 'nodev'),
@@ -91,6 +99,7 @@ function mounts(agentDir: string) {
     mount('/dev/mqueue', 'mqueue', 'mqueue', 'nosuid', 'noexec', 'nodev'),
     mount('/sys', 'sysfs', 'sysfs', 'nosuid', 'noexec', 'nodev', 'ro'),
     mount('/sys/fs/cgroup', 'cgroup', 'cgroup', 'nosuid', 'noexec', 'nodev', 'relatime', 'ro'),
+    mount(bootIdPath, 'bind', bootIdFile, 'bind', 'ro', 'nosuid', 'noexec', 'nodev'),
     mount('/.agent', 'bind', agentDir, 'bind', 'ro', 'nosuid', 'nodev'),
   ];
 }

@@ -10,6 +10,8 @@ import { blankConfig } from './config.ts';
 
 const runTimeoutMs = 20_000;
 const processesGoneTimeoutMs = 10_000;
+/** How long processes may take to stand still: only one that waits for the kernel itself takes any time. */
+const freezeTimeoutMs = 5_000;
 
 /** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
 export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
@@ -18,22 +20,26 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
   const cgroupRoot = `/atoll${layout.installation}`;
   const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
   const crun = (...args: string[]) => ['crun', '--root', layout.runtimeState, '--cgroup-manager=cgroupfs', ...args];
+  const bootIdOf = (slot: Slot) => join(layout.bootIds, slot.name);
+  mkdirSync(layout.bootIds, { recursive: true, mode: 0o711 });
   for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
   for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
 
   return {
     name: 'crun',
 
-    async startBlank(slot, { controlToken, resources }) {
+    async startBlank(slot, { controlToken, bootId, resources }) {
       const bundle = join(layout.bundles, slot.name);
       const pidFile = join(bundle, 'pid');
       mkdirSync(bundle, { recursive: true });
+      writeFileSync(bootIdOf(slot), `${bootId}\n`, { mode: 0o444 });
       const config = blankConfig({
         slot,
         resources,
         hostname: options.hostname,
         skeleton: layout.skeleton,
         agentDir: layout.agentMount,
+        bootIdFile: bootIdOf(slot),
         cgroupPath: cgroupOf(slot),
         seccompFilter: filter,
       });
@@ -51,12 +57,33 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
 
     setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),
 
+    async freeze(slot) {
+      const path = cgroupOf(slot);
+      const deadline = performance.now() + freezeTimeoutMs;
+      cgroups.freeze(path);
+      while (!cgroups.isFrozen(path)) {
+        if (performance.now() < deadline) await Bun.sleep(1);
+        else {
+          cgroups.thaw(path);
+          throw new AtollError('unavailable', 'the sandbox does not stand still: a process of it waits for the kernel; try again later');
+        }
+      }
+    },
+
+    thaw: slot => cgroups.thaw(cgroupOf(slot)),
+
+    killFrozen(slot) {
+      for (const pid of cgroups.processes(cgroupOf(slot))) killIfThere(pid);
+      // Under cgroup v1 a frozen process dies when it is let go; with the signal waiting for it, that is all it does.
+      cgroups.thaw(cgroupOf(slot));
+    },
+
     async remove(slot) {
       await endProcesses(cgroups, cgroupOf(slot));
       // All that `crun delete` would do for a container that has ended, without the 5 ms of starting it;
       // unlike it, this also removes what was only half created.
       cgroups.remove(cgroupOf(slot));
-      for (const dir of [layout.runtimeState, layout.bundles]) rmSync(join(dir, slot.name), { recursive: true, force: true });
+      for (const dir of [layout.runtimeState, layout.bundles, layout.bootIds]) rmSync(join(dir, slot.name), { recursive: true, force: true });
     },
 
     leftovers() {
@@ -75,6 +102,7 @@ async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
   for (let pids = cgroups.processes(path); pids.length > 0; pids = cgroups.processes(path)) {
     if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${pids.slice(0, 10).join(' ')}`);
     for (const pid of pids) killIfThere(pid);
+    cgroups.thaw(path);
     await Bun.sleep(1);
   }
 }

@@ -1,0 +1,53 @@
+import { existsSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import type { NodeContext } from '../context.ts';
+import type { Slot } from '../layout.ts';
+import { slotMountPoint } from './slot-disk.ts';
+
+/** Writing out all that a sandbox has written and the host's disk has not taken yet. */
+const syncTimeoutMs = 5 * 60_000;
+/** Reading and hashing a whole disk, cold. */
+const sealTimeoutMs = 10 * 60_000;
+/** Written by the helper's `seal` over the files beside it. */
+const checksums = 'checksums';
+
+/** Writes what the kernel holds of a mounted disk into its image, and the image to the host's disk. Errors: `no_space`. */
+export async function syncDisk(node: NodeContext, slot: Slot, image: string): Promise<void> {
+  const { status, output } = await node.helper.spawn(['sync', '--file-system', slotMountPoint(node, slot)], { timeoutMs: syncTimeoutMs });
+  if (status !== 0) throw new AtollError('no_space', `the sandbox's disk can't be written out: ${output.trim() || `status ${status}`}`);
+  await syncPath(image);
+}
+
+/** Writes checksums over what a paused sandbox keeps; all of it is on the host's disk when this settles. */
+export async function sealKept(node: NodeContext, sandboxId: string): Promise<void> {
+  const { status, output } = await run(node, 'seal', sandboxId);
+  if (status !== 0) throw new AtollError('internal', `what a paused sandbox keeps could not be sealed: ${output.trim()}`);
+}
+
+/** Fails with `internal` where something that a paused sandbox keeps is missing or changed. */
+export async function verifyKept(node: NodeContext, sandboxId: string): Promise<void> {
+  const { status, output } = await run(node, 'verify', sandboxId);
+  if (status !== 0) throw new AtollError('internal', `what sandbox ${sandboxId} has kept is damaged: ${output.trim()}`, { detail: 'sandbox_state_damaged' });
+}
+
+export function isSealed(node: NodeContext, sandboxId: string): boolean {
+  return existsSync(join(node.records.keptOf(sandboxId), checksums));
+}
+
+/** Before anything is changed of what was kept: a crash from here on must not let it pass for damaged. */
+export async function unsealKept(node: NodeContext, sandboxId: string): Promise<void> {
+  const kept = node.records.keptOf(sandboxId);
+  rmSync(join(kept, checksums), { force: true });
+  await syncPath(kept);
+}
+
+function run(node: NodeContext, program: 'seal' | 'verify', sandboxId: string) {
+  return node.helper.spawn([node.helperBinary, program, node.records.keptOf(sandboxId)], { timeoutMs: sealTimeoutMs });
+}
+
+async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync().finally(() => file.close());
+}
