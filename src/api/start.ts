@@ -110,7 +110,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     seed: options.seed,
     adminToken: options.adminToken ?? null,
     limits: { ...defaultLimits, ...options.limits },
-    features: { pause: false, egressRules: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
+    features: { pause: false, egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     clock,
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
@@ -128,7 +128,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
 async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<Loop[]> {
   const { log } = app;
   const adopt = async () => {
-    await reconcileNodes(app);
+    await reconcileNodes(app, !ready.adopted);
     ready.adopted = true;
   };
   await reconcileLeftovers(app).catch(error => log.warn('leftovers are tried again', { error: messageOf(error) }));

@@ -75,6 +75,8 @@ export const authorizationRows: Record<string, Row> = {
   connectSandbox: sandbox(200, id => `/sandboxes/${id}/connect`, { timeout: 60 }),
   connectSandboxV2: sandbox(200, id => `/v2/sandboxes/${id}/connect`, {}),
 
+  updateSandboxNetwork: sandbox(204, id => `/sandboxes/${id}/network`, { denyOut: ['0.0.0.0/0'] }),
+
   listTemplates: own(200, '/templates'),
   listTemplatesV2: own(200, '/v2/templates'),
   getTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`),

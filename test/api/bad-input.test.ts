@@ -154,8 +154,8 @@ onEachDatabase(database => {
       E2B_SANDBOX: 'true',
       E2B_SANDBOX_ID: platform.node.created.at(-1)?.sandboxId ?? '',
     });
-    expect(platform.node.created.map(({ network }) => network.internetAccess)).toEqual(
-      accepted.map((_, index) => index !== 6),
+    expect(platform.node.created.map(({ network }) => network.denyOut)).toEqual(
+      accepted.map((_, index) => (index === 6 ? ['0.0.0.0/0', '::/0'] : undefined)),
     );
   });
 

@@ -13,8 +13,10 @@ import type { SandboxDirectory } from './directory.ts';
 export type Features = {
   /** Pause, resume, snapshot and fork. */
   pause: boolean;
-  /** `allowOut` and `denyOut` beyond "everything" and "nothing". */
-  egressRules: boolean;
+  /** Addresses and blocks in `allowOut` and `denyOut`; without it, just "everything" and "nothing". */
+  egressAddresses: boolean;
+  /** Domains in `allowOut`. */
+  egressDomains: boolean;
   egressProxy: boolean;
   /** Header rules by domain. */
   headerRules: boolean;

@@ -1,136 +1,106 @@
 import { AtollError } from '../../base/error.ts';
+import { agentPort } from '../../protocol/agent.ts';
 import { networkBounds } from '../../protocol/api/network.ts';
 import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
-import { agentPort } from '../../protocol/agent.ts';
+import { allTraffic, isDomainPattern, isHostName, parseAddress, parseBlock, protectedRange, splitHostPort } from '../../protocol/network.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
 import type { Features } from './context.ts';
-import { isDomainPattern, isHostName, parseBlock } from './network-address.ts';
+import { checkRules } from './network-rules.ts';
 
-/** Stands for every IPv4 address; in `denyOut` it means that nothing leaves. */
-export const allTraffic = '0.0.0.0/0';
-
-/**
- * Whether a sandbox has no way out at all, as far as a node without rules can enforce it: internet access is off or
- * everything is denied. Exceptions (`allowOut`) never get this far without the feature.
- */
-export function deniesInternet(config: { allowInternetAccess: boolean | null; network: SandboxNetworkConfig | null }): boolean {
-  return config.allowInternetAccess === false || (config.network?.denyOut ?? []).includes(allTraffic);
+/** What a sandbox's configuration lets out, as nodes take it. */
+export function egressPolicyOf({ allowInternetAccess, network }: Pick<SandboxRecord, 'allowInternetAccess' | 'network'>): EgressPolicy {
+  const rules = Object.entries(network?.rules ?? {}).map(([domain, [rule]]) => [domain.toLowerCase(), rule?.transform?.headers ?? {}] as const);
+  return {
+    internetAccess: allowInternetAccess !== false,
+    ...(network?.allowOut && { allowOut: network.allowOut }),
+    ...(network?.denyOut && { denyOut: network.denyOut }),
+    ...(network?.egressProxy && { egressProxy: network.egressProxy }),
+    ...(rules.length > 0 && { headerRules: Object.fromEntries(rules) }),
+  };
 }
 
-/** Checks the whole configuration; throws `invalid` or `forbidden` naming the member at fault. */
-export function checkNetwork(
-  network: SandboxNetworkConfig,
-  options: { allowInternetAccess: boolean | null; secure: boolean; features: Features },
-): void {
-  const { features } = options;
-  checkEgress(network, options);
-  if (network.egressProxy) checkEgressProxy(network.egressProxy, features);
-  if (network.rules) checkRules(network.rules, features);
-  if (network.allowPublicTraffic === false && !options.secure) {
-    throw invalid('network.allowPublicTraffic', 'false needs secure: true');
-  }
-  if (network.maskRequestHost !== undefined) checkMask(network.maskRequestHost);
-  if (network.httpsPorts?.includes(agentPort)) {
-    throw invalid('network.httpsPorts', `${agentPort} is the agent's port and can't be listed`);
-  }
+export type NetworkContext = {
+  /** What the members are called in errors: `network.` or nothing. */
+  prefix: 'network.' | '';
+  allowInternetAccess: boolean | null;
+  features: Features;
+};
+
+/** Checks the whole configuration of a new sandbox; throws `invalid` or `forbidden` naming the member at fault. */
+export function checkNetwork(network: SandboxNetworkConfig, context: NetworkContext & { secure: boolean }): void {
+  checkEgress(network, context);
+  checkIngress(network, context);
 }
 
-function checkEgress(
-  network: SandboxNetworkConfig,
-  { allowInternetAccess, features }: { allowInternetAccess: boolean | null; features: Features },
-): void {
-  const { allowOut = [], denyOut = [] } = network;
+/** Checks what may leave a sandbox. Throws like `checkNetwork`. */
+export function checkEgress(network: SandboxNetworkConfig, context: NetworkContext): void {
+  checkDestinations(network, context);
+  if (network.egressProxy) checkEgressProxy(network.egressProxy, context);
+  if (network.rules) checkRules(network.rules, context);
+}
+
+function checkDestinations({ allowOut = [], denyOut = [] }: SandboxNetworkConfig, context: NetworkContext): void {
+  const { prefix, features, allowInternetAccess } = context;
   for (const [index, entry] of denyOut.entries()) {
     const block = parseBlock(entry);
-    const bareUnspecified = block && !entry.includes('/') && /^[0:.]+$/.test(entry);
-    if (!block || bareUnspecified) {
-      throw invalid(`network.denyOut[${index}]`, `"${entry}" is not an address or CIDR block (all traffic is ${allTraffic})`);
+    const isBareUnspecified = block && !entry.includes('/') && block.octets.every(octet => octet === 0);
+    if (!block || isBareUnspecified) {
+      throw invalid(`${prefix}denyOut[${index}]`, `"${entry}" is not an address or CIDR block (all traffic is ${allTraffic})`);
     }
   }
   const domains = allowOut.filter((entry, index) => {
     if (parseBlock(entry)) return false;
     if (isDomainPattern(entry)) return true;
-    throw invalid(`network.allowOut[${index}]`, `"${entry}" is not an address, CIDR block or domain name`);
+    throw invalid(`${prefix}allowOut[${index}]`, `"${entry}" is not an address, CIDR block or domain name`);
   });
   if (domains.length > 0 && !denyOut.includes(allTraffic) && allowInternetAccess !== false) {
-    throw invalid('network.allowOut', `domains need ${allTraffic} in network.denyOut, else they allow nothing that is not allowed already`);
+    throw invalid(`${prefix}allowOut`, `domains need ${allTraffic} in ${prefix}denyOut, else they allow nothing that is not allowed already`);
   }
-  if (features.egressRules) return;
-  if (allowOut.length > 0) throw unavailable('network.allowOut', 'exceptions for outgoing traffic');
-  if (denyOut.some(entry => entry !== allTraffic && entry !== '::/0') || (denyOut.length > 0 && !denyOut.includes(allTraffic))) {
-    throw unavailable('network.denyOut', `blocks other than ${allTraffic}`);
+  if (domains.length > 0 && !features.egressDomains) throw unavailable(`${prefix}allowOut`, 'domains');
+  if (allowOut.length > 0 && !features.egressAddresses) throw unavailable(`${prefix}allowOut`, 'exceptions for outgoing traffic');
+  if (denyOut.length > 0 && !features.egressAddresses && !deniesAllAlone(denyOut)) {
+    throw unavailable(`${prefix}denyOut`, `blocks other than ${allTraffic}`);
   }
 }
 
-function checkEgressProxy(proxy: NonNullable<SandboxNetworkConfig['egressProxy']>, features: Features): void {
+function deniesAllAlone(denyOut: readonly string[]): boolean {
+  return denyOut.includes(allTraffic) && denyOut.every(entry => entry === allTraffic || entry === '::/0');
+}
+
+function checkEgressProxy(proxy: NonNullable<SandboxNetworkConfig['egressProxy']>, { prefix, features }: NetworkContext): void {
+  const field = `${prefix}egressProxy`;
   const { host, port } = splitHostPort(proxy.address);
-  if (host === '' || port === null || !(isHostName(host) || parseBlock(host))) {
-    throw invalid('network.egressProxy.address', 'must be host:port with a port from 1 to 65535');
-  }
+  const octets = parseAddress(host);
+  if (port === undefined || !(octets || isHostName(host))) throw invalid(`${field}.address`, 'must be host:port with a port from 1 to 65535');
+  if (octets && protectedRange(octets) !== undefined) throw invalid(`${field}.address`, 'is an internal address');
   for (const member of ['username', 'password'] as const) {
     const value = proxy[member];
     if (value === undefined) continue;
     const bytes = Buffer.byteLength(value);
     if (bytes === 0 || bytes > networkBounds.proxyCredentialBytesMax) {
-      throw invalid(`network.egressProxy.${member}`, `must have 1 to ${networkBounds.proxyCredentialBytesMax} bytes`);
+      throw invalid(`${field}.${member}`, `must have 1 to ${networkBounds.proxyCredentialBytesMax} bytes`);
     }
   }
-  if (proxy.password !== undefined && proxy.username === undefined) {
-    throw invalid('network.egressProxy.password', 'needs network.egressProxy.username');
-  }
-  if (!features.egressProxy) {
-    throw new AtollError('forbidden', 'network.egressProxy: egress proxies are not available in this installation');
-  }
+  if (proxy.password !== undefined && proxy.username === undefined) throw invalid(`${field}.password`, `needs ${field}.username`);
+  if (!features.egressProxy) throw new AtollError('forbidden', `${field}: egress proxies are not available in this installation`);
 }
 
-/** A host with its port, IPv6 in brackets. The port is null when missing or out of range. */
-function splitHostPort(address: string): { host: string; port: number | null } {
-  const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  return { host: match?.[1] ?? match?.[2] ?? '', port: port >= 1 && port <= 65_535 ? port : null };
-}
-
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** RFC 9110 field values: visible characters, space and tab inside. */
-const headerValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
-
-function checkRules(rules: NonNullable<SandboxNetworkConfig['rules']>, features: Features): void {
-  const domains = Object.entries(rules);
-  if (domains.length > networkBounds.ruleDomainsMax) {
-    throw invalid('network.rules', `has ${domains.length} domains, the most is ${networkBounds.ruleDomainsMax}`);
-  }
-  for (const [domain, list] of domains) {
-    const field = `network.rules["${domain}"]`;
-    if (domain.length > networkBounds.ruleDomainCharactersMax || domain === '*' || !isDomainPattern(domain)) {
-      throw invalid(field, `is not a domain name of at most ${networkBounds.ruleDomainCharactersMax} characters`);
-    }
-    for (const rule of list) checkRuleHeaders(`${field}[0].transform.headers`, Object.entries(rule.transform?.headers ?? {}));
-  }
-  if (domains.length > 0 && !features.headerRules) throw unavailable('network.rules', 'header rules');
-}
-
-function checkRuleHeaders(field: string, headers: Array<[string, string]>): void {
-  const { ruleHeadersMax, headerNameCharactersMax, headerValueBytesMax } = networkBounds;
-  if (headers.length > ruleHeadersMax) throw invalid(field, `has ${headers.length} headers, the most is ${ruleHeadersMax}`);
-  for (const [name, value] of headers) {
-    if (name.length > headerNameCharactersMax || !headerName.test(name)) {
-      throw invalid(field, `"${name}" is not a header name of 1 to ${headerNameCharactersMax} characters`);
-    }
-    if (Buffer.byteLength(value) > headerValueBytesMax || !headerValue.test(value)) {
-      throw invalid(`${field}["${name}"]`, `is not a header value of at most ${headerValueBytesMax} bytes`);
-    }
-  }
+function checkIngress(network: SandboxNetworkConfig, { prefix, secure }: NetworkContext & { secure: boolean }): void {
+  if (network.allowPublicTraffic === false && !secure) throw invalid(`${prefix}allowPublicTraffic`, 'false needs secure: true');
+  if (network.maskRequestHost !== undefined) checkMask(network.maskRequestHost, prefix);
+  if (network.httpsPorts?.includes(agentPort)) throw invalid(`${prefix}httpsPorts`, `${agentPort} is the agent's port and can't be listed`);
 }
 
 /** `host` or `host:port` in ASCII; `${PORT}` stands for the requested port. */
-function checkMask(mask: string): void {
-  const concrete = mask.replaceAll('${PORT}', '1');
-  const [host = '', port, ...rest] = concrete.split(':');
-  const portIsFine = port === undefined || (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535);
-  const hostIsFine = isHostName(host) || parseBlock(host)?.version === 4;
+function checkMask(mask: string, prefix: string): void {
+  const [host = '', port, ...rest] = mask.replaceAll('${PORT}', '1').split(':');
+  const isPort = port === undefined || (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535);
+  const isHost = isHostName(host) || parseAddress(host)?.length === 4;
   // An ASCII name may still be a spelling of another one (a broken xn-- label): only a name that stays itself is taken.
-  const staysItself = hostIsFine && URL.canParse(`http://${host}/`) && new URL(`http://${host}/`).hostname === host.toLowerCase();
-  if (rest.length > 0 || !portIsFine || !staysItself) {
-    throw invalid('network.maskRequestHost', 'must be a host or host:port in ASCII; ${PORT} stands for the requested port');
+  const staysItself = isHost && URL.canParse(`http://${host}/`) && new URL(`http://${host}/`).hostname === host.toLowerCase();
+  if (rest.length > 0 || !isPort || !staysItself) {
+    throw invalid(`${prefix}maskRequestHost`, 'must be a host or host:port in ASCII; ${PORT} stands for the requested port');
   }
 }
 
@@ -139,5 +109,5 @@ function invalid(field: string, why: string): AtollError {
 }
 
 function unavailable(field: string, what: string): AtollError {
-  return new AtollError('invalid', `${field}: ${what} are not available in this installation`);
+  return invalid(field, `${what} are not available in this installation`);
 }

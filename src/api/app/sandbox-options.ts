@@ -21,7 +21,7 @@ export function checkSandboxOptions(app: App, body: NewSandbox, secure: boolean)
   checkVolumeMounts(app, body.volumeMounts ?? []);
   if (body.network) {
     const allowInternetAccess = body.allow_internet_access ?? null;
-    checkNetwork(body.network, { allowInternetAccess, secure, features: app.features });
+    checkNetwork(body.network, { prefix: 'network.', allowInternetAccess, secure, features: app.features });
   }
 }
 

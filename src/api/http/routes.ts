@@ -15,6 +15,7 @@ import { connectSandboxV1, connectSandboxV2 } from './sandbox-connect.ts';
 import { createSandboxV1, createSandboxV2 } from './sandbox-create.ts';
 import { deleteSandbox } from './sandbox-kill.ts';
 import { listSandboxesV1, listSandboxesV2 } from './sandbox-list.ts';
+import { updateSandboxNetwork } from './sandbox-network.ts';
 import { readSandbox } from './sandbox-read.ts';
 import { refreshSandboxRoute, setSandboxTimeout } from './sandbox-timeout.ts';
 import { createSecretRoute, deleteSecretRoute, listSecretsRoute, readSecretRoute, updateSecretRoute } from './secrets.ts';
@@ -42,6 +43,7 @@ export const routes: readonly Route[] = [
   refreshSandboxRoute,
   connectSandboxV1,
   connectSandboxV2,
+  updateSandboxNetwork,
   listTemplatesV1,
   listTemplatesV2,
   readTemplateRoute,

@@ -14,6 +14,17 @@ export async function findSandbox(db: Db, teamId: string, sandboxId: string): Pr
   return row ? sandboxOfRow(row) : null;
 }
 
+/** The sandbox of an execution, or null when that is no more or was replaced by another. */
+export async function findExecution(db: Db, target: { sandboxId: string; executionId: string }): Promise<SandboxRecord | null> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .selectAll()
+    .where('sandbox_id', '=', target.sandboxId)
+    .where('execution_id', '=', target.executionId)
+    .executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}
+
 /** Every sandbox in one of `states`, of all teams. For the reconcilers and the directory. */
 export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Promise<SandboxRecord[]> {
   const rows = await db.selectFrom('sandboxes').selectAll().where('state', 'in', states).execute();

@@ -90,13 +90,22 @@ export function rowOfSandbox(sandbox: SandboxRecord): Selectable<SandboxTable> {
     auto_pause: flag(sandbox.autoPause),
     auto_pause_memory: flag(sandbox.autoPauseMemory),
     auto_resume: flag(sandbox.autoResume),
-    allow_internet_access: sandbox.allowInternetAccess === null ? null : flag(sandbox.allowInternetAccess),
-    network_json: jsonOrNull(sandbox.network),
+    ...networkColumns(sandbox),
     metadata_json: jsonOrNull(sandbox.metadata),
     env_vars_json: JSON.stringify(sandbox.envVars),
     mcp_json: jsonOrNull(sandbox.mcp),
     iam_json: jsonOrNull(sandbox.iam),
     volume_mounts_json: JSON.stringify(sandbox.volumeMounts),
+  };
+}
+
+/** The columns of what may change of a sandbox's network. */
+export function networkColumns(
+  settings: Pick<SandboxRecord, 'allowInternetAccess' | 'network'>,
+): Pick<Selectable<SandboxTable>, 'allow_internet_access' | 'network_json'> {
+  return {
+    allow_internet_access: settings.allowInternetAccess === null ? null : flag(settings.allowInternetAccess),
+    network_json: jsonOrNull(settings.network),
   };
 }
 

@@ -1,0 +1,30 @@
+import type { SandboxNetworkConfig, SandboxNetworkUpdate } from '../../protocol/api/network.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { updateNetworkWorkflow } from '../workflows/update-network.ts';
+import type { App } from './context.ts';
+import { checkEgress } from './network-config.ts';
+import { sandboxFor } from './sandbox-find.ts';
+
+/**
+ * Replaces what may leave a running sandbox; what may come in stays. When it answers, the new rules hold.
+ * Errors: `invalid`, `forbidden`, `not_found`, `conflict`.
+ */
+export async function updateNetworkOf(app: App, team: TeamRecord, sandboxId: string, update: SandboxNetworkUpdate): Promise<SandboxRecord> {
+  const { allow_internet_access: allowInternetAccess = null, ...egress } = update;
+  checkEgress(egress, { prefix: '', allowInternetAccess, features: app.features });
+  const sandbox = await sandboxFor(app, team, sandboxId, 'updateNetwork');
+  const network = { ...ingressOf(sandbox.network), ...egress };
+  const settings = { allowInternetAccess, network: Object.keys(network).length > 0 ? network : null };
+  await updateNetworkWorkflow({ app, sandbox, settings });
+  return sandbox;
+}
+
+function ingressOf(network: SandboxNetworkConfig | null): SandboxNetworkConfig {
+  const { allowPublicTraffic, maskRequestHost, httpsPorts } = network ?? {};
+  return {
+    ...(allowPublicTraffic !== undefined && { allowPublicTraffic }),
+    ...(maskRequestHost !== undefined && { maskRequestHost }),
+    ...(httpsPorts !== undefined && { httpsPorts }),
+  };
+}
