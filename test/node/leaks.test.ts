@@ -35,8 +35,10 @@ function backingFile(loop: string): string {
 function usesSandboxIds(pid: string, installation: number): boolean {
   const first = 0x7000_0000 + installation * 1024 * 65_536;
   try {
-    const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-    return uid >= first && uid < first + 1024 * 65_536;
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const uid = Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
+    // What only waits for the host's first process to reap it has ended.
+    return !/^State:\s+[ZX]/m.test(status) && uid >= first && uid < first + 1024 * 65_536;
   } catch {
     return false;
   }

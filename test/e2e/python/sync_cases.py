@@ -40,6 +40,11 @@ def background_command():
         assert handle.wait().stdout == "got it\n"
         sleeper = sandbox.commands.run("sleep 1000", background=True)
         assert sandbox.commands.kill(sleeper.pid) is True
+        try:
+            sleeper.wait()
+            raise AssertionError("a killed command did not raise")
+        except CommandExitException:
+            pass
         assert sandbox.commands.kill(sleeper.pid) is False
 
 
