@@ -31,7 +31,7 @@ export function answerBytes(answer: Answer, head: RequestHead | null, close: boo
   let content = '';
   if (body !== null) {
     const page = head !== null && wantsPage(head.fields);
-    content = page ? errorPage(status, body) : JSON.stringify(body);
+    content = page ? errorPage(answer, body) : JSON.stringify(body);
     headers['Content-Type'] = page ? 'text/html; charset=utf-8' : 'application/json';
     headers['Content-Length'] = String(Buffer.byteLength(content));
     headers['Cache-Control'] = 'no-store';

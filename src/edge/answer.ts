@@ -6,6 +6,8 @@ export type Answer = {
   /** The JSON body for clients; `message` is also what the page for people shows. Null: no body. */
   readonly body: AnswerBody | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** What a page tells people beyond what clients may compare. */
+  readonly about?: 'paused';
 };
 
 export type AnswerBody = { readonly message: string; readonly code: number } & Readonly<Record<string, string | number>>;
@@ -31,6 +33,11 @@ export function sandboxAnswer(
 /** Texts and codes of the two answers with 502 are compared literally by clients: only these mean that a sandbox is gone. */
 export function sandboxNotFound(to: SandboxPort): Answer {
   return sandboxAnswer(502, 'The sandbox was not found', to);
+}
+
+/** Clients can't tell it from one that is gone; people can. */
+export function sandboxPaused(to: SandboxPort): Answer {
+  return { ...sandboxNotFound(to), about: 'paused' };
 }
 
 export function portNotOpen(to: SandboxPort): Answer {

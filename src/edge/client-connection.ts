@@ -4,7 +4,7 @@ import { answerBytes } from './answer-bytes.ts';
 import { type Client, type ClientUser, closesAfter } from './client.ts';
 import type { EdgeContext, OpenClient } from './context.ts';
 import { BodyReader } from './http/body-reader.ts';
-import { octet } from './http/octets.ts';
+import { headMayBeWhole } from './http/head-end.ts';
 import type { RequestHead } from './http/request-head.ts';
 import { type ByteSocket, Outlet } from './outlet.ts';
 
@@ -55,7 +55,8 @@ export class ClientConnection implements Client, OpenClient {
     this.socket = socket;
     this.outlet = new Outlet(socket);
     this.secure = secure;
-    this.address = socket.remoteAddress;
+    // An IPv4 client of a socket that serves both families.
+    this.address = socket.remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
     this.forwardedLines = Buffer.from(
       `X-Forwarded-For: ${this.address}\r\nX-Forwarded-Proto: ${secure ? 'https' : 'http'}\r\nX-Forwarded-Host: `,
     );
@@ -314,15 +315,4 @@ export class ClientConnection implements Client, OpenClient {
   #send(bytes: Buffer): void {
     this.outlet.write(bytes, 0, bytes.length, false);
   }
-}
-
-/**
- * Whether the input from `searched` on can have completed a head, or spoiled it: parsing it anew for every piece that
- * arrives would cost the square of its length.
- */
-function headMayBeWhole(input: Buffer, searched: number): boolean {
-  for (let at = input.indexOf(octet.lf, searched); at >= 0; at = input.indexOf(octet.lf, at + 1)) {
-    if (at < 2 || input[at - 1] !== octet.cr || input[at - 2] === octet.lf) return true;
-  }
-  return false;
 }

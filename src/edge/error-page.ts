@@ -1,8 +1,8 @@
-import type { AnswerBody } from './answer.ts';
+import type { Answer, AnswerBody } from './answer.ts';
 
 /** A page that says in a person's words what the answer says, self-contained, for light and dark screens. */
-export function errorPage(status: number, body: AnswerBody): string {
-  const { title, hint } = wordsFor(status, body);
+export function errorPage(answer: Answer, body: AnswerBody): string {
+  const { title, text, hint } = wordsFor(answer, body);
   const facts = Object.entries(body).filter(([name]) => name !== 'message' && name !== 'code');
   return `<!doctype html>
 <html lang="en">
@@ -25,16 +25,25 @@ dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; font-family: u
 <body>
 <main>
 <h1>${escaped(title)}</h1>
-<p>${escaped(body.message)}.</p>
+<p>${escaped(text ?? `${body.message}.`)}</p>
 <p>${escaped(hint)}</p>
-<dl><dt>Status</dt><dd>${status}</dd>${facts.map(([name, value]) => `<dt>${escaped(label(name))}</dt><dd>${escaped(String(value))}</dd>`).join('')}</dl>
+<dl><dt>Status</dt><dd>${answer.status}</dd>${facts.map(([name, value]) => `<dt>${escaped(label(name))}</dt><dd>${escaped(String(value))}</dd>`).join('')}</dl>
 </main>
 </body>
 </html>
 `;
 }
 
-function wordsFor(status: number, body: AnswerBody): { title: string; hint: string } {
+type Words = { readonly title: string; readonly hint: string; /** Instead of the message. */ readonly text?: string };
+
+function wordsFor({ status, about }: Answer, body: AnswerBody): Words {
+  if (about === 'paused') {
+    return {
+      title: 'This sandbox is paused',
+      text: 'What it was doing is kept.',
+      hint: 'It does not wake up by itself when it is visited. Resume it, then reload.',
+    };
+  }
   switch (status) {
     case 502:
       return 'port' in body
@@ -44,7 +53,7 @@ function wordsFor(status: number, body: AnswerBody): { title: string; hint: stri
           }
         : {
             title: 'This sandbox is not running',
-            hint: 'It may have reached its end of life, been stopped or been paused. Start or resume it, or check the address.',
+            hint: 'It may have reached its end of life or been stopped. Start another one, or check the address.',
           };
     case 403:
       return { title: 'Access to this sandbox is restricted', hint: 'Its owner can give you the token that requests must carry.' };

@@ -4,6 +4,7 @@ import { composeRequest, type ForwardPlan } from './compose-request.ts';
 import { composeResponse, needsRewrite } from './compose-response.ts';
 import { BodyReader } from './http/body-reader.ts';
 import { incomplete } from './http/fields.ts';
+import { headMayBeWhole } from './http/head-end.ts';
 import type { RequestHead } from './http/request-head.ts';
 import type { ResponseHead } from './http/response-head.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
@@ -125,7 +126,10 @@ export class Exchange implements UpstreamUser, ClientUser {
 
   #readHead(bytes: Buffer): void {
     const { responseHead: head, limits } = this.#client.context;
-    const input = this.#partial === null ? bytes : Buffer.concat([this.#partial, bytes]);
+    const before = this.#partial;
+    const input = before === null ? bytes : Buffer.concat([before, bytes]);
+    this.#partial = input;
+    if (before !== null && !headMayBeWhole(input, before.length) && input.length <= limits.responseHeadBytesMax) return;
     this.#partial = null;
     for (let at = 0; at < input.length; ) {
       const end = head.parse(input, at, input.length);

@@ -60,7 +60,7 @@ async function open(
   const upstream = new Upstream(pool);
   const opening = tls ? openTls(endpoint, upstream) : connect(endpoint, { ...common(upstream), socket: upstreamHandlers });
   await wait.for(opening, context.limits.handshakeTimeoutMs, () => upstream.terminate());
-  if (upstream.closed) throw new AtollError('unavailable', 'The connection was closed as soon as it was open');
+  if (upstream.closed) throw new AtollError('invalid', 'The service does not speak HTTP: it closed the connection or spoke first');
   pool.add(upstream);
   // Small messages must not wait for the acknowledgement of earlier ones.
   if ('fd' in endpoint) upstream.socket.setNoDelay(true);

@@ -8,6 +8,7 @@ import {
   type SandboxPort,
   sandboxAnswer,
   sandboxNotFound,
+  sandboxPaused,
   tooManyConnections,
 } from './answer.ts';
 import type { Client } from './client.ts';
@@ -97,7 +98,7 @@ async function findWay(
   let route = await found;
   if (route === undefined) return sandboxNotFound(to);
   if (route.state !== 'running') {
-    if (!route.ingress.autoResume) return sandboxNotFound(to);
+    if (!route.ingress.autoResume) return sandboxPaused(to);
     const refusal = refusalOfWake(route, to, asked.credentials);
     if (refusal !== undefined) return refusal;
     route = await wake(context, to.sandboxId, asked.signal);

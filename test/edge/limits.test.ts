@@ -26,6 +26,15 @@ test('a response head that grows too large is not passed on', async () => {
   expect(await upstream.over()).toBe('reset');
 });
 
+test('a service that speaks first is not HTTP, but not a closed port either', async () => {
+  await using both = await startBoth();
+  const chatty = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { open: socket => void socket.write('220 ready\r\n'), data() {} } });
+  using _ = { [Symbol.dispose]: () => chatty.stop(true) };
+  both.fixture.mapPort(80, chatty.port);
+  both.client.send(get);
+  expect(await both.client.expect('"code":503}')).toContain('"sandboxId":"one"');
+});
+
 test('a head that comes too slowly is refused', async () => {
   await using both = await startBoth({ limits: { headTimeoutMs: 100 } });
   both.client.send(get.slice(0, -2));

@@ -218,6 +218,9 @@ test('people get a page, scripts and clients JSON', async () => {
   for (const mode of ['cors', 'no-cors', 'same-origin', 'websocket']) {
     expect(await typeOf({ ...browser, 'Sec-Fetch-Mode': mode })).toBe('application/json');
   }
+  fixture.sandbox('sleeping', { state: 'paused' });
+  const paused = await fetch(fixture.url, { headers: { ...to('sleeping', 80), ...browser } });
+  expect([paused.status, (await paused.text()).includes('This sandbox is paused')]).toEqual([502, true]);
   const text = await (await fetch(fixture.url, { headers: { ...to('one', 80), ...browser } })).text();
   expect(text).toContain('port 80');
   expect(text).not.toContain('http://');
