@@ -48,6 +48,8 @@ export type ApiOptions = {
   features?: Partial<Features>;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
+  /** Say in a `Server-Timing` header how long each step of a request took. */
+  trace?: boolean;
 };
 
 export type Api = {
@@ -81,7 +83,9 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   for (const loop of await startReconcilers(app, ready)) started.defer(() => loop.stop());
   const isReady = () => ready.adopted;
   const { socketPath, checkAnswers = false } = options;
-  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers });
+  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers
+    trace: options.trace ?? false,
+  });
   started.defer(() => server.stop());
 
   const disposal = started.move();
@@ -99,7 +103,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
 }
 
 /** The rules' context alone, without server and reconcilers: for provisioning by a process of its own. */
-export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'>): Promise<App> {
+export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers' | 'trace'>): Promise<App> {
   const { nodeId } = await options.node.info();
   const clock = systemClock();
   return {

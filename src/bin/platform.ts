@@ -55,6 +55,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     store,
     node: node.protocol,
     builder: node.builds,
+    trace: settings.trace,
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,

@@ -17,6 +17,8 @@ export type Settings = {
   nameservers: string[];
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
+  /** Answers say how long each step took. */
+  trace: boolean;
 };
 
 type Setting<T> = {
@@ -43,6 +45,7 @@ const address = (text: string) => (/^[0-9a-f.:]+$/i.test(text) ? text : new Wron
 const postgresUrl = (text: string) => (/^postgres(ql)?:\/\//.test(text) ? text : new Wrong('a URL that starts with postgres://'));
 const poolSizeMax = 64;
 const poolSize = (text: string) => (/^\d{1,3}$/.test(text) && Number(text) <= poolSizeMax ? Number(text) : new Wrong(`a number from 0 to ${poolSizeMax}`));
+const onOrOff = (text: string) => (/^[01]$/.test(text) ? text === '1' : new Wrong('0 or 1'));
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -59,6 +62,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
+  trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
 };
 

@@ -1,4 +1,5 @@
 import { chmodSync } from 'node:fs';
+import { traced } from '../../base/trace.ts';
 import type { App } from '../app/context.ts';
 import { compileRoute } from './compile.ts';
 import { addCors } from './cors.ts';
@@ -22,6 +23,8 @@ export type ServerOptions = {
   isReady(): boolean;
   /** Check every answer against its schema and fail on a difference. For tests: it costs time. */
   checkAnswers?: boolean;
+  /** Say in a `Server-Timing` header how long each step of a request took. */
+  trace?: boolean;
 };
 
 /** Requests that are under way when the server stops may take this long to end. */
@@ -38,7 +41,8 @@ export async function serveApi(options: ServerOptions): Promise<{ stop(): Promis
     // The limit that clients meet is body.ts's: it answers as the API does, this one with an empty body.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     async fetch(request) {
-      const response = await respond(options.app, table, options.isReady, request);
+      const answer = () => respond(options.app, table, options.isReady, request);
+      const response = options.trace ? await withTiming(answer) : await answer();
       addCors(response.headers);
       return response;
     },
@@ -51,4 +55,10 @@ export async function serveApi(options: ServerOptions): Promise<{ stop(): Promis
       clearTimeout(cutOff);
     },
   };
+}
+
+async function withTiming(answer: () => Promise<Response>): Promise<Response> {
+  const { result, serverTiming } = await traced(answer);
+  result.headers.set('Server-Timing', serverTiming);
+  return result;
 }

@@ -1,5 +1,6 @@
 import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/log.ts';
+import { step as traceStep } from '../../base/trace.ts';
 
 /**
  * One step of a multi-step change. Both directions may be repeated, after a failure or by another process after a crash:
@@ -27,7 +28,7 @@ export async function runWorkflow<Context>(
     for (const step of steps) {
       options.signal?.throwIfAborted();
       begun.push(step);
-      await step.run(context, options.signal);
+      await traceStep(step.name, () => step.run(context, options.signal));
     }
   } catch (error) {
     options.log.debug('workflow is undone', { workflow: name, step: begun.at(-1)?.name, error: messageOf(error) });

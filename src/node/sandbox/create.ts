@@ -1,5 +1,6 @@
 import { renameSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
+import { step } from '../../base/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
@@ -27,7 +28,7 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
   const { sandboxId, executionId, resources } = request;
   admit(node);
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
-  const blank = node.pool?.take(resources.diskMiB) ?? (await startBlank(node, resources));
+  const blank = node.pool?.take(resources.diskMiB) ?? (await step('blank', () => startBlank(node, resources)));
   try {
     const running = await furnish(node, blank, request, layers);
     node.running.set(sandboxId, running);
@@ -46,23 +47,24 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   node.records.keptOf(sandboxId);
   renameSync(slotDisk(node, slot), node.records.diskOf(sandboxId));
   // Before any of the user's files, and so any of the user's programs, is there.
-  await node.egress.apply({ sandboxId, slot, namespace }, network);
+  await step('egress', () => node.egress.apply({ sandboxId, slot, namespace }, network));
   if (limitsDiffer(blank.resources, resources)) node.driver.setLimits(slot, resources);
-  await node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
-  await initAgent(namespace, controlToken, {
+  await step('root', () => node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) }));
+  const init = {
     envVars: request.envVars,
     accessToken: request.accessToken,
     timestamp: new Date().toISOString(),
     defaultUser: image.defaultUser,
     defaultWorkdir: image.defaultWorkdir,
-  });
-  await startTemplateServer(namespace, image, request.accessToken);
+  };
+  await step('init', () => initAgent(namespace, controlToken, init));
+  await step('start-command', () => startTemplateServer(namespace, image, request.accessToken));
   const startTicks = startTicksOf(pid);
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();
   const place = { slot: slot.number, pid, startTicks, controlToken, bootId: blank.bootId };
   const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image };
-  await node.records.write(record);
+  await step('record', () => node.records.write(record));
   return { record, namespace, ended };
 }
 
