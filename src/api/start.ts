@@ -83,9 +83,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   for (const loop of await startReconcilers(app, ready)) started.defer(() => loop.stop());
   const isReady = () => ready.adopted;
   const { socketPath, checkAnswers = false } = options;
-  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers
-    trace: options.trace ?? false,
-  });
+  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers, trace: options.trace ?? false });
   started.defer(() => server.stop());
 
   const disposal = started.move();
