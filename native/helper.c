@@ -199,6 +199,7 @@ static const struct {
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind},
     {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView},
+    {"overlay-mount", 5, opOverlayMount},
 };
 
 static void carryOut(char *line, size_t length) {
@@ -241,6 +242,7 @@ static void readRequests(void) {
 }
 
 static void reportExits(const struct pollfd *watched, int watching) {
+  reapChildren(); // an end that is reported has left no zombie
   for (int i = 0; i < watching; i++) {
     if (watches[i].pidfd < 0 || !watched[i].revents) continue;
     close(watches[i].pidfd);
@@ -265,6 +267,8 @@ static int connectTo(const char *path) {
 }
 
 int main(int count, char **arguments) {
+  int status = snapshotProgram(count, arguments);
+  if (status >= 0) return status;
   if (count != 2) return dprintf(2, "usage: helper SOCKET\n"), 2;
   channel = connectTo(arguments[1]);
   if (channel < 0) return perror(arguments[1]), 1;

@@ -35,3 +35,13 @@ int opBind(struct request *, struct failure *);
 int opLinkUp(struct request *, struct failure *); // link.c
 int opLinkDown(struct request *, struct failure *);
 int opView(struct request *, struct failure *); // view.c
+int opOverlayMount(struct request *, struct failure *); // snapshot-overlay.c
+
+// A detached overlay mount: layers lowest first, `disk` holds upper/ and work/, owners shifted by `userns` to `base`.
+int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *); // root.c
+
+// The programs of snapshot-program.c. Answers the exit status, or -1 where the arguments are not theirs.
+int snapshotProgram(int count, char **argument);
+int watchPaths(const char *pid, const char *groupFile, const char *imagePath, char **disk); // snapshot-watches.c
+int sealDirectory(const char *path);                                                        // snapshot-seal.c
+int verifyDirectory(const char *path);

@@ -46,7 +46,7 @@ static int actAs(uint32_t id) {
 }
 
 // A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
-static int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
+int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
   int low[layersMax], opened = 0, mountFd = -1, fs = -1, upper = -1, work = -1;
   int tree = openIdmapped(disk, userns, 0);
   if (tree < 0) return fail(f, disk);
@@ -71,6 +71,8 @@ static int makeOverlay(char **layer, int layers, const char *disk, int userns, u
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "workdir", NULL, work);
   // A renamed directory of a layer stays one directory, instead of failing with EXDEV.
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0);
+  // One device and stable inode numbers for all files, whichever layer they are in: file watches are found again by them.
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "xino", "on", 0);
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
   if (bad || (mountFd = syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV)) < 0) {
     char text[256] = "";

@@ -1,0 +1,59 @@
+// The root file system of a sandbox that is about to be restored: made before the sandbox's processes are.
+#define _GNU_SOURCE
+#include "helper.h"
+#include <linux/mount.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { idsPerSandbox = 65536 };
+
+static int writeMap(pid_t pid, const char *file, uint32_t base) {
+  char path[64], map[64];
+  snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+  int length = snprintf(map, sizeof map, "0 %u %d\n", base, idsPerSandbox);
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  int result = write(fd, map, length) == length ? 0 : -1, error = errno;
+  close(fd);
+  return errno = error, result;
+}
+
+// A user namespace with the sandbox's mapping. It lives as long as it is open: what is mapped by it stays mapped.
+static int makeUserNamespace(uint32_t base) {
+  int ready[2], fd = -1, error = 0;
+  char path[64], byte = 0;
+  if (pipe2(ready, O_CLOEXEC) < 0) return -1;
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (unshare(CLONE_NEWUSER) < 0 || write(ready[1], &byte, 1) < 0) _exit(1);
+    for (;;) pause();
+  }
+  error = errno;
+  close(ready[1]);
+  if (pid > 0) {
+    snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+    if (read(ready[0], &byte, 1) == 1 && writeMap(pid, "uid_map", base) == 0 && writeMap(pid, "gid_map", base) == 0) fd = open(path, O_RDONLY | O_CLOEXEC);
+    error = errno;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+  }
+  close(ready[0]);
+  return errno = error, fd;
+}
+
+// overlay-mount base target disk layers layer...: mounts a sandbox's root at `target`, owners shifted to `base`.
+int opOverlayMount(struct request *r, struct failure *f) {
+  uint32_t base = strtoul(r->argument[0], NULL, 10);
+  int layers = atoi(r->argument[3]);
+  if (layers < 1 || layers != r->arguments - 4) return errno = EINVAL, fail(f, "layers");
+  int namespace = makeUserNamespace(base);
+  if (namespace < 0) return fail(f, "user namespace");
+  int overlay = makeOverlay(r->argument + 4, layers, r->argument[2], namespace, base, f);
+  close(namespace);
+  if (overlay < 0) return -1;
+  int result = syscall(SYS_move_mount, overlay, "", AT_FDCWD, r->argument[1], MOVE_MOUNT_F_EMPTY_PATH) < 0 ? fail(f, r->argument[1]) : 0;
+  close(overlay);
+  return result;
+}

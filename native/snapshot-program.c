@@ -1,0 +1,185 @@
+// What CRIU needs around it, as small programs: the helper's binary started with other arguments.
+//
+//   helper launch GROUPFILE... -- program argument...   starts a program in a sandbox's control groups, seeing only them
+//   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
+//   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
+//   helper seal DIRECTORY, helper verify DIRECTORY      see snapshot-seal.c
+//
+// CRIU also starts it as its action script: the environment then says which stage it has reached. And the tar that CRIU
+// starts finds it as `gzip`, which then only copies.
+#define _GNU_SOURCE
+#include "helper.h"
+#include <linux/inet_diag.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+static int complain(const char *what) {
+  dprintf(2, "%s: %s\n", what, strerror(errno));
+  return 1;
+}
+
+// ---- launch
+
+static int enterGroup(const char *file) {
+  int fd = open(file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  int result = write(fd, "0", 1) == 1 ? 0 : -1, error = errno;
+  close(fd);
+  return errno = error, result;
+}
+
+static int launch(char **argument) {
+  for (; *argument && strcmp(*argument, "--"); argument++)
+    if (enterGroup(*argument) < 0) return complain(*argument);
+  if (!*argument || !argument[1]) return dprintf(2, "launch: no program\n"), 2;
+  // The namespace's root is the group that this process is in now.
+  if (unshare(CLONE_NEWCGROUP) < 0) return complain("control group namespace");
+  execvp(argument[1], argument + 1);
+  return complain(argument[1]);
+}
+
+// ---- action script
+
+enum { answerTimeoutS = 600 }; // copying a disk may be part of the answer
+
+// The network namespace is new. What the runtime sets for new sandboxes is set again: everyone inside may ping.
+static int allowPing(const char *pid) {
+  char path[64], text[64];
+  uint32_t base = 0;
+  snprintf(path, sizeof path, "/proc/%s/gid_map", pid);
+  FILE *map = fopen(path, "re");
+  if (!map || fscanf(map, "%*u %u", &base) != 1) return -1;
+  fclose(map);
+  snprintf(path, sizeof path, "/proc/%s/ns/net", pid);
+  int namespace = open(path, O_RDONLY | O_CLOEXEC);
+  if (namespace < 0 || setns(namespace, CLONE_NEWNET) < 0) return -1;
+  close(namespace);
+  int fd = open("/proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC);
+  int length = snprintf(text, sizeof text, "%u %u", base, base + 65535);
+  int result = fd < 0 || write(fd, text, length) != length ? -1 : 0;
+  close(fd);
+  return result;
+}
+
+// Tells the platform which stage CRIU has reached and waits until it says how to go on. A platform that has gone means no:
+// a dump is then undone, and its sandbox runs on.
+static int actionScript(const char *stage) {
+  const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
+  if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-dump")) return 0;
+  if (!path) return dprintf(2, "no socket to report to\n"), 1;
+  if (!strcmp(stage, "setup-namespaces") && pid && allowPing(pid) < 0) return complain("ping_group_range");
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) return complain(path);
+  struct timeval patience = {.tv_sec = answerTimeoutS};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  dprintf(fd, "%s %s\n", stage, pid ? pid : "0");
+  char answer = 0;
+  while (read(fd, &answer, 1) < 0)
+    if (errno != EINTR) return complain("no answer");
+  return answer == 'y' ? 0 : 1;
+}
+
+// ---- gzip
+
+static int copyThrough(void) {
+  static char part[1 << 16];
+  for (ssize_t n; (n = read(0, part, sizeof part)) != 0;) {
+    if (n < 0) return complain("read");
+    for (ssize_t done = 0, w; done < n; done += w)
+      if ((w = write(1, part + done, n - done)) < 0) return complain("write");
+  }
+  return 0;
+}
+
+// ---- cut
+
+static int destroyConnections(int fd, int family) {
+  struct {
+    struct nlmsghdr header;
+    struct inet_diag_req_v2 body;
+  } list = {
+      .header = {.nlmsg_len = sizeof list, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+      .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~(1u << 6 | 1u << 7 | 1u << 10)}, // not TIME_WAIT, CLOSE, LISTEN
+  };
+  static struct inet_diag_req_v2 found[65536];
+  static char answer[1 << 16];
+  size_t count = 0;
+  if (send(fd, &list, sizeof list, 0) < 0) return -1;
+  for (int done = 0; !done;) {
+    ssize_t n = recv(fd, answer, sizeof answer, 0);
+    if (n <= 0) return -1;
+    for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+      if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) { done = 1; break; }
+      struct inet_diag_msg *m = NLMSG_DATA(h);
+      if (count < sizeof found / sizeof *found)
+        found[count++] = (struct inet_diag_req_v2){.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = -1, .id = m->id};
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    struct {
+      struct nlmsghdr header;
+      struct inet_diag_req_v2 body;
+    } destroy = {
+        .header = {.nlmsg_len = sizeof destroy, .nlmsg_type = SOCK_DESTROY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+        .body = found[i],
+    };
+    // A kernel without SOCK_DESTROY leaves the peers to find out by themselves.
+    if (send(fd, &destroy, sizeof destroy, 0) < 0 || recv(fd, answer, sizeof answer, 0) < 0) return -1;
+  }
+  return 0;
+}
+
+// CRIU has put rules in place that let no packet through while a sandbox is dumped. It has no others of its own.
+static int removePacketRules(void) {
+  struct {
+    struct nlmsghdr header;
+    struct nfgenmsg body;
+  } request[3] = {
+      {{sizeof *request, NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST, 0, 0}, {.res_id = htons(NFNL_SUBSYS_NFTABLES)}},
+      {{sizeof *request, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE, NLM_F_REQUEST | NLM_F_ACK, 1, 0}, {.nfgen_family = AF_UNSPEC}},
+      {{sizeof *request, NFNL_MSG_BATCH_END, NLM_F_REQUEST, 2, 0}, {.res_id = htons(NFNL_SUBSYS_NFTABLES)}},
+  };
+  char answer[4096];
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+  int result = fd < 0 || send(fd, request, sizeof request, 0) < 0 || recv(fd, answer, sizeof answer, 0) < 0 ? -1 : 0;
+  if (fd >= 0) close(fd);
+  return result;
+}
+
+static int cut(const char *pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%s/ns/net", pid);
+  int namespace = open(path, O_RDONLY | O_CLOEXEC);
+  if (namespace < 0 || setns(namespace, CLONE_NEWNET) < 0) return complain(path);
+  if (removePacketRules() < 0) return complain("nftables");
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (fd < 0) return complain("sock_diag");
+  if (destroyConnections(fd, AF_INET) < 0 || destroyConnections(fd, AF_INET6) < 0) return complain("sock_diag");
+  return 0;
+}
+
+// ----
+
+int snapshotProgram(int count, char **argument) {
+  const char *stage = getenv("CRTOOLS_SCRIPT_ACTION"), *name = count > 2 ? argument[1] : "";
+  if (stage) return actionScript(stage);
+  size_t own = strlen(argument[0]);
+  if (own >= 5 && !strcmp(argument[0] + own - 4, "gzip")) return copyThrough();
+  if (!strcmp(name, "launch")) return launch(argument + 2);
+  if (!strcmp(name, "cut")) return cut(argument[2]);
+  if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
+  if (!strcmp(name, "seal")) return sealDirectory(argument[2]);
+  if (!strcmp(name, "verify")) return verifyDirectory(argument[2]);
+  return -1;
+}

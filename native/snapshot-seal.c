@@ -1,0 +1,119 @@
+// Checksums of a snapshot's files: a directory is sealed when it is written and verified before it is used.
+//
+// The file `checksums` holds a line for each file: XXH64 of its content, its size, its name. Blocks that hold only zeros
+// count by their place alone, so a sparse disk is read no further than it holds data, and a copy with other holes is equal.
+#define _GNU_SOURCE
+#include "helper.h"
+#include <dirent.h>
+#include <sys/stat.h>
+
+enum { blockBytes = 1 << 16, filesMax = 100000 };
+
+static const uint64_t prime1 = 11400714785074694791ULL, prime2 = 14029467366897019727ULL, prime3 = 1609587929392839161ULL,
+                      prime4 = 9650029242287828579ULL, prime5 = 2870177450012600261ULL;
+
+static inline uint64_t rotate(uint64_t value, int bits) { return value << bits | value >> (64 - bits); }
+
+static inline uint64_t word(const uint8_t *p) {
+  uint64_t value;
+  memcpy(&value, p, 8);
+  return value;
+}
+
+static inline uint64_t roundOf(uint64_t sum, uint64_t input) { return rotate(sum + input * prime2, 31) * prime1; }
+
+static inline uint64_t merge(uint64_t hash, uint64_t lane) { return (hash ^ roundOf(0, lane)) * prime1 + prime4; }
+
+// XXH64 of a whole number of 32-byte stripes (xxhash.com, "xxHash fast digest algorithm").
+static uint64_t xxh64(const uint8_t *p, size_t size, uint64_t seed) {
+  uint64_t a = seed + prime1 + prime2, b = seed + prime2, c = seed, d = seed - prime1;
+  for (const uint8_t *end = p + size; p < end; p += 32) {
+    a = roundOf(a, word(p)), b = roundOf(b, word(p + 8)), c = roundOf(c, word(p + 16)), d = roundOf(d, word(p + 24));
+  }
+  uint64_t hash = rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
+  hash = merge(merge(merge(merge(hash, a), b), c), d) + size;
+  hash = (hash ^ hash >> 33) * prime2;
+  hash = (hash ^ hash >> 29) * prime3;
+  return hash ^ hash >> 32;
+}
+
+static int isZero(const uint8_t *p, size_t size) { return !p[0] && !memcmp(p, p + 1, size - 1); }
+
+// Hashes the file from the first to the last byte; -1 with errno on failure.
+static int hashFile(int fd, off_t size, uint64_t *result) {
+  static uint8_t block[blockBytes] __attribute__((aligned(64)));
+  uint64_t hash = prime5 ^ (uint64_t)size;
+  for (off_t at = 0; at < size;) {
+    off_t data = lseek(fd, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    if (data < 0) return -1;
+    at = data - data % blockBytes;
+    size_t wanted = size - at < blockBytes ? size - at : blockBytes, got = 0;
+    for (ssize_t n; got < wanted; got += n)
+      if ((n = pread(fd, block + got, wanted - got, at + got)) <= 0) return n < 0 ? -1 : (errno = EIO, -1);
+    if (wanted < blockBytes) memset(block + wanted, 0, blockBytes - wanted);
+    if (!isZero(block, blockBytes)) hash = xxh64(block, blockBytes, hash ^ (uint64_t)at * prime1);
+    at += blockBytes;
+  }
+  *result = hash;
+  return 0;
+}
+
+static int complain(const char *what, const char *problem) {
+  dprintf(2, "%s: %s\n", what, problem);
+  return 1;
+}
+
+static int sealFile(FILE *sums, int directory, const char *name) {
+  struct stat s;
+  uint64_t hash;
+  int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &s) < 0) return complain(name, strerror(errno));
+  int bad = S_ISREG(s.st_mode) ? hashFile(fd, s.st_size, &hash) < 0 || fsync(fd) < 0 : 0;
+  if (!bad && S_ISREG(s.st_mode)) fprintf(sums, "%016llx %lld %s\n", (unsigned long long)hash, (long long)s.st_size, name);
+  if (bad) complain(name, strerror(errno));
+  close(fd);
+  return bad;
+}
+
+// seal DIRECTORY: writes `checksums` over all files beside it; everything is on the disk when it has ended.
+int sealDirectory(const char *path) {
+  DIR *all = opendir(path);
+  if (!all) return complain(path, strerror(errno));
+  int directory = dirfd(all), bad = 0;
+  int out = openat(directory, "checksums", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  FILE *sums = out < 0 ? NULL : fdopen(out, "w");
+  if (!sums) return complain("checksums", strerror(errno));
+  for (struct dirent *e; !bad && (e = readdir(all));)
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, "checksums")) bad = sealFile(sums, directory, e->d_name);
+  if (!bad && (fflush(sums) || fsync(out) || fsync(directory))) bad = complain("checksums", strerror(errno));
+  fclose(sums);
+  closedir(all);
+  return bad;
+}
+
+// verify DIRECTORY: 0 when every file that was sealed is there and unchanged.
+int verifyDirectory(const char *path) {
+  int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int in = directory < 0 ? -1 : openat(directory, "checksums", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  FILE *sums = in < 0 ? NULL : fdopen(in, "r");
+  if (!sums) return complain("checksums", strerror(errno));
+  unsigned long long wanted;
+  long long size;
+  char name[256];
+  int seen = 0, bad = 0;
+  for (int fields; !bad && (fields = fscanf(sums, "%llx %lld %255s\n", &wanted, &size, name)) != EOF; seen++) {
+    if (fields != 3 || seen == filesMax) { bad = complain("checksums", "malformed"); break; }
+    struct stat s;
+    uint64_t hash = 0;
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &s) < 0) bad = complain(name, strerror(errno));
+    else if (s.st_size != size) bad = complain(name, "has another size");
+    else if (hashFile(fd, s.st_size, &hash) < 0) bad = complain(name, strerror(errno));
+    else if (hash != wanted) bad = complain(name, "has other content");
+    if (fd >= 0) close(fd);
+  }
+  fclose(sums);
+  close(directory);
+  return bad || seen == 0 ? (bad ? 1 : complain("checksums", "empty")) : 0;
+}

@@ -1,0 +1,209 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { release } from 'node:os';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { closeOneEndedConnections } from './connections.ts';
+import { needsLinks } from './link-remaps.ts';
+import { quote, runCriu, type CriuHost } from './criu.ts';
+import { externalMountPoints } from './external-mounts.ts';
+import { diskFile, writeManifest } from './manifest.ts';
+import { seal } from './sealed.ts';
+
+/** A sandbox that runs, or stands still. */
+export type CheckpointSource = {
+  /** Its first process, in the host's numbers. */
+  pid: number;
+  group: {
+    /** Settles when every process stands still. */
+    freeze(): Promise<void>;
+    /** Begins it, for processes that stand still for another reason yet. */
+    hold(): void;
+    thaw(): void;
+    /** All processes, in the host's numbers. */
+    processes(): number[];
+  };
+  /** Its disk's image, and where that is mounted in the helper's namespace. */
+  disk: string;
+  diskMount: string;
+  /** Mount points of its layers in the helper's namespace, lowest first. */
+  layers: string[];
+};
+
+export type CheckpointOptions = {
+  /** Where the snapshot will be. Its parent exists, on the file system of the disk; it does not itself. */
+  directory: string;
+  /** Names the files of this run; no other run at the time has it. */
+  name: string;
+  /** The caller's own facts, handed back when the snapshot is opened. */
+  facts: Record<string, unknown>;
+  /** When aborted before the snapshot is complete, the sandbox is left as it was and nothing remains. */
+  signal?: AbortSignal;
+};
+
+/** Files of this size are kept though they have no name any more: what is open and deleted is in the checkpoint. */
+const deletedFileBytesMax = 4 * 1024 ** 3;
+/** What can't be checkpointed for a moment is tried again; the sandbox runs in between. */
+const attemptsMax = 4;
+const retryDelayMs = 50;
+const watchTimeoutMs = 60_000;
+const copyTimeoutMs = 10 * 60_000;
+
+/** Options that a dump and its restores share. */
+export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups=ignore', 'file-locks'];
+
+/**
+ * Keeps the memory of a sandbox that pauses. The disk is not copied: with the snapshot it is the whole sandbox, and must
+ * stay as it is until the snapshot is restored or deleted. `onComplete` is called when the snapshot is complete and on
+ * the disk and no process has ended yet; if it fails, as after any other failure, the sandbox runs on and nothing remains.
+ *
+ * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'stand-still'` they are
+ * still there and none has run since: let go, they continue as if nothing had been, which makes the snapshot stale;
+ * killed, the snapshot is what is left. Answers which it is, as a sandbox that holds open deleted files of its layers can
+ * only end. Errors: `unavailable` (it can't be kept, and why), `no_space`, `canceled`.
+ */
+export async function checkpointToPause(
+  host: CriuHost,
+  source: CheckpointSource,
+  options: CheckpointOptions & { then: PauseEnd; onComplete(): Promise<void> },
+): Promise<PauseEnd> {
+  const pause = async (then: PauseEnd) => {
+    await dump(host, source, options, {
+      end: then === 'end',
+      async commit(externalMounts) {
+        if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
+        await complete(host, options, { memory: true, disk: false, externalMounts });
+        await options.onComplete().catch(discarding(options.directory));
+        // The kernel stops them where CRIU leaves them, before the next instruction of their own.
+        if (then === 'stand-still') source.group.hold();
+        // Whoever is connected from outside hears of the end now, and not by a silence.
+        else await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs });
+      },
+    });
+    if (then === 'stand-still') await source.group.freeze();
+    return then;
+  };
+  return pause(options.then)
+    .catch(error => {
+      if (error instanceof OnlyByEnding) return pause('end');
+      throw error;
+    })
+    .catch(discarding(partialOf(options.directory)));
+}
+
+export type PauseEnd = 'end' | 'stand-still';
+
+class OnlyByEnding extends Error {}
+
+/**
+ * Keeps the memory and a copy of the disk of a sandbox that runs on, from one moment of its life. It stands still
+ * meanwhile. Errors as for `checkpointToPause`.
+ */
+export async function checkpointAndRun(host: CriuHost, source: CheckpointSource, options: CheckpointOptions): Promise<void> {
+  const partial = partialOf(options.directory);
+  const work = async () => {
+    const externalMounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, join(partial, diskFile)) });
+    await complete(host, options, { memory: true, disk: true, externalMounts });
+  };
+  await work().catch(discarding(partial));
+}
+
+type Dump = {
+  /** Whether the processes end after `commit`. */
+  end: boolean;
+  /** Called when the images are complete and the processes still there. If it fails they run on. */
+  commit(externalMounts: string[]): Promise<void>;
+};
+
+/** Answers the sandbox's external mounts. */
+async function dump(host: CriuHost, source: CheckpointSource, options: CheckpointOptions, { end, commit }: Dump): Promise<string[]> {
+  const { pid } = source;
+  const partial = partialOf(options.directory);
+  for (let attempt = 1; ; attempt++) {
+    options.signal?.throwIfAborted();
+    makePartial(partial);
+    await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
+    const externalMounts = externalMountPoints(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+    try {
+      await runCriu(host, {
+        command: 'dump',
+        name: options.name,
+        imagesDir: partial,
+        options: [
+          `tree ${pid}`,
+          `root /proc/${pid}/root`,
+          'network-lock nftables',
+          'skip-in-flight',
+          'link-remap',
+          `ghost-limit ${deletedFileBytesMax}`,
+          ...(end ? [] : ['leave-running']),
+          ...sharedOptions,
+          ...externalMounts.map(point => `external ${quote(`mnt[${point}]:${point}`)}`),
+        ],
+        stages: {
+          async 'post-dump'() {
+            options.signal?.throwIfAborted();
+            await commit(externalMounts);
+          },
+        },
+      });
+      return externalMounts;
+    } catch (error) {
+      if (attempt === attemptsMax || !(error instanceof AtollError) || error.detail !== 'checkpoint_retry') throw error;
+      await Bun.sleep(retryDelayMs);
+    }
+  }
+}
+
+/**
+ * Tells CRIU where the sandbox's file watches are; it could find few of them by itself. Afterwards the processes go, also
+ * where they stood still before: CRIU stops them by itself, and where one is stopped by a signal in a frozen group of
+ * cgroup v1, it would wait for it without end.
+ */
+async function watchPaths(host: CriuHost, { pid, group, diskMount, layers }: CheckpointSource, name: string, image: string): Promise<void> {
+  const list = join(host.runDir, `${name}.pids`);
+  await group.freeze();
+  try {
+    writeFileSync(list, group.processes().join('\n'));
+    const argv = [host.helperBinary, 'watch-paths', String(pid), list, image, diskMount, ...layers];
+    const { status, output } = await host.helper.spawn(argv, { timeoutMs: watchTimeoutMs });
+    if (status !== 0) throw new AtollError('unavailable', `the sandbox's file watches can't be kept: ${output.trim()}`);
+  } finally {
+    group.thaw();
+    rmSync(list, { force: true });
+  }
+}
+
+/** The disk of a sandbox that stands still: what its kernel holds is written to the image, then the image is copied. */
+async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: CheckpointSource, to: string): Promise<void> {
+  for (const argv of [['sync', '--file-system', source.diskMount], ['cp', '--reflink=auto', '--sparse=auto', source.disk, to]]) {
+    const { status, output } = await helper.spawn(argv, { timeoutMs: copyTimeoutMs });
+    if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the sandbox's disk can't be copied: ${output.trim()}`);
+  }
+}
+
+/** Gives the images their final form and name. */
+async function complete(host: SealHost, options: CheckpointOptions, content: { memory: boolean; disk: boolean; externalMounts: string[] }): Promise<void> {
+  const partial = partialOf(options.directory);
+  if (content.memory) closeOneEndedConnections(join(partial, 'files.img'));
+  const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };
+  writeManifest(partial, { version: 1, createdAtMs: Date.now(), madeBy, facts: options.facts, ...content });
+  await seal(host, partial, options.directory);
+}
+
+type SealHost = Pick<CriuHost, 'helper' | 'helperBinary'> & Partial<Pick<CriuHost, 'criu'>>;
+
+function partialOf(directory: string): string {
+  return `${directory}.partial`;
+}
+
+function makePartial(partial: string): void {
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { mode: 0o700 });
+}
+
+function discarding(partial: string): (error: unknown) => never {
+  return error => {
+    rmSync(partial, { recursive: true, force: true });
+    throw error;
+  };
+}

@@ -1,0 +1,99 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import type { Helper } from '../native/helper.ts';
+import { listenForStages, type Stages } from './stages.ts';
+
+/** The CRIU that set-up found, or why there is none. Written by scripts/build-criu.mjs. */
+export type Criu = { argv: string[]; version: string; source: string };
+
+/** Longest run: a sandbox's whole memory and a copy of its disk go through it. */
+const runTimeoutMs = 10 * 60_000;
+const program = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Reads what set-up left in `directory`. Fails with `unavailable` and the reason where there is no CRIU. */
+export function findCriu(directory: string): Criu {
+  const file = join(directory, 'criu.json');
+  if (!existsSync(file)) throw new AtollError('unavailable', 'CRIU was not set up: run `npm run up`');
+  const { argv, version, source, reason } = JSON.parse(readFileSync(file, 'utf8')) as Criu & { reason?: string };
+  if (!argv) throw new AtollError('unavailable', reason ?? 'there is no CRIU for this system');
+  return { argv: argv.map(part => part.replace('{}', directory)), version, source };
+}
+
+export type CriuHost = {
+  helper: Helper;
+  /** The helper's executable, which has the small programs that CRIU needs around it. */
+  helperBinary: string;
+  criu: Criu;
+  /** For sockets and logs; short, as the names of sockets are. */
+  runDir: string;
+  /** For files that are executed. */
+  programDir: string;
+};
+
+export type CriuRun = {
+  command: 'dump' | 'restore';
+  /** Names the files of this run; no other run at the time has it. */
+  name: string;
+  imagesDir: string;
+  /** Options as in CRIU's configuration file, one a line, e.g. `external mnt[/x]:/y`. */
+  options: string[];
+  /** Called at CRIU's stages; a dump or restore whose stage fails is undone. */
+  stages: Stages;
+  /** Control groups to run in: files to write a process ID into. */
+  groups?: string[];
+};
+
+/**
+ * Runs CRIU to its end. Errors: `no_space`, or `unavailable` with what CRIU could not do. What a stage threw is thrown.
+ */
+export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
+  const { helper, helperBinary, criu } = host;
+  const logFile = join(host.runDir, `${run.name}.log`);
+  const configFile = join(host.runDir, `${run.name}.conf`);
+  await using listener = listenForStages(join(host.runDir, `${run.name}.sock`), run.stages);
+  const settings = [`action-script ${quote(helperBinary)}`, `log-file ${quote(logFile)}`, `images-dir ${quote(run.imagesDir)}`, `work-dir ${quote(run.imagesDir)}`, 'verbosity=2', ...run.options];
+  writeFileSync(configFile, settings.map(line => `${line}\n`).join(''), { mode: 0o600 });
+  // CRIU packs what is in a tmpfs with `tar --gzip`. Packing memory that soon comes back is not worth its time.
+  const environment = ['env', `PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
+  const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
+  const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
+  try {
+    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs });
+    if (status === 0) return;
+    throw listener.failure() ?? failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output);
+  } finally {
+    for (const file of [logFile, configFile]) rmSync(file, { force: true });
+  }
+}
+
+/** A value in CRIU's configuration file. */
+export function quote(value: string): string {
+  if (/["\\\n]/.test(value)) throw new AtollError('invalid', `the path ${JSON.stringify(value)} can't be checkpointed: it holds a quote, a backslash or a line end`);
+  return /\s|#/.test(value) ? `"${value}"` : value;
+}
+
+/** A directory whose `gzip` copies: the helper, under that name. */
+function shimDir({ helperBinary, programDir }: CriuHost): string {
+  mkdirSync(programDir, { recursive: true });
+  const shim = join(programDir, 'gzip');
+  if (!existsSync(shim)) {
+    rmSync(shim, { force: true }); // it points to a helper that is gone
+    symlinkSync(helperBinary, shim);
+  }
+  return programDir;
+}
+
+/** Lines that CRIU writes as errors although it can do without, and those that only say that something before failed. */
+const noise = /RLIMIT_NOFILE|create tun|Dumping FAILED|Restoring FAILED|cgroupd|Dump files .* failed|exited, status|action script/;
+
+function failureOf({ command }: CriuRun, log: string): AtollError {
+  const errors = log.split('\n').flatMap(line => (/Error \([^)]*\): *(.*)/.exec(line)?.[1] && !noise.test(line) ? [/Error \([^)]*\): *(.*)/.exec(line)?.[1] ?? ''] : []));
+  const what = command === 'dump' ? 'the memory of the sandbox can’t be kept' : 'the memory of the sandbox can’t be put back';
+  const fields = { criu: log.slice(-8_000) };
+  if (/No space left on device|Disk quota exceeded/.test(log)) return new AtollError('no_space', `${what}: the disk is full`, { fields });
+  return new AtollError('unavailable', `${what}: ${errors[0] ?? 'CRIU failed without a word'}`, { fields, detail: transient.test(log) ? 'checkpoint_retry' : 'checkpoint_failed' });
+}
+
+/** What is gone a moment later: a connection that was made and not accepted yet, a watch that was set after we looked. */
+const transient = /in-flight socket|in-flight connection|Can't dump that handle/;

@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { bootIdPath } from '../drivers/crun/config.ts';
+
+/** File systems that belong to a sandbox alone and hold nothing, or nothing that is not in the checkpoint. */
+const ownTypes = new Set(['proc', 'sysfs', 'devpts', 'mqueue']);
+/** Where a sandbox's own tmpfs are; their content is in the checkpoint. Other tmpfs only cover something. */
+const ownTmpfs = new Set(['/dev', '/dev/shm', '/sys/fs/cgroup']);
+
+/**
+ * What takes the place of a sandbox's external mounts when it is restored. Paths in the helper's mount namespace; every
+ * directory on the way lets strangers pass, as it is the sandbox's root that goes it.
+ */
+export type MountSources = {
+  /** The agent that the sandbox was started with. */
+  agentDir: string;
+  /** What its programs read as the kernel's boot ID. */
+  bootIdFile: string;
+  /** The sandbox's control group, relative to the root of each hierarchy. */
+  cgroupPath: string;
+  /** A directory that is empty and stays so. */
+  emptyDir: string;
+  /** By mount point: directories with owners already shifted. */
+  volumes: Record<string, string>;
+};
+
+/**
+ * The mount points in a sandbox at which something is mounted that comes from outside of it, from its mountinfo
+ * (proc_pid_mountinfo(5)). The root is not among them.
+ */
+export function externalMountPoints(mountinfo: string): string[] {
+  return mountinfo.trim().split('\n').flatMap(line => {
+    const fields = line.split(' ');
+    const point = unescape(fields[4] ?? '');
+    const type = fields[fields.indexOf('-', 6) + 1] ?? '';
+    const own = point === '/' || ownTypes.has(type) || (type === 'tmpfs' && ownTmpfs.has(point));
+    return own ? [] : [point];
+  });
+}
+
+/** What to mount at an external mount point. Fails with `internal` where nothing is known to belong there. */
+export function mountSource(point: string, sources: MountSources): string {
+  const volume = sources.volumes[point];
+  if (volume !== undefined) return volume;
+  if (point === bootIdPath) return sources.bootIdFile;
+  if (point === '/.agent') return sources.agentDir;
+  if (point === '/sys/fs/cgroup' || point.startsWith('/sys/fs/cgroup/')) return join(point, sources.cgroupPath);
+  if (point.startsWith('/dev/')) return point;
+  // What is masked: a file by /dev/null, a directory by an empty one.
+  if (maskedDirectories.has(point) || point.startsWith('/sys/')) return sources.emptyDir;
+  if (point.startsWith('/proc/')) return '/dev/null';
+  throw new AtollError('internal', `the checkpoint has a mount at ${point} that this node can't put back`);
+}
+
+const maskedDirectories = new Set(['/proc/acpi', '/proc/asound', '/proc/scsi']);
+
+/** mountinfo writes spaces and the like as octal escapes. */
+function unescape(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}

@@ -1,0 +1,39 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+
+/** What is in a snapshot's directory, in `manifest.json`. */
+export type Manifest = {
+  version: 1;
+  /** Whether processes and memory are in it, or the disk alone. */
+  memory: boolean;
+  /** Whether a copy of the disk is in it, as `disk.img`. */
+  disk: boolean;
+  createdAtMs: number;
+  /** Mount points at which a restored sandbox gets something from outside. */
+  externalMounts: string[];
+  /** What took it: images are for the same machine type, and not for older kernels and CRIUs. */
+  madeBy: { machine: string; kernel: string; criu: string | null };
+  /** The caller's own. */
+  facts: Record<string, unknown>;
+};
+
+export const diskFile = 'disk.img';
+const manifestFile = 'manifest.json';
+
+export function writeManifest(directory: string, manifest: Manifest): void {
+  writeFileSync(join(directory, manifestFile), JSON.stringify(manifest, null, 2), { mode: 0o600 });
+}
+
+/** Fails with `not_found`, or `unavailable` where the directory holds something else than a whole snapshot of ours. */
+export function readManifest(directory: string): Manifest {
+  const path = join(directory, manifestFile);
+  if (!existsSync(path)) throw new AtollError('not_found', `there is no snapshot at ${directory}`);
+  try {
+    const manifest = JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+    if (manifest.version === 1) return manifest;
+  } catch {
+    // Told below.
+  }
+  throw new AtollError('unavailable', `the snapshot at ${directory} is damaged, or of another version of Atoll`);
+}

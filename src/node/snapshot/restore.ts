@@ -1,0 +1,116 @@
+import { linkSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import type { SandboxResources } from '../../protocol/node.ts';
+import type { Cgroups } from '../cgroup/cgroup.ts';
+import type { Slot } from '../layout.ts';
+import { sharedOptions } from './checkpoint.ts';
+import { makeControlGroup } from './control-group.ts';
+import { quote, runCriu, type CriuHost } from './criu.ts';
+import { mountSource } from './external-mounts.ts';
+import { diskFile, readManifest, type Manifest } from './manifest.ts';
+import { verify } from './sealed.ts';
+import { mapToHostIds } from './user-namespace.ts';
+
+/** A snapshot that was found whole. */
+export type OpenSnapshot = { directory: string; manifest: Manifest };
+
+/**
+ * Checks a snapshot for use. It may then be restored any number of times.
+ * Errors: `not_found`, or `unavailable` where it is damaged or incomplete.
+ */
+export async function openSnapshot(host: Pick<CriuHost, 'helper' | 'helperBinary'>, directory: string): Promise<OpenSnapshot> {
+  const manifest = readManifest(directory);
+  await verify(host, directory);
+  return { directory, manifest };
+}
+
+export type RestoreHost = CriuHost & {
+  cgroups: Cgroups;
+  /** For links to snapshots' files; on the same file system as snapshots. */
+  stagingDir: string;
+  /** For mount points, in the helper's namespace. */
+  mountsDir: string;
+};
+
+/** Where a sandbox goes. The slot is taken and has no control group, link or process; the disk is mounted. */
+export type RestoreTarget = {
+  slot: Slot;
+  /** The control group that is made, relative to the root of each hierarchy. */
+  cgroupPath: string;
+  resources: SandboxResources;
+  diskMount: string;
+  /** Mount points of its layers, lowest first: the same layers as when the snapshot was made. */
+  layers: string[];
+  /** The agent that the sandbox was started with: its memory is mapped from these files. */
+  agentDir: string;
+  /** A file that strangers can read: the sandbox's boot ID. The same as before, as nothing boots. */
+  bootIdFile: string;
+  /** By mount point: directories with owners already shifted. */
+  volumes: Record<string, string>;
+  /**
+   * Called when the sandbox's namespaces are there and nothing runs in them: gives it its link, its address and its
+   * rules. The process is the sandbox's first.
+   */
+  onNamespaces(pid: number): Promise<void>;
+};
+
+/**
+ * Brings the processes of a snapshot back to life in a slot and answers the first of them. All of them run when this
+ * settles. Errors: `unavailable`, with why; then no process is left, and the slot is to be released like any other.
+ */
+export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target: RestoreTarget): Promise<{ pid: number }> {
+  const { manifest } = snapshot;
+  if (!manifest.memory) throw new AtollError('conflict', 'the snapshot holds no memory; start it from its disk');
+  if (manifest.madeBy.machine !== process.arch) throw new AtollError('unavailable', `the snapshot is of a ${manifest.madeBy.machine} machine, this is ${process.arch}`);
+  const { slot } = target;
+  const images = join(host.stagingDir, slot.name);
+  const root = join(host.mountsDir, `restore-${slot.name}`);
+  const emptyDir = join(host.runDir, 'empty');
+  await using undo = new AsyncDisposableStack();
+  undo.defer(() => rmSync(images, { recursive: true, force: true }));
+  mkdirSync(host.stagingDir, { recursive: true, mode: 0o700 });
+  linkImages(snapshot.directory, images, slot.baseId);
+  for (const directory of [root, emptyDir]) mkdirSync(directory, { recursive: true });
+  await host.helper.call('overlay-mount', slot.baseId, root, target.diskMount, target.layers.length, ...target.layers);
+  // The sandbox has a mount of its own by then.
+  undo.defer(async () => {
+    await host.helper.call('unmount', root);
+    rmSync(root, { recursive: true, force: true });
+  });
+  const sources = { agentDir: target.agentDir, bootIdFile: target.bootIdFile, cgroupPath: target.cgroupPath, emptyDir, volumes: target.volumes };
+  const groups = makeControlGroup(host.cgroups, target.cgroupPath, target.resources);
+  let pid = 0;
+  await runCriu(host, {
+    command: 'restore',
+    name: `restore-${slot.name}`,
+    imagesDir: images,
+    groups,
+    options: [
+      'restore-detached',
+      `root ${quote(root)}`,
+      ...sharedOptions,
+      ...manifest.externalMounts.map(point => `external ${quote(`mnt[${point}]:${mountSource(point, sources)}`)}`),
+    ],
+    stages: {
+      async 'setup-namespaces'(first) {
+        pid = first;
+        await target.onNamespaces(first);
+      },
+    },
+  });
+  if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');
+  return { pid };
+}
+
+/** The images as links, but for the one that names host IDs: a checkpoint is restored many times, also at a time. */
+function linkImages(from: string, to: string, baseId: number): void {
+  rmSync(to, { recursive: true, force: true });
+  // What is restored opens them as the sandbox's own users, by a descriptor of the directory; its parent stays closed.
+  mkdirSync(to, { recursive: true, mode: 0o711 });
+  for (const name of readdirSync(from)) {
+    if (name === diskFile || !name.endsWith('.img')) continue;
+    if (name.startsWith('userns-')) mapToHostIds(join(from, name), join(to, name), baseId);
+    else linkSync(join(from, name), join(to, name));
+  }
+}

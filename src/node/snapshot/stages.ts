@@ -1,0 +1,59 @@
+import { rmSync } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+
+/** What CRIU stops for. The process is the first one of the sandbox, in the host's numbers. */
+export type Stages = {
+  /** While a sandbox is restored: its namespaces are there, its sockets and processes are not. */
+  'setup-namespaces'?(pid: number): Promise<void>;
+  /** The dump is complete, and the processes stand still; if this fails they run on. */
+  'post-dump'?(): Promise<void>;
+};
+
+export type StageListener = AsyncDisposable & {
+  path: string;
+  /** What a stage threw. */
+  failure(): unknown;
+};
+
+const lineBytesMax = 64;
+
+/** Listens for the action script of one run of CRIU (native/snapshot-program.c) and carries its stages out. */
+export function listenForStages(path: string, stages: Stages): StageListener {
+  let failure: unknown;
+  rmSync(path, { force: true });
+  const carryOut = async (line: string): Promise<'y' | 'n'> => {
+    const [stage, pid] = line.trim().split(' ');
+    try {
+      if (stage === 'setup-namespaces') await stages[stage]?.(Number(pid));
+      else if (stage === 'post-dump') await stages[stage]?.();
+      else throw new AtollError('internal', `CRIU reports an unknown stage: ${stage}`);
+      return 'y';
+    } catch (error) {
+      failure = error;
+      return 'n';
+    }
+  };
+  const server = Bun.listen<{ text: string }>({
+    unix: path,
+    socket: {
+      open: socket => void (socket.data = { text: '' }),
+      data(socket, bytes) {
+        socket.data.text += bytes.toString('latin1');
+        if (socket.data.text.length > lineBytesMax) return void socket.terminate();
+        if (!socket.data.text.endsWith('\n')) return;
+        void carryOut(socket.data.text).then(answer => {
+          socket.write(answer);
+          socket.end();
+        });
+      },
+    },
+  });
+  return {
+    path,
+    failure: () => failure,
+    async [Symbol.asyncDispose]() {
+      server.stop(true);
+      rmSync(path, { force: true });
+    },
+  };
+}

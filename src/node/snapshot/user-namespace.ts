@@ -1,0 +1,19 @@
+import { rewriteImage } from './image-file.ts';
+import { withMessages, withNumbers } from './protobuf.ts';
+
+/** Fields of `userns_entry` and `uid_gid_extent` in CRIU's images/userns.proto. */
+const entry = { uidMap: 1, gidMap: 2 } as const;
+const extent = { lowerFirst: 2 } as const;
+
+/**
+ * Gives the user namespace of a checkpoint another range of host IDs. Everything else in a checkpoint has IDs as seen
+ * inside, so this is all that ties it to a slot. Our namespaces have one extent for users and one for groups.
+ */
+export function mapToHostIds(from: string, to: string, baseId: number): void {
+  rewriteImage(from, to, entries =>
+    entries.map(fields => {
+      const users = withMessages(fields, entry.uidMap, map => withNumbers(map, { [extent.lowerFirst]: baseId }));
+      return withMessages(users, entry.gidMap, map => withNumbers(map, { [extent.lowerFirst]: baseId }));
+    }),
+  );
+}

@@ -1,0 +1,174 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../../../src/base/log.ts';
+import { randomHex } from '../../../src/base/secret.ts';
+import { agentListens, initAgent } from '../../../src/node/agent-call.ts';
+import { runInSandbox } from '../../../src/node/agent-process.ts';
+import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
+import { detectCgroups } from '../../../src/node/cgroup/cgroup.ts';
+import { createCrunDriver } from '../../../src/node/drivers/crun/driver.ts';
+import { claimInstallation } from '../../../src/node/installation.ts';
+import { gatewayAddress, innerAddress, innerMac, layoutOf, outerMac, slotOf, type Slot } from '../../../src/node/layout.ts';
+import { startHelper } from '../../../src/node/native/helper.ts';
+import { openNetworkNamespace, type NetworkNamespace } from '../../../src/node/native/netns.ts';
+import { createDisks } from '../../../src/node/rootfs/disks.ts';
+import { createLayers } from '../../../src/node/rootfs/layers.ts';
+import type { CheckpointSource } from '../../../src/node/snapshot/checkpoint.ts';
+import { findCriu } from '../../../src/node/snapshot/criu.ts';
+import { restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
+
+const bootId = '01234567-89ab-4cde-8f01-23456789abcd';
+const root = join(import.meta.dir, '../../..');
+export const resources = { cpuCount: 2, memoryMiB: 3072, diskMiB: 2048 };
+
+/** A sandbox made from the base layer, without the platform around it. */
+export type TestSandbox = {
+  slot: Slot;
+  pid: number;
+  namespace: NetworkNamespace;
+  source: CheckpointSource;
+  ended: Promise<void>;
+  /** Runs a command as root and answers what it wrote to its standard output. Fails where it fails. */
+  run(command: string): Promise<string>;
+};
+
+export type Machine = AsyncDisposable & {
+  host: RestoreHost;
+  /** For snapshots. */
+  snapshots: string;
+  start(slotNumber: number): Promise<TestSandbox>;
+  /** Restores a snapshot in a slot, on the disk image given. */
+  restore(snapshot: OpenSnapshot, slotNumber: number, disk: string): Promise<TestSandbox>;
+  /** Waits for the end of a sandbox's processes and gives up its slot. Its disk image stays. */
+  release(sandbox: TestSandbox): Promise<void>;
+  kill(sandbox: TestSandbox): Promise<void>;
+};
+
+/** The parts of a node that a sandbox needs, on a data directory of their own. */
+export async function startMachine(): Promise<Machine> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'atoll-snapshot-'));
+  const installation = claimInstallation(dataDir);
+  const layout = layoutOf(dataDir, installation.runDir, installation.number);
+  const snapshots = join(layout.data, 'snapshots');
+  for (const dir of [layout.data, layout.mounts, layout.disks, snapshots]) mkdirSync(dir, { recursive: true });
+  const helperBinary = join(root, 'dist/helper');
+  const helper = await startHelper({ binary: helperBinary, runDir: layout.run, log: silentLog, onLost: () => {} });
+  const cgroups = detectCgroups();
+  const agentDir = join(root, 'dist/agent');
+  const driver = createCrunDriver({ helper, cgroups, layout: { ...layout, agentMount: agentDir }, hostname: 'sandbox' });
+  const disks = createDisks({ helper, dir: layout.disks, files: { 'etc/hosts': '127.0.0.1 localhost sandbox\n' } });
+  const layers = createLayers({ helper, dir: layout.layers, mounts: layout.mounts });
+  const base = await ensureBaseLayer({
+    layers,
+    definitionDir: join(root, 'templates/base'),
+    cacheDir: '/var/cache/atoll',
+    npmEnvironment: process.env as Record<string, string>,
+    onPhase: () => {},
+  });
+  const layer = await layers.mount(base);
+  const host: RestoreHost = {
+    helper,
+    helperBinary,
+    cgroups,
+    criu: findCriu(join(root, 'dist/criu')),
+    runDir: layout.run,
+    programDir: join(layout.data, 'programs'),
+    stagingDir: join(layout.data, 'staging'),
+    mountsDir: layout.mounts,
+  };
+  const cgroupOf = (slot: Slot) => `/atoll${installation.number}/${slot.name}`;
+  const bootIdFileOf = (slot: Slot) => {
+    const file = join(layout.bootIds, slot.name);
+    writeFileSync(file, `${crypto.randomUUID()}\n`);
+    return file;
+  };
+  const groupOf = (slot: Slot) => ({
+    freeze: () => driver.freeze(slot),
+    hold: () => cgroups.freeze(cgroupOf(slot)),
+    thaw: () => driver.thaw(slot),
+    processes: () => cgroups.processes(cgroupOf(slot)),
+  });
+  const mountOf = (slot: Slot) => join(layout.mounts, slot.name);
+  const linkUp = (slot: Slot, pid: number) =>
+    helper.call('link-up', pid, slot.interfaceName, slot.address, innerAddress, gatewayAddress, outerMac, innerMac, 1500);
+
+  const watched = async (slot: Slot, pid: number, disk: string, namespace: NetworkNamespace): Promise<TestSandbox> => {
+    const ended = helper.exited(slot.name);
+    await helper.call('watch', slot.name, pid);
+    return {
+      slot,
+      pid,
+      namespace,
+      ended,
+      source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer] },
+      async run(command) {
+        let stdout = '';
+        let stderr = '';
+        const process = { argv: ['/bin/bash', '-c', command] as [string, ...string[]], user: 'root', env: {}, cwd: '/root', timeoutMs: 30_000 };
+        const { exitCode, status } = await runInSandbox(namespace, process, (stream, bytes) => {
+          if (stream === 'stdout') stdout += Buffer.from(bytes).toString();
+          else stderr += Buffer.from(bytes).toString();
+        });
+        if (exitCode !== 0) throw new Error(`${command}: ${status} ${stderr}`);
+        return stdout;
+      },
+    };
+  };
+  const release = async ({ slot, ended, namespace }: TestSandbox) => {
+    await ended;
+    namespace.close();
+    await driver.remove(slot);
+    await helper.call('link-down', slot.interfaceName);
+    await disks.close(mountOf(slot));
+  };
+
+  return {
+    host,
+    snapshots,
+    release,
+    async start(slotNumber) {
+      const slot = slotOf(installation.number, slotNumber);
+      const controlToken = randomHex(32);
+      const { pid } = await driver.startBlank(slot, { controlToken, bootId, resources });
+      const disk = join(layout.disks, `test-${randomHex(4)}.img`);
+      await disks.create(disk, resources.diskMiB, mountOf(slot));
+      await linkUp(slot, pid);
+      const sandbox = await watched(slot, pid, disk, openNetworkNamespace(pid));
+      await agentListens(sandbox.namespace, sandbox.ended);
+      await driver.giveRoot(slot, pid, { layers: [layer], disk: mountOf(slot) });
+      await initAgent(sandbox.namespace, controlToken, { envVars: {}, accessToken: null, timestamp: new Date().toISOString(), defaultUser: 'user', defaultWorkdir: '' });
+      return sandbox;
+    },
+    async restore(snapshot, slotNumber, disk) {
+      const slot = slotOf(installation.number, slotNumber);
+      await disks.open(disk, mountOf(slot));
+      const bootIdFile = join(layout.bootIds, slot.name);
+      writeFileSync(bootIdFile, `${bootId}\n`, { mode: 0o444 });
+      const { pid } = await restore(host, snapshot, {
+        slot,
+        cgroupPath: cgroupOf(slot),
+        resources,
+        diskMount: mountOf(slot),
+        layers: [layer],
+        agentDir,
+        bootIdFile: bootIdFileOf(slot),
+        volumes: {},
+        onNamespaces: async first => void (await linkUp(slot, first)),
+      });
+      return watched(slot, pid, disk, openNetworkNamespace(pid));
+    },
+    async kill(sandbox) {
+      await helper.call('kill', sandbox.slot.name);
+      await release(sandbox);
+      rmSync(sandbox.source.disk, { force: true });
+    },
+    async [Symbol.asyncDispose]() {
+      driver.retire();
+      await helper.stop();
+      installation.unlock();
+      installation.surrender();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
