@@ -27,9 +27,11 @@ export async function runForLayer(context: BuildContext, state: BuildState, comm
   await using caches = await openCacheMounts(context, mounts);
   await using sandbox = await openBuildSandbox(node, { ...state, env: {}, user: 'root', resources: request.resources });
   for (const { source, target } of caches.binds) await sandbox.bind(source, target);
+  const temporary = mounts.filter(mount => mount.kind === 'tmpfs').map(mount => mount.target);
+  if (temporary.length > 0) await runLogged(context, sandbox, { ...command, argv: ['mkdir', '-p', '--', ...temporary], user: 'root', cwd: '/' });
   await runLogged(context, sandbox, command);
   const { upper } = await sandbox.finish();
-  const excluded = [...platformFiles, ...mounts.filter(mount => mount.kind === 'tmpfs').map(mount => bytesOf(mount.target.slice(1)))];
+  const excluded = [...platformFiles, ...temporary.map(target => bytesOf(target.slice(1)))];
   return await makeLayer(node, { job: { kind: 'seal', upper, excluded }, limits, signal });
 }
 

@@ -14,7 +14,7 @@ export function runDockerCommand(context: BuildContext, stage: StageState, run: 
     runForLayer(
       context,
       state,
-      { argv, shown: run.text.replace(/^RUN\s+/i, ''), user: stage.user, env: { ...stage.args, ...stage.env }, cwd: stage.workdir || '/' },
+      { argv, shown: run.text.replace(/^RUN\s+(--[a-z]+(=\S+)?\s+)*/i, ''), user: stage.user, env: { ...stage.args, ...stage.env }, cwd: stage.workdir || '/' },
       run.mounts,
     ),
   );

@@ -15,13 +15,14 @@ type Manifest = { manifests?: Descriptor[]; config?: Descriptor; layers?: Descri
 type Config = { architecture?: string; config?: { Env?: string[] | null }; rootfs?: { diff_ids?: string[] } };
 
 const layersMax = 127;
+/** A list of images may name other lists. */
+const nestedIndexesMax = 4;
 const configBytesMax = 8 << 20;
 
 /** Finds the image of this machine's architecture. Every byte is checked against the digest that names it. Errors: `invalid`, `not_found`. */
 export async function readImage(store: ImageStore, version: string): Promise<Image> {
-  const first = await readManifest(store, version);
-  const chosen = first.manifest.manifests ? choose(first.manifest.manifests) : undefined;
-  const { manifest, digest } = chosen === undefined ? first : await readManifest(store, chosen);
+  let { manifest, digest } = await readManifest(store, version);
+  for (let depth = 0; manifest.manifests && depth < nestedIndexesMax; depth++) ({ manifest, digest } = await readManifest(store, choose(manifest.manifests)));
   const { config, layers } = manifest;
   if (!config?.digest || !layers) throw new AtollError('invalid', 'the image has no manifest of a kind that is supported (schema 1 is not)');
   if (layers.length > layersMax) throw new AtollError('invalid', `the image has more than ${layersMax} layers`);

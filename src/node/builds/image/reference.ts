@@ -12,6 +12,7 @@ export type ImageReference = {
 };
 
 const component = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/;
+const host = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*(:\d{1,5})?$/;
 const referenceCharactersMax = 512;
 
 /** Reads the name of an image as Docker does: `[registry/]path[:tag][@digest]`. Errors: `invalid`. */
@@ -29,7 +30,7 @@ export function parseImageReference(text: string): ImageReference {
   const registry = hasRegistry ? (first === 'index.docker.io' ? 'docker.io' : first) : 'docker.io';
   const [, path = '', tag] = /^(.*?)(?::([\w][\w.-]{0,127}))?$/.exec(hasRegistry ? named.slice(slash + 1) : named) ?? [];
   const repository = registry === 'docker.io' && !path.includes('/') ? `library/${path}` : path;
-  if (!repository.split('/').every(part => component.test(part)) || !/^[a-zA-Z0-9.-]+(:\d{1,5})?$/.test(registry)) return refuse();
+  if (!repository.split('/').every(part => component.test(part)) || !host.test(registry)) return refuse();
   const version = digest ?? tag ?? 'latest';
   return { registry, repository, version, text: `${registry}/${repository}${digest === undefined ? ':' : '@'}${version}` };
 }

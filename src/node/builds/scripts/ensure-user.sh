@@ -40,5 +40,5 @@ if [ "$admin" = admin ]; then
   mkdir -p /etc/sudoers.d
   echo "$name ALL=(ALL:ALL) NOPASSWD: ALL" >"/etc/sudoers.d/$name"
   chmod 0440 "/etc/sudoers.d/$name"
-  if command -v passwd >/dev/null 2>&1; then passwd -d "$name" >/dev/null 2>&1 || :; fi
+  if [ -e /etc/shadow ] && command -v passwd >/dev/null 2>&1; then passwd -d "$name" >/dev/null 2>&1 || :; fi
 fi

@@ -1,0 +1,36 @@
+import { expect, test } from 'bun:test';
+import { parseDockerfile } from './parse.ts';
+
+test('stages with names, defaults of arguments and comments', () => {
+  const stages = parseDockerfile('# syntax=docker/dockerfile:1\nARG TAG=12\nFROM --platform=linux/amd64 debian:${TAG} AS Build\nRUN true\nfrom build\ncmd sleep 5\n');
+  expect(stages.map(({ from, name, globalArgs }) => ({ from, name, globalArgs }))).toEqual([
+    { from: 'debian:${TAG}', name: 'build', globalArgs: { TAG: '12' } },
+    { from: 'build', name: null, globalArgs: { TAG: '12' } },
+  ]);
+  expect(stages[1]?.instructions).toMatchObject([{ kind: 'cmd', command: 'sleep 5', line: 6 }]);
+});
+
+test('another escape character', () => {
+  const [stage] = parseDockerfile('# escape=`\nFROM x\nRUN a `\n  b\\c\n');
+  expect(stage?.instructions).toMatchObject([{ kind: 'run', command: 'a   b\\c' }]);
+});
+
+test('mounts of caches and temporary files; optional secrets are left out', () => {
+  const [stage] = parseDockerfile('FROM x\nRUN --mount=type=cache,target=/c,id=a,sharing=locked --mount=type=secret,id=s --mount=type=tmpfs,dst=/t make');
+  expect(stage?.instructions).toMatchObject([{ command: 'make', mounts: [{ kind: 'cache', target: '/c', id: 'a' }, { kind: 'tmpfs', target: '/t' }] }]);
+});
+
+test.each([
+  ['', 'has no FROM'],
+  ['RUN true', 'line 1: RUN before the first FROM'],
+  ['FROM a b c', 'line 1: FROM needs'],
+  ['FROM x\n\nBREW tea', 'line 3: BREW is not an instruction'],
+  ['FROM x\nRUN --mount=type=bind,target=/x ls', 'line 2: --mount=type=bind'],
+  ['FROM x\nRUN', 'line 2: RUN needs an argument'],
+  ['FROM x\nCOPY a', 'line 2: COPY needs a source'],
+  ['FROM x\nADD https://example.com/x /x', 'line 2: ADD of an address'],
+  ['FROM x\nSHELL bash', 'line 2: SHELL needs a JSON array'],
+  ['FROM x\nENV A=b C', 'line 2: ENV C has no value'],
+])('%p is refused with its line', (text, message) => {
+  expect(() => parseDockerfile(text)).toThrow(message);
+});

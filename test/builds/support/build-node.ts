@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newUuid } from '../../../src/base/id.ts';
+import type { BuildLogEntry, BuildResult, BuildState, BuildStep, StartBuild } from '../../../src/protocol/build.ts';
+import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
+import { startTestNode, testResources, type TestNode } from '../../node/support/test-node.ts';
+
+export const teamId = 'team-1';
+/** Longest time for one build of the tests. */
+const buildTimeoutMs = 120_000;
+
+export type Outcome = { result: BuildResult; entries: BuildLogEntry[]; log: string };
+
+export type BuildNode = AsyncDisposable & {
+  test: TestNode;
+  /** The base template as a build's source. */
+  base: BuildState;
+  build(request: Partial<StartBuild>): Promise<Outcome>;
+  /** The state of a build that must succeed. */
+  built(request: Partial<StartBuild>): Promise<BuildState>;
+  /** Keeps an archive as uploaded files and answers its hash. */
+  upload(archive: Uint8Array): string;
+  /** Runs a command in a new sandbox made from the state, as root, and answers what it printed. */
+  inside(state: BuildState, command: string): Promise<string>;
+  settings(images: object): void;
+};
+
+/** A node for one test file, with what its tests need to build on it. */
+export async function startBuildNode(): Promise<BuildNode> {
+  const test = await startTestNode();
+  const base: BuildState = { layers: [test.base], env: {}, user: 'root', workdir: '' };
+
+  const build: BuildNode['build'] = async request => {
+    const buildId = newUuid();
+    await test.node.builds.start({
+      buildId,
+      templateId: 'template',
+      teamId,
+      source: { kind: 'state', state: base },
+      steps: [],
+      force: false,
+      startsAsUser: true,
+      resources: testResources,
+      ...request,
+    });
+    const entries: BuildLogEntry[] = [];
+    const deadline = Date.now() + buildTimeoutMs;
+    for (let next = 0; Date.now() < deadline; ) {
+      const progress = await test.node.builds.progress(buildId, next, 5_000);
+      entries.push(...progress.entries);
+      next = progress.next;
+      if (progress.result) return { result: progress.result, entries, log: entries.map(entry => entry.message).join('\n') };
+    }
+    throw new Error(`the build did not end:\n${entries.map(entry => entry.message).join('\n')}`);
+  };
+
+  return {
+    test,
+    base,
+    build,
+    async built(request) {
+      const { result, log } = await build(request);
+      if (result.status !== 'ready') throw new Error(`the build failed: ${result.message}\n${log}`);
+      return result.state;
+    },
+    upload(archive) {
+      const hash = createHash('sha256').update(archive).digest('hex');
+      const dir = join(test.dataDir, 'files', teamId);
+      mkdirSync(dir, { recursive: true });
+      writeFileSync(join(dir, hash), archive);
+      return hash;
+    },
+    async inside(state, command) {
+      const request = test.request({ image: { templateId: 't', buildId: 'b', layers: state.layers, defaultUser: state.user, defaultWorkdir: state.workdir, buildEnv: state.env } });
+      const sandbox = await test.node.protocol.create(request);
+      try {
+        const { stdout, stderr } = await runInSandbox(test.node.protocol, sandbox.sandboxId, command);
+        return stdout + stderr;
+      } finally {
+        await test.node.protocol.kill(sandbox);
+      }
+    },
+    settings: images => writeFileSync(join(test.dataDir, 'images.json'), JSON.stringify(images)),
+    [Symbol.asyncDispose]: () => test.dispose(),
+  };
+}
+
+export const step = (type: string, ...args: string[]): BuildStep => ({ type, args, force: false });
+
+/** A folder for one test that is gone after it. */
+export function scratch(): Disposable & { path: string } {
+  const path = mkdtempSync(join(tmpdir(), 'atoll-builds-'));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
