@@ -124,7 +124,7 @@ onEachDatabase(database => {
     expect(platform.node.created).toEqual([]);
     expect(await platform.store.db.selectFrom('sandboxes').select('sandbox_id').execute()).toEqual([]);
     expect((await platform.call('GET', '/v2/sandboxes')).headers.get('x-total-running')).toBe('0');
-  }, 60_000);
+  });
 
   test('what is unusual but allowed is taken as it is', async () => {
     await using platform = await Platform.start({ database });

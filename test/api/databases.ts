@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe } from 'bun:test';
+import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
 import type { StoreLocation } from '../../src/api/store/database.ts';
 import { testUnless } from '../support/skip.ts';
 import { PostgresCluster, postgresPrograms } from './postgres.ts';
+
+/** Against a test that hangs; on a busy machine, databases are slow. */
+const testTimeoutMs = 120_000;
 
 export type Database = {
   name: 'SQLite' | 'PostgreSQL';
@@ -11,6 +14,7 @@ export type Database = {
 
 /** Runs the tests that `define` defines on SQLite and on a PostgreSQL that lives as long as they do. */
 export function onEachDatabase(define: (database: Database) => void): void {
+  setDefaultTimeout(testTimeoutMs);
   describe('on SQLite', () => define({ name: 'SQLite', location: async () => undefined }));
 
   const programs = postgresPrograms();
@@ -22,10 +26,10 @@ export function onEachDatabase(define: (database: Database) => void): void {
     let cluster: PostgresCluster | undefined;
     beforeAll(async () => {
       cluster = await PostgresCluster.start(programs);
-    });
+    }, testTimeoutMs);
     afterAll(async () => {
       await cluster?.[Symbol.asyncDispose]();
-    });
+    }, testTimeoutMs);
     define({ name: 'PostgreSQL', location: async () => cluster?.newDatabase() });
   });
 }

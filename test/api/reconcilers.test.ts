@@ -103,5 +103,5 @@ onEachDatabase(database => {
     expect(platform.api.directory.size).toBe(alive.size);
     const listed = (await platform.call('GET', '/v2/sandboxes')).body as Array<{ sandboxID: string }>;
     expect(listed.map(({ sandboxID }) => sandboxID).toSorted()).toEqual([...alive].toSorted());
-  }, 30_000);
+  });
 });

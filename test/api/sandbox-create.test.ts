@@ -162,5 +162,5 @@ onEachDatabase(database => {
     expect(seen).toEqual([undefined, 404, 404, 409]);
     await until(() => platform.node.executions().length === 0, 15_000);
     await until(async () => (await rows(platform)).length === 0);
-  }, 20_000);
+  });
 });

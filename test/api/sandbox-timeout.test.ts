@@ -101,5 +101,5 @@ onEachDatabase(database => {
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(404);
     await until(() => platform.node.executions().length === 0, 15_000);
     await until(async () => (await platform.store.db.selectFrom('sandboxes').selectAll().execute()).length === 0);
-  }, 20_000);
+  });
 });

@@ -61,6 +61,8 @@ function createContext(platform: Platform): CreateContext {
       mcp: null,
       iam: null,
       volumeMounts: [],
+      kept: null,
+      nextExecutionId: null,
     },
   };
 }
