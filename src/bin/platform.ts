@@ -5,14 +5,14 @@ import { type Api, startApi } from '../api/start.ts';
 import { openStore } from '../api/store/database.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
-import { type Edge, startEdge } from '../edge/start.ts';
+import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
 import { type Node, startNode } from '../node/start.ts';
 import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
 import { baseDiskMiB, ensureBaseTemplate } from './base-template.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { repository } from './repository.ts';
-import type { Settings } from './settings.ts';
+import { isWildcard, type Settings } from './settings.ts';
 
 export type PlatformOptions = {
   settings: Settings;
@@ -28,6 +28,9 @@ export type PlatformOptions = {
 /** A platform that serves. Disposing ends it; its sandboxes run on. */
 export type Platform = AsyncDisposable & {
   port: number;
+  tlsPort: number | null;
+  /** The certificate to trust where the TLS port has one of the installation's own authority. */
+  authorityFile: string | null;
   apiKey: string;
   /** Fails when the platform can't go on. */
   failed: Promise<never>;
@@ -36,7 +39,7 @@ export type Platform = AsyncDisposable & {
 /** Starts node, api and edge in this process, and makes what the first start lacks: team, API key, base template. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const { settings, log } = options;
-  assertPortFree(settings);
+  assertPortsFree(settings);
   const failed = Promise.withResolvers<never>();
   // Whoever waits for it may come later than the failure.
   failed.promise.catch(() => {});
@@ -59,6 +62,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,
+    features: { egressAddresses: true },
     log: log.with({ part: 'api' }),
   });
   started.defer(() => api.stop());
@@ -71,7 +75,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   started.defer(() => edge.stop());
   started.defer(api.directory.onClosed(closed => edge.closed(closed)));
   const disposal = started.move();
-  return { port: edge.port, apiKey, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+  const { port, tlsPort, authorityFile } = edge;
+  return { port, tlsPort, authorityFile, apiKey, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
 /** Ends whatever sandboxes the data directory has, and everything of the installation on the host but the data. */
@@ -110,24 +115,42 @@ function openPort(settings: Settings, log: Log, { api, node, socketPath }: { api
       apiSocketPath: socketPath,
       directory: { find: sandboxId => api.directory.find(sandboxId), wake: (sandboxId, signal) => unlessAborted(api.wake(sandboxId), signal) },
       dial: (sandboxId, port, signal) => node.protocol.dial(sandboxId, port, signal),
+      trustForwardedHeaders: settings.trustForwarded,
+      ...tlsOf(settings),
       log: log.with({ part: 'edge' }),
     });
   } catch (error) {
-    throw portError(settings, error);
+    // A certificate that can't be used says so itself.
+    throw error instanceof AtollError ? error : portError(settings, error);
   }
+}
+
+/** The TLS port, with the operator's certificate or one of an authority of this installation. */
+function tlsOf(settings: Settings): { tls?: TlsOptions } {
+  const { host, domain, dataDir, tlsPort, tlsCertificate, tlsKey } = settings;
+  if (tlsPort === undefined) return {};
+  const certificate: TlsCertificate =
+    tlsCertificate !== undefined && tlsKey !== undefined
+      ? { kind: 'files', certFile: tlsCertificate, keyFile: tlsKey }
+      : { kind: 'local', folder: join(dataDir, 'tls'), names: [...new Set([domain, `*.${domain}`, 'localhost', '127.0.0.1', ...(isWildcard(host) ? [] : [host])])] };
+  return { tls: { hostname: host, port: tlsPort, certificate } };
 }
 
 /** Says so at once, and not after the base template was made for minutes. */
-function assertPortFree(settings: Settings): void {
-  try {
-    Bun.listen({ hostname: settings.host, port: settings.port, socket: { data() {} } }).stop(true);
-  } catch (error) {
-    throw portError(settings, error);
+function assertPortsFree(settings: Settings): void {
+  for (const port of [settings.port, settings.tlsPort ?? 0]) {
+    try {
+      Bun.listen({ hostname: settings.host, port, socket: { data() {} } }).stop(true);
+    } catch (error) {
+      throw portError(settings, error, port);
+    }
   }
 }
 
-function portError({ host, port }: Settings, cause: unknown): AtollError {
-  return new AtollError('conflict', `Port ${port} of ${host} can't be opened (${messageOf(cause)}). End what uses it, or set ATOLL_PORT to another one.`, { cause });
+function portError({ host, port, tlsPort }: Settings, cause: unknown, refused?: number): AtollError {
+  const which = refused === undefined ? `Port ${port}${tlsPort === undefined ? '' : ` or ${tlsPort}`}` : `Port ${refused}`;
+  const variable = refused !== undefined && refused === tlsPort && refused !== port ? 'ATOLL_TLS_PORT' : 'ATOLL_PORT';
+  return new AtollError('conflict', `${which} of ${host} can't be opened (${messageOf(cause)}). End what uses it, or set ${variable} to another one.`, { cause });
 }
 
 /** Ends the wait for `work`, not the work. */

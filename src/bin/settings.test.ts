@@ -39,6 +39,13 @@ test('every wrong and every unknown variable is named, all in one error', () => 
   }
 });
 
+test('a certificate needs its key, and a port', () => {
+  const files = { ATOLL_TLS_CERT: '/etc/cert.pem', ATOLL_TLS_KEY: '/etc/key.pem' };
+  expect(readSettings({ ...files, ATOLL_TLS_PORT: '3443' })).toMatchObject({ tlsPort: 3443, tlsCertificate: '/etc/cert.pem' });
+  expect(() => readSettings(files)).toThrow('does nothing without ATOLL_TLS_PORT');
+  expect(() => readSettings({ ATOLL_TLS_CERT: '/etc/cert.pem', ATOLL_TLS_PORT: '3443' })).toThrow('belong together');
+});
+
 test('the configuration document has a row with name and default for each setting, and no other', () => {
   const text = readFileSync(join(repository, 'docs/configuration.md'), 'utf8');
   const rows = [...text.matchAll(/^\| `(ATOLL_\w+)` \| (.*?) \|/gm)].map(([, name, fallback]) => [name, fallback]);

@@ -10,6 +10,13 @@ export type Settings = {
   port: number;
   domain: string;
   logLevel: Level;
+  /** Undefined: no TLS port. */
+  tlsPort: number | undefined;
+  /** PEM files of the TLS port, both or neither; without them a local authority signs. */
+  tlsCertificate: string | undefined;
+  tlsKey: string | undefined;
+  /** Only a load balancer can reach the ports, and what it says of its clients is believed. */
+  trustForwarded: boolean;
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined;
   /** Undefined: the base template is made from the distribution's packages. */
@@ -58,6 +65,10 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   host: { variable: 'ATOLL_HOST', fallback: '127.0.0.1', parse: address },
   port: { variable: 'ATOLL_PORT', fallback: '3000', parse: portNumber },
   domain: { variable: 'ATOLL_DOMAIN', fallback: 'localhost', parse: domainName },
+  tlsPort: { variable: 'ATOLL_TLS_PORT', fallback: undefined, parse: portNumber },
+  tlsCertificate: { variable: 'ATOLL_TLS_CERT', fallback: undefined, parse: path },
+  tlsKey: { variable: 'ATOLL_TLS_KEY', fallback: undefined, parse: path },
+  trustForwarded: { variable: 'ATOLL_TRUST_FORWARDED', fallback: '0', parse: onOrOff },
   logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
@@ -65,6 +76,9 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
 };
+
+/** Whether a listen address means all of the machine's. */
+export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 /**
  * The settings that an environment says. Fails with `invalid`, naming every variable that is wrong and every one that
@@ -83,6 +97,9 @@ export function readSettings(environment: Record<string, string | undefined>): S
   for (const variable of Object.keys(environment)) {
     if (variable.startsWith('ATOLL_') && !known.includes(variable)) problems.push(`${variable} is not a setting. There are ${known.join(', ')}.`);
   }
+  const given = (name: string) => Boolean(environment[name]);
+  if (given('ATOLL_TLS_CERT') !== given('ATOLL_TLS_KEY')) problems.push('ATOLL_TLS_CERT and ATOLL_TLS_KEY belong together: set both or neither.');
+  if (given('ATOLL_TLS_CERT') && !given('ATOLL_TLS_PORT')) problems.push('ATOLL_TLS_CERT does nothing without ATOLL_TLS_PORT.');
   if (problems.length > 0) throw new AtollError('invalid', problems.join('\n'));
   return Object.fromEntries(entries) as Settings;
 }

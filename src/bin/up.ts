@@ -4,11 +4,11 @@ import { createLog } from '../base/log.ts';
 import { parseArguments } from '../cli/arguments.ts';
 import type { Command } from '../cli/command.ts';
 import { withProgress } from '../cli/progress.ts';
-import { welcomeText } from '../cli/welcome.ts';
+import { type Welcome, welcomeText } from '../cli/welcome.ts';
 import { apiKeyFile } from './accounts.ts';
 import { endInstance, noteInstance } from './instance.ts';
-import { removeSandboxes, startPlatform } from './platform.ts';
-import type { Settings } from './settings.ts';
+import { type Platform, removeSandboxes, startPlatform } from './platform.ts';
+import { isWildcard, type Settings } from './settings.ts';
 
 /** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
 const interruptedExitCode = 130;
@@ -28,7 +28,7 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
         await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
           startPlatform({ settings: own, log, environment, onPhase, signal: stop.signal }),
         );
-        const about = aboutOf(own, platform.port, platform.apiKey);
+        const about = aboutOf(own, platform);
         noteInstance(own.dataDir, about.url);
         terminal.out(values.json ? `${JSON.stringify({ ...about, pid: process.pid })}\n` : welcomeText(about));
         await Promise.race([stop.asked, platform.failed]);
@@ -63,10 +63,10 @@ export function downCommand(settings: () => Settings): Command {
   };
 }
 
-function aboutOf({ host, domain, dataDir }: Settings, port: number, apiKey: string) {
-  const everyAddress = ['0.0.0.0', '::'].includes(host);
-  const name = domain !== 'localhost' && everyAddress ? domain : everyAddress || host === '127.0.0.1' ? 'localhost' : host;
-  return { url: `http://${name}:${port}`, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir };
+function aboutOf({ host, domain, dataDir }: Settings, { port, tlsPort, authorityFile, apiKey }: Platform): Welcome {
+  const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : host;
+  const tls = tlsPort === null ? undefined : { url: `https://${name}:${tlsPort}`, authorityFile };
+  return { url: `http://${name}:${port}`, tls, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir };
 }
 
 /** SIGINT, SIGTERM and SIGHUP ask for a clean stop; a second one ends the process at once. */

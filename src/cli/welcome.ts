@@ -2,6 +2,8 @@
 export type Welcome = {
   /** Origin of the one port, e.g. `http://localhost:3000`. */
   url: string;
+  /** Where a TLS port is open; `authorityFile` is to be trusted where no public authority has signed. */
+  tls?: { url: string; authorityFile: string | null } | undefined;
   apiKey: string;
   /** File that keeps the key for the next start. */
   apiKeyFile: string;
@@ -11,13 +13,13 @@ export type Welcome = {
 };
 
 /** The address, the key, and lines to paste that work as they stand. */
-export function welcomeText({ url, apiKey, apiKeyFile, domain, dataDir }: Welcome): string {
+export function welcomeText({ url, tls, apiKey, apiKeyFile, domain, dataDir }: Welcome): string {
   return `
-Atoll is ready at ${url}
+Atoll is ready at ${url}${tls ? ` and ${tls.url}` : ''}
   API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
   data      ${dataDir}
   previews  http://PORT-SANDBOX_ID.${domain}
-
+${tls?.authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${tls.authorityFile} SSL_CERT_FILE=${tls.authorityFile}\n` : ''}
 Paste into the shell of your program, for both SDKs:
   export E2B_API_KEY=${apiKey}
   export E2B_API_URL=${url} E2B_SANDBOX_URL=${url} E2B_DOMAIN=${domain}

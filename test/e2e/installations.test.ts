@@ -70,3 +70,23 @@ test('the command line lists, ends and revokes on the running platform', async (
   await atoll(platform, 'key', 'revoke', keys.find(({ name }) => name === 'second')?.keyId ?? '');
   expect(await status()).toBe(401);
 }, 120_000);
+
+test('the TLS port serves API and sandboxes to whoever trusts the installation’s authority', async () => {
+  await using platform = await startPlatform({ ATOLL_TLS_PORT: '0' });
+  const { url = '', authorityFile } = platform.ready.tls ?? {};
+  const ca = await Bun.file(authorityFile ?? '').text();
+  const id = await created(platform);
+  const headers = { 'X-API-Key': platform.ready.apiKey };
+  expect((await fetch(`${url}/sandboxes/${id}`, { headers, tls: { ca } })).status).toBe(200);
+  expect((await fetch(`${url}/health`, { headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' }, tls: { ca } })).status).toBe(204);
+  await expect(fetch(`${url}/health`)).rejects.toThrow();
+}, 120_000);
+
+test('rules for outgoing traffic are kept and shown', async () => {
+  await using platform = await startPlatform();
+  const network = { denyOut: ['203.0.113.0/24'], allowOut: ['203.0.113.7'] };
+  const response = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 60, network });
+  expect(response.status).toBe(201);
+  const { sandboxID } = (await response.json()) as { sandboxID: string };
+  expect(await (await platform.api('GET', `/sandboxes/${sandboxID}`)).json()).toMatchObject({ network });
+}, 120_000);
