@@ -126,6 +126,7 @@ export const authorizationRows: Record<string, Row> = {
   getNode: operator(200, () => '/nodes/node-1'),
   updateNode: operator(204, () => '/nodes/node-1', { status: 'ready' }),
   adminKillTeamSandboxes: operator(200, ({ team }) => `/admin/teams/${team.teamId}/sandboxes/kill`),
+  adminCancelTeamBuilds: operator(200, ({ team }) => `/admin/teams/${team.teamId}/builds/cancel`),
   adminGetRunningCounts: operator(200, () => '/admin/sandboxes/running-counts'),
   adminCreateApiKey: operator(201, ({ team }) => `/admin/teams/${team.teamId}/api-keys`, { name: 'new' }),
   adminDeleteApiKey: operator(204, async scene => `/admin/teams/${scene.team.teamId}/api-keys/${await scene.apiKey()}`),

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { listApiKeys } from '../../src/api/store/api-key.ts';
 import { onEachDatabase } from './databases.ts';
+import { endlessBuilder } from './fake-builder.ts';
 import { Platform, adminToken, call } from './platform.ts';
 
 type Key = { id: string; name: string; key: string; mask: Record<string, unknown>; lastUsed: string | null };
@@ -132,6 +133,18 @@ onEachDatabase(database => {
     expect(await admin('POST', `/admin/teams/${platform.team.teamId}/sandboxes/kill`)).toMatchObject({ status: 200, body: { killedCount: 2, failedCount: 1 } });
     expect(await counts()).toEqual({ [other.team.teamId]: 1 });
     expect((await platform.call('GET', '/sandboxes')).body).toEqual([]);
+  });
+
+  test('an operator cancels the builds of a team', async () => {
+    await using platform = await Platform.start({ database, builder: endlessBuilder() });
+    const build = (await platform.call('POST', '/v3/templates', { name: 'mine' })).body as { templateID: string; buildID: string };
+    expect((await platform.call('POST', `/v2/templates/${build.templateID}/builds/${build.buildID}`, { fromImage: 'debian:12' })).status).toBe(202);
+    const other = await platform.otherTeam();
+    const admin = (teamId: string) => call(platform.socketPath, 'POST', `/admin/teams/${teamId}/builds/cancel`, undefined, { 'x-admin-token': adminToken });
+    expect((await admin(other.team.teamId)).body).toEqual({ cancelledCount: 0, failedCount: 0 });
+    expect((await admin(platform.team.teamId)).body).toEqual({ cancelledCount: 1, failedCount: 0 });
+    const status = await platform.call('GET', `/templates/${build.templateID}/builds/${build.buildID}/status`);
+    expect(status.body).toMatchObject({ status: 'error', reason: { message: 'Cancelled by the operator' } });
   });
 
   test('a machine is described, taken out of placement and back in', async () => {

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { int32, mapOf } from '../../protocol/api/primitives.ts';
 import { CreatedTeamAPIKey, NewTeamAPIKey } from '../../protocol/api/team.ts';
 import { countRunning, killAllOf, teamForAdmin } from '../app/admin.ts';
+import { cancelBuildsOf } from '../app/build-follow.ts';
 import { revokeTeamKey } from '../app/api-keys.ts';
 import { createApiKey } from '../app/provision-team.ts';
 import { apiKeyView } from './credential-view.ts';
@@ -27,6 +28,28 @@ export const killTeamSandboxes = route({
     const { killed, failed } = await killAllOf(app, await teamForAdmin(app, params.teamID));
     note({ target: `team:${params.teamID}`, after: { killed, failed } });
     return { status: 200, body: { killedCount: killed, failedCount: failed } };
+  },
+});
+
+export const cancelTeamBuilds = route({
+  operationId: 'adminCancelTeamBuilds',
+  method: 'POST',
+  path: '/admin/teams/{teamID}/builds/cancel',
+  summary: 'End every build of a team that waits or runs',
+  auth: 'admin',
+  params: teamParams,
+  responses: {
+    200: {
+      description: 'What was ended',
+      schema: Type.Object({ cancelledCount: int32({ minimum: 0 }), failedCount: int32({ minimum: 0 }) }),
+    },
+  },
+  errors: [400, 404],
+  async handle(app, { params, note }) {
+    const team = await teamForAdmin(app, params.teamID);
+    const cancelled = await cancelBuildsOf(app, { teamId: team.teamId }, 'Cancelled by the operator');
+    note({ target: `team:${params.teamID}`, after: { cancelled } });
+    return { status: 200, body: { cancelledCount: cancelled, failedCount: 0 } };
   },
 });
 

@@ -1,5 +1,5 @@
 import { createAccessTokenRoute, deleteAccessTokenRoute } from './access-tokens.ts';
-import { createTeamKeyAsAdmin, deleteTeamKeyAsAdmin, killTeamSandboxes, readRunningCounts } from './admin.ts';
+import { cancelTeamBuilds, createTeamKeyAsAdmin, deleteTeamKeyAsAdmin, killTeamSandboxes, readRunningCounts } from './admin.ts';
 import { readAuditRoute } from './audit.ts';
 import { createTeamAsAdmin, listTeamsAsAdmin, updateTeamAsAdmin } from './admin-teams.ts';
 import { addMemberAsAdmin, createTokenAsAdmin, createUserAsAdmin, listUsersAsAdmin, removeMemberAsAdmin } from './admin-users.ts';
@@ -75,6 +75,7 @@ export const routes: readonly Route[] = [
   readNodeRoute,
   updateNodeRoute,
   killTeamSandboxes,
+  cancelTeamBuilds,
   readRunningCounts,
   createTeamKeyAsAdmin,
   deleteTeamKeyAsAdmin,
