@@ -22,7 +22,7 @@ export type BuildState = {
 export type BuildSource =
   | { kind: 'image'; reference: string; credential?: RegistryCredential }
   | { kind: 'state'; state: BuildState }
-  | { kind: 'dockerfile'; stages: DockerStage[] };
+  | { kind: 'dockerfile'; stages: DockerStage[]; /** Templates that stand in for images of these names. */ templates: Record<string, BuildState> };
 
 /** Text that a Dockerfile holds inline. `expand`: variables in it are replaced. */
 export type Heredoc = { name: string; content: string; expand: boolean };

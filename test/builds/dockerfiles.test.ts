@@ -87,7 +87,7 @@ const cases: Case[] = [
 describe('Dockerfiles', () => {
   test.each(cases.map(each => [each.name, each] as const))('%s', async (_, { dockerfile, look, shows = [], log: logged = [], start, user, workdir, fails }) => {
     // The ready command spares the wait that a start command without one gets.
-    const { result, log } = await builds.build({ source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile) }, startsAsUser: false, readyCommand: 'true' });
+    const { result, log } = await builds.build({ source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} }, startsAsUser: false, readyCommand: 'true' });
     for (const line of logged) expect(log).toContain(line);
     if (fails !== undefined) {
       expect(result).toMatchObject({ status: 'error' });
@@ -103,7 +103,7 @@ describe('Dockerfiles', () => {
   });
 
   test('an unchanged file is built from the cache, and only its last line again when that changes', async () => {
-    const source = (last: string) => ({ kind: 'dockerfile' as const, stages: parseDockerfile(`FROM debian:12\nRUN date +%N > /t1\nRUN ${last}`) });
+    const source = (last: string) => ({ kind: 'dockerfile' as const, stages: parseDockerfile(`FROM debian:12\nRUN date +%N > /t1\nRUN ${last}`), templates: {} });
     await builds.built({ source: source('echo 1'), startsAsUser: false });
     const same = await builds.build({ source: source('echo 1'), startsAsUser: false });
     expect(same.log.match(/CACHED \[builder/g)?.length).toBe(2);

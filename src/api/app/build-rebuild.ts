@@ -1,4 +1,5 @@
 import { AtollError } from '../../base/error.ts';
+import type { BuildState } from '../../protocol/build.ts';
 import type { DockerfileBuild } from '../../protocol/api/template-build.ts';
 import { findBuild } from '../store/build-read.ts';
 import type { BuildRequest } from '../store/build-read.ts';
@@ -10,7 +11,7 @@ import type { TemplateRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { registerBuild, registerBuildOf } from './build-register.ts';
 import type { Registered } from './build-register.ts';
-import { startBuild } from './build-start.ts';
+import { standingIn, startBuild, templateOfImage } from './build-start.ts';
 import type { BuildPlan } from './build-start.ts';
 import type { App } from './context.ts';
 import { parseDockerfile } from './dockerfile/parse.ts';
@@ -22,7 +23,7 @@ import { ownTemplate } from './template-tags.ts';
  * at once: nobody asks for more. Throws `invalid`, `not_found`, `forbidden`, `conflict`, `rate_limited`, `unavailable`.
  */
 export async function rebuildTemplate(app: App, team: TeamRecord, text: string | null, asked: DockerfileBuild, request: BuildRequest): Promise<Registered> {
-  const plan = planOfDockerfile(request);
+  const plan = await planOfDockerfile(app, team, request);
   const { teamID, cpuCount, memoryMB, alias } = asked;
   if (teamID !== undefined && teamID !== team.teamId) throw new AtollError('invalid', 'teamID: is not the team of the credential');
   const sizes = { ...(cpuCount !== undefined && { cpuCount }), ...(memoryMB !== undefined && { memoryMB }) };
@@ -39,9 +40,17 @@ export async function rebuildTemplate(app: App, team: TeamRecord, text: string |
 }
 
 /** What a Dockerfile says. Throws `invalid` with the line for what can't be built. */
-export function planOfDockerfile(request: BuildRequest): BuildPlan {
+export async function planOfDockerfile(app: App, team: TeamRecord, request: BuildRequest): Promise<BuildPlan> {
+  const stages = parseDockerfile(request.dockerfile);
+  const names = stages.flatMap(stage => [stage.from, ...stage.instructions.flatMap(instruction => (instruction.kind === 'copy' ? [instruction.from] : []))]);
+  const templates: Record<string, BuildState> = {};
+  for (const name of new Set(names)) {
+    const template = templateOfImage(name);
+    const source = template === undefined ? undefined : await standingIn(app, team, template, name);
+    if (source?.kind === 'state') templates[name] = source.state;
+  }
   return {
-    source: { kind: 'dockerfile', stages: parseDockerfile(request.dockerfile) },
+    source: { kind: 'dockerfile', stages, templates },
     steps: [],
     force: false,
     startsAsUser: false,

@@ -62,12 +62,13 @@ async function sourceOf(app: App, team: TeamRecord, body: StartBuildV2): Promise
 /** The clients' own base images, and the templates that are the same here. */
 const imageTemplates: Record<string, string> = { 'e2bdev/base': 'base', 'e2bdev/code-interpreter': 'code-interpreter-v1' };
 
-function templateOfImage(reference: string): string | undefined {
+/** The template that stands in for an image of this name. */
+export function templateOfImage(reference: string): string | undefined {
   return imageTemplates[reference.replace(/^docker\.io\//, '').replace(/:[\w.-]+$/, '')];
 }
 
 /** A template in place of an image: its files, and as with any image, root in no directory. */
-async function standingIn(app: App, team: TeamRecord, name: string, reference: string): Promise<BuildSource> {
+export async function standingIn(app: App, team: TeamRecord, name: string, reference: string): Promise<BuildSource> {
   const found = await resolveBuild(app, team, name).catch((error: unknown) => {
     if (error instanceof AtollError && error.code === 'not_found') return null;
     throw error;

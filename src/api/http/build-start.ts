@@ -40,7 +40,7 @@ export const startBuildV1 = route({
     const { build } = await findOwnBuild(app, caller.team, params.templateID, params.buildID);
     if (!build.request) throw new AtollError('invalid', 'The build was registered without a Dockerfile: start it with its steps');
     // A rebuild starts by itself; starting it again, as old clients do, changes nothing.
-    if (build.status === 'waiting') await startBuild(app, caller.team, build, planOfDockerfile(build.request));
+    if (build.status === 'waiting') await startBuild(app, caller.team, build, await planOfDockerfile(app, caller.team, build.request));
     return { status: 202 };
   },
 });

@@ -16,7 +16,7 @@ export function createSource(options: PullOptions): ResolveSource {
       case 'image':
         return { state: await provision(context, await pullImage(context, options, source.reference, source.credential)) };
       case 'dockerfile':
-        return runDockerfile(context, options, source.stages);
+        return runDockerfile(context, options, source);
     }
   };
 }

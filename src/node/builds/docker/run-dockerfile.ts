@@ -10,17 +10,21 @@ import { runInstruction, type Stages } from './run-instruction.ts';
 import { findStage, neededStages, newStage, platformArgs, stateOf, type StageState } from './stage.ts';
 import { startCommandOf } from './start-command.ts';
 
+export type DockerSource = { stages: DockerStage[]; templates: Record<string, BuildState> };
+
 /**
  * Carries out the stages of a Dockerfile that its last one needs. Sandboxes run as `user` in its home unless the file says
  * otherwise; its ENTRYPOINT and CMD are the start command.
  */
-export async function runDockerfile(context: BuildContext, options: PullOptions, stages: DockerStage[]): Promise<{ state: BuildState; startCommand?: string }> {
+export async function runDockerfile(context: BuildContext, options: PullOptions, { stages, templates }: DockerSource): Promise<{ state: BuildState; startCommand?: string }> {
   const nameOf = (stage: DockerStage) => expandWord(stage.from, name => stage.globalArgs[name] ?? platformArgs[name]);
   const done = new Map<number, StageState>();
   const last = stages.length - 1;
   const base = baseStages(stages, nameOf);
   const images = new Map<string, Promise<BuildState>>();
   const imageState = (reference: string): Promise<BuildState> => {
+    const template = templates[reference];
+    if (template) return Promise.resolve(template);
     const known = images.get(reference) ?? (reference === 'scratch' ? emptyState(context) : pullImage(context, options, reference, undefined));
     images.set(reference, known);
     return known;
@@ -32,7 +36,8 @@ export async function runDockerfile(context: BuildContext, options: PullOptions,
     const from = nameOf(stage);
     const before = done.get(findStage(stages, index, from));
     // What sandboxes are made from gets what they need at once: later changes do not undo the cache.
-    const begin = before ?? newStage(base.has(index) ? await provision(context, await imageState(from)) : await imageState(from));
+    const image = before ? undefined : await imageState(from);
+    const begin = before ?? newStage(image && base.has(index) && !templates[from] ? await provision(context, image) : (image ?? (await emptyState(context))));
     let state: StageState = { ...begin, args: {} };
     const others: Stages = {
       globalArgs: stage.globalArgs,
