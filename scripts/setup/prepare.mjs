@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { buildAgent } from './agent.mjs';
+import { prepareCriu } from './criu.mjs';
 import { checkHost } from './host.mjs';
 import { exclusively } from './lock.mjs';
 import { buildNativeHelper } from './native-helper.mjs';
@@ -7,7 +8,7 @@ import { installNpmPackages } from './npm-packages.mjs';
 import { installSystemPackages } from './system-packages.mjs';
 
 /**
- * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent.
+ * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent, CRIU.
  * What is there already is not done again, and says nothing.
  */
 export async function prepare(root, { forTests = false, runtimeOnly = false } = {}) {
@@ -18,5 +19,6 @@ export async function prepare(root, { forTests = false, runtimeOnly = false } = 
     await installSystemPackages({ forTests });
     await buildNativeHelper(root);
     await buildAgent(root);
+    await prepareCriu(root);
   });
 }

@@ -6,6 +6,7 @@ import { randomHex } from '../../../src/base/secret.ts';
 import { agentListens, initAgent } from '../../../src/node/agent-call.ts';
 import { runInSandbox } from '../../../src/node/agent-process.ts';
 import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
+import { keepAgent } from '../../../src/node/agent-copy.ts';
 import { detectCgroups } from '../../../src/node/cgroup/cgroup.ts';
 import { createCrunDriver } from '../../../src/node/drivers/crun/driver.ts';
 import { claimInstallation } from '../../../src/node/installation.ts';
@@ -14,9 +15,9 @@ import { startHelper } from '../../../src/node/native/helper.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../../../src/node/native/netns.ts';
 import { createDisks } from '../../../src/node/rootfs/disks.ts';
 import { createLayers } from '../../../src/node/rootfs/layers.ts';
-import type { CheckpointSource } from '../../../src/node/snapshot/checkpoint.ts';
+import { checkpointToPause, type CheckpointSource } from '../../../src/node/snapshot/checkpoint.ts';
 import { findCriu } from '../../../src/node/snapshot/criu.ts';
-import { restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
+import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
 
 const bootId = '01234567-89ab-4cde-8f01-23456789abcd';
 const root = join(import.meta.dir, '../../..');
@@ -31,6 +32,9 @@ export type TestSandbox = {
   ended: Promise<void>;
   /** Runs a command as root and answers what it wrote to its standard output. Fails where it fails. */
   run(command: string): Promise<string>;
+  /** Writes a program into the sandbox and starts it on its own, its output to `<name>.log`. All of it is in /root. */
+  launch(name: string, text: string): Promise<void>;
+  answers(): Promise<void>;
 };
 
 export type Machine = AsyncDisposable & {
@@ -40,6 +44,8 @@ export type Machine = AsyncDisposable & {
   start(slotNumber: number): Promise<TestSandbox>;
   /** Restores a snapshot in a slot, on the disk image given. */
   restore(snapshot: OpenSnapshot, slotNumber: number, disk: string): Promise<TestSandbox>;
+  /** Pauses into `<snapshots>/<name>` and restores in the next slot. */
+  cycle(sandbox: TestSandbox, name: string): Promise<TestSandbox>;
   /** Waits for the end of a sandbox's processes and gives up its slot. Its disk image stays. */
   release(sandbox: TestSandbox): Promise<void>;
   kill(sandbox: TestSandbox): Promise<void>;
@@ -55,8 +61,11 @@ export async function startMachine(): Promise<Machine> {
   const helperBinary = join(root, 'dist/helper');
   const helper = await startHelper({ binary: helperBinary, runDir: layout.run, log: silentLog, onLost: () => {} });
   const cgroups = detectCgroups();
-  const agentDir = join(root, 'dist/agent');
-  const driver = createCrunDriver({ helper, cgroups, layout: { ...layout, agentMount: agentDir }, hostname: 'sandbox' });
+  // A copy: building the agent anew must not pull it from under a sandbox.
+  const agentDir = layout.agentMount;
+  mkdirSync(agentDir, { recursive: true });
+  await helper.call('show', keepAgent(join(root, 'dist/agent'), layout.agents), agentDir);
+  const driver = createCrunDriver({ helper, cgroups, layout, hostname: 'sandbox' });
   const disks = createDisks({ helper, dir: layout.disks, files: { 'etc/hosts': '127.0.0.1 localhost sandbox\n' } });
   const layers = createLayers({ helper, dir: layout.layers, mounts: layout.mounts });
   const base = await ensureBaseLayer({
@@ -96,23 +105,28 @@ export async function startMachine(): Promise<Machine> {
   const watched = async (slot: Slot, pid: number, disk: string, namespace: NetworkNamespace): Promise<TestSandbox> => {
     const ended = helper.exited(slot.name);
     await helper.call('watch', slot.name, pid);
+    const run = async (command: string) => {
+      let stdout = '';
+      let stderr = '';
+      const process = { argv: ['/bin/bash', '-c', command] as [string, ...string[]], user: 'root', env: {}, cwd: '/root', timeoutMs: 60_000 };
+      const { exitCode, status } = await runInSandbox(namespace, process, (stream, bytes) => {
+        if (stream === 'stdout') stdout += Buffer.from(bytes).toString();
+        else stderr += Buffer.from(bytes).toString();
+      });
+      if (exitCode !== 0) throw new Error(`${command}: ${status} ${stderr}`);
+      return stdout;
+    };
     return {
       slot,
       pid,
       namespace,
       ended,
-      source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer] },
-      async run(command) {
-        let stdout = '';
-        let stderr = '';
-        const process = { argv: ['/bin/bash', '-c', command] as [string, ...string[]], user: 'root', env: {}, cwd: '/root', timeoutMs: 30_000 };
-        const { exitCode, status } = await runInSandbox(namespace, process, (stream, bytes) => {
-          if (stream === 'stdout') stdout += Buffer.from(bytes).toString();
-          else stderr += Buffer.from(bytes).toString();
-        });
-        if (exitCode !== 0) throw new Error(`${command}: ${status} ${stderr}`);
-        return stdout;
+      run,
+      answers: () => agentListens(namespace, ended),
+      async launch(name, text) {
+        await run(`base64 -d > /root/${name} <<< ${Buffer.from(text).toString('base64')}; chmod +x /root/${name}; setsid /root/${name} < /dev/null > /root/${name}.log 2>&1 &`);
       },
+      source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer] },
     };
   };
   const release = async ({ slot, ended, namespace }: TestSandbox) => {
@@ -123,7 +137,7 @@ export async function startMachine(): Promise<Machine> {
     await disks.close(mountOf(slot));
   };
 
-  return {
+  const machine: Machine = {
     host,
     snapshots,
     release,
@@ -158,6 +172,14 @@ export async function startMachine(): Promise<Machine> {
       });
       return watched(slot, pid, disk, openNetworkNamespace(pid));
     },
+    async cycle(sandbox, name) {
+      const directory = join(snapshots, name);
+      await checkpointToPause(host, sandbox.source, { directory, name, facts: {}, then: 'end', onComplete: async () => {} });
+      await release(sandbox);
+      const restored = await machine.restore(await openSnapshot(host, directory), (sandbox.slot.number + 1) % 100, sandbox.source.disk);
+      rmSync(directory, { recursive: true });
+      return restored;
+    },
     async kill(sandbox) {
       await helper.call('kill', sandbox.slot.name);
       await release(sandbox);
@@ -171,4 +193,5 @@ export async function startMachine(): Promise<Machine> {
       rmSync(dataDir, { recursive: true });
     },
   };
+  return machine;
 }

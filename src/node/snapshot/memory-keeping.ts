@@ -1,0 +1,40 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { release } from 'node:os';
+import { messageOf } from '../../base/error.ts';
+import { findCriu, type Criu } from './criu.ts';
+
+/** Whether this host can keep the memory of sandboxes, and if not, why: for `atoll doctor` and for who asks for it. */
+export type MemoryKeeping = { possible: true; criu: Criu } | { possible: false; reason: string };
+
+/**
+ * Finds out by doing it, once for each boot of the host, kernel and CRIU. `test` checkpoints a sandbox and restores it;
+ * whatever it throws is the reason. `cacheFile` is where the answer is kept for the next start of the platform.
+ */
+export async function findMemoryKeeping(options: { criuDir: string; cacheFile: string; test(criu: Criu): Promise<void> }): Promise<MemoryKeeping> {
+  let criu: Criu;
+  try {
+    criu = findCriu(options.criuDir);
+  } catch (error) {
+    return { possible: false, reason: messageOf(error) };
+  }
+  const key = [readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), release(), criu.version, ...criu.argv].join(' ');
+  const known = readCache(options.cacheFile, key);
+  if (known) return known;
+  const found = await options.test(criu).then(
+    (): MemoryKeeping => ({ possible: true, criu }),
+    (error: unknown): MemoryKeeping => ({ possible: false, reason: messageOf(error) }),
+  );
+  writeFileSync(`${options.cacheFile}.new`, JSON.stringify({ key, found }));
+  renameSync(`${options.cacheFile}.new`, options.cacheFile);
+  return found;
+}
+
+function readCache(file: string, key: string): MemoryKeeping | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    const cached = JSON.parse(readFileSync(file, 'utf8')) as { key: string; found: MemoryKeeping };
+    return cached.key === key ? cached.found : undefined;
+  } catch {
+    return undefined; // not a file of ours: found out anew
+  }
+}

@@ -1,0 +1,38 @@
+import { rmSync } from 'node:fs';
+import { checkpointToPause, type CheckpointSource } from './checkpoint.ts';
+import type { CriuHost } from './criu.ts';
+import { openSnapshot, type OpenSnapshot } from './restore.ts';
+
+/** A sandbox for the test: anything that a real one has, and a root that need not hold a file. */
+export type TestedSandbox = {
+  source: CheckpointSource;
+  /** Settles when its agent accepts a connection. */
+  answers(): Promise<void>;
+};
+
+/** What the test is made with. All of it leaves nothing when it fails. */
+export type SelfTestParts<Sandbox extends TestedSandbox> = {
+  start(): Promise<Sandbox>;
+  /** Frees what a sandbox without processes used, but for its disk. */
+  release(sandbox: Sandbox): Promise<void>;
+  /** On the disk of the sandbox that was released. */
+  restore(snapshot: OpenSnapshot): Promise<Sandbox>;
+  /** Ends what runs of it, and removes its disk. */
+  kill(sandbox: Sandbox): Promise<void>;
+};
+
+/**
+ * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life. Fails with what does not work.
+ * `directory` is for the snapshot and is removed.
+ */
+export async function testMemoryKeeping<Sandbox extends TestedSandbox>(host: CriuHost, parts: SelfTestParts<Sandbox>, directory: string): Promise<void> {
+  await using undo = new AsyncDisposableStack();
+  undo.defer(() => rmSync(directory, { recursive: true, force: true }));
+  rmSync(directory, { recursive: true, force: true });
+  let sandbox = await parts.start();
+  undo.defer(() => parts.kill(sandbox));
+  await checkpointToPause(host, sandbox.source, { directory, name: 'self-test', facts: {}, then: 'end', onComplete: async () => {} });
+  await parts.release(sandbox);
+  sandbox = await parts.restore(await openSnapshot(host, directory));
+  await sandbox.answers();
+}

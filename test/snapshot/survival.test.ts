@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { waitFor } from '../support/process.ts';
+import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
+
+const cycles = 20;
+
+let machine: Machine;
+let sandbox: TestSandbox;
+
+beforeAll(async () => {
+  machine = await startMachine();
+  sandbox = await machine.start(0);
+}, 120_000);
+
+afterAll(async () => {
+  await machine.kill(sandbox);
+  await machine[Symbol.asyncDispose]();
+}, 60_000);
+
+const counter = `#!/bin/bash
+i=0
+while :; do i=$((i + 1)); echo $i >> /root/counts; sleep 0.01; done
+`;
+
+const server = `#!/bin/bash
+cd /usr/share
+exec python3 -m http.server 8000
+`;
+
+/** 64 MiB that would show any page that is lost or another's. */
+const state = `#!/usr/bin/env node
+const words = new Uint32Array(16 << 20);
+for (let i = 0; i < words.length; i++) words[i] = Math.imul(i, 2654435761);
+let asked = 0;
+require('http').createServer((_, answer) => {
+  asked++;
+  let wrong = 0;
+  for (let i = 0; i < words.length; i++) if (words[i] !== Math.imul(i, 2654435761) >>> 0) wrong++;
+  answer.end(JSON.stringify({ asked, wrong }));
+}).listen(8001, '127.0.0.1');
+`;
+
+/** One call of the agent, as a client would make it; the answer's first message where it is a stream. */
+async function callAgent(method: string, message: unknown, stream = false): Promise<string> {
+  const body = Buffer.from(JSON.stringify(message));
+  const framed = stream ? Buffer.concat([Buffer.of(0, 0, 0, 0, body.length), body]) : body;
+  expect(body.length).toBeLessThan(256); // the length above is one byte
+  const type = stream ? 'application/connect+json' : 'application/json';
+  // A stream that is not ended by the client only ends with the process: what has come after a second is enough.
+  return sandbox.run(
+    `base64 -d <<< ${framed.toString('base64')} | curl -s -N --max-time ${stream ? 1 : 10} -H 'content-type: ${type}' -H 'connect-protocol-version: 1' ` +
+      `-u root: --data-binary @- http://127.0.0.1:49983/process.Process/${method} | tr -d '\\0' ${stream ? '|| true' : ''}`,
+  );
+}
+
+test(`a counter, a server, 64 MiB of state and an open terminal live through ${cycles} pauses`, async () => {
+  await sandbox.launch('counter', counter);
+  await sandbox.launch('server', server);
+  await sandbox.launch('state', state);
+  const started = await callAgent('Start', { process: { cmd: '/bin/bash', args: ['--norc'] }, pty: { size: { rows: 33, cols: 101 } } }, true);
+  const pid = Number(/"pid":(\d+)/.exec(started)?.[1]);
+  expect(pid).toBeGreaterThan(1);
+  const type = (line: string) => callAgent('SendInput', { process: { pid }, input: { pty: Buffer.from(`${line}\n`).toString('base64') } });
+  await type('KEPT=in-the-shell');
+  await waitFor('the state server', async () => (await sandbox.run('curl -s --max-time 5 http://127.0.0.1:8001/ || true')) !== '');
+
+  for (let cycle = 1; cycle <= cycles; cycle++) {
+    sandbox = await machine.cycle(sandbox, `cycle-${cycle}`);
+    expect(await sandbox.run('curl -s -o /dev/null -w %{http_code} http://127.0.0.1:8000/')).toBe('200');
+  }
+
+  expect(JSON.parse(await sandbox.run('curl -s http://127.0.0.1:8001/'))).toEqual({ asked: 2, wrong: 0 });
+  await type('echo $KEPT $(stty size) > /root/proof');
+  await waitFor('the terminal', async () => (await sandbox.run('cat /root/proof 2>/dev/null || true')) !== '');
+  expect(await sandbox.run('cat /root/proof')).toBe('in-the-shell 33 101\n');
+  const counts = (await sandbox.run('cat /root/counts')).trim().split('\n').map(Number);
+  expect(counts.length).toBeGreaterThan(cycles);
+  expect(counts).toEqual(Array.from(counts, (_, index) => index + 1));
+}, 400_000);
+
+test('watches, timers, shared memory, deleted files and user IDs come back', async () => {
+  await sandbox.launch('kinds', `#!/usr/bin/env python3
+import ctypes, fcntl, json, mmap, os, select, signal, socket, struct, subprocess, sys, time
+libc = ctypes.CDLL(None)
+checks = {}
+os.makedirs('/root/watched', exist_ok=True)
+own = libc.inotify_init1(os.O_NONBLOCK); libc.inotify_add_watch(own, b'/root/watched', 0x100)
+low = libc.inotify_init1(os.O_NONBLOCK); libc.inotify_add_watch(low, b'/usr/share', 0x100)
+gone = libc.inotify_init1(os.O_NONBLOCK)
+without_name = open('/root/without-name', 'w+'); without_name.write('still here'); without_name.flush()
+libc.inotify_add_watch(gone, b'/root/without-name', 0x2); os.unlink('/root/without-name')
+of_layer = open('/usr/share/common-licenses/GPL-2'); os.unlink('/usr/share/common-licenses/GPL-2')
+timer = libc.timerfd_create(1, os.O_NONBLOCK); libc.timerfd_settime(timer, 0, struct.pack('qqqq', 0, 50000000, 0, 50000000), None)
+memory = os.memfd_create('m'); os.write(memory, b'm' * 100000)
+open('/dev/shm/kept', 'wb').write(b's' * 3000000)
+left, right = socket.socketpair(); left.send(b'on the way')
+listener = socket.create_server(('127.0.0.1', 7001)); client = socket.create_connection(('127.0.0.1', 7001)); served, _ = listener.accept(); client.send(b'in the queue')
+locked = open('/root/locked', 'w'); fcntl.flock(locked, fcntl.LOCK_EX)
+user = subprocess.Popen(['sleep', '1000'], user=1000, group=1000, extra_groups=[1000, 4242])
+stopped = subprocess.Popen(['sleep', '1000']); stopped.send_signal(signal.SIGSTOP)
+before = time.monotonic()
+open('/root/kinds.ready', 'w').close()
+while not os.path.exists('/root/kinds.go'): time.sleep(0.02)
+open('/root/watched/a', 'w').close(); checks['watch of own directory'] = len(os.read(own, 4096)) > 0
+open('/usr/share/a', 'w').close(); checks['watch of a directory of the layer'] = len(os.read(low, 4096)) > 0
+without_name.seek(0); checks['deleted file'] = without_name.read() == 'still here'
+checks['deleted file of the layer'] = len(of_layer.read()) > 10000
+time.sleep(0.2); checks['timer'] = struct.unpack('q', os.read(timer, 8))[0] >= 1
+checks['memory file'] = os.pread(memory, 200000, 0) == b'm' * 100000
+checks['shared memory'] = open('/dev/shm/kept', 'rb').read() == b's' * 3000000
+checks['socket pair'] = right.recv(100) == b'on the way'
+served.settimeout(5); first = served.recv(100); client.send(b'more'); checks['connection inside'] = (first, served.recv(100)) == (b'in the queue', b'more')
+other = open('/root/locked', 'w')
+try: fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB); checks['file lock'] = False
+except BlockingIOError: checks['file lock'] = True
+status = open('/proc/%d/status' % user.pid).read(); checks['user and groups'] = 'Uid:\\t1000\\t1000' in status and '4242' in status
+checks['stopped process'] = open('/proc/%d/stat' % stopped.pid).read().split()[2] == 'T'
+checks['monotonic clock'] = 0 <= time.monotonic() - before < 100
+json.dump(checks, open('/root/kinds.new', 'w')); os.rename('/root/kinds.new', '/root/kinds.json')
+`);
+  await waitFor('the program', async () => (await sandbox.run('ls /root; cat /root/kinds.log >&2')).includes('kinds.ready'));
+  sandbox = await machine.cycle(sandbox, 'kinds-1');
+  sandbox = await machine.cycle(sandbox, 'kinds-2');
+  await sandbox.run('touch /root/kinds.go');
+  await waitFor('its verdict', async () => (await sandbox.run('ls /root')).includes('kinds.json'));
+  const checks = JSON.parse(await sandbox.run('cat /root/kinds.json')) as Record<string, boolean>;
+  expect(Object.keys(checks).length).toBe(13);
+  expect(Object.entries(checks).filter(([, kept]) => !kept)).toEqual([]);
+}, 120_000);
