@@ -4,6 +4,7 @@ import type { RequestHead } from './http/request-head.ts';
 import type { ResponseHead } from './http/response-head.ts';
 import type { EdgeLimits } from './limits.ts';
 import { SandboxTraffic } from './sandbox-traffic.ts';
+import type { upstreamHandlers } from './upstream.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
 /** A client's connection as the sweep sees it. */
@@ -33,6 +34,8 @@ export type EdgeContext = {
   /** Where a message to send is put together. The same holds. */
   readonly scratch: Buffer;
   readonly apiPool: UpstreamPool;
+  /** What hears the events of every upstream connection. */
+  readonly upstreamHandlers: ReturnType<typeof upstreamHandlers>;
   readonly traffic: Map<string, SandboxTraffic>;
   readonly clients: Set<OpenClient>;
   /** No request is accepted on a connection after its current one. */

@@ -74,8 +74,10 @@ function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<Sock
     drain: socket => socket.data?.drained(),
     end: socket => socket.data?.halfClosed(),
     close: (socket, error) => socket.data?.wasClosed(error),
-    error() {
-      // A close event with the error follows.
+    // Trouble of the connection comes with its close event; what comes here was thrown by a handler.
+    error(socket, error) {
+      context.log.error('client handler failed', { error: error.stack });
+      socket.terminate();
     },
   };
 }

@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
 import type { EdgeContext } from './context.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
-import { Upstream, upstreamHandlers } from './upstream.ts';
+import { Upstream } from './upstream.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 import { Wait } from './wait.ts';
 
@@ -58,7 +58,7 @@ async function open(
   wait: Wait,
 ): Promise<Upstream> {
   const upstream = new Upstream(pool);
-  const opening = tls ? openTls(endpoint, upstream) : connect(endpoint, { ...common(upstream), socket: upstreamHandlers });
+  const opening = tls ? openTls(context, endpoint, upstream) : connect(endpoint, { ...common(upstream), socket: context.upstreamHandlers });
   await wait.for(opening, context.limits.handshakeTimeoutMs, () => upstream.terminate());
   if (upstream.closed) throw new AtollError('invalid', 'The service does not speak HTTP: it closed the connection or spoke first');
   pool.add(upstream);
@@ -68,7 +68,7 @@ async function open(
 }
 
 /** TLS to a service of the sandbox. Its certificate proves nothing to us: whoever answers there is the sandbox. */
-function openTls(endpoint: Endpoint, upstream: Upstream): Promise<void> {
+function openTls({ upstreamHandlers }: EdgeContext, endpoint: Endpoint, upstream: Upstream): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const failed = (cause?: unknown) => reject(new AtollError('invalid', 'The service does not speak TLS', { cause }));
   const socket: Bun.SocketHandler<Upstream> = {

@@ -7,6 +7,7 @@ import { defaultLimits, type EdgeLimits, poolBounds } from './limits.ts';
 import { listenPlain, listenTls } from './listeners.ts';
 import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
 import { localAuthority } from './tls/local-authority.ts';
+import { upstreamHandlers } from './upstream.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
 export type EdgeOptions = {
@@ -129,6 +130,7 @@ function contextOf(options: EdgeOptions): EdgeContext {
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
     apiPool: new UpstreamPool(poolBounds(limits, true)),
+    upstreamHandlers: upstreamHandlers(options.log),
     traffic: new Map(),
     clients: new Set(),
     stopping: false,

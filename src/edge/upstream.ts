@@ -1,4 +1,5 @@
 import { assert } from '../base/error.ts';
+import type { Log } from '../base/log.ts';
 import { Outlet } from './outlet.ts';
 
 /** Who uses an upstream connection at the moment, and hears what happens on it. */
@@ -83,35 +84,39 @@ export class Upstream {
 }
 
 /** The socket handlers of every upstream connection. */
-export const upstreamHandlers = {
-  open(socket) {
-    socket.data.opened(socket);
-  },
-  data(socket, bytes) {
-    const upstream = socket.data;
-    // A server that speaks without being asked answers a request that was never sent: don't trust it with the next.
-    if (upstream.user === null) upstream.terminate();
-    else upstream.user.upstreamData(bytes);
-  },
-  drain(socket) {
-    const upstream = socket.data;
-    if (!upstream.outlet.idle && upstream.outlet.flush()) upstream.user?.upstreamDrained();
-  },
-  end(socket) {
-    const upstream = socket.data;
-    upstream.ended = true;
-    if (upstream.user === null) socket.close();
-    else upstream.user.upstreamEnded();
-  },
-  close(socket, error) {
-    const upstream = socket.data;
-    upstream.closed = true;
-    upstream.home.forget(upstream);
-    const { user } = upstream;
-    upstream.user = null;
-    user?.upstreamClosed(error);
-  },
-  error() {
-    // A close event with the error follows.
-  },
-} satisfies Bun.SocketHandler<Upstream>;
+export function upstreamHandlers(log: Log) {
+  return {
+    open(socket) {
+      socket.data.opened(socket);
+    },
+    data(socket, bytes) {
+      const upstream = socket.data;
+      // A server that speaks without being asked answers a request that was never sent: don't trust it with the next.
+      if (upstream.user === null) upstream.terminate();
+      else upstream.user.upstreamData(bytes);
+    },
+    drain(socket) {
+      const upstream = socket.data;
+      if (!upstream.outlet.idle && upstream.outlet.flush()) upstream.user?.upstreamDrained();
+    },
+    end(socket) {
+      const upstream = socket.data;
+      upstream.ended = true;
+      if (upstream.user === null) socket.close();
+      else upstream.user.upstreamEnded();
+    },
+    close(socket, error) {
+      const upstream = socket.data;
+      upstream.closed = true;
+      upstream.home.forget(upstream);
+      const { user } = upstream;
+      upstream.user = null;
+      user?.upstreamClosed(error);
+    },
+    // Trouble of the connection comes with its close event; what comes here was thrown by a handler.
+    error(socket, error) {
+      log.error('upstream handler failed', { error: error.stack });
+      socket.terminate();
+    },
+  } satisfies Bun.SocketHandler<Upstream>;
+}

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../src/base/error.ts';
-import { silentLog } from '../../../src/base/log.ts';
+import { createLog } from '../../../src/base/log.ts';
 import type { Ingress, Route } from '../../../src/edge/directory.ts';
 import { type Edge, type EdgeOptions, startEdge } from '../../../src/edge/start.ts';
 import { dialLoopback } from './loopback-dial.ts';
@@ -26,6 +26,8 @@ export type Fixture = AsyncDisposable & {
   mapPort(port: number, loopbackPort: number): void;
   readonly dials: { sandboxId: string; port: number }[];
   readonly wakes: string[];
+  /** What the edge has logged as errors. */
+  readonly complaints: string[];
   remove(sandboxId: string): void;
 };
 
@@ -45,11 +47,12 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
   const portMap = new Map<number, number>();
   const dials: Fixture['dials'] = [];
   const wakes: string[] = [];
+  const complaints: string[] = [];
   const edge = startEdge({
     hostname: '127.0.0.1',
     port: 0,
     apiSocketPath,
-    log: silentLog,
+    log: createLog('error', line => complaints.push(line)),
     directory: {
       find: sandboxId => routes.get(sandboxId),
       async wake(sandboxId) {
@@ -72,6 +75,7 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     url: `http://127.0.0.1:${edge.port}`,
     dials,
     wakes,
+    complaints,
     sandbox(sandboxId, change = {}) {
       const before = routes.get(sandboxId) ?? { sandboxId, executionId: crypto.randomUUID(), state: 'running', ingress: openIngress };
       const route: Route = { ...before, ...change, ingress: { ...before.ingress, ...change.ingress } };
@@ -86,6 +90,8 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     },
     async [Symbol.asyncDispose]() {
       await edge.stop(0);
+      const failed = complaints.filter(line => line.includes('handler failed'));
+      if (failed.length > 0) throw new Error(`a handler of the edge has thrown: ${failed[0]}`);
       await api.stop(true);
       rmSync(folder, { recursive: true, force: true });
     },
