@@ -39,8 +39,9 @@ export type TestSandbox = {
 
 export type Machine = AsyncDisposable & {
   host: RestoreHost;
-  /** For snapshots. */
+  /** For snapshots, and for disks that a test makes. */
   snapshots: string;
+  disks: string;
   start(slotNumber: number): Promise<TestSandbox>;
   /** Restores a snapshot in a slot, on the disk image given. */
   restore(snapshot: OpenSnapshot, slotNumber: number, disk: string): Promise<TestSandbox>;
@@ -140,6 +141,7 @@ export async function startMachine(): Promise<Machine> {
   const machine: Machine = {
     host,
     snapshots,
+    disks: layout.disks,
     release,
     async start(slotNumber) {
       const slot = slotOf(installation.number, slotNumber);

@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test';
+import { externalMountPoints, mountSource } from './external-mounts.ts';
+
+const line = (point: string, type: string) => `100 90 0:40 / ${point} rw,nosuid - ${type} source rw`;
+const sources = { agentDir: '/run/agent', bootIdFile: '/run/boot', cgroupPath: '/atoll0/s7', emptyDir: '/run/empty', volumes: { '/mnt/my data': '/run/volume' } };
+
+test('what belongs to a sandbox alone is not external', () => {
+  const own = [line('/', 'overlay'), line('/proc', 'proc'), line('/proc/sys', 'proc'), line('/dev', 'tmpfs'), line('/dev/shm', 'tmpfs'), line('/dev/pts', 'devpts'), line('/sys', 'sysfs'), line('/dev/mqueue', 'mqueue'), line('/sys/fs/cgroup', 'tmpfs')];
+  expect(externalMountPoints(`${own.join('\n')}\n`)).toEqual([]);
+});
+
+test('every other mount is, also with optional fields and escaped names', () => {
+  const info = [
+    '100 90 8:1 /agent /.agent ro,nosuid,nodev shared:1 master:2 - ext4 /dev/sda rw',
+    line('/dev/null', 'devtmpfs'), line('/proc/acpi', 'tmpfs'), line('/sys/fs/cgroup/memory', 'cgroup'), line('/mnt/my\\040data', 'ext4'),
+  ];
+  const points = externalMountPoints(info.join('\n'));
+  expect(points).toEqual(['/.agent', '/dev/null', '/proc/acpi', '/sys/fs/cgroup/memory', '/mnt/my data']);
+  expect(points.map(point => mountSource(point, sources))).toEqual(['/run/agent', '/dev/null', '/run/empty', '/sys/fs/cgroup/memory/atoll0/s7', '/run/volume']);
+});
+
+test('masked files, masked directories and the boot ID each get their own', () => {
+  const points = ['/proc/kmsg', '/sys/firmware', '/proc/scsi', '/proc/sys/kernel/random/boot_id', '/sys/fs/cgroup'];
+  expect(points.map(point => mountSource(point, sources))).toEqual(['/dev/null', '/run/empty', '/run/empty', '/run/boot', '/sys/fs/cgroup/atoll0/s7']);
+});
+
+test('a mount that nobody knows is not put back as something else', () => {
+  expect(() => mountSource('/home/user', sources)).toThrow('/home/user');
+});

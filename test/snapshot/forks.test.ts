@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
+import { openSnapshot } from '../../src/node/snapshot/restore.ts';
+import { waitFor } from '../support/process.ts';
+import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
+
+let machine: Machine;
+const sandboxes = new Set<TestSandbox>();
+
+beforeAll(async () => {
+  machine = await startMachine();
+}, 120_000);
+
+afterAll(async () => {
+  for (const sandbox of sandboxes) await machine.kill(sandbox);
+  await machine[Symbol.asyncDispose]();
+}, 60_000);
+
+/** Adds one to a number in memory and one in a file, each time that it is told to. */
+const adder = `#!/usr/bin/env python3
+import os, socket
+listener = socket.create_server(('127.0.0.1', 7000))
+count = 0
+while True:
+    connection, _ = listener.accept()
+    count += 1
+    open('/root/file', 'a').write('x')
+    connection.send(b'%d %d' % (count, os.stat('/root/file').st_size)); connection.close()
+`;
+
+const add = (sandbox: TestSandbox) => sandbox.run("exec 3<> /dev/tcp/127.0.0.1/7000; cat <&3");
+
+test('three forks and their source go their own ways from one moment', async () => {
+  const source = await machine.start(0);
+  sandboxes.add(source);
+  await source.launch('adder', adder);
+  await waitFor('the adder', () => add(source).catch(() => undefined));
+  expect(await add(source)).toBe('2 2');
+
+  const directory = join(machine.snapshots, 'fork');
+  await checkpointAndRun(machine.host, source.source, { directory, name: 'fork', facts: { of: 'source' } });
+  expect(await add(source)).toBe('3 3');
+  const snapshot = await openSnapshot(machine.host, directory);
+  expect(snapshot.manifest.facts).toEqual({ of: 'source' });
+
+  const children = await Promise.all(
+    [1, 2, 3].map(async number => {
+      const disk = join(machine.disks, `${randomUUID()}.img`);
+      await machine.host.helper.call('disk-create', join(directory, 'disk.img'), disk);
+      const child = await machine.restore(snapshot, number, disk);
+      sandboxes.add(child);
+      return child;
+    }),
+  );
+  for (const child of children) expect(await add(child)).toBe('3 3');
+  expect(await Promise.all([source, ...children].map(add))).toEqual(Array(4).fill('4 4'));
+  // Owners are those of the slot outside, and the same inside.
+  expect(await Promise.all(children.map(child => child.run('stat -c %u:%g /root/file')))).toEqual(Array(3).fill('0:0\n'));
+  const hostIds = children.map(({ pid }) => Bun.file(`/proc/${pid}/uid_map`).text());
+  expect(new Set(await Promise.all(hostIds)).size).toBe(3);
+
+  const [first] = children;
+  await machine.kill(first as TestSandbox);
+  sandboxes.delete(first as TestSandbox);
+  expect(await add(source)).toBe('5 5');
+  // A snapshot outlives everyone who was made from it.
+  const disk = join(machine.disks, `${randomUUID()}.img`);
+  await machine.host.helper.call('disk-create', join(directory, 'disk.img'), disk);
+  const late = await machine.restore(await openSnapshot(machine.host, directory), 1, disk);
+  sandboxes.add(late);
+  expect(await add(late)).toBe('3 3');
+  rmSync(directory, { recursive: true });
+}, 120_000);
+
+test('a sandbox that was dumped and stands still goes on where it stood, or from the snapshot', async () => {
+  const sandbox = await machine.start(10);
+  sandboxes.add(sandbox);
+  await sandbox.launch('ticker', '#!/bin/bash\ni=0\nwhile :; do i=$((i + 1)); echo $i >> /root/ticks; sleep 0.005; done\n');
+  await waitFor('ticks', () => sandbox.run('cat /root/ticks').catch(() => undefined));
+  const directory = join(machine.snapshots, 'still');
+  const options = { directory, name: 'still', facts: {}, then: 'stand-still' as const, onComplete: async () => {} };
+  expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('stand-still');
+
+  sandbox.source.group.thaw();
+  await sandbox.run('true');
+  rmSync(directory, { recursive: true });
+
+  expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('stand-still');
+  for (const pid of sandbox.source.group.processes()) process.kill(pid, 'SIGKILL');
+  sandbox.source.group.thaw();
+  await machine.release(sandbox);
+  sandboxes.delete(sandbox);
+  const restored = await machine.restore(await openSnapshot(machine.host, directory), 11, sandbox.source.disk);
+  sandboxes.add(restored);
+  const count = async () => (await restored.run('cat /root/ticks')).trim().split('\n').map(Number);
+  const before = (await count()).length;
+  await waitFor('more ticks', async () => (await count()).length > before + 5);
+  const ticks = await count();
+  expect(ticks).toEqual(Array.from(ticks, (_, index) => index + 1));
+}, 120_000);

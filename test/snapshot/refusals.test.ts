@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AtollError } from '../../src/base/error.ts';
+import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
+import { findMemoryKeeping } from '../../src/node/snapshot/memory-keeping.ts';
+import { openSnapshot } from '../../src/node/snapshot/restore.ts';
+import { testMemoryKeeping } from '../../src/node/snapshot/self-test.ts';
+import { waitFor } from '../support/process.ts';
+import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
+
+/** A file system that has no room for the memory of anything. */
+const full = mkdtempSync(join(tmpdir(), 'atoll-full-'));
+let machine: Machine;
+let sandbox: TestSandbox;
+
+beforeAll(async () => {
+  // Before the helper starts: it does not see mounts that are made later.
+  expect(Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', full]).exitCode).toBe(0);
+  machine = await startMachine();
+  sandbox = await machine.start(0);
+  await sandbox.run('echo kept > /root/file');
+}, 120_000);
+
+afterAll(async () => {
+  await machine.kill(sandbox);
+  await machine[Symbol.asyncDispose]();
+  Bun.spawnSync(['umount', full]);
+  rmSync(full, { recursive: true });
+}, 60_000);
+
+const pause = (directory: string, changes: { signal?: AbortSignal; onComplete?(): Promise<void> } = {}) =>
+  checkpointToPause(machine.host, sandbox.source, { directory, name: 'refused', facts: {}, then: 'end', onComplete: async () => {}, ...changes });
+
+const errorOf = async (work: Promise<unknown>): Promise<AtollError> => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof AtollError)) throw new Error(`expected an AtollError, got ${String(error)}`);
+  return error;
+};
+
+const stillRuns = async () => expect(await sandbox.run('cat /root/file; sleep 0.01')).toBe('kept\n');
+
+test('a full disk leaves the sandbox running and nothing behind', async () => {
+  const error = await errorOf(pause(join(full, 'pause')));
+  expect(error.code).toBe('no_space');
+  expect(error.message).toContain('full');
+  expect(readdirSync(full)).toEqual([]);
+  await stillRuns();
+});
+
+test('a pause that the caller can’t write down, or gives up, is undone', async () => {
+  const directory = join(machine.snapshots, 'undone');
+  const error = await errorOf(pause(directory, { onComplete: () => Promise.reject(new AtollError('internal', 'the record can’t be written')) }));
+  expect(error.message).toBe('the record can’t be written');
+  const abort = new AbortController();
+  abort.abort(new AtollError('canceled', 'given up'));
+  expect((await errorOf(pause(directory, { signal: abort.signal }))).code).toBe('canceled');
+  expect(readdirSync(machine.snapshots)).toEqual([]);
+  await stillRuns();
+});
+
+test('what can’t be checkpointed is named, and the sandbox runs on', async () => {
+  // A connection with something in it that nobody has accepted yet: CRIU can't keep that.
+  await sandbox.launch('odd', `#!/usr/bin/env python3
+import socket, time
+listener = socket.socket(socket.AF_UNIX); listener.bind('/root/odd.socket'); listener.listen()
+client = socket.socket(socket.AF_UNIX); client.connect('/root/odd.socket'); client.send(b'x')
+open('/root/odd.ready', 'w').close()
+time.sleep(1000)
+`);
+  await waitFor('the connection', () => sandbox.run('ls /root/odd.ready').catch(() => undefined));
+  const error = await errorOf(pause(join(machine.snapshots, 'odd')));
+  expect(error.code).toBe('unavailable');
+  expect(error.message).toContain('in-flight socket');
+  await sandbox.run('pkill -f /root/odd');
+  await stillRuns();
+  expect(readdirSync(machine.snapshots)).toEqual([]);
+});
+
+test('a snapshot that is damaged, cut off or not complete is refused', async () => {
+  const directory = join(machine.snapshots, 'damaged');
+  await checkpointAndRun(machine.host, sandbox.source, { directory, name: 'damaged', facts: {} });
+  await stillRuns();
+  expect((await openSnapshot(machine.host, directory)).manifest.memory).toBe(true);
+
+  const names = readdirSync(directory).filter(name => name.endsWith('.img') && statSync(join(directory, name)).size > 0);
+  expect(names.length).toBeGreaterThan(20);
+  const pages = names.filter(name => name.startsWith('pages-')).map(name => join(directory, name));
+  const victims = [...pages.slice(0, 1), join(directory, 'disk.img'), join(directory, 'manifest.json'), join(directory, 'core-1.img')];
+  for (const victim of victims) {
+    const at = victim.endsWith('disk.img') ? 1024 : Math.floor(statSync(victim).size / 2); // a disk's second KiB is its superblock
+    const flip = () => {
+      const file = openSync(victim, 'r+');
+      const byte = Buffer.alloc(1);
+      readSync(file, byte, 0, 1, at);
+      writeSync(file, Buffer.of(byte.readUInt8() ^ 1), 0, 1, at);
+      closeSync(file);
+    };
+    flip();
+    const error = await errorOf(openSnapshot(machine.host, directory));
+    expect([victim, error.code, error.detail ?? '']).toEqual([victim, 'unavailable', victim.endsWith('manifest.json') ? (error.detail ?? '') : 'snapshot_damaged']);
+    flip();
+  }
+  await openSnapshot(machine.host, directory);
+
+  truncateSync(pages[0] as string, 100);
+  expect((await errorOf(openSnapshot(machine.host, directory))).message).toContain('another size');
+  rmSync(pages[0] as string);
+  expect((await errorOf(openSnapshot(machine.host, directory))).code).toBe('unavailable');
+  rmSync(directory, { recursive: true });
+  mkdirSync(`${directory}.partial`);
+  expect((await errorOf(openSnapshot(machine.host, directory))).code).toBe('not_found');
+  rmSync(`${directory}.partial`, { recursive: true });
+}, 120_000);
+
+test('the self-test finds that memory can be kept, leaves nothing, and is made once', async () => {
+  const directory = join(machine.snapshots, 'self-test');
+  const cacheFile = join(machine.host.runDir, 'memory-keeping.json');
+  let tests = 0;
+  const parts = {
+    start: () => machine.start(20),
+    release: (tested: TestSandbox) => machine.release(tested),
+    restore: async (snapshot: Parameters<Machine['restore']>[0]) => machine.restore(snapshot, 21, disk),
+    kill: (tested: TestSandbox) => machine.kill(tested),
+  };
+  let disk = '';
+  const start = parts.start;
+  parts.start = async () => {
+    const tested = await start();
+    disk = tested.source.disk;
+    return tested;
+  };
+  const find = (criuDir: string) =>
+    findMemoryKeeping({
+      criuDir,
+      cacheFile,
+      test: async () => {
+        tests++;
+        await testMemoryKeeping(machine.host, parts, directory);
+      },
+    });
+  const criuDir = join(import.meta.dir, '../../dist/criu');
+  expect(await find(criuDir)).toMatchObject({ possible: true });
+  expect(await find(criuDir)).toMatchObject({ possible: true, criu: { version: machine.host.criu.version } });
+  expect(tests).toBe(1);
+  expect(existsSync(directory)).toBe(false);
+  expect(await find('/nonexistent')).toEqual({ possible: false, reason: 'CRIU was not set up: run `npm run up`' });
+  await stillRuns();
+}, 120_000);
