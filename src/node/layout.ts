@@ -51,6 +51,11 @@ export function proxyNetwork(installation: number): string {
   return `198.18.${((installation * 2 + 1) * slotsMax) >> 8}.0/22`;
 }
 
+/** User and group that the egress proxy runs as: below the ranges of the sandboxes, and nobody else's. */
+export function proxyUserId(installation: number): number {
+  return firstHostId - 1 - installation;
+}
+
 /** Where the egress proxy takes what the packet rules turn to it. */
 export function proxyListenAddress(installation: number): string {
   return `198.19.0.${installation + 1}`;
@@ -67,6 +72,8 @@ export type Layout = {
   agents: string;
   /** Where the helper shows the present agent to the runtime. */
   agentMount: string;
+  /** The authority that the egress proxy opens connections with. */
+  egressAuthority: string;
   layers: string;
   disks: string;
   bundles: string;
@@ -89,6 +96,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     skeleton: join(runDir, 'skeleton'),
     agents: join(data, 'agents'),
     agentMount: join(runDir, 'agent'),
+    egressAuthority: join(data, 'egress-authority'),
     layers: join(data, 'layers'),
     disks: join(data, 'disks'),
     bundles: join(data, 'bundles'),

@@ -44,6 +44,8 @@ export type NodeOptions = {
   agentDir: string;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
+  /** Authorities (PEM) that vouch for servers on the internet, where header rules apply; the host's own unless given. */
+  egressRoots?: string;
   /** How many blank sandboxes wait to be claimed, and the resources they are made with. */
   pool: { size: number; resources: SandboxResources };
   builds: BuildSettings;
@@ -89,7 +91,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     records: createRecords(layout.sandboxes),
     slots: createSlots(layout.installation),
     starts: createGate(startsPerCore * cpus().length),
-    egress: createEgress({ layout, log, nameservers: options.nameservers }),
+    egress: createEgress({ layout, log, nameservers: options.nameservers, roots: options.egressRoots }),
     running: new Map(),
     paused: new Map(),
     creating: new Map(),

@@ -11,19 +11,19 @@ const get = (address: string) => `curl -sS --max-time 4 http://${address}/`;
 
 test('an open policy reaches the internet by TCP and UDP, from the host\'s address', async () => {
   const sandbox = await lab.create(open);
-  expect(await lab.run(sandbox, get(addresses.cloudflare))).toMatchObject({ exitCode: 0, stdout: 'page of cloudflare\n' });
+  expect(await lab.run(sandbox, get(addresses.anycast))).toMatchObject({ exitCode: 0, stdout: 'page of anycast\n' });
   expect((await lab.run(sandbox, datagram(addresses.other))).stdout).toBe('ping\n');
-  expect((await lab.visits()).map(({ service, from }) => `${service} ${from}`)).toEqual(['http cloudflare 192.0.2.2', 'datagram other 192.0.2.2']);
+  expect((await lab.visits()).map(({ service, from }) => `${service} ${from}`)).toEqual(['http anycast 192.0.2.2', 'datagram other 192.0.2.2']);
   await lab.kill(sandbox);
 });
 
 test('without internet access nothing leaves, but what allowOut names', async () => {
   const sandbox = await lab.create({ internetAccess: false, allowOut: [addresses.allowed, '1.0.0.0/8'] });
   expect((await lab.run(sandbox, get(addresses.allowed))).exitCode).toBe(0);
-  expect((await lab.run(sandbox, get(addresses.cloudflare))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.anycast))).exitCode).toBe(0);
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
   expect((await lab.run(sandbox, datagram(addresses.other))).exitCode).not.toBe(0);
-  expect((await lab.visits()).map(visit => visit.service)).toEqual(['http allowed', 'http cloudflare']);
+  expect((await lab.visits()).map(visit => visit.service)).toEqual(['http allowed', 'http anycast']);
   await lab.kill(sandbox);
 });
 
@@ -31,7 +31,7 @@ test('denyOut denies, and allowOut beats it', async () => {
   const sandbox = await lab.create({ internetAccess: true, denyOut: ['203.0.113.0/24', '203.0.0.0/16'], allowOut: [addresses.allowed] });
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
   expect((await lab.run(sandbox, get(addresses.allowed))).exitCode).toBe(0);
-  expect((await lab.run(sandbox, get(addresses.cloudflare))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.anycast))).exitCode).toBe(0);
   await lab.kill(sandbox);
 });
 
@@ -59,7 +59,7 @@ except ConnectionError as error: print('cut', type(error).__name__)
   await lab.update(sandbox, { internetAccess: true, denyOut: [addresses.other] });
   expect((await waiting).stdout).toMatch(/^cut /m);
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
-  expect((await lab.run(sandbox, get(addresses.cloudflare))).exitCode).toBe(0);
+  expect((await lab.run(sandbox, get(addresses.anycast))).exitCode).toBe(0);
   await lab.update(sandbox, open);
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).toBe(0);
   await lab.kill(sandbox);
@@ -120,7 +120,7 @@ test('policies outlive a restart of the node', async () => {
 test('what is denied is counted and logged with the rule', async () => {
   const sandbox = await lab.create({ internetAccess: true, denyOut: [addresses.other] });
   await lab.logged();
-  await lab.run(sandbox, `${get(addresses.other)}; ${get('10.0.0.5')}; ${get(addresses.cloudflare)}`);
+  await lab.run(sandbox, `${get(addresses.other)}; ${get('10.0.0.5')}; ${get(addresses.anycast)}`);
   const { bytesIn, bytesOut, denied } = await lab.traffic(sandbox);
   expect(denied).toBe(2);
   expect(bytesIn).toBeGreaterThan(300);

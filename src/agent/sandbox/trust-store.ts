@@ -2,6 +2,13 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readSmallFile } from './small-file.ts';
 
+/** For programs that bring their own list of authorities: where to find the sandbox's. */
+export const trustVariables: Record<string, string> = {
+  NODE_EXTRA_CA_CERTS: '/usr/local/share/ca-certificates/atoll.crt',
+  SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt',
+  REQUESTS_CA_BUNDLE: '/etc/ssl/certs/ca-certificates.crt',
+};
+
 /** Kept apart too, so that `update-ca-certificates` of Debian and Alpine finds it when it makes the bundle anew. */
 const ownFile = '/usr/local/share/ca-certificates/atoll.crt';
 /** The bundle of Debian and Alpine: made where there is none. */

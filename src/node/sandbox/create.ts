@@ -50,12 +50,14 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   await step('egress', () => node.egress.apply({ sandboxId, slot, namespace }, network));
   if (limitsDiffer(blank.resources, resources)) node.driver.setLimits(slot, resources);
   await step('root', () => node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) }));
+  const caBundle = node.egress.trusted(network);
   const init = {
     envVars: request.envVars,
     accessToken: request.accessToken,
     timestamp: new Date().toISOString(),
     defaultUser: image.defaultUser,
     defaultWorkdir: image.defaultWorkdir,
+    ...(caBundle !== undefined && { caBundle }),
   };
   await step('init', () => initAgent(namespace, controlToken, init));
   await step('start-command', () => startTemplateServer(namespace, image, request.accessToken));

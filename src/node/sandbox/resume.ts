@@ -56,12 +56,14 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
     await node.egress.apply({ sandboxId, slot, namespace }, network);
     node.driver.setLimits(slot, resources);
     await node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
+    const caBundle = node.egress.trusted(network);
     await initAgent(namespace, controlToken, {
       envVars: request.envVars,
       accessToken: request.accessToken,
       timestamp: new Date().toISOString(),
       defaultUser: image.defaultUser,
       defaultWorkdir: image.defaultWorkdir,
+      ...(caBundle !== undefined && { caBundle }),
     });
     // Whatever keeps the template's server from starting again: the files must stay within reach.
     await startTemplateServer(namespace, image, request.accessToken).catch(error => {

@@ -1,5 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { ExecutionRef, SandboxNetwork } from '../../protocol/node.ts';
+import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import { inTurn } from './in-turn.ts';
@@ -22,5 +23,7 @@ async function replace(node: NodeContext, running: Running, network: SandboxNetw
   const slot = slotOf(node.layout.installation, record.slot);
   record.network = network;
   await node.records.write(record);
+  const caBundle = node.egress.trusted(network);
+  if (caBundle !== undefined) await initAgent(namespace, record.controlToken, { caBundle });
   await node.egress.update({ sandboxId: record.sandboxId, slot, namespace }, network);
 }

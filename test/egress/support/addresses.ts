@@ -10,7 +10,7 @@ export const addresses = {
   attacker: '203.0.113.66',
   socks: '203.0.113.30',
   publicResolver: '8.8.8.8',
-  cloudflare: '1.1.1.1',
+  anycast: '1.1.1.1',
 } as const;
 
 export const hostUplink = '192.0.2.2';

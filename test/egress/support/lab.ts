@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeAuthority } from '../../../src/base/certificate.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import type { TrafficCounters } from '../../../src/protocol/node.ts';
 import { addresses, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
@@ -12,6 +13,8 @@ export type Result = { exitCode: number; stdout: string; stderr: string };
 export type LabOptions = {
   /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
   nameservers?: string[];
+  /** The authority that vouches for the lab's servers: set by the lab. */
+  roots?: string;
 };
 
 /**
@@ -24,6 +27,8 @@ export type Lab = {
   kill(sandboxId: string): Promise<void>;
   /** Runs a shell command inside, as root unless said. */
   run(sandboxId: string, command: string, user?: string): Promise<Result>;
+  /** Runs a Python program inside, as root. */
+  python(sandboxId: string, program: string): Promise<Result>;
   traffic(sandboxId: string): Promise<TrafficCounters>;
   /** What the node has logged since the last call, one JSON object a line. */
   logged(): Promise<string[]>;
@@ -53,16 +58,18 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   };
   try {
     makeNamespaces(names);
-    const internet = await startRemote(['nsenter', `--net=/run/netns/${names.internet}`, process.execPath, join(here, 'internet.ts')]);
+    const authority = makeAuthority('Authority of the lab', 30);
+    const internet = await startRemote(['nsenter', `--net=/run/netns/${names.internet}`, process.execPath, join(here, 'internet.ts'), JSON.stringify(authority)]);
     const node = await startRemote([
       'nsenter', `--net=/run/netns/${names.host}`, 'unshare', '--mount', '--propagation', 'slave', 'sh', join(here, 'own-sysfs.sh'),
-      process.execPath, join(here, 'lab-node.ts'), dataDir, JSON.stringify(options),
+      process.execPath, join(here, 'lab-node.ts'), dataDir, JSON.stringify({ ...options, roots: authority.certificate }),
     ]);
     return {
       create: policy => node.call('create', policy),
       update: (sandboxId, policy) => node.call('update', sandboxId, policy),
       kill: sandboxId => node.call('kill', sandboxId),
       run: (sandboxId, command, user = 'root') => node.call('run', sandboxId, command, user),
+      python: (sandboxId, program) => node.call('run', sandboxId, `echo ${Buffer.from(program).toString('base64')} | base64 -d | python3 -`, 'root'),
       traffic: sandboxId => node.call('traffic', sandboxId),
       logged: () => node.call('logged'),
       restart: () => node.call('restart'),

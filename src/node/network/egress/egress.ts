@@ -1,20 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
+import { rootCertificates } from 'node:tls';
 import { AtollError } from '../../../base/error.ts';
 import type { Log } from '../../../base/log.ts';
-import type { EgressPolicy } from '../../../protocol/network.ts';
+import { parseAddress, protectedRange, type EgressPolicy } from '../../../protocol/network.ts';
 import type { TrafficCounters } from '../../../protocol/node.ts';
 import { tryCommand } from '../../doctor/command.ts';
-import { proxyListenAddress, proxyNetwork, type Layout, type Slot } from '../../layout.ts';
+import { proxyListenAddress, proxyNetwork, proxyUserId, type Layout, type Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
-import { refusalGroup, tableOf } from '../host-table.ts';
+import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
 import { nft } from '../nft.ts';
+import { hostRoots, readAuthority } from './authority.ts';
 import { destroySockets, flowsOf, forgetFlow } from './flows.ts';
 import { refusedPackets } from './link-verdicts.ts';
+import type { Denial } from './messages.ts';
 import { families, openNetlink } from './netlink.ts';
-import { compilePolicy, permitsDirect, type CompiledPolicy } from './policy.ts';
+import { compilePolicy, inspects, needsProxy, permitsDirect, type CompiledPolicy } from './policy.ts';
 import { chainsOf } from './policy-chains.ts';
 import { createPolicyTable } from './policy-table.ts';
+import { startProxy, type Proxy } from './proxy-process.ts';
 import { watchRefusals, type Refusal } from './refusals.ts';
 
 /** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
@@ -35,6 +39,8 @@ export type Egress = {
   update(guest: Guest, policy: EgressPolicy): Promise<void>;
   /** Closes the sandbox's way out and forgets it. Of a sandbox that never had one, too. */
   remove(slot: Slot): Promise<void>;
+  /** Certificates (PEM) that a sandbox under the policy must trust, if any. */
+  trusted(policy: EgressPolicy): string | undefined;
   /** What went through since the sandbox got its policy. */
   counters(slot: Slot): TrafficCounters;
   /** Ends what runs for it in the platform; the rules stay in force. */
@@ -48,30 +54,66 @@ export type EgressOptions = {
   log: Log;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
+  /** Authorities (PEM) that vouch for servers on the internet; the host's own unless given. */
+  roots?: string | undefined;
 };
 
-type Known = { guest: Guest; policy: CompiledPolicy; refusedBefore: number };
+type Known = {
+  guest: Guest;
+  policy: CompiledPolicy;
+  /** The link's counter of refused packets when the sandbox got it. */
+  refusedBefore: number;
+  /** Connections that the proxy refused. */
+  denied: number;
+};
 
 /** Makes the egress control of an installation. Nothing on the host changes before `install`. */
-export function createEgress({ layout, log, nameservers }: EgressOptions): Egress {
+export function createEgress({ layout, log, nameservers, roots }: EgressOptions): Egress {
   const { installation } = layout;
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
   const known = new Map<number, Known>();
   const lanes = new Map<number, Promise<unknown>>();
   const localRoutes = [proxyNetwork(installation), proxyListenAddress(installation)];
+  const authority = readAuthority(layout.egressAuthority);
+  // A resolver that only the host reaches is asked by the host.
+  const forwardDns = nameservers.some(address => protectedRange(parseAddress(address) ?? new Uint8Array()) !== undefined);
   let stopWatching = () => {};
+  let proxy: Proxy | undefined;
 
-  const chains = (policy: CompiledPolicy) => chainsOf(policy, { forwardDns: false });
+  const usesProxy = (policy: CompiledPolicy) => needsProxy(policy) || (forwardDns && !policy.closed);
+  const logDenial = ({ sandboxId }: Guest, { host, port, rule }: Denial) => log.info(`denied: host ${host} port ${port} by rule ${rule}`, { sandboxId });
 
   const note = (refusal: Refusal) => {
     for (const { guest, policy } of known.values()) {
       if (guest.slot.address !== refusal.source) continue;
       const { rule } = permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
-      const host = refusal.destination.join('.');
-      log.info(`denied: host ${host} port ${refusal.port} by rule ${rule}`, { sandboxId: guest.sandboxId, protocol: refusal.protocol });
+      logDenial(guest, { host: refusal.destination.join('.'), port: refusal.port, rule });
     }
   };
+
+  const noteDenied = (slot: number, count: number, sample: Denial[]) => {
+    const entry = known.get(slot);
+    if (!entry) return;
+    entry.denied += count;
+    for (const denial of sample) logDenial(entry.guest, denial);
+  };
+
+  const launchProxy = () =>
+    startProxy({
+      log,
+      onDenied: noteDenied,
+      settings: {
+        installation,
+        listenAddress: proxyListenAddress(installation),
+        port: proxyPort,
+        resolverPort,
+        nameServers: nameservers.map(address => (isIPv6(address) ? `[${address}]` : address)),
+        roots: roots ?? hostRoots() ?? rootCertificates.join('\n'),
+        authority,
+        userId: proxyUserId(installation),
+      },
+    });
 
   /** One change of a sandbox's policy after the other. */
   const inTurn = <T>(slot: Slot, work: () => Promise<T>): Promise<T> => {
@@ -84,20 +126,28 @@ export function createEgress({ layout, log, nameservers }: EgressOptions): Egres
 
   const apply = async (guest: Guest, source: EgressPolicy) => {
     const policy = compilePolicy(source);
-    const refusedBefore = known.get(guest.slot.number)?.refusedBefore ?? refusedPackets(netfilter, installation, guest.slot.interfaceName);
-    await table.assign(guest.slot, chains(policy));
-    known.set(guest.slot.number, { guest, policy, refusedBefore });
+    const { number, interfaceName } = guest.slot;
+    const before = known.get(number);
+    // The proxy first: it must know the sandbox when the first connection is turned to it.
+    if (usesProxy(policy) || (before && usesProxy(before.policy))) await proxy?.set(number, source);
+    await table.assign(guest.slot, chainsOf(policy, { forwardDns }));
+    const refusedBefore = before?.refusedBefore ?? refusedPackets(netfilter, installation, interfaceName);
+    known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0 });
     return policy;
   };
 
   return {
     adopt(guest, source) {
-      known.set(guest.slot.number, { guest, policy: compilePolicy(source), refusedBefore: 0 });
+      known.set(guest.slot.number, { guest, policy: compilePolicy(source), refusedBefore: 0, denied: 0 });
     },
 
     async install() {
       for (const network of localRoutes) await tryCommand(['ip', 'route', 'replace', 'local', network, 'dev', 'lo']);
-      for (const { guest, policy } of known.values()) await table.assign(guest.slot, chains(policy));
+      proxy = launchProxy();
+      for (const { guest, policy } of known.values()) {
+        if (usesProxy(policy)) await proxy.set(guest.slot.number, policy.source);
+        await table.assign(guest.slot, chainsOf(policy, { forwardDns }));
+      }
       await table.install([publicResolver, ...nameservers.filter(isIPv4)]);
       writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
       stopWatching = await watchRefusals(refusalGroup(installation), note);
@@ -117,17 +167,22 @@ export function createEgress({ layout, log, nameservers }: EgressOptions): Egres
 
     remove: slot => inTurn(slot, async () => {
       await table.withdraw(slot);
+      await proxy?.remove(slot.number);
       // What comes in for the old connections must not reach the slot's next sandbox.
       if (known.delete(slot.number)) for (const flow of flowsOf(netfilter, slot.address)) forgetFlow(netfilter, flow);
     }),
 
+    trusted: policy => (inspects(compilePolicy(policy)) ? authority.certificate : undefined),
+
     counters(slot) {
-      const refused = refusedPackets(netfilter, installation, slot.interfaceName) - (known.get(slot.number)?.refusedBefore ?? 0);
-      return { bytesOut: linkBytes(slot, 'rx'), bytesIn: linkBytes(slot, 'tx'), denied: refused };
+      const { refusedBefore = 0, denied = 0 } = known.get(slot.number) ?? {};
+      const refused = refusedPackets(netfilter, installation, slot.interfaceName) - refusedBefore;
+      return { bytesOut: linkBytes(slot, 'rx'), bytesIn: linkBytes(slot, 'tx'), denied: refused + denied };
     },
 
     async stop() {
       stopWatching();
+      await proxy?.stop();
       netfilter.close();
     },
 

@@ -14,6 +14,8 @@ export type CompiledPolicy = {
   domains: string[];
   /** What no rule names is denied. */
   closed: boolean;
+  /** The rule about what no rule names. */
+  fallback: string;
   /** May the address (octets) be reached? Protected ranges included. */
   byAddress(octets: Uint8Array): Verdict;
   /** May the host be reached under its name? Undefined: no domain rule names it. */
@@ -38,12 +40,14 @@ export function compilePolicy(source: EgressPolicy): CompiledPolicy {
   });
   const closed = !source.internetAccess || deny.some(block => block.text === allTraffic);
   const closedBy = source.internetAccess ? `denyOut ${allTraffic}` : 'allow_internet_access false';
+  const fallback = closed ? closedBy : 'default';
   return {
     source,
     allow,
     deny,
     domains,
     closed,
+    fallback,
     byAddress(octets) {
       const range = protectedRange(octets);
       if (range !== undefined) return { allowed: false, rule: `protected ${range}` };
@@ -51,7 +55,7 @@ export function compilePolicy(source: EgressPolicy): CompiledPolicy {
       if (allowed) return { allowed: true, rule: `allowOut ${allowed.text}` };
       const denied = deny.find(block => contains(block, octets));
       if (denied) return { allowed: false, rule: `denyOut ${denied.text}` };
-      return closed ? { allowed: false, rule: closedBy } : { allowed: true, rule: 'default' };
+      return { allowed: !closed, rule: fallback };
     },
     byName(name) {
       const pattern = domains.find(domain => coversName(domain, name));

@@ -1,0 +1,41 @@
+import type { CompiledPolicy } from '../policy.ts';
+
+/** What a connection has shown of itself. */
+export type Asked = {
+  kind: 'tls' | 'http' | 'other';
+  /** The host that it names, in the form that rules are compared in. */
+  name: string | undefined;
+  /** TLS only: a part of the ClientHello can't be read. */
+  encrypted: boolean;
+};
+
+export type Decision =
+  /** Nothing of it passes. */
+  | { kind: 'refuse'; rule: string }
+  /** As it is, to the address that the client chose. */
+  | { kind: 'pass' }
+  /** As it is, to an address of the host that we look up. */
+  | { kind: 'pass by name'; name: string }
+  /**
+   * Request by request, to an address of the host that we look up. `addresses`: whether the host is allowed under its name,
+   * or only as far as its addresses are.
+   */
+  | { kind: 'relay'; name: string; addresses: 'any' | 'allowed' };
+
+/**
+ * Decides about a connection that the packet rules have turned to us. A name never opens the address that the client chose:
+ * where the name is what allows it, we connect to an address of our own finding.
+ */
+export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: Asked): Decision {
+  const { name } = asked;
+  const byAddress = policy.byAddress(destination);
+  const byName = name === undefined ? undefined : policy.byName(name);
+  if (name !== undefined && asked.kind !== 'other' && policy.headersFor(name)) {
+    return { kind: 'relay', name, addresses: byName?.allowed ? 'any' : 'allowed' };
+  }
+  if (byAddress.allowed) return { kind: 'pass' };
+  if (name === undefined || !byName?.allowed) return { kind: 'refuse', rule: byAddress.rule };
+  // Behind the name that we see there could be another one: it must be opened to be sure.
+  if (asked.kind === 'http' || asked.encrypted) return { kind: 'relay', name, addresses: 'any' };
+  return { kind: 'pass by name', name };
+}

@@ -1,0 +1,127 @@
+import { randomInt } from 'node:crypto';
+import { AtollError } from '../../../../../base/error.ts';
+import { answers, readAnswer, recordType, responseCode, writeQuery, type Query } from './message.ts';
+
+/** How long one server may take for an answer; then the next one is asked. */
+const serverTimeoutMs = 2_500;
+/** How often the list of servers is gone through. */
+const rounds = 2;
+/** Names whose addresses are kept. */
+const cacheEntriesMax = 4096;
+/** Addresses are kept no longer than this, whatever their owner says. */
+const keptSecondsMax = 300;
+/** So long is kept that a name has no address, or that nobody could say. */
+const failureKeptSeconds = 5;
+const tcpAnswerBytesMax = 64 << 10;
+
+/** A name server of the platform. */
+export type NameServer = { address: string; port: number };
+
+export type Resolver = {
+  /**
+   * The IPv4 addresses of a host name, at least one, and kept for as long as their owner says. Errors: `not_found` where it
+   * has none, `unavailable` where no server answers.
+   */
+  resolve(name: string): Promise<string[]>;
+  /** Passes a question on and answers the server's message. Errors: `unavailable`. */
+  ask(query: Query): Promise<Buffer>;
+};
+
+type Kept = { until: number; addresses: Promise<string[]> };
+
+export function createResolver(servers: NameServer[]): Resolver {
+  const kept = new Map<string, Kept>();
+
+  const ask = async (query: Omit<Query, 'id'>): Promise<Buffer> => {
+    for (let round = 0; round < rounds; round++) {
+      for (const server of servers) {
+        const question = { ...query, id: randomInt(0x10000) };
+        const answer = await askByUdp(server, question).catch(() => undefined);
+        if (!answer) continue;
+        const { truncated, code } = readAnswer(answer);
+        if (truncated) return await askByTcp(server, question);
+        if (code !== responseCode.failure && code !== responseCode.refused) return answer;
+      }
+    }
+    throw new AtollError('unavailable', `no name server answers for ${query.name}`);
+  };
+
+  const lookUp = async (name: string, entry: Kept): Promise<string[]> => {
+    try {
+      const answer = readAnswer(await ask({ name, type: recordType.A, udpBytesMax: 0, extended: true, wantsSignatures: false }));
+      if (answer.addresses.length === 0) throw new AtollError('not_found', `${name} has no IPv4 address`);
+      entry.until = Date.now() + Math.min(answer.ttlSeconds, keptSecondsMax) * 1000;
+      return answer.addresses;
+    } catch (error) {
+      entry.until = Date.now() + failureKeptSeconds * 1000;
+      throw error;
+    }
+  };
+
+  return {
+    ask,
+    resolve(name) {
+      const known = kept.get(name);
+      if (known && known.until > Date.now()) return known.addresses;
+      const entry: Kept = { until: Number.POSITIVE_INFINITY, addresses: Promise.resolve([]) };
+      entry.addresses = lookUp(name, entry);
+      entry.addresses.catch(() => {}); // whoever waits for it hears it
+      kept.delete(name);
+      kept.set(name, entry);
+      const [oldest] = kept.keys();
+      if (kept.size > cacheEntriesMax && oldest !== undefined) kept.delete(oldest);
+      return entry.addresses;
+    },
+  };
+}
+
+/** One question from a port of its own, on a socket that takes answers of that server alone. */
+async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
+  const answer = Promise.withResolvers<Buffer>();
+  const timer = setTimeout(() => answer.reject(new Error('no answer in time')), serverTimeoutMs);
+  const socket = await Bun.udpSocket({
+    connect: { hostname: server.address, port: server.port },
+    socket: {
+      data(_, bytes) {
+        if (answers(bytes, query)) answer.resolve(bytes);
+      },
+      error: (_, error) => answer.reject(error),
+    },
+  });
+  try {
+    socket.send(writeQuery(query));
+    return await answer.promise;
+  } finally {
+    clearTimeout(timer);
+    socket.close();
+  }
+}
+
+async function askByTcp(server: NameServer, query: Query): Promise<Buffer> {
+  const answer = Promise.withResolvers<Buffer>();
+  const timer = setTimeout(() => answer.reject(new AtollError('unavailable', 'a name server did not answer in time')), serverTimeoutMs);
+  let bytes: Buffer = Buffer.alloc(0);
+  try {
+    const socket = await Bun.connect({
+      hostname: server.address,
+      port: server.port,
+      socket: {
+        open(socket) {
+          const question = writeQuery(query);
+          socket.write(Buffer.concat([Buffer.of(question.length >> 8, question.length & 255), question]));
+        },
+        data(_, part) {
+          bytes = Buffer.concat([bytes, part]);
+          const whole = bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0);
+          if (whole && answers(bytes.subarray(2), query)) answer.resolve(bytes.subarray(2, 2 + bytes.readUInt16BE(0)));
+          else if (whole || bytes.length > tcpAnswerBytesMax + 2) answer.reject(new AtollError('unavailable', 'a name server answered something else'));
+        },
+        close: () => answer.reject(new AtollError('unavailable', 'a name server closed the connection')),
+        error() {},
+      },
+    });
+    return await answer.promise.finally(() => socket.terminate());
+  } finally {
+    clearTimeout(timer);
+  }
+}

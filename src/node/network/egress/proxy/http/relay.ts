@@ -1,0 +1,240 @@
+import { splice, type Channel } from '../channel.ts';
+import { Body } from './body.ts';
+import { parseHead } from './head.ts';
+import { composeRequest, readRequest, type RequestHead } from './request.ts';
+import { readResponse } from './response.ts';
+
+/** How long a client may take for one request's head, from its first octet. */
+export const headTimeoutMs = 10_000;
+/** How long a connection may stay open between two requests. */
+export const idleTimeoutMs = 300_000;
+/** Octets that wait while a request is being answered: what a client sent ahead of its turn. */
+const aheadBytesMax = 64 << 10;
+
+export type RelayOptions = {
+  /** The host that was decided about, and the only one that requests may name. */
+  host: string;
+  /** The port that the client connected to. */
+  port: number;
+  /** The port that URLs of the scheme leave out. */
+  defaultPort: number;
+  client: Channel;
+  /** Connects to the server. Called once, with the first request that may pass. */
+  connect(): Promise<Channel>;
+  /** What requests leave with in place of their own headers, at this moment. */
+  headers(): Record<string, string>;
+  /** A request was not passed on. The connection is broken off. */
+  onRefused(reason: string): void;
+};
+
+/** How long a client may take to close its half when we have closed ours. */
+const lingerMs = 5_000;
+
+type Exchange = {
+  request: RequestHead;
+  requestBody: Body;
+  /** The server is there and has the request's head. */
+  sent: boolean;
+  responseBody: Body | undefined;
+};
+
+/**
+ * Passes HTTP/1 requests on, one after the other: the next one is read when the last one is answered, so that nobody ever
+ * guesses which answer belongs to which request, and every request is looked at. A WebSocket ends the looking, when the
+ * server has agreed to it.
+ */
+export class Relay {
+  readonly #options: RelayOptions;
+  #server: Channel | undefined;
+  #exchange: Exchange | undefined;
+  /** From the client, not yet understood. */
+  #input: Buffer = Buffer.alloc(0);
+  /** From the server, not yet understood. */
+  #output: Buffer = Buffer.alloc(0);
+  #isOver = false;
+  #clientEnded = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+  }
+
+  /** Begins, with what the client has sent so far still in its channel. */
+  start(): void {
+    this.#wait(headTimeoutMs);
+    this.#options.client.use({
+      data: bytes => this.#fromClient(bytes),
+      drained: () => this.#server?.resume(),
+      ended: () => this.#clientDone(),
+      closed: () => this.#clientGone(),
+    });
+  }
+
+  #clientGone(): void {
+    clearTimeout(this.#timer);
+    this.#stop();
+  }
+
+  #fromClient(bytes: Buffer): void {
+    if (this.#isOver) return;
+    const rest = this.#exchange?.sent ? this.#passBody(this.#exchange, bytes) : bytes;
+    if (rest.length === 0) return;
+    if (this.#input.length === 0 && !this.#exchange) this.#wait(headTimeoutMs);
+    this.#input = this.#input.length > 0 ? Buffer.concat([this.#input, rest]) : rest;
+    if (!this.#exchange) this.#nextRequest();
+    else if (this.#input.length > aheadBytesMax) this.#options.client.pause();
+  }
+
+  /** Sends on what of the bytes belongs to the request's body, and answers the rest. */
+  #passBody(exchange: Exchange, bytes: Buffer): Buffer {
+    if (exchange.requestBody.done) return bytes;
+    const taken = exchange.requestBody.take(bytes);
+    if (taken < 0) return this.#refuse('a malformed body');
+    if (this.#server?.write(bytes.subarray(0, taken)) === false) this.#options.client.pause();
+    return bytes.subarray(taken);
+  }
+
+  #nextRequest(): void {
+    const head = parseHead(this.#input);
+    if (head === 'incomplete') return;
+    const request = head === 'invalid' ? { refused: 'no HTTP request' } : readRequest(head);
+    if ('refused' in request) return void this.#refuse(request.refused);
+    const { host, port, defaultPort } = this.#options;
+    if (request.host !== host) return void this.#refuse(`a request for another host, ${request.host ?? 'or none'}`);
+    if ((request.port ?? defaultPort) !== port) return void this.#refuse('a request for another port');
+    clearTimeout(this.#timer);
+    this.#input = this.#input.subarray(request.length);
+    this.#exchange = { request, requestBody: new Body(request.body), sent: false, responseBody: undefined };
+    this.#options.client.pause();
+    void this.#send(this.#exchange);
+  }
+
+  async #send(exchange: Exchange): Promise<void> {
+    const { host, port, defaultPort, headers, client } = this.#options;
+    const server = this.#server ?? (await this.#connect());
+    if (!server || this.#isOver) return;
+    server.write(composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers()));
+    exchange.sent = true;
+    client.resume();
+    const rest = this.#input;
+    this.#input = Buffer.alloc(0);
+    if (rest.length > 0) this.#fromClient(rest);
+  }
+
+  async #connect(): Promise<Channel | undefined> {
+    try {
+      const server = await this.#options.connect();
+      if (this.#isOver) {
+        server.abort();
+        return undefined;
+      }
+      this.#server = server;
+      server.use({
+        data: bytes => this.#fromServer(bytes),
+        drained: () => this.#options.client.resume(),
+        ended: () => this.#serverDone(),
+        closed: () => this.#stop(),
+      });
+      return server;
+    } catch {
+      this.#stop(); // whoever connects has said why it failed
+      return undefined;
+    }
+  }
+
+  #fromServer(bytes: Buffer): void {
+    if (this.#isOver) return;
+    const exchange = this.#exchange;
+    if (!exchange) return this.#stop(); // an answer to nothing
+    const body = exchange.responseBody;
+    if (!body) return this.#readResponse(exchange, this.#output.length > 0 ? Buffer.concat([this.#output, bytes]) : bytes);
+    const taken = body.take(bytes);
+    if (taken < 0) return this.#stop();
+    this.#toClient(bytes.subarray(0, taken));
+    if (body.done) this.#answered(exchange, bytes.subarray(taken));
+  }
+
+  #readResponse(exchange: Exchange, bytes: Buffer): void {
+    const head = parseHead(bytes);
+    if (head === 'incomplete') return void (this.#output = bytes);
+    const response = head === 'invalid' ? undefined : readResponse(head, exchange.request.method);
+    if (!response) return this.#stop();
+    this.#output = Buffer.alloc(0);
+    this.#toClient(bytes.subarray(0, response.length));
+    const rest = bytes.subarray(response.length);
+    if (response.status === 101) return exchange.request.upgrade && exchange.requestBody.done ? this.#goOnRaw(rest) : this.#stop();
+    if (response.status >= 200) exchange.responseBody = new Body(response.body);
+    if (exchange.responseBody?.done) this.#answered(exchange, rest);
+    else if (rest.length > 0) this.#fromServer(rest);
+  }
+
+  /** The response is complete. What the client has not sent of the request is still passed on. */
+  #answered(exchange: Exchange, rest: Buffer): void {
+    if (rest.length > 0 || !exchange.requestBody.done) return this.#close();
+    this.#exchange = undefined;
+    if (this.#clientEnded) return this.#close();
+    this.#wait(this.#input.length > 0 ? headTimeoutMs : idleTimeoutMs);
+    this.#options.client.resume();
+    if (this.#input.length > 0) this.#nextRequest();
+  }
+
+  #goOnRaw(fromServer: Buffer): void {
+    const { client } = this.#options;
+    const server = this.#server;
+    if (!server) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    client.write(fromServer);
+    server.write(this.#input);
+    client.resume();
+    server.resume();
+    splice(client, server);
+  }
+
+  #toClient(bytes: Buffer): void {
+    if (!this.#options.client.write(bytes)) this.#server?.pause();
+  }
+
+  #clientDone(): void {
+    this.#clientEnded = true;
+    // A client that closes its half still waits for the answer to what it has asked.
+    if (!this.#exchange) this.#close();
+    else if (!this.#exchange.requestBody.done) this.#stop();
+  }
+
+  #serverDone(): void {
+    if (this.#isOver) return;
+    if (this.#exchange && !this.#exchange.responseBody?.untilClose) return this.#stop(); // cut short
+    this.#close();
+  }
+
+  #refuse(reason: string): Buffer {
+    if (!this.#isOver) this.#options.onRefused(reason);
+    this.#stop();
+    return Buffer.alloc(0);
+  }
+
+  /** Ends in order: what was sent arrives. */
+  #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    const { client } = this.#options;
+    client.end();
+    this.#server?.abort();
+    this.#timer = setTimeout(() => client.abort(), lingerMs);
+  }
+
+  #stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#options.client.abort();
+    this.#server?.abort();
+  }
+
+  #wait(timeoutMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#stop(), timeoutMs);
+  }
+}

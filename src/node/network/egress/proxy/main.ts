@@ -1,0 +1,72 @@
+import { messageOf } from '../../../../base/error.ts';
+import { splitHostPort } from '../../../../protocol/network.ts';
+import type { FromProxy, ProxySettings, ToProxy } from '../messages.ts';
+import { SocketChannel, channelHandlers } from './channel.ts';
+import { startForwarder } from './dns/forwarder.ts';
+import { createResolver } from './dns/resolver.ts';
+import { createGuests, type Guests } from './guests.ts';
+import { createHostCertificates } from './host-certificates.ts';
+import { originalDestination } from './original-destination.ts';
+import { dropPrivileges } from './privileges.ts';
+import { serve, type ServeContext } from './serve.ts';
+
+// The egress proxy: a process of its own, since it reads what strangers write, and since a sandbox that downloads must not
+// slow the platform down. It ends with the platform.
+
+const send = (message: FromProxy) => void process.send?.(message);
+
+let guests: Guests | undefined;
+
+process.on('disconnect', () => process.exit(0));
+process.on('message', async (message: ToProxy) => {
+  if (message.kind === 'start') {
+    try {
+      guests = await start(message.settings);
+      send({ kind: 'ready' });
+    } catch (error) {
+      send({ kind: 'failed', message: messageOf(error) });
+    }
+    return;
+  }
+  if (message.kind === 'set') guests?.set(message.slot, message.policy);
+  else guests?.remove(message.slot);
+  send({ kind: 'done', id: message.id });
+});
+
+async function start(settings: ProxySettings): Promise<Guests> {
+  const guests = createGuests(settings.installation, send);
+  const resolver = createResolver(settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })));
+  listen(settings, guests, { resolver, certificateFor: createHostCertificates(settings.authority), roots: settings.roots });
+  await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver });
+  dropPrivileges(settings.userId);
+  return guests;
+}
+
+function listen({ listenAddress, port }: ProxySettings, guests: Guests, context: ServeContext): void {
+  Bun.listen<SocketChannel>({
+    hostname: listenAddress,
+    port,
+    allowHalfOpen: true,
+    socket: {
+      ...channelHandlers,
+      open(socket) {
+        const channel = (socket.data = new SocketChannel(socket));
+        const guest = guests.at(socket.remoteAddress);
+        const destination = originalDestination(fdOf(socket));
+        // Nobody else can connect here; a sandbox whose policy went at this moment can.
+        if (!guest || !destination) return void socket.terminate();
+        socket.setNoDelay(true);
+        socket.setKeepAlive(true, keepAliveDelayMs);
+        void serve(context, guest, channel, destination);
+      },
+    },
+  });
+}
+
+/** When nothing has passed for this long, the kernel asks whether the other side is still there. */
+const keepAliveDelayMs = 60_000;
+
+/** The runtime has it, its types do not. */
+function fdOf(socket: Bun.Socket<SocketChannel>): number {
+  return (socket as unknown as { fd: number }).fd;
+}

@@ -1,0 +1,142 @@
+import { AtollError, messageOf } from '../../../../base/error.ts';
+import type { CertificatePair } from '../../../../base/certificate.ts';
+import { parseAddress } from '../../../../protocol/network.ts';
+import type { CompiledPolicy } from '../policy.ts';
+import { splice, type Channel, type SocketChannel } from './channel.ts';
+import { decide, type Asked, type Decision } from './decide.ts';
+import { dial, type Dialled, type Target } from './dial.ts';
+import type { Resolver } from './dns/resolver.ts';
+import { connectionsMax, type Carried, type Guest } from './guests.ts';
+import { Relay } from './http/relay.ts';
+import { openingTimeoutMs, readOpening, silenceMs } from './opening.ts';
+import { acceptTls, connectTls } from './tls-channel.ts';
+
+export type ServeContext = {
+  resolver: Resolver;
+  certificateFor(host: string): CertificatePair;
+  roots: string;
+};
+
+/** Where the client wanted to connect to. */
+export type Destination = { address: string; octets: Uint8Array; port: number };
+
+/** Carries one connection of a sandbox, as far as its policy goes. */
+export async function serve(context: ServeContext, guest: Guest, client: SocketChannel, destination: Destination): Promise<void> {
+  if (guest.connections.size >= connectionsMax) {
+    guest.deny({ host: destination.address, port: destination.port, rule: `at most ${connectionsMax} connections at a time` });
+    return client.abort();
+  }
+  const connection = new Connection(context, guest, client, destination);
+  guest.connections.add(connection);
+  client.whenGone = () => guest.connections.delete(connection);
+  await connection.run();
+}
+
+class Connection implements Carried {
+  readonly #context: ServeContext;
+  readonly #guest: Guest;
+  readonly #client: SocketChannel;
+  readonly #destination: Destination;
+  readonly #cancel = new AbortController();
+  #asked: Asked | undefined;
+  #decision: Decision | undefined;
+  /** Who is on the other side, once there is somebody. */
+  #dialled: Dialled | undefined;
+
+  constructor(context: ServeContext, guest: Guest, client: SocketChannel, destination: Destination) {
+    this.#context = context;
+    this.#guest = guest;
+    this.#client = client;
+    this.#destination = destination;
+  }
+
+  async run(): Promise<void> {
+    const { octets, port } = this.#destination;
+    const mayPass = this.#guest.policy.byAddress(octets).allowed;
+    const asked = await readOpening(this.#client, port, mayPass ? silenceMs : openingTimeoutMs);
+    if (!asked) return this.#client.abort();
+    this.#asked = asked;
+    const decision = (this.#decision = decide(this.#guest.policy, octets, asked));
+    try {
+      if (decision.kind === 'refuse') this.#deny(decision.rule);
+      else if (decision.kind === 'relay') await this.#relay(asked, decision);
+      else await this.#pass(asked, decision);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  mayStay(policy: CompiledPolicy): boolean {
+    if (!this.#asked || !this.#decision) return true; // it will be decided about under the new one
+    if (!this.#dialled) return Bun.deepEquals(decide(policy, this.#destination.octets, this.#asked), this.#decision);
+    const octets = this.#dialled.address === undefined ? undefined : parseAddress(this.#dialled.address);
+    if (octets && policy.byAddress(octets).allowed) return true;
+    return this.#decision.kind !== 'pass' && this.#asked.name !== undefined && policy.byName(this.#asked.name)?.allowed === true;
+  }
+
+  cut(): void {
+    this.#cancel.abort(new AtollError('canceled', 'the policy has changed'));
+    this.#client.abort();
+    this.#dialled?.channel.abort();
+  }
+
+  async #pass(asked: Asked, decision: Decision & { kind: 'pass' | 'pass by name' }): Promise<void> {
+    const { address, port } = this.#destination;
+    // A SOCKS5 server looks names up itself; a policy that denies addresses must see the address, though.
+    const free = this.#guest.policy.source.egressProxy && !this.#guest.policy.closed && this.#guest.policy.deny.length === 0;
+    const host = decision.kind === 'pass by name' ? decision.name : free ? (asked.name ?? address) : address;
+    const server = await this.#dial({ host, port }, () => true);
+    splice(this.#client, server);
+    this.#client.resume();
+  }
+
+  async #relay(asked: Asked, { name, addresses }: Decision & { kind: 'relay' }): Promise<void> {
+    const { port } = this.#destination;
+    const encrypted = asked.kind === 'tls';
+    const client: Channel = encrypted ? await acceptTls(this.#client, this.#context.certificateFor(name)) : this.#client;
+    new Relay({
+      client,
+      host: name,
+      port,
+      defaultPort: encrypted ? 443 : 80,
+      headers: () => this.#guest.policy.headersFor(name) ?? {},
+      onRefused: reason => this.#deny(reason),
+      connect: async () => {
+        try {
+          const mayReach = (octets: Uint8Array) => addresses === 'any' || this.#guest.policy.byAddress(octets).allowed;
+          const server = await this.#dial({ host: name, port }, mayReach);
+          return encrypted ? await connectTls(server, name, this.#context.roots) : server;
+        } catch (error) {
+          this.#fail(error);
+          throw error;
+        }
+      },
+    }).start();
+    client.resume();
+  }
+
+  async #dial(target: Target, mayReach: (octets: Uint8Array) => boolean): Promise<SocketChannel> {
+    const { policy, slot } = this.#guest;
+    const options = { resolver: this.#context.resolver, localAddress: slot.proxyAddress, egressProxy: policy.source.egressProxy, mayReach, signal: this.#cancel.signal };
+    const dialled = await dial(target, options);
+    if (this.#client.isClosed || this.#cancel.signal.aborted) {
+      dialled.channel.abort();
+      throw new AtollError('canceled', 'the client has gone');
+    }
+    this.#dialled = dialled;
+    return dialled.channel;
+  }
+
+  #deny(rule: string): void {
+    const { address, port } = this.#destination;
+    this.#guest.deny({ host: this.#asked?.name ?? address, port, rule });
+    this.#client.abort();
+  }
+
+  /** What could not be reached is no denial, but the policy's doing is. */
+  #fail(error: unknown): void {
+    this.#client.abort();
+    this.#dialled?.channel.abort();
+    if (error instanceof AtollError && error.code === 'forbidden') this.#deny(messageOf(error));
+  }
+}

@@ -1,0 +1,45 @@
+import { addresses, hostUplink } from './addresses.ts';
+
+/** A name's addresses in the lab's internet; a function answers anew each time. */
+type Record = string[] | (() => string[]) | { alias: string };
+
+/** The zones of the lab's internet. `*.` stands for any label without an entry of its own. */
+export function makeZones(): Map<string, Record> {
+  let asked = 0;
+  return new Map<string, Record>([
+    ['allowed.test', [addresses.allowed]],
+    ['www.allowed.test', [addresses.allowed]],
+    ['other.test', [addresses.other]],
+    ['attacker.test', [addresses.attacker]],
+    // Its server has no certificate for it.
+    ['impostor.test', [addresses.attacker]],
+    ['*.attacker.test', [addresses.attacker]],
+    ['socks.test', [addresses.socks]],
+    ['internal-socks.test', ['10.0.0.5']],
+    ['*.wild.test', [addresses.wild]],
+    // What an attacker who owns an allowed name may answer.
+    ['private.wild.test', ['10.0.0.5']],
+    ['loopback.wild.test', ['127.0.0.1']],
+    ['any.wild.test', ['0.0.0.0']],
+    ['metadata.wild.test', ['169.254.169.254']],
+    ['host.wild.test', [hostUplink]],
+    ['gateway.wild.test', ['169.254.0.22']],
+    ['neighbour.wild.test', ['198.18.0.1']],
+    ['proxy.wild.test', ['198.19.0.1']],
+    ['broadcast.wild.test', ['255.255.255.255']],
+    ['multicast.wild.test', ['224.0.0.1']],
+    ['mixed.wild.test', ['10.0.0.5', addresses.wild]],
+    ['rebinding.wild.test', () => (asked++ % 2 === 0 ? [addresses.wild] : ['10.0.0.5'])],
+    ['alias.wild.test', { alias: 'private.wild.test' }],
+    ['outside.wild.test', { alias: 'other.test' }],
+  ]);
+}
+
+/** The addresses of a name and the alias on the way there, if any; undefined where there is no such name. */
+export function lookUp(zones: Map<string, Record>, name: string): { alias?: string; addresses: string[] } | undefined {
+  const record = zones.get(name) ?? zones.get(`*.${name.split('.').slice(1).join('.')}`);
+  if (record === undefined) return undefined;
+  if (typeof record === 'function') return { addresses: record() };
+  if (Array.isArray(record)) return { addresses: record };
+  return { alias: record.alias, addresses: lookUp(zones, record.alias)?.addresses ?? [] };
+}
