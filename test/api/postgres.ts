@@ -31,9 +31,7 @@ export class PostgresCluster implements AsyncDisposable {
     try {
       if (process.getuid?.() === 0) await run(['chown', 'postgres:postgres', directory]);
       await cluster.#run('initdb', '-D', join(directory, 'data'), '-A', 'trust', '-U', 'atoll', '--no-sync', '--locale=C.UTF-8');
-      // fsync off: what these tests kill is the platform, never the database's machine.
-      const options = `-c listen_addresses= -c fsync=off -k ${directory}`;
-      await cluster.#run('pg_ctl', '-D', join(directory, 'data'), '-w', '-o', options, '-l', join(directory, 'log'), 'start');
+      await cluster.#start();
       return cluster;
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
@@ -51,8 +49,20 @@ export class PostgresCluster implements AsyncDisposable {
     return { kind: 'postgres', url: this.#url(name) };
   }
 
+  /** Ends the server at once, as a crash does, and starts it again. */
+  async crash(): Promise<void> {
+    await this.#run('pg_ctl', '-D', join(this.#directory, 'data'), '-m', 'immediate', '-w', 'stop');
+    await this.#start();
+  }
+
   #url(database: string): string {
     return `postgres://atoll@/${database}?host=${encodeURIComponent(this.#directory)}`;
+  }
+
+  async #start(): Promise<void> {
+    // fsync off: what these tests kill are processes, never the machine.
+    const options = `-c listen_addresses= -c fsync=off -k ${this.#directory}`;
+    await this.#run('pg_ctl', '-D', join(this.#directory, 'data'), '-w', '-o', options, '-l', join(this.#directory, 'log'), 'start');
   }
 
   async #run(program: string, ...args: string[]): Promise<void> {

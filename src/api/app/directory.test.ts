@@ -1,0 +1,69 @@
+import { expect, test } from 'bun:test';
+import { newUuid } from '../../base/id.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { SandboxDirectory } from './directory.ts';
+
+function scene() {
+  const directory = new SandboxDirectory(() => ({ accessToken: 'a', trafficToken: null }));
+  const closed: string[] = [];
+  directory.onClosed(({ executionId }) => closed.push(executionId));
+  return { directory, closed };
+}
+
+/** As much of a sandbox as the directory looks at. */
+function sandbox(state: SandboxRecord['state'], executionId = newUuid()): SandboxRecord {
+  return { sandboxId: 'i1', executionId, nodeId: 'n', teamId: 't', state, network: null, autoResume: true, autoPauseMemory: true } as SandboxRecord;
+}
+
+test('what clients can see is found, in the states that the edge knows', () => {
+  const { directory } = scene();
+  for (const [state, shown] of [['running', 'running'], ['snapshotting', 'running'], ['pausing', 'pausing'], ['paused', 'paused'], ['resuming', 'paused']] as const) {
+    directory.apply(sandbox(state));
+    expect(directory.find('i1')).toMatchObject({ state: shown, ingress: { accessToken: 'a', trafficAccessToken: null } });
+  }
+  const { directory: other } = scene();
+  for (const state of ['starting', 'killing'] as const) {
+    other.apply(sandbox(state));
+    expect(other.find('i1')).toBeUndefined();
+  }
+});
+
+test('connections are cut when an execution stops, once, and not while it goes on', () => {
+  const { directory, closed } = scene();
+  const running = sandbox('running');
+  directory.apply(running);
+  directory.apply({ ...running, state: 'snapshotting' });
+  directory.apply(running);
+  expect(closed).toEqual([]);
+  directory.apply({ ...running, state: 'pausing' });
+  directory.apply({ ...running, state: 'paused' });
+  expect(closed).toEqual([running.executionId]);
+  const resumed = sandbox('running');
+  directory.apply(resumed);
+  directory.close(resumed);
+  directory.close(resumed);
+  expect(closed).toEqual([running.executionId, resumed.executionId]);
+  expect(directory.size).toBe(0);
+});
+
+test('an execution that ended never comes back, and its end does not hit a successor', () => {
+  const { directory, closed } = scene();
+  const [old, next] = [sandbox('running'), sandbox('running')];
+  directory.apply(old);
+  directory.close(old);
+  directory.apply(old);
+  directory.adopt(old);
+  expect(directory.find('i1')).toBeUndefined();
+  directory.apply(next);
+  directory.close(old);
+  expect(directory.find('i1')?.executionId).toBe(next.executionId);
+  expect(closed).toEqual([old.executionId]);
+});
+
+test('what is read again of a sandbox that is known does not replace what is known', () => {
+  const { directory } = scene();
+  const running = sandbox('running');
+  directory.apply(running);
+  directory.adopt({ ...running, state: 'paused' });
+  expect(directory.find('i1')?.state).toBe('running');
+});

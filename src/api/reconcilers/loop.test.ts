@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test';
+import { silentLog } from '../../base/log.ts';
+import { startLoop } from './loop.ts';
+
+const name = 'test';
+
+test('a loop runs at once, again after each interval, and never twice at a time', async () => {
+  let [runs, atOnce, most] = [0, 0, 0];
+  const done = Promise.withResolvers<void>();
+  const loop = startLoop({
+    name,
+    intervalMs: () => 1,
+    log: silentLog,
+    async run() {
+      most = Math.max(most, ++atOnce);
+      if (++runs === 5) done.resolve();
+      await Bun.sleep(2);
+      atOnce--;
+    },
+  });
+  await done.promise;
+  await loop.stop();
+  const after = runs;
+  await Bun.sleep(10);
+  expect({ runs, most }).toEqual({ runs: after, most: 1 });
+});
+
+test('a failure does not end it, waking runs it now, stopping waits for the run under way', async () => {
+  let [runs, ended] = [0, 0];
+  const second = Promise.withResolvers<void>();
+  const loop = startLoop({
+    name,
+    intervalMs: () => 3_600_000,
+    log: silentLog,
+    async run() {
+      if (++runs === 1) throw new Error('once');
+      second.resolve();
+      await Bun.sleep(20);
+      ended++;
+    },
+  });
+  await Bun.sleep(1);
+  loop.wake();
+  await second.promise;
+  await loop.stop();
+  expect({ runs, ended }).toEqual({ runs: 2, ended: 1 });
+});
