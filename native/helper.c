@@ -45,6 +45,9 @@ struct watch {
   char tag[40];
 };
 
+// Ctrl-C in the platform's terminal and the end of its service reach the helper too; the platform decides when it ends.
+static const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
+
 static int channel;
 static struct child children[childrenMax];
 static struct watch watches[watchesMax];
@@ -109,7 +112,7 @@ static int opSpawn(struct request *r, struct failure *f) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_DFL);
     dup2(in[0], 0), dup2(out[1], 1), dup2(out[1], 2);
     execvp(r->argument[2], r->argument + 2);
     dprintf(2, "%s: %s", r->argument[2], strerror(errno));
@@ -273,8 +276,7 @@ int main(int count, char **arguments) {
   channel = connectTo(arguments[1]);
   if (channel < 0) return perror(arguments[1]), 1;
   // Programs started here are ended with the platform; sandboxes are not: they were handed to their own init.
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGINT, SIG_IGN); // Ctrl-C in the platform's terminal: the platform decides when the helper ends
+  for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) return perror("mount namespace"), 1;
   hideUnifiedCgroup();

@@ -104,8 +104,11 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, options.pool.resources);
   const builds = composeBuilds(node, options.builds);
   const stop = async () => {
-    await builds.stop();
-    await node.pool?.stop();
+    // Without its helper the node can remove nothing: what is left is the next start's.
+    if (helper.alive()) {
+      await builds.stop();
+      await node.pool?.stop();
+    }
     await node.egress.stop();
     await helper.stop();
     installation.unlock();

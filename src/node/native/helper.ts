@@ -29,6 +29,8 @@ export type Helper = {
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
   pid: number;
+  /** False once it has ended; calls fail then, and nothing is reported any more. */
+  alive(): boolean;
   stop(): Promise<void>;
 };
 
@@ -43,6 +45,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
   const watched = new Map<string, () => void>();
   const ready = Promise.withResolvers<Socket>();
   let stopping = false;
+  let alive = true;
   let tail: Buffer = Buffer.alloc(0);
 
   const take = (line: string) => {
@@ -68,6 +71,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
         for (let end; (end = tail.indexOf(10)) >= 0; tail = tail.subarray(end + 1)) take(tail.toString('utf8', 0, end));
       },
       close() {
+        alive = false;
         for (const call of pending.values()) call.reject(new AtollError('internal', 'the native helper has ended'));
         pending.clear();
         if (!stopping) options.onLost();
@@ -104,6 +108,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
 
   return {
     pid: child.pid,
+    alive: () => alive,
     call,
     async spawn(argv, { timeoutMs, stdin = '' }) {
       const [status, output = ''] = await call('spawn', timeoutMs, stdin, ...argv);
