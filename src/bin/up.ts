@@ -5,6 +5,7 @@ import { parseArguments } from '../cli/arguments.ts';
 import type { Command } from '../cli/command.ts';
 import { withProgress } from '../cli/progress.ts';
 import { type Welcome, welcomeText } from '../cli/welcome.ts';
+import { examineHost } from '../node/doctor/examine-host.ts';
 import { apiKeyFile } from './accounts.ts';
 import { endInstance, noteInstance } from './instance.ts';
 import { type Platform, removeSandboxes, startPlatform } from './platform.ts';
@@ -25,6 +26,8 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
       const log = createLog(own.logLevel, terminal.err);
       const stop = stopSignal();
       try {
+        // A machine that has run sandboxes before is not examined again: starts stay fast.
+        if (readIfThere(apiKeyFile(own.dataDir)) === undefined) await requireAbleHost(own);
         await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
           startPlatform({ settings: own, log, environment, onPhase, signal: stop.signal }),
         );
@@ -41,6 +44,14 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
       return 0;
     },
   };
+}
+
+/** Fails where the host lacks what no sandbox can do without, naming each lack with its remedy. */
+async function requireAbleHost(settings: Settings): Promise<void> {
+  const lacks = (await examineHost(settings)).filter(({ needed, status }) => needed && status === 'missing');
+  if (lacks.length === 0) return;
+  const lines = lacks.map(({ name, detail, remedy }) => `  ${name}: ${detail}${remedy === undefined ? '' : ` → ${remedy}`}`);
+  throw new AtollError('unavailable', `Sandboxes can't run on this machine yet:\n${lines.join('\n')}`);
 }
 
 /** `atoll down`: ends the platform, if it runs, and removes its sandboxes. */

@@ -100,6 +100,7 @@ test('what can’t work ends in one message that says what to do', async () => {
     await server.stop(true);
   }
   expect(await fail(['bin/atoll', 'up'], { ATOLL_BASE_IMAGE: join(folder, 'none.tar'), ATOLL_DATA_DIR: join(folder, 'other') })).toContain('none.tar is not a file');
+  expect(await fail(['bin/atoll', 'up'], { ATOLL_DATA_DIR: '/proc/self' })).toMatch(/can't run on this machine yet:\n\s+idmapped mounts: .* → /);
   expect(await fail(['bin/atoll', 'down'], { ATOLL_DATA_DIR: join(folder, 'nowhere') })).toContain('There is no installation');
   await runToEnd(['bin/atoll', 'down'], { cwd: clone, env: { ...env, ATOLL_DATA_DIR: join(folder, 'other') } });
 }, 120_000);
