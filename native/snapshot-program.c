@@ -2,6 +2,7 @@
 //
 //   helper launch GROUPFILE... -- program argument...   starts a program in a sandbox's control groups, seeing only them
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
+//   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
 //   helper seal DIRECTORY, helper verify DIRECTORY      see snapshot-seal.c
 //
@@ -10,15 +11,18 @@
 #define _GNU_SOURCE
 #include "helper.h"
 #include <linux/inet_diag.h>
+#include <linux/mount.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
+#include <linux/openat2.h>
 #include <linux/sock_diag.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
@@ -74,7 +78,7 @@ static int allowPing(const char *pid) {
 // a dump is then undone, and its sandbox runs on.
 static int actionScript(const char *stage) {
   const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
-  if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-dump")) return 0;
+  if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-restore") && strcmp(stage, "post-dump")) return 0;
   if (!path) return dprintf(2, "no socket to report to\n"), 1;
   if (!strcmp(stage, "setup-namespaces") && pid && allowPing(pid) < 0) return complain("ping_group_range");
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -169,6 +173,34 @@ static int cut(const char *pid) {
   return 0;
 }
 
+// ---- protect
+
+static uint64_t attributesOf(const char *flags) {
+  static const struct { const char *name; uint64_t attribute; } known[] = {
+      {"ro", MOUNT_ATTR_RDONLY}, {"nosuid", MOUNT_ATTR_NOSUID}, {"nodev", MOUNT_ATTR_NODEV}, {"noexec", MOUNT_ATTR_NOEXEC}};
+  uint64_t attributes = 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strstr(flags, known[i].name)) attributes |= known[i].attribute;
+  return attributes;
+}
+
+static int protect(const char *pid, char **argument) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%s/ns/mnt", pid);
+  int namespace = open(path, O_RDONLY | O_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/%s/root", pid);
+  int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (namespace < 0 || root < 0 || setns(namespace, CLONE_NEWNS) < 0) return complain(path);
+  struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+  for (; argument[0] && argument[1]; argument += 2) {
+    struct mount_attr attributes = {.attr_set = attributesOf(argument[0])};
+    int fd = syscall(SYS_openat2, root, argument[1], &how, sizeof how);
+    if (fd < 0 || syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) return complain(argument[1]);
+    close(fd);
+  }
+  return 0;
+}
+
 // ----
 
 int snapshotProgram(int count, char **argument) {
@@ -179,6 +211,7 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "launch")) return launch(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
+  if (!strcmp(name, "protect")) return protect(argument[2], argument + 3);
   if (!strcmp(name, "seal")) return sealDirectory(argument[2]);
   if (!strcmp(name, "verify")) return verifyDirectory(argument[2]);
   return -1;

@@ -5,8 +5,8 @@ import { AtollError } from '../../base/error.ts';
 import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
-import { externalMountPoints } from './external-mounts.ts';
-import { diskFile, writeManifest } from './manifest.ts';
+import { sandboxMounts, type SandboxMount } from './mounts.ts';
+import { diskFile, writeManifest, type Manifest } from './manifest.ts';
 import { seal } from './sealed.ts';
 
 /** A sandbox that runs, or stands still. */
@@ -69,9 +69,9 @@ export async function checkpointToPause(
   const pause = async (then: PauseEnd) => {
     await dump(host, source, options, {
       end: then === 'end',
-      async commit(externalMounts) {
+      async commit(mounts) {
         if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
-        await complete(host, options, { memory: true, disk: false, externalMounts });
+        await complete(host, options, { memory: true, disk: false, mounts });
         await options.onComplete().catch(discarding(options.directory));
         // The kernel stops them where CRIU leaves them, before the next instruction of their own.
         if (then === 'stand-still') source.group.hold();
@@ -101,8 +101,8 @@ class OnlyByEnding extends Error {}
 export async function checkpointAndRun(host: CriuHost, source: CheckpointSource, options: CheckpointOptions): Promise<void> {
   const partial = partialOf(options.directory);
   const work = async () => {
-    const externalMounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, join(partial, diskFile)) });
-    await complete(host, options, { memory: true, disk: true, externalMounts });
+    const mounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, join(partial, diskFile)) });
+    await complete(host, options, { memory: true, disk: true, mounts });
   };
   await work().catch(discarding(partial));
 }
@@ -111,18 +111,18 @@ type Dump = {
   /** Whether the processes end after `commit`. */
   end: boolean;
   /** Called when the images are complete and the processes still there. If it fails they run on. */
-  commit(externalMounts: string[]): Promise<void>;
+  commit(mounts: SandboxMount[]): Promise<void>;
 };
 
 /** Answers the sandbox's external mounts. */
-async function dump(host: CriuHost, source: CheckpointSource, options: CheckpointOptions, { end, commit }: Dump): Promise<string[]> {
+async function dump(host: CriuHost, source: CheckpointSource, options: CheckpointOptions, { end, commit }: Dump): Promise<SandboxMount[]> {
   const { pid } = source;
   const partial = partialOf(options.directory);
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
     makePartial(partial);
     await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
-    const externalMounts = externalMountPoints(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+    const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
     try {
       await runCriu(host, {
         command: 'dump',
@@ -137,16 +137,16 @@ async function dump(host: CriuHost, source: CheckpointSource, options: Checkpoin
           `ghost-limit ${deletedFileBytesMax}`,
           ...(end ? [] : ['leave-running']),
           ...sharedOptions,
-          ...externalMounts.map(point => `external ${quote(`mnt[${point}]:${point}`)}`),
+          ...mounts.filter(({ external }) => external).map(({ point }) => `external ${quote(`mnt[${point}]:${point}`)}`),
         ],
         stages: {
           async 'post-dump'() {
             options.signal?.throwIfAborted();
-            await commit(externalMounts);
+            await commit(mounts);
           },
         },
       });
-      return externalMounts;
+      return mounts;
     } catch (error) {
       if (attempt === attemptsMax || !(error instanceof AtollError) || error.detail !== 'checkpoint_retry') throw error;
       await Bun.sleep(retryDelayMs);
@@ -182,7 +182,7 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
 }
 
 /** Gives the images their final form and name. */
-async function complete(host: SealHost, options: CheckpointOptions, content: { memory: boolean; disk: boolean; externalMounts: string[] }): Promise<void> {
+async function complete(host: SealHost, options: CheckpointOptions, content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>): Promise<void> {
   const partial = partialOf(options.directory);
   if (content.memory) closeOneEndedConnections(join(partial, 'files.img'));
   const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import type { SandboxMount } from './mounts.ts';
 
 /** What is in a snapshot's directory, in `manifest.json`. */
 export type Manifest = {
@@ -10,8 +11,7 @@ export type Manifest = {
   /** Whether a copy of the disk is in it, as `disk.img`. */
   disk: boolean;
   createdAtMs: number;
-  /** Mount points at which a restored sandbox gets something from outside. */
-  externalMounts: string[];
+  mounts: SandboxMount[];
   /** What took it: images are for the same machine type, and not for older kernels and CRIUs. */
   madeBy: { machine: string; kernel: string; criu: string | null };
   /** The caller's own. */

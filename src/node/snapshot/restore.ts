@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
@@ -7,10 +7,12 @@ import type { Slot } from '../layout.ts';
 import { sharedOptions } from './checkpoint.ts';
 import { makeControlGroup } from './control-group.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
-import { mountSource } from './external-mounts.ts';
+import { looserMounts, mountSource, type SandboxMount } from './mounts.ts';
 import { diskFile, readManifest, type Manifest } from './manifest.ts';
 import { verify } from './sealed.ts';
 import { mapToHostIds } from './user-namespace.ts';
+
+const protectTimeoutMs = 10_000;
 
 /** A snapshot that was found whole. */
 export type OpenSnapshot = { directory: string; manifest: Manifest };
@@ -90,17 +92,30 @@ export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target:
       'restore-detached',
       `root ${quote(root)}`,
       ...sharedOptions,
-      ...manifest.externalMounts.map(point => `external ${quote(`mnt[${point}]:${mountSource(point, sources)}`)}`),
+      ...manifest.mounts.filter(({ external }) => external).map(({ point }) => `external ${quote(`mnt[${point}]:${mountSource(point, sources)}`)}`),
     ],
     stages: {
       async 'setup-namespaces'(first) {
         pid = first;
         await target.onNamespaces(first);
       },
+      'post-restore': first => restrictMounts(host, first, manifest.mounts),
     },
   });
   if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');
   return { pid };
+}
+
+/** Before a process of the sandbox runs: what was read-only is read-only again. */
+async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, wanted: SandboxMount[]): Promise<void> {
+  const mountinfo = () => readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
+  const looser = looserMounts(wanted, mountinfo());
+  if (looser.length === 0) return;
+  const argv = [helperBinary, 'protect', String(pid), ...looser.flatMap(({ point, restrictions }) => [restrictions.join(','), point])];
+  const { status, output } = await helper.spawn(argv, { timeoutMs: protectTimeoutMs });
+  if (status !== 0) throw new AtollError('unavailable', `a mount of the sandbox can't be protected: ${output.trim()}`);
+  const left = looserMounts(wanted, mountinfo());
+  if (left.length > 0) throw new AtollError('unavailable', `mounts of the sandbox stay less restricted than before: ${left.map(({ point }) => point).join(' ')}`);
 }
 
 /** The images as links, but for the one that names host IDs: a checkpoint is restored many times, also at a time. */

@@ -5,6 +5,8 @@ import { AtollError } from '../../base/error.ts';
 export type Stages = {
   /** While a sandbox is restored: its namespaces are there, its sockets and processes are not. */
   'setup-namespaces'?(pid: number): Promise<void>;
+  /** Everything is in place, and nothing of it runs yet. */
+  'post-restore'?(pid: number): Promise<void>;
   /** The dump is complete, and the processes stand still; if this fails they run on. */
   'post-dump'?(): Promise<void>;
 };
@@ -24,7 +26,7 @@ export function listenForStages(path: string, stages: Stages): StageListener {
   const carryOut = async (line: string): Promise<'y' | 'n'> => {
     const [stage, pid] = line.trim().split(' ');
     try {
-      if (stage === 'setup-namespaces') await stages[stage]?.(Number(pid));
+      if (stage === 'setup-namespaces' || stage === 'post-restore') await stages[stage]?.(Number(pid));
       else if (stage === 'post-dump') await stages[stage]?.();
       else throw new AtollError('internal', `CRIU reports an unknown stage: ${stage}`);
       return 'y';

@@ -21,7 +21,7 @@ import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../.
 
 const bootId = '01234567-89ab-4cde-8f01-23456789abcd';
 const root = join(import.meta.dir, '../../..');
-export const resources = { cpuCount: 2, memoryMiB: 3072, diskMiB: 2048 };
+export const resources = { cpuCount: 2, memoryMiB: 1024, diskMiB: 2048 };
 
 /** A sandbox made from the base layer, without the platform around it. */
 export type TestSandbox = {
@@ -88,11 +88,6 @@ export async function startMachine(): Promise<Machine> {
     mountsDir: layout.mounts,
   };
   const cgroupOf = (slot: Slot) => `/atoll${installation.number}/${slot.name}`;
-  const bootIdFileOf = (slot: Slot) => {
-    const file = join(layout.bootIds, slot.name);
-    writeFileSync(file, `${crypto.randomUUID()}\n`);
-    return file;
-  };
   const groupOf = (slot: Slot) => ({
     freeze: () => driver.freeze(slot),
     hold: () => cgroups.freeze(cgroupOf(slot)),
@@ -168,7 +163,7 @@ export async function startMachine(): Promise<Machine> {
         diskMount: mountOf(slot),
         layers: [layer],
         agentDir,
-        bootIdFile: bootIdFileOf(slot),
+        bootIdFile,
         volumes: {},
         onNamespaces: async first => void (await linkUp(slot, first)),
       });

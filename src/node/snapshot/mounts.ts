@@ -24,18 +24,37 @@ export type MountSources = {
   volumes: Record<string, string>;
 };
 
-/**
- * The mount points in a sandbox at which something is mounted that comes from outside of it, from its mountinfo
- * (proc_pid_mountinfo(5)). The root is not among them.
- */
-export function externalMountPoints(mountinfo: string): string[] {
-  return mountinfo.trim().split('\n').flatMap(line => {
+/** What is mounted at a place in a sandbox. */
+export type SandboxMount = {
+  point: string;
+  /** Whether it comes from outside of the sandbox. The root does too, and is not counted: it is made in another way. */
+  external: boolean;
+  /** What may not be done there: of `ro`, `nosuid`, `nodev`, `noexec`. */
+  restrictions: string[];
+};
+
+const restricting = ['ro', 'nosuid', 'nodev', 'noexec'];
+
+/** The mounts of a sandbox from its mountinfo (proc_pid_mountinfo(5)), one for each point. */
+export function sandboxMounts(mountinfo: string): SandboxMount[] {
+  const mounts = new Map<string, SandboxMount>();
+  for (const line of mountinfo.trim().split('\n')) {
     const fields = line.split(' ');
     const point = unescape(fields[4] ?? '');
     const type = fields[fields.indexOf('-', 6) + 1] ?? '';
-    const own = point === '/' || ownTypes.has(type) || (type === 'tmpfs' && ownTmpfs.has(point));
-    return own ? [] : [point];
-  });
+    const external = point !== '/' && !ownTypes.has(type) && !(type === 'tmpfs' && ownTmpfs.has(point));
+    const options = (fields[5] ?? '').split(',');
+    const covered = mounts.get(point);
+    const restrictions = restricting.filter(name => options.includes(name) || covered?.restrictions.includes(name));
+    mounts.set(point, { point, external: external || covered?.external === true, restrictions });
+  }
+  return [...mounts.values()];
+}
+
+/** Those of `wanted` that are less restricted in `mountinfo`. CRIU loses the flags of some mounts that share a file system. */
+export function looserMounts(wanted: SandboxMount[], mountinfo: string): SandboxMount[] {
+  const present = new Map(sandboxMounts(mountinfo).map(mount => [mount.point, mount.restrictions]));
+  return wanted.filter(({ point, restrictions }) => restrictions.some(name => !present.get(point)?.includes(name)));
 }
 
 /** What to mount at an external mount point. Fails with `internal` where nothing is known to belong there. */
