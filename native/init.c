@@ -171,7 +171,7 @@ static _Noreturn void becomeProgram(int count, char **argv) {
   uid_t uid = strtoul(argv[2], NULL, 10);
   gid_t gid = strtoul(argv[3], NULL, 10);
   int flags = atoi(argv[5]);
-  allSignalsDefault();
+  // Bun.spawn has set all signals to their defaults already.
   umask(022);
   char score[16];
   snprintf(score, sizeof score, "%d", programOomScoreAdj);
@@ -268,8 +268,9 @@ static void startAgent(struct serving *serving) {
   if (pid == 0) {
     allSignalsDefault();
     setsid();
-    // JavaScriptCore sizes its heap by the memory that it believes to have; the host's is not ours.
-    char *environment[] = { "BUN_JSC_forceRAMSize=67108864", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+    // JavaScriptCore sizes its heap by the memory that it believes to have, and the host's is not ours. In its small mode it
+    // keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy.
+    char *environment[] = { "BUN_JSC_forceRAMSize=67108864", "BUN_JSC_forceMiniVMMode=1", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     execve(serving->agentArguments[0], serving->agentArguments, environment);
     say("init: cannot start %s: %s\n", serving->agentArguments[0], strerror(errno));
     _exit(127);

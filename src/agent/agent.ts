@@ -1,6 +1,4 @@
 import type { Log } from '../base/log.ts';
-import type { Inotify } from './filesystem/watch/inotify.ts';
-import type { PollingWatchers } from './filesystem/watch/polling-watchers.ts';
 import type { Native } from './native.ts';
 import type { OutOfMemoryWatch } from './process/process.ts';
 import type { ProcessTable } from './process/process-table.ts';
@@ -17,8 +15,6 @@ export type Agent = {
   readonly store: SettingsStore;
   readonly processes: ProcessTable;
   readonly outOfMemory: OutOfMemoryWatch;
-  readonly inotify: Inotify;
-  readonly pollingWatchers: PollingWatchers;
   /** The settings in force. Only for what is reached after the platform has called `/init`. */
   settings(): Settings;
 };

@@ -4,8 +4,6 @@ import type { Agent } from './agent.ts';
 import { openStateFile } from './durable/state-file.ts';
 import { fileRoutes } from './files/routes.ts';
 import { filesystemMethods } from './filesystem/methods.ts';
-import { Inotify } from './filesystem/watch/inotify.ts';
-import { PollingWatchers } from './filesystem/watch/polling-watchers.ts';
 import { openNative } from './native.ts';
 import { adoptProcesses } from './process/adopt.ts';
 import { processMethods } from './process/methods.ts';
@@ -28,17 +26,14 @@ export type AgentOptions = {
 export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
   const state = openStateFile(stateFd);
   const store = openSettings(state);
-  const native = openNative();
   const agent: Agent = {
     log,
     initPath,
-    native,
+    native: openNative(),
     state,
     store,
     processes: new ProcessTable(),
     outOfMemory: watchOutOfMemory(),
-    inotify: new Inotify(native, initPath),
-    pollingWatchers: new PollingWatchers(),
     settings() {
       if (!store.current) throw new AtollError('unavailable', 'the sandbox is not ready yet');
       return store.current;

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { createLog } from '../base/log.ts';
 import { agentPort } from '../protocol/agent.ts';
 import { runAgent } from '../agent/main.ts';
@@ -14,5 +15,12 @@ runAgent({
   port: Number(option('--port') ?? agentPort),
   initPath: option('--init') ?? '/.agent/init',
   stateFd,
-  log: createLog('info', line => void process.stderr.write(line)),
+  // Not process.stderr, which every sandbox would pay for with 2 MiB.
+  log: createLog('info', line => {
+    try {
+      writeSync(2, line);
+    } catch {
+      // Nobody reads it any more.
+    }
+  }),
 });

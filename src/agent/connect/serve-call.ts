@@ -26,6 +26,8 @@ export async function serveCall(method: Method, request: Request): Promise<Respo
 }
 
 async function answerUnary(method: UnaryMethod, request: Request, call: Call): Promise<Response> {
+  const coding = request.headers.get('content-encoding') ?? 'identity';
+  if (coding !== 'identity') throw new AtollError('unimplemented', `messages in content encoding '${coding}' are not accepted`);
   const body = await readBounded(request, method.messageBytesMax);
   const message = asMessage(parseJson(body));
   const answer = await beforeDeadline(method.answer(message, call), call.timeoutMs);

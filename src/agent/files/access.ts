@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
-import { secretsEqual } from '../../base/secret.ts';
 import { requireAccess } from '../access.ts';
+import { tokensEqual } from '../token.ts';
 
 export type FileOperation = 'read' | 'write';
 
@@ -15,7 +15,7 @@ export function requireFileAccess(request: Request, query: URLSearchParams, oper
   if (!given) throw new AtollError('unauthenticated', 'missing signature query parameter');
   const expiration = query.get('signature_expiration');
   const expected = fileSignature(query.get('path') ?? '', operation, query.get('username') ?? '', accessToken, expiration);
-  if (!secretsEqual(given, expected)) throw new AtollError('unauthenticated', 'invalid signature');
+  if (!tokensEqual(given, expected)) throw new AtollError('unauthenticated', 'invalid signature');
   if (expiration !== null && !(Number(expiration) >= Math.floor(Date.now() / 1000))) throw new AtollError('unauthenticated', 'signature is already expired');
 }
 

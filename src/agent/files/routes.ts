@@ -1,13 +1,13 @@
 import type { Route } from '../route.ts';
-import { compose } from './compose.ts';
-import { download } from './download.ts';
-import { upload } from './upload.ts';
 
-/** Whole files over plain HTTP. Uploads and downloads check access themselves: URLs can be signed. */
+/**
+ * Whole files over plain HTTP. Uploads and downloads check access themselves: URLs can be signed.
+ * What they need is loaded at the first use, as many sandboxes never do.
+ */
 export function fileRoutes(): [methodAndPath: string, route: Route][] {
   return [
-    ['GET /files', { open: true, answer: download }],
-    ['POST /files', { open: true, answer: upload }],
-    ['POST /files/compose', { answer: compose }],
+    ['GET /files', { open: true, answer: async (...call) => (await import('./download.ts')).download(...call) }],
+    ['POST /files', { open: true, answer: async (...call) => (await import('./upload.ts')).upload(...call) }],
+    ['POST /files/compose', { answer: async (agent, request) => (await import('./compose.ts')).compose(agent, request) }],
   ];
 }

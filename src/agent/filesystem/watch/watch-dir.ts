@@ -1,18 +1,17 @@
 import { wireErrorOf } from '../../connect/code.ts';
-import type { Agent } from '../../agent.ts';
 import type { Call } from '../../connect/call.ts';
 import { deadline } from '../../connect/deadline.ts';
 import { keepAlive } from '../../connect/keepalive.ts';
 import type { Outbox } from '../../connect/outbox.ts';
-import { openFeed } from './event-feed.ts';
+import { openFeed, type WatchSources } from './event-feed.ts';
 import type { WatchTarget } from './watch-target.ts';
 
 /** Bytes of events that wait for a client. Beyond, it is told of the rest when it has caught up, by a look at what changed. */
 const waitingBytesMax = 1 << 20;
 
 /** `WatchDir`: everything that happens in a directory, until the client goes or its deadline is over. */
-export async function watchDirectory(agent: Agent, target: WatchTarget, call: Call, outbox: Outbox): Promise<void> {
-  const feed = await openFeed(agent, target, {
+export async function watchDirectory(sources: WatchSources, target: WatchTarget, call: Call, outbox: Outbox): Promise<void> {
+  const feed = await openFeed(sources, target, {
     give: event => outbox.addMessage({ filesystem: event }),
     hasRoom: () => outbox.bytes < waitingBytesMax,
     fail: error => outbox.end(wireErrorOf(error)),

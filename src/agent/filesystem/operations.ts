@@ -1,0 +1,105 @@
+import { rename, rm, stat } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import type { Agent } from '../agent.ts';
+import type { Call } from '../connect/call.ts';
+import { stringField, uint32Field, type Message } from '../connect/message.ts';
+import type { Outbox } from '../connect/outbox.ts';
+import { resolvePath } from '../sandbox/paths.ts';
+import { findUser, type User } from '../sandbox/users.ts';
+import { makeDirectories, makeParents } from './directories.ts';
+import { readEntry, type EntryInfo } from './entry-info.ts';
+import { fileError } from './errno.ts';
+import { listDirectory } from './list.ts';
+import type { WatchSources } from './watch/event-feed.ts';
+import { Inotify } from './watch/inotify.ts';
+import { PollingWatchers } from './watch/polling-watchers.ts';
+import { watchDirectory } from './watch/watch-dir.ts';
+import { readWatchTarget } from './watch/watch-target.ts';
+
+/** The operations of the service by their names, and what they keep between calls: watches. */
+export type Filesystem = {
+  unary: Record<string, (message: Message, call: Call) => Promise<object>>;
+  watchDir(message: Message, call: Call, outbox: Outbox): Promise<void>;
+};
+
+export function openFilesystem(agent: Agent): Filesystem {
+  const watching: WatchSources = { native: agent.native, inotify: new Inotify(agent.native, agent.initPath) };
+  const watchers = new PollingWatchers();
+  const operation = (run: (agent: Agent, asked: Asked) => Promise<object>) => (message: Message, call: Call) => run(agent, ask(agent, message, call));
+  return {
+    unary: {
+      Stat: operation(statEntry),
+      MakeDir: operation(makeDir),
+      Move: operation(move),
+      Remove: operation(remove),
+      ListDir: operation(list),
+      CreateWatcher: operation(async (_, { message, resolve }) => ({
+        watcherId: await watchers.create(watching, await readWatchTarget(message, resolve('path'))),
+      })),
+      GetWatcherEvents: operation(async (_, { message }) => nonEmpty('events', watchers.take(stringField(message, 'watcherId') ?? ''))),
+      RemoveWatcher: operation(async (_, { message }) => {
+        watchers.remove(stringField(message, 'watcherId') ?? '');
+        return {};
+      }),
+    },
+    async watchDir(message, call, outbox) {
+      const { resolve } = ask(agent, message, call);
+      await watchDirectory(watching, await readWatchTarget(message, resolve('path')), call, outbox);
+    },
+  };
+}
+
+/** A call, with what its message means: paths resolved, the user looked up. */
+type Asked = { message: Message; call: Call; user: User; resolve(name: string): string };
+
+function ask(agent: Agent, message: Message, call: Call): Asked {
+  const { defaultUser, defaultWorkdir } = agent.settings();
+  const user = findUser(call.username || defaultUser);
+  return { message, call, user, resolve: name => resolvePath(stringField(message, name) ?? '', user, defaultWorkdir) };
+}
+
+// Protobuf's JSON leaves empty lists out.
+const nonEmpty = (name: string, list: unknown[]): object => (list.length === 0 ? {} : { [name]: list });
+
+async function statEntry(agent: Agent, { call, resolve }: Asked): Promise<object> {
+  return { entry: await entryAt(agent, resolve('path'), call) };
+}
+
+async function makeDir(agent: Agent, { call, user, resolve }: Asked): Promise<object> {
+  const path = resolve('path');
+  const isNew = await makeDirectories(path, user).catch(error => Promise.reject(fileError(error, path, { ENOTDIR: 'internal', ENOENT: 'internal' })));
+  if (!isNew) {
+    const isDirectory = await stat(path).then(facts => facts.isDirectory(), () => false);
+    throw isDirectory
+      ? new AtollError('conflict', `directory '${path}' already exists`)
+      : new AtollError('invalid', `path '${path}' already exists and is not a directory`);
+  }
+  return { entry: await entryAt(agent, path, call) };
+}
+
+async function move(agent: Agent, { call, user, resolve }: Asked): Promise<object> {
+  const [source, destination] = [resolve('source'), resolve('destination')];
+  await entryAt(agent, source, call);
+  try {
+    await makeParents(destination, user);
+    await rename(source, destination);
+  } catch (error) {
+    throw fileError(error, destination, { ENOTDIR: 'internal', ENOENT: 'internal' });
+  }
+  return { entry: await entryAt(agent, destination, call) };
+}
+
+async function remove(_: Agent, { resolve }: Asked): Promise<object> {
+  const path = resolve('path');
+  await rm(path, { recursive: true, force: true }).catch(error => Promise.reject(fileError(error, path, { ENOTDIR: 'internal' })));
+  return {};
+}
+
+async function list(agent: Agent, { message, call, resolve }: Asked): Promise<object> {
+  const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1, { wantsShortEntries: call.wantsShortEntries });
+  return nonEmpty('entries', entries);
+}
+
+async function entryAt(agent: Agent, path: string, { wantsShortEntries }: Call): Promise<EntryInfo> {
+  return readEntry(agent.native, path, { wantsShortEntries }).catch(error => Promise.reject(fileError(error, path)));
+}

@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { controlTokenHeader, type AgentInit } from '../../../src/protocol/agent.ts';
+
+const repository = join(import.meta.dir, '../../..');
+const builtAgent = join(repository, 'dist/agent');
+const startTimeoutMs = 15_000;
+
+export type AgentOptions = {
+  /** `host`: the host's own tree, where writes leave no trace. `empty`: nothing at all. Else a folder that holds a tree. */
+  root?: 'host' | 'empty' | (string & {});
+  /** Sent to `/init` once it serves; null: the agent stays as it started. */
+  init?: AgentInit | null;
+  /** A cgroup folder below /sys/fs/cgroup in which it runs, and which it sees as its own. */
+  cgroup?: string;
+};
+
+/** The compiled agent with its init, as process 1 of namespaces of its own. Disposal ends all of it. */
+export type TestAgent = AsyncDisposable & {
+  readonly url: string;
+  readonly port: number;
+  readonly controlToken: string;
+  /** Of init, on the host. */
+  readonly initPid: number;
+  /** Of the agent, on the host; another one after the agent was killed. */
+  agentPid(): number;
+  /** Where the host sees a path of the agent's root file system. */
+  path(inside: string): string;
+  init(body: AgentInit): Promise<Response>;
+  /** Resolves when `/health` answers. */
+  healthy(): Promise<void>;
+};
+
+/** Environment and user that most tests want. */
+export const usualInit: AgentInit = { envVars: { E2B_SANDBOX: 'true' }, defaultUser: 'root' };
+
+export async function startAgent({ root = 'host', init = usualInit, cgroup }: AgentOptions = {}): Promise<TestAgent> {
+  execFileSync('node', [join(repository, 'scripts/build-agent.mjs'), builtAgent]);
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-agent-'));
+  const enter = join(folder, 'enter-root');
+  execFileSync('musl-gcc', ['-static', '-o', enter, join(import.meta.dir, 'enter-root.c')]);
+  const mounts = mkdtempSync(join(folder, 'mounts-'));
+  const port = await freePort();
+  const controlToken = crypto.randomUUID();
+  const child = Bun.spawn(
+    [
+      'unshare', '--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private',
+      'sh', join(import.meta.dir, 'namespace.sh'), enter, mounts, builtAgent, root, cgroup ?? '-', '/.agent/init', '--port', String(port),
+    ],
+    { stdin: new Blob([`${controlToken}\n`]), stdout: 'ignore', stderr: 'pipe' },
+  );
+  const url = `http://127.0.0.1:${port}`;
+  const agent: TestAgent = {
+    url,
+    port,
+    controlToken,
+    get initPid() {
+      return childOf(child.pid);
+    },
+    agentPid: () => childOf(childOf(child.pid)),
+    path: inside => join('/proc', String(childOf(child.pid)), 'root', inside),
+    init: body =>
+      fetch(`${url}/init`, { method: 'POST', headers: { [controlTokenHeader]: controlToken, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    async healthy() {
+      const deadline = Date.now() + startTimeoutMs;
+      while (!(await fetch(`${url}/health`).then(response => response.status === 204, () => false))) {
+        if (child.exitCode !== null) throw new Error(`the agent did not start: ${await new Response(child.stderr).text()}`);
+        if (Date.now() > deadline) throw new Error('the agent did not start in time');
+        await Bun.sleep(5);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill(9);
+      await child.exited;
+      // The namespaces end with their last process, and their mounts with them.
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  try {
+    await agent.healthy();
+    if (init) await expectStatus(await agent.init(init), 204);
+    return agent;
+  } catch (error) {
+    await agent[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function expectStatus(response: Response, status: number): Promise<void> {
+  if (response.status !== status) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
+}
+
+function childOf(pid: number): number {
+  const [first = '0'] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+  return Number(first);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>(resolve => server.listen(0, '0.0.0.0', resolve));
+  const address = server.address();
+  await new Promise(resolve => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
