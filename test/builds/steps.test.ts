@@ -172,7 +172,7 @@ test('a step can fill no more than its disk', async () => {
 
 test('the start command must come up, and sandboxes have it running', async () => {
   const fails = await builds.build({ startCommand: 'echo broken >&2; exit 3', readyCommand: 'false' });
-  expect(fails.result).toMatchObject({ status: 'error', step: 'finalize', message: 'the start command failed: exit status 3' });
+  expect(fails.result).toMatchObject({ status: 'error', step: 'finalize', message: 'the start command failed: exit status 3\nbroken' });
   const startCommand = 'echo "$GREETING" >~/page && python3 -m http.server 8000';
   const readyCommand = 'curl -sf localhost:8000/page >/dev/null';
   const { result } = await builds.build({ steps: [step('ENV', 'GREETING', 'hi')], startCommand, readyCommand });

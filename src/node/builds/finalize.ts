@@ -6,6 +6,9 @@ import type { BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
 import { openBuildSandbox } from './build-sandbox.ts';
 
+/** Lines of the start command's output that a failure quotes. */
+const quotedLines = 20;
+
 /**
  * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready command
  * says so. What they write is not kept: every sandbox starts them afresh.
@@ -18,7 +21,12 @@ export async function tryStartCommand(
   const { request, node, signal } = context;
   if (startCommand === undefined && readyCommand === undefined) return;
   await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources });
-  const lines = createLineSplitter(line => context.log(line));
+  const last: string[] = [];
+  const lines = createLineSplitter(line => {
+    context.log(line);
+    last.push(line);
+    if (last.length > quotedLines) last.shift();
+  });
   const commands = { startCommand, readyCommand, user: state.user, workdir: state.workdir, env: state.env };
   if (startCommand !== undefined) context.log(`[finalize] starting: ${startCommand}`);
   const started = launchStartCommand(sandbox.run, commands, { signal, onOutput: (stream, bytes) => lines.take(stream, bytes) });
@@ -28,7 +36,7 @@ export async function tryStartCommand(
   } catch (error) {
     lines.end();
     signal.throwIfAborted();
-    throw error instanceof AtollError ? new AtollError('invalid', error.message) : error;
+    throw error instanceof AtollError ? new AtollError('invalid', [error.message, ...last].join('\n')) : error;
   }
   lines.end();
 }

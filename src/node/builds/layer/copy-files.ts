@@ -49,7 +49,8 @@ export async function copyFiles(entries: AsyncIterable<TarEntry>, tree: MergedTr
     if (below === undefined) continue;
     found = true;
     const name = below.pop();
-    if (name === undefined && entry.type === 'directory') tree.directory(options.destination, attributesFor(entry));
+    // Of the directory itself, only the contents are copied.
+    if (name === undefined && entry.type === 'directory') tree.directory(options.destination, fresh);
     else if (name === undefined) {
       const own = path.at(-1) ?? '';
       const into = placeOf(tree, options.destination, own, fresh);

@@ -1,0 +1,206 @@
+"""Runs code in kernels that keep their state, for clients of the code interpreter (port 49999)."""
+
+import asyncio
+import json
+import logging
+
+import tornado.httpclient
+import tornado.iostream
+import tornado.web
+
+import results
+from context import Context
+
+PORT = 49999
+HOME = "/home/user"
+AGENT_ENVIRONMENT = "http://127.0.0.1:49983/envs"
+BODY_BYTES_MAX = 64 << 20
+
+LANGUAGES = {"python": "python3", "bash": "bash", "javascript": "javascript"}
+ALIASES = {"js": "javascript", "ts": "javascript", "typescript": "javascript", "py": "python", "sh": "bash"}
+
+
+class Contexts:
+    def __init__(self):
+        self.all = {}
+        self.defaults = {}
+        self.starting = asyncio.Lock()
+
+    async def create(self, language, cwd):
+        context = Context(language, LANGUAGES[language], cwd)
+        try:
+            await context.start()
+        except Exception:
+            await context.stop()
+            raise
+        self.all[context.id] = context
+        return context
+
+    async def default(self, language):
+        """The one that is used where none is named, made at its first use."""
+        async with self.starting:
+            known = self.all.get(self.defaults.get(language, ""))
+            if known is None:
+                known = await self.create(language, HOME)
+                self.defaults[language] = known.id
+            return known
+
+    async def remove(self, context):
+        del self.all[context.id]
+        await context.stop()
+
+
+class Handler(tornado.web.RequestHandler):
+    def initialize(self, contexts):
+        self.contexts = contexts
+
+    def set_default_headers(self):
+        self.set_header("Access-Control-Allow-Origin", "*")
+        self.set_header("Access-Control-Allow-Methods", "*")
+        self.set_header("Access-Control-Allow-Headers", "*")
+
+    def options(self, *_):
+        self.set_status(204)
+
+    def answer(self, value):
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(value))
+
+    def refuse(self, status, text):
+        self.set_status(status)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(text)
+
+    def body(self):
+        try:
+            value = json.loads(self.request.body or b"{}")
+        except ValueError:
+            raise tornado.web.HTTPError(400, reason="the body is not JSON")
+        if not isinstance(value, dict):
+            raise tornado.web.HTTPError(400, reason="the body is not an object")
+        return value
+
+    def known(self, context_id):
+        context = self.contexts.all.get(context_id)
+        if context is None:
+            self.refuse(404, f"Context {context_id} not found")
+        return context
+
+    def language(self, name):
+        """None, with the answer given, where there is no such language here."""
+        language = str(name or "python").lower()
+        language = ALIASES.get(language, language)
+        if language not in LANGUAGES:
+            self.refuse(500, f"Language {name} is not supported; there are {', '.join(sorted(LANGUAGES))}")
+            return None
+        return language
+
+
+class Health(Handler):
+    def get(self):
+        self.answer("OK")
+
+
+class ContextList(Handler):
+    def get(self):
+        self.answer([context.describe() for context in self.contexts.all.values()])
+
+    async def post(self):
+        body = self.body()
+        language = self.language(body.get("language"))
+        if language is None:
+            return
+        try:
+            self.answer((await self.contexts.create(language, body.get("cwd") or HOME)).describe())
+        except Exception as failure:
+            self.refuse(500, f"The context could not be started: {failure}")
+
+
+class OneContext(Handler):
+    async def delete(self, context_id):
+        context = self.known(context_id)
+        if context:
+            await self.contexts.remove(context)
+            self.finish()
+
+
+class Restart(Handler):
+    async def post(self, context_id):
+        context = self.known(context_id)
+        if context:
+            await context.restart()
+            self.finish()
+
+
+class Execute(Handler):
+    async def post(self):
+        body = self.body()
+        if body.get("context_id") and body.get("language"):
+            return self.refuse(400, "Only one of context_id and language can be given")
+        if not isinstance(body.get("code"), str):
+            return self.refuse(400, "code is required")
+        if body.get("context_id"):
+            context = self.known(body["context_id"])
+        else:
+            language = self.language(body.get("language"))
+            context = language and await self.contexts.default(language)
+        if not context:
+            return
+        self.set_header("Content-Type", "application/x-ndjson")
+        token = self.request.headers.get("X-Access-Token")
+        lines = context.run(body["code"], body.get("env_vars") or {}, lambda: agent_environment(token))
+        self.execution = asyncio.ensure_future(self.stream(lines))
+        try:
+            await self.execution
+        except asyncio.CancelledError:
+            pass
+
+    async def stream(self, lines):
+        try:
+            async for line in lines:
+                self.write(line)
+                await self.flush()
+            self.write(results.line("end_of_execution"))
+            await self.finish()
+        except tornado.iostream.StreamClosedError:
+            pass
+        finally:
+            await lines.aclose()
+
+    def on_connection_close(self):
+        execution = getattr(self, "execution", None)
+        if execution:
+            execution.cancel()
+
+
+async def agent_environment(token):
+    """The sandbox's own variables, as its agent tells them to whoever may ask."""
+    try:
+        headers = {"X-Access-Token": token} if token else {}
+        answer = await tornado.httpclient.AsyncHTTPClient().fetch(AGENT_ENVIRONMENT, headers=headers, request_timeout=5)
+        return {str(name): str(value) for name, value in json.loads(answer.body).items()}
+    except Exception as failure:
+        logging.warning("the environment of the sandbox is not known: %s", failure)
+        return {}
+
+
+async def main():
+    contexts = Contexts()
+    shared = {"contexts": contexts}
+    application = tornado.web.Application(
+        [
+            ("/health", Health, shared),
+            ("/execute", Execute, shared),
+            ("/contexts", ContextList, shared),
+            ("/contexts/([^/]+)", OneContext, shared),
+            ("/contexts/([^/]+)/restart", Restart, shared),
+        ]
+    )
+    await contexts.default("python")
+    if "javascript" in LANGUAGES:
+        await contexts.default("javascript")
+    application.listen(PORT, "0.0.0.0", max_body_size=BODY_BYTES_MAX, max_buffer_size=BODY_BYTES_MAX)
+    await asyncio.Event().wait()
+
+
+asyncio.run(main())
