@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
+import { BusyExecutions } from './app/busy.ts';
 import { noBuilder } from './app/no-builder.ts';
 import { auditPruneIntervalMs, reconcileAudit } from './app/audit.ts';
 import { systemClock } from './app/clock.ts';
@@ -19,9 +20,10 @@ import { serveApi } from './http/server.ts';
 import { CreateCounts } from './placement/create-counts.ts';
 import { singleNode } from './placement/nodes.ts';
 import { adoptionIntervalMs, noteExit, reconcileNodes } from './reconcilers/adoption.ts';
-import { expiryIntervalMs, reconcileExpiry } from './reconcilers/expiry.ts';
+import { expiryIntervalMs, reconcileAutoPause, reconcileExpiry } from './reconcilers/expiry.ts';
 import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcilers/layers.ts';
+import { reconcileSnapshots, snapshotsIntervalMs } from './reconcilers/snapshots.ts';
 import { startLoop } from './reconcilers/loop.ts';
 import type { Loop } from './reconcilers/loop.ts';
 import type { Store } from './store/database.ts';
@@ -112,13 +114,14 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     seed: options.seed,
     adminToken: options.adminToken ?? null,
     limits: { ...defaultLimits, ...options.limits },
-    features: { pause: false, egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
+    features: { egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     clock,
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
     rateLimiter: new RateLimiter(),
     log: options.log,
-    busy: new Set(),
+    busy: new BusyExecutions(),
+    resuming: new Map(),
     builder: options.builder ?? noBuilder,
     filesDir: options.filesDir ?? '/nonexistent',
     followedBuilds: new Map(),
@@ -140,7 +143,9 @@ async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<
     startLoop({ name: 'leftovers', intervalMs: () => leftoversIntervalMs, run: () => reconcileLeftovers(app), log }),
     startLoop({ name: 'builds', intervalMs: () => buildsIntervalMs, run: () => reconcileBuilds(app), log }),
     startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log }),
+    startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log }),
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
+    startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log }),
     startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log }),
     startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log }),
   ];

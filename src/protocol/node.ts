@@ -65,7 +65,8 @@ export type ResumeSandbox = ExecutionRef & {
   nextExecutionId: string;
   /** False: it boots from its files, even where its memory was kept. */
   memory: boolean;
-  /** What the agent is told again after a boot, as in `CreateSandbox`. */
+  network: SandboxNetwork;
+  /** What the agent is told again, as in `CreateSandbox`. */
   envVars: Record<string, string>;
   accessToken: string | null;
 };

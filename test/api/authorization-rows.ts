@@ -74,6 +74,11 @@ export const authorizationRows: Record<string, Row> = {
   refreshSandbox: sandbox(204, id => `/sandboxes/${id}/refreshes`, {}),
   connectSandbox: sandbox(200, id => `/sandboxes/${id}/connect`, { timeout: 60 }),
   connectSandboxV2: sandbox(200, id => `/v2/sandboxes/${id}/connect`, {}),
+  pauseSandbox: sandbox(204, id => `/sandboxes/${id}/pause`),
+  resumeSandbox: thing(201, scene => scene.pausedSandbox(), id => ({ path: `/sandboxes/${id}/resume` })),
+  forkSandbox: sandbox(201, id => `/sandboxes/${id}/fork`),
+  createSnapshot: sandbox(201, id => `/sandboxes/${id}/snapshots`),
+  listSnapshots: own(200, '/snapshots'),
 
   updateSandboxNetwork: sandbox(204, id => `/sandboxes/${id}/network`, { denyOut: ['0.0.0.0/0'] }),
 

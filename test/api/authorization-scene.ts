@@ -77,6 +77,13 @@ export class Scene implements AsyncDisposable {
     return (await this.#platform.createSandbox()).sandboxID;
   }
 
+  /** A paused sandbox of the team. */
+  async pausedSandbox(): Promise<string> {
+    const id = await this.sandbox();
+    await this.#platform.call('POST', `/sandboxes/${id}/pause`);
+    return id;
+  }
+
   /** A private template of the team with a ready build, by its name. */
   async template(): Promise<{ alias: string; templateId: string }> {
     const alias = `t${randomName(12)}`;

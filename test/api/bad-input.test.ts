@@ -112,6 +112,7 @@ onEachDatabase(database => {
   test('a create that is refused says why and leaves nothing', async () => {
     await using platform = await Platform.start({ database });
     expect(createRefusals.length).toBeGreaterThan(80);
+    platform.node.memory = { kept: false, reason: 'no checkpoints' };
     for (const [body, status, names] of createRefusals) {
       for (const path of ['/sandboxes', '/v2/sandboxes']) {
         const answer = await platform.call('POST', path, { templateID: 'base', ...body });

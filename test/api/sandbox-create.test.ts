@@ -23,7 +23,7 @@ onEachDatabase(database => {
   });
 
   test('what was asked for is told again, and secrets are not', async () => {
-    await using platform = await Platform.start({ database, features: { pause: true, egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true } });
+    await using platform = await Platform.start({ database, features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true } });
     const network = {
       allowPublicTraffic: false,
       allowOut: ['1.1.1.1', '10.1.0.0/16', 'example.com', '*.example.com', '2606:4700::/32'],

@@ -13,7 +13,7 @@ afterAll(() => it.dispose());
 const protocol = () => it.node.protocol;
 const run = async (sandboxId: string, command: string) => (await runInSandbox(protocol(), sandboxId, command)).stdout;
 const resume = (paused: ExecutionRef, changes = {}) =>
-  protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, envVars: {}, accessToken: null, ...changes });
+  protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null, ...changes });
 const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
 const pauseFiles = (sandbox: NodeSandbox) => protocol().pause(sandbox, { memory: false });
 

@@ -4,6 +4,7 @@ import type { CreateCounts } from '../placement/create-counts.ts';
 import type { Nodes } from '../placement/nodes.ts';
 import type { Store } from '../store/database.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
+import type { BusyExecutions } from './busy.ts';
 import type { Clock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import type { RateLimiter } from './rate-limit.ts';
@@ -11,8 +12,6 @@ import type { SandboxDirectory } from './directory.ts';
 
 /** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
 export type Features = {
-  /** Pause, resume, snapshot and fork. */
-  pause: boolean;
   /** Addresses and blocks in `allowOut` and `denyOut`; without it, just "everything" and "nothing". */
   egressAddresses: boolean;
   /** Domains in `allowOut`. */
@@ -44,7 +43,9 @@ export type App = {
   rateLimiter: RateLimiter;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
-  busy: Set<string>;
+  busy: BusyExecutions;
+  /** Resumes of this process that are under way, by sandbox ID: who asks meanwhile waits for the same one. */
+  resuming: Map<string, Promise<unknown>>;
   builder: BuildProtocol;
   /** Where uploaded files of templates are kept: `<team>/<hash>`. */
   filesDir: string;

@@ -96,7 +96,7 @@ export class SandboxDirectory {
         accessToken,
         maskRequestHost: sandbox.network?.maskRequestHost ?? null,
         httpsPorts: sandbox.network?.httpsPorts ?? [],
-        autoResume: sandbox.autoResume,
+        autoResume: sandbox.autoResume && sandbox.kept !== 'filesystem',
       },
     };
   }

@@ -10,6 +10,7 @@ import type { BuildRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
 import type { App } from './context.ts';
+import { requireMemory } from './memory-ability.ts';
 import { checkSandboxOptions } from './sandbox-options.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
 import { resolveBuild } from './template-reference.ts';
@@ -35,6 +36,9 @@ export async function createSandbox(
   checkSandboxOptions(app, body, secure);
   const { template, build, alias } = await resolveBuild(app, team, body.templateID);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
+  if (body.autoPause === true && body.autoPauseMemory !== false) {
+    await requireMemory(protocol, 'autoPause', 'autoPauseMemory: false keeps the files');
+  }
   const sandbox = newRecord(app, team, body, { secure, timeoutSeconds, nodeId, build, alias });
   const image = imageOf(template.templateId, build);
 
@@ -45,7 +49,7 @@ export async function createSandbox(
     app.createCounts.note(nodeId, 'successes');
     return running;
   } catch (error) {
-    const explained = explain(error, clientSignal, deadline);
+    const explained = explainFailedStart(error, clientSignal, deadline);
     if (!(explained instanceof AtollError) || explained.status >= 500) app.createCounts.note(nodeId, 'fails');
     throw explained;
   }
@@ -87,6 +91,8 @@ function newRecord(
     mcp: body.mcp ?? null,
     iam: body.iam ?? null,
     volumeMounts: body.volumeMounts ?? [],
+    kept: null,
+    nextExecutionId: null,
   };
 }
 
@@ -95,7 +101,7 @@ function imageOf(templateId: string, build: BuildRecord): TemplateImage {
 }
 
 /** Says what a failed start means to the caller; the node's own words go to the log. */
-function explain(error: unknown, client: AbortSignal, deadline: AbortSignal): unknown {
+export function explainFailedStart(error: unknown, client: AbortSignal, deadline: AbortSignal): unknown {
   if (client.aborted) return new AtollError('canceled', 'The request was given up by the client', { cause: error });
   if (deadline.aborted) {
     return new AtollError('deadline_exceeded', 'The sandbox did not start in time; nothing of it is left', {

@@ -68,9 +68,10 @@ function startedAfter(text: string): number {
 }
 
 async function templateIdOf(app: App, team: TeamRecord, text: string): Promise<string | null> {
-  const reference = parseReference(text, 'template');
-  if (text.includes(':')) throw new AtollError('invalid', 'template: must not have a tag');
-  return (await findTemplate(app, team, reference))?.templateId ?? null;
+  const template = await findTemplate(app, team, parseReference(text, 'template'));
+  // The ID of a snapshot has one; what it selects of the snapshot makes no difference here.
+  if (text.includes(':') && template?.kind !== 'snapshot') throw new AtollError('invalid', 'template: must not have a tag');
+  return template?.templateId ?? null;
 }
 
 /** A token is a place and a direction, so that one of the other direction is noticed. */

@@ -14,7 +14,7 @@ export const createBounds = {
 
 /** Checks everything of a create that its schema can't say. Throws `invalid` or `forbidden`, naming the member. */
 export function checkSandboxOptions(app: App, body: NewSandbox, secure: boolean): void {
-  checkLifecycle(app, body);
+  checkLifecycle(body);
   checkEnvVars(body.envVars ?? {});
   checkMetadata(body.metadata ?? {});
   checkIam(app, body.iam);
@@ -25,15 +25,12 @@ export function checkSandboxOptions(app: App, body: NewSandbox, secure: boolean)
   }
 }
 
-function checkLifecycle(app: App, body: NewSandbox): void {
+function checkLifecycle(body: NewSandbox): void {
   if (body.autoPauseMemory === false) {
     if (body.autoPause !== true) throw new AtollError('invalid', 'autoPauseMemory: false needs autoPause: true');
     if (body.autoResume?.enabled === true) {
       throw new AtollError('invalid', 'autoPauseMemory: false can\'t be combined with autoResume: traffic never wakes a sandbox without memory');
     }
-  }
-  if (body.autoPause === true && !app.features.pause) {
-    throw new AtollError('invalid', 'autoPause: pausing is not available in this installation');
   }
 }
 

@@ -4,11 +4,13 @@ import type { ApiError } from '../../protocol/api/primitives.ts';
 /** The answer to anything that was thrown. What is not an `AtollError` is a bug: the caller learns nothing of it. */
 export function errorResponse(error: unknown): Response {
   if (!(error instanceof AtollError)) return errorBody({ code: 500, message: 'Internal error' });
-  const { status, message, detail, retryAfterSeconds } = error;
-  return errorBody(
-    { code: status, message, ...(detail === undefined ? {} : { error_code: detail }) },
-    retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) },
-  );
+  const { retryAfterSeconds } = error;
+  return errorBody(apiError(error), retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) });
+}
+
+/** An error as clients are told of it. */
+export function apiError({ status, message, detail }: AtollError): ApiError {
+  return { code: status, message, ...(detail !== undefined && { error_code: detail }) };
 }
 
 export function errorBody(body: ApiError, headers: Record<string, string> = {}): Response {

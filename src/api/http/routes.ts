@@ -13,7 +13,11 @@ import { documentRoute, health } from './platform.ts';
 import type { Route } from './route.ts';
 import { connectSandboxV1, connectSandboxV2 } from './sandbox-connect.ts';
 import { createSandboxV1, createSandboxV2 } from './sandbox-create.ts';
+import { forkSandboxRoute } from './sandbox-fork.ts';
 import { deleteSandbox } from './sandbox-kill.ts';
+import { pauseSandboxRoute } from './sandbox-pause.ts';
+import { resumeSandboxRoute } from './sandbox-resume.ts';
+import { createSnapshotRoute, listSnapshotsRoute } from './sandbox-snapshot.ts';
 import { listSandboxesV1, listSandboxesV2 } from './sandbox-list.ts';
 import { updateSandboxNetwork } from './sandbox-network.ts';
 import { readSandbox } from './sandbox-read.ts';
@@ -43,6 +47,11 @@ export const routes: readonly Route[] = [
   refreshSandboxRoute,
   connectSandboxV1,
   connectSandboxV2,
+  pauseSandboxRoute,
+  resumeSandboxRoute,
+  forkSandboxRoute,
+  createSnapshotRoute,
+  listSnapshotsRoute,
   updateSandboxNetwork,
   listTemplatesV1,
   listTemplatesV2,

@@ -2,17 +2,19 @@ import { ConnectSandbox, ConnectSandboxV2, Sandbox, defaultTimeoutSeconds } from
 import type { Change } from '../app/audit.ts';
 import type { TeamCaller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
-import { connectSandbox } from '../app/sandbox-connect.ts';
+import { connectSandbox, type ConnectOptions } from '../app/sandbox-connect.ts';
 import { route } from './route.ts';
 import { sandboxParams } from './sandbox-read.ts';
 import { endChange } from './sandbox-timeout.ts';
 import { sandboxView } from './sandbox-view.ts';
 
+export const resumedFromHeader = { 'X-Resumed-From': '`memory`: with the processes that ran; `filesystem`: booted from its files' };
+
 const responses = {
   200: { description: 'It was running', schema: Sandbox },
-  201: { description: 'It was paused and is running again', schema: Sandbox },
+  201: { description: 'It was paused and is running again', schema: Sandbox, headers: resumedFromHeader },
 } as const;
-const errors = [404, 409, 501, 503, 504];
+const errors = [404, 409, 429, 503];
 
 export const connectSandboxV1 = route({
   operationId: 'connectSandbox',
@@ -24,7 +26,7 @@ export const connectSandboxV1 = route({
   body: ConnectSandbox,
   responses,
   errors,
-  handle: (app, { caller, params, body, note }) => connect(app, caller, params.sandboxID, body.timeout, note),
+  handle: (app, { caller, params, body, note }) => connect(app, caller, params.sandboxID, { seconds: body.timeout, memory: body.memory ?? true }, note),
 });
 
 export const connectSandboxV2 = route({
@@ -39,12 +41,12 @@ export const connectSandboxV2 = route({
   responses,
   errors,
   handle: (app, { caller, params, body, note }) =>
-    connect(app, caller, params.sandboxID, body.timeout ?? defaultTimeoutSeconds.v2, note),
+    connect(app, caller, params.sandboxID, { seconds: body.timeout ?? defaultTimeoutSeconds.v2, memory: body.memory ?? true }, note),
 });
 
-async function connect(app: App, { team }: TeamCaller, sandboxId: string, seconds: number, note: (change: Change) => void) {
-  const { before, sandbox, resumed } = await connectSandbox(app, team, sandboxId, seconds);
+async function connect(app: App, { team }: TeamCaller, sandboxId: string, options: ConnectOptions, note: (change: Change) => void) {
+  const { before, sandbox, resumedFrom } = await connectSandbox(app, team, sandboxId, options);
   note(endChange(before, sandbox));
   const body = sandboxView(app, sandbox);
-  return resumed ? { status: 201 as const, body } : { status: 200 as const, body };
+  return resumedFrom === null ? { status: 200 as const, body } : { status: 201 as const, body, headers: { 'X-Resumed-From': resumedFrom } };
 }

@@ -1,9 +1,14 @@
+import { messageOf } from '../../base/error.ts';
+import { forEachParallel } from '../../base/parallel.ts';
+import { memoryUnavailable } from '../app/memory-ability.ts';
 import type { App } from '../app/context.ts';
-import { expireSandbox } from '../store/sandbox-state.ts';
+import { pauseRunning } from '../app/sandbox-pause.ts';
+import { microsPerSecond } from '../app/clock.ts';
 import { sandboxesDue } from '../store/sandbox-read.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { expireSandbox, setSandboxEnd } from '../store/sandbox-state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
-import { forEachParallel } from '../../base/parallel.ts';
+import { AtollError } from '../../base/error.ts';
 
 /**
  * How often expiry looks. Looking at the clock again each time, instead of sleeping until the next end,
@@ -13,18 +18,53 @@ export const expiryIntervalMs = 250;
 /** Sandboxes taken up in one round. */
 const dueMax = 500;
 const endsAtOnce = 8;
+/** A pause keeps a core busy. */
+const pausesAtOnce = 4;
+/** How long a sandbox that could not be paused goes on before that is tried again. */
+const pauseRetrySeconds = 15;
 
 /** Ends what has run out of time. */
 export async function reconcileExpiry(app: App): Promise<void> {
-  const due = await sandboxesDue(app.store.db, app.clock(), dueMax);
+  const due = await sandboxesDue(app.store.db, 'kill', app.clock(), dueMax);
   const expired: SandboxRecord[] = [];
   // All are cut off first: a slow removal of one must not keep the next reachable beyond its time.
   for (const sandbox of due) {
-    const marked = await expireSandbox(app.store.db, sandbox, 'killing', app.clock());
+    const marked = await expireSandbox(app.store.db, sandbox, app.clock());
     if (!marked) continue;
     app.busy.add(marked.executionId);
     app.directory.close(marked);
     expired.push(marked);
   }
-  await forEachParallel(expired, endsAtOnce, sandbox => killSandboxWorkflow(app, sandbox));
+  await forEachParallel(expired, endsAtOnce, async sandbox => {
+    await killSandboxWorkflow(app, sandbox).finally(() => app.busy.delete(sandbox.executionId));
+  });
+}
+
+/** Pauses what has run out of time and is to be paused then. Apart from the ends: a pause may take long. */
+export async function reconcileAutoPause(app: App): Promise<void> {
+  const due = await sandboxesDue(app.store.db, 'pause', app.clock(), dueMax);
+  await forEachParallel(due, pausesAtOnce, sandbox => autoPause(app, sandbox));
+}
+
+/**
+ * A sandbox whose memory can't be kept after all is paused with its files: it must not run on, and they must not be lost.
+ * One that can't be paused at all runs on until it can.
+ */
+async function autoPause(app: App, sandbox: SandboxRecord): Promise<void> {
+  const { sandboxId } = sandbox;
+  try {
+    await pauseRunning(app, sandbox, sandbox.autoPauseMemory, app.clock());
+  } catch (error) {
+    if (sandbox.autoPauseMemory && error instanceof AtollError && error.detail === memoryUnavailable) {
+      app.log.warn('a sandbox is paused with its files alone, because its memory could not be kept', { sandboxId, error: error.message });
+      await pauseRunning(app, sandbox, false, app.clock()).catch(again => postpone(app, sandbox, again));
+    } else {
+      await postpone(app, sandbox, error);
+    }
+  }
+}
+
+async function postpone(app: App, sandbox: SandboxRecord, error: unknown): Promise<void> {
+  app.log.error('a sandbox whose time is over could not be paused and runs on', { sandboxId: sandbox.sandboxId, error: messageOf(error) });
+  await setSandboxEnd(app.store.db, sandbox, app.clock() + pauseRetrySeconds * microsPerSecond, true);
 }

@@ -30,6 +30,7 @@ export async function insertBuild(db: Db, build: NewBuild): Promise<void> {
       layers_json: '[]',
       config_json: JSON.stringify({ defaultUser: 'user', defaultWorkdir: '', buildEnv: {} } satisfies BuildConfig),
       reason_json: null,
+      source_sandbox_id: null,
       request_json: build.request ? JSON.stringify(build.request) : null,
       created_at_us: nowUs,
       updated_at_us: nowUs,

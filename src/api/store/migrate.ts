@@ -8,6 +8,7 @@ import { tellCredentialChanges } from './migrations/0002-tell-credential-changes
 import { audit } from './migrations/0005-audit.ts';
 import { secrets } from './migrations/0006-secrets.ts';
 import { nodes } from './migrations/0004-nodes.ts';
+import { lifecycle } from './migrations/0007-lifecycle.ts';
 import type { Tables } from './schema.ts';
 
 /** In order, forward only. A migration that was released is never edited; its name never changes. */
@@ -18,6 +19,7 @@ const migrations: Record<string, Migration> = {
   '0004-nodes': nodes,
   '0005-audit': audit,
   '0006-secrets': secrets,
+  '0007-lifecycle': lifecycle,
 };
 
 /** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */

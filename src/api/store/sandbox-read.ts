@@ -14,6 +14,12 @@ export async function findSandbox(db: Db, teamId: string, sandboxId: string): Pr
   return row ? sandboxOfRow(row) : null;
 }
 
+/** The sandbox with this ID, for what acts on nobody's behalf. */
+export async function findSandboxOfAnyTeam(db: Db, sandboxId: string): Promise<SandboxRecord | null> {
+  const row = await db.selectFrom('sandboxes').selectAll().where('sandbox_id', '=', sandboxId).executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}
+
 /** The sandbox of an execution, or null when that is no more or was replaced by another. */
 export async function findExecution(db: Db, target: { sandboxId: string; executionId: string }): Promise<SandboxRecord | null> {
   const row = await db
@@ -31,13 +37,14 @@ export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Prom
   return rows.map(sandboxOfRow);
 }
 
-/** Running sandboxes whose time is over by `nowUs`, the longest overdue first. */
-export async function sandboxesDue(db: Db, nowUs: number, limit: number): Promise<SandboxRecord[]> {
+/** Running sandboxes whose time is over by `nowUs` and that are to be killed or paused then, the longest overdue first. */
+export async function sandboxesDue(db: Db, then: 'kill' | 'pause', nowUs: number, limit: number): Promise<SandboxRecord[]> {
   const rows = await db
     .selectFrom('sandboxes')
     .selectAll()
     .where('state', '=', 'running')
     .where('end_at_us', '<=', nowUs)
+    .where('auto_pause', '=', then === 'pause' ? 1 : 0)
     .orderBy('end_at_us')
     .limit(limit)
     .execute();

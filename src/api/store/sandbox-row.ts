@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
 import type { VolumeMount } from '../../protocol/api/sandbox.ts';
+import type { Kept } from '../../protocol/node.ts';
 import type { SandboxState } from '../../protocol/state.ts';
 import type { Flag, SandboxTable } from './schema.ts';
 
@@ -34,6 +35,10 @@ export type SandboxRecord = {
   mcp: Record<string, unknown> | null;
   iam: Record<string, unknown> | null;
   volumeMounts: VolumeMount[];
+  /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
+  kept: Kept | null;
+  /** While it is resumed: the incarnation that begins. Else null. */
+  nextExecutionId: string | null;
 };
 
 export function sandboxOfRow(row: Selectable<SandboxTable>): SandboxRecord {
@@ -65,6 +70,8 @@ export function sandboxOfRow(row: Selectable<SandboxTable>): SandboxRecord {
     mcp: parseOrNull(row.mcp_json),
     iam: parseOrNull(row.iam_json),
     volumeMounts: parse(row.volume_mounts_json),
+    kept: row.kept,
+    nextExecutionId: row.next_execution_id,
   };
 }
 
@@ -96,6 +103,8 @@ export function rowOfSandbox(sandbox: SandboxRecord): Selectable<SandboxTable> {
     mcp_json: jsonOrNull(sandbox.mcp),
     iam_json: jsonOrNull(sandbox.iam),
     volume_mounts_json: JSON.stringify(sandbox.volumeMounts),
+    kept: sandbox.kept,
+    next_execution_id: sandbox.nextExecutionId,
   };
 }
 

@@ -51,16 +51,15 @@ export async function moveSandbox(
   return row ? sandboxOfRow(row) : null;
 }
 
-/** `running` → `to`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. */
+/** `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. */
 export async function expireSandbox(
   db: Db,
   execution: { sandboxId: string; executionId: string },
-  to: 'killing' | 'pausing',
   nowUs: number,
 ): Promise<SandboxRecord | null> {
   const row = await db
     .updateTable('sandboxes')
-    .set({ state: to })
+    .set({ state: 'killing' })
     .where('sandbox_id', '=', execution.sandboxId)
     .where('execution_id', '=', execution.executionId)
     .where('state', '=', 'running')

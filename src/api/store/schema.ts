@@ -1,5 +1,6 @@
 import type { ColumnType } from 'kysely';
 import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { Kept } from '../../protocol/node.ts';
 import type { SandboxState } from '../../protocol/state.ts';
 
 /**
@@ -115,6 +116,8 @@ export type BuildTable = {
   reason_json: string | null;
   /** A Dockerfile that was given before the build was started. */
   request_json: string | null;
+  /** Of a snapshot: what it was taken of. It may be gone. */
+  source_sandbox_id: Fixed<string | null>;
   created_at_us: Fixed<number>;
   updated_at_us: number;
   finished_at_us: number | null;
@@ -160,7 +163,7 @@ export type SandboxTable = {
   /** As asked at create; a wake-up by traffic uses it again. */
   timeout_seconds: Fixed<number>;
   secure: Fixed<Flag>;
-  auto_pause: Fixed<Flag>;
+  auto_pause: Flag;
   auto_pause_memory: Fixed<Flag>;
   auto_resume: Fixed<Flag>;
   /** As given at create or by the last network update; null when not given. */
@@ -171,6 +174,10 @@ export type SandboxTable = {
   mcp_json: Fixed<string | null>;
   iam_json: Fixed<string | null>;
   volume_mounts_json: Fixed<string>;
+  /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
+  kept: Kept | null;
+  /** While it is resumed: the incarnation that begins. Else null. */
+  next_execution_id: string | null;
 };
 
 /** One row for each metadata pair, so that a filter is an index lookup on both databases. */

@@ -11,6 +11,8 @@ export type BuildConfig = {
   readyCommand?: string;
   /** Environment of the start and ready commands only. */
   buildEnv: Record<string, string>;
+  /** Of a snapshot that has kept memory: the ID by which nodes know it. */
+  memorySnapshotId?: string;
 };
 
 export type BuildRecord = {

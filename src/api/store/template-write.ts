@@ -58,6 +58,7 @@ export async function insertReadyBuild(
       layers_json: JSON.stringify(build.layers),
       config_json: JSON.stringify(build.config),
       reason_json: null,
+      source_sandbox_id: null,
       request_json: null,
       created_at_us: nowUs,
       updated_at_us: nowUs,

@@ -94,7 +94,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
 ];
 
 /** The environment of every process in the sandbox. A caller can't override what names the sandbox. */
-function globalEnvironment(sandbox: SandboxRecord): Record<string, string> {
+export function globalEnvironment(sandbox: SandboxRecord): Record<string, string> {
   return {
     ...sandbox.envVars,
     E2B_SANDBOX: 'true',

@@ -31,7 +31,11 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   {
     name: 'end',
     async run({ app, sandbox }) {
-      await app.nodes.get(sandbox.nodeId).kill({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId });
+      const node = app.nodes.get(sandbox.nodeId);
+      const { sandboxId, executionId, nextExecutionId } = sandbox;
+      // The one that a resume begins goes first: a resume that fails meanwhile leaves the other one.
+      if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId });
+      await node.kill({ sandboxId, executionId });
     },
   },
   {

@@ -47,7 +47,8 @@ async function resume(node: NodeContext, paused: Paused, request: ResumeSandbox)
 
 /** Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot. */
 async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbox): Promise<Running> {
-  const { sandboxId, image, network, resources } = record;
+  const { sandboxId, image, resources } = record;
+  const { network } = request;
   const layers = await Promise.all(image.layers.map(digest => node.layers.mount(digest)));
   const blank = await blankWithDisk(node, resources, node.records.diskOf(sandboxId));
   const { slot, pid, namespace, controlToken, ended } = blank;
@@ -77,7 +78,7 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
 }
 
 /** From here on a restart of the platform adopts the sandbox. */
-async function writeRunning(node: NodeContext, blank: Blank, { image, network, resources }: Paused['record'], request: ResumeSandbox, from: Kept): Promise<RunningRecord> {
+async function writeRunning(node: NodeContext, blank: Blank, { image, resources }: Paused['record'], request: ResumeSandbox, from: Kept): Promise<RunningRecord> {
   const { slot, pid, controlToken, bootId } = blank;
   const startTicks = startTicksOf(pid);
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was resumed');
@@ -93,7 +94,7 @@ async function writeRunning(node: NodeContext, blank: Blank, { image, network, r
     controlToken,
     bootId,
     resources,
-    network,
+    network: request.network,
     image,
   };
   await node.records.write(record);

@@ -1,0 +1,105 @@
+import { AtollError } from '../../base/error.ts';
+import { newTemplateId, newUuid } from '../../base/id.ts';
+import { findBuild } from '../store/build-read.ts';
+import type { Db } from '../store/database.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { insertSnapshotBuild } from '../store/snapshot-write.ts';
+import { templateByName } from '../store/template-resolve.ts';
+import type { BuildConfig } from '../store/template-row.ts';
+import { insertTemplate, nameTemplate } from '../store/template-write.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { snapshotSandboxWorkflow } from '../workflows/snapshot-sandbox.ts';
+import type { TakenSnapshot } from '../workflows/snapshot-sandbox.ts';
+import type { App } from './context.ts';
+import { memoryUnavailable } from './memory-ability.ts';
+import { sandboxFor } from './sandbox-find.ts';
+import type { SnapshotName } from './snapshot-list.ts';
+import { defaultTag, isUuid, parseReference } from './template-reference.ts';
+
+/** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */
+type WantedName = { alias: string | null; tag: string };
+
+/**
+ * Makes a template from a running sandbox, which runs on: sandboxes made from it begin as this one is now, with its
+ * processes where memory can be kept, else with its files. A name that the team has gets a further build.
+ * Errors: `invalid`, `not_found`, `conflict`, `no_space`.
+ */
+export async function snapshotSandbox(app: App, team: TeamRecord, sandboxId: string, name: string | undefined): Promise<SnapshotName> {
+  const wanted = name === undefined ? { alias: null, tag: defaultTag } : parseName(team, name);
+  const sandbox = await sandboxFor(app, team, sandboxId, 'snapshot');
+  await templateFor(app.store.db, team, wanted); // refused before anything is done
+  const config = await bootConfigOf(app, sandbox);
+  const { memory } = await app.nodes.get(sandbox.nodeId).info();
+  const taken = await takeSnapshot(app, sandbox, memory.kept);
+  try {
+    return await record(app, team, sandbox, { wanted, taken, config });
+  } catch (error) {
+    await app.nodes.get(sandbox.nodeId).deleteSnapshot(taken.snapshotId).catch(() => {}); // the reconciler does it
+    throw error;
+  }
+}
+
+/** Takes a snapshot of a running sandbox for others to begin with. Errors: `conflict`, `precondition`, `no_space`. */
+export async function takeSnapshot(app: App, sandbox: SandboxRecord, memory: boolean): Promise<TakenSnapshot> {
+  try {
+    return await snapshotSandboxWorkflow(app, sandbox, memory);
+  } catch (error) {
+    if (!(error instanceof AtollError)) throw error;
+    if (error.code === 'precondition') throw new AtollError('precondition', error.message, { detail: memoryUnavailable, fields: error.fields, cause: error });
+    if (error.code === 'not_found') throw new AtollError('conflict', `Sandbox "${sandbox.sandboxId}" ended while it was snapshotted`, { cause: error });
+    throw error;
+  }
+}
+
+/** How sandboxes made from the same template as this one boot. */
+export async function bootConfigOf(app: App, sandbox: SandboxRecord): Promise<BuildConfig> {
+  const build = await findBuild(app.store.db, sandbox.buildId);
+  if (!build) throw new AtollError('conflict', `The build that sandbox "${sandbox.sandboxId}" was made from was deleted`);
+  const { memorySnapshotId: _, ...config } = build.config;
+  return config;
+}
+
+function parseName(team: TeamRecord, text: string): WantedName {
+  const { namespace, name, tag } = parseReference(text, 'name');
+  if (namespace !== null && namespace !== team.slug) throw new AtollError('invalid', `name: the namespace "${namespace}" is not your team's ("${team.slug}")`);
+  if (tag !== null && isUuid(tag)) throw new AtollError('invalid', `name: the tag "${tag}" can't be told from a build's ID`);
+  return { alias: name, tag: tag ?? defaultTag };
+}
+
+/** The template that gets the build; undefined where it is to be made. */
+async function templateFor(db: Db, team: TeamRecord, { alias }: WantedName): Promise<string | undefined> {
+  if (alias === null) return undefined;
+  const known = await templateByName(db, team.slug, alias);
+  if (known && known.kind !== 'snapshot') throw new AtollError('conflict', `name: "${alias}" is the name of a template; snapshots need a name of their own`);
+  return known?.templateId;
+}
+
+async function record(
+  app: App,
+  team: TeamRecord,
+  sandbox: SandboxRecord,
+  { wanted, taken, config }: { wanted: WantedName; taken: TakenSnapshot; config: BuildConfig },
+): Promise<SnapshotName> {
+  const nowUs = app.clock();
+  const { alias, tag } = wanted;
+  return app.store.db.transaction().execute(async db => {
+    const known = await templateFor(db, team, wanted);
+    const templateId = known ?? newTemplateId();
+    if (known === undefined) {
+      await insertTemplate(db, { templateId, teamId: team.teamId, kind: 'snapshot', public: false, nowUs });
+      if (alias !== null) await nameTemplate(db, { namespace: team.slug, alias, templateId, nowUs });
+    }
+    const build = {
+      buildId: newUuid(),
+      templateId,
+      cpuCount: sandbox.cpuCount,
+      memoryMiB: sandbox.memoryMiB,
+      diskMiB: sandbox.diskMiB,
+      agentVersion: sandbox.agentVersion,
+      layers: taken.layers,
+      config: { ...config, ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId }) },
+    };
+    await insertSnapshotBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
+    return { templateId, tag, names: alias === null ? [] : [`${team.slug}/${alias}`] };
+  });
+}

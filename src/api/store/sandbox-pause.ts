@@ -1,0 +1,45 @@
+import type { Kept } from '../../protocol/node.ts';
+import type { Db } from './database.ts';
+import { sandboxOfRow } from './sandbox-row.ts';
+import type { SandboxRecord } from './sandbox-row.ts';
+
+type Execution = { sandboxId: string; executionId: string };
+
+/** `running` → `pausing`, to keep `kept`. With `dueByUs`, only if its time is over by then: a timeout that was extended meanwhile wins. */
+export async function beginPause(db: Db, execution: Execution, kept: Kept, dueByUs?: number): Promise<SandboxRecord | null> {
+  let query = db
+    .updateTable('sandboxes')
+    .set({ state: 'pausing', kept })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', '=', 'running');
+  if (dueByUs !== undefined) query = query.where('end_at_us', '<=', dueByUs);
+  const row = await query.returningAll().executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}
+
+/** `pausing` → `paused`; also of what runs or is being snapshotted as far as the store knows, where the node says that it is paused. */
+export async function finishPause(db: Db, execution: Execution, kept: Kept, pausedAtUs: number): Promise<SandboxRecord | null> {
+  const row = await db
+    .updateTable('sandboxes')
+    .set({ state: 'paused', kept, end_at_us: pausedAtUs })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', 'in', ['pausing', 'running', 'snapshotting'])
+    .returningAll()
+    .executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}
+
+/** `pausing` or `snapshotting` → `running`: it has run on. */
+export async function returnToRunning(db: Db, execution: Execution): Promise<SandboxRecord | null> {
+  const row = await db
+    .updateTable('sandboxes')
+    .set({ state: 'running', kept: null })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', 'in', ['pausing', 'snapshotting'])
+    .returningAll()
+    .executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}

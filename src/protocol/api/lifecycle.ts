@@ -1,0 +1,54 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { ApiError, int32 } from './primitives.ts';
+import { Sandbox, defaultTimeoutSeconds } from './sandbox.ts';
+
+/** Bodies and answers of what keeps a sandbox beyond its processes: pause, resume, fork, snapshot. */
+
+export const SandboxPause = Type.Object(
+  { memory: Type.Optional(Type.Boolean({ default: true, description: 'False: keep the files alone; a resume boots from them' })) },
+  { $id: 'SandboxPause' },
+);
+
+export const SandboxResume = Type.Object(
+  {
+    timeout: Type.Optional(int32({ minimum: 1, default: defaultTimeoutSeconds.v1 })),
+    autoPause: Type.Optional(Type.Boolean({ description: 'When the time is over: pause instead of kill' })),
+    memory: Type.Optional(Type.Boolean({ default: true, description: 'False: boot from the files alone' })),
+  },
+  { $id: 'SandboxResume' },
+);
+
+/** How many sandboxes one fork can make. */
+export const forkCountMax = 100;
+
+export const SandboxFork = Type.Object(
+  {
+    timeout: Type.Optional(int32({ minimum: 1, default: defaultTimeoutSeconds.v1 })),
+    count: Type.Optional(int32({ minimum: 1, maximum: forkCountMax, default: 1 })),
+  },
+  { $id: 'SandboxFork' },
+);
+
+export const SandboxForkResult = Type.Object(
+  {
+    sandbox: Type.Optional(Sandbox),
+    error: Type.Optional(ApiError),
+  },
+  { $id: 'SandboxForkResult', description: 'One of both' },
+);
+export type SandboxForkResult = Static<typeof SandboxForkResult>;
+
+export const NewSnapshot = Type.Object(
+  { name: Type.Optional(Type.String({ description: '[namespace/]name[:tag]; a name that the team has gets a further build' })) },
+  { $id: 'NewSnapshot' },
+);
+
+export const SnapshotInfo = Type.Object(
+  {
+    snapshotID: Type.String({ description: 'What a create takes as templateID: namespace/name:tag, or templateID:tag' }),
+    names: Type.Array(Type.String({ description: 'namespace/name' })),
+  },
+  { $id: 'SnapshotInfo' },
+);
+export type SnapshotInfo = Static<typeof SnapshotInfo>;
