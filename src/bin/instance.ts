@@ -23,8 +23,9 @@ export function noteInstance(dataDir: string, url?: string): void {
   renameSync(temporary, fileOf(dataDir));
 }
 
+/** Takes the note back, unless another process has meanwhile put its own in place. */
 export function forgetInstance(dataDir: string): void {
-  rmSync(fileOf(dataDir), { force: true });
+  if (runningInstance(dataDir)?.pid === process.pid) rmSync(fileOf(dataDir), { force: true });
 }
 
 /** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */
@@ -32,7 +33,11 @@ export async function endInstance(dataDir: string): Promise<boolean> {
   const instance = runningInstance(dataDir);
   if (!instance) return false;
   const { pid } = instance;
-  process.kill(pid, 'SIGTERM');
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch {
+    // It has just ended by itself.
+  }
   const deadline = performance.now() + endTimeoutMs;
   while (isRunning(instance)) {
     if (performance.now() > deadline) throw new AtollError('deadline_exceeded', `The platform (process ${pid}) does not end. Look at its log, or kill it and run this again.`);

@@ -47,9 +47,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const { nodeId, seed, adminToken } = readIdentity(settings.dataDir);
 
   const node = await startOwnNode(options, nodeId, settings.poolSize, failed.reject);
+  // Forgotten last: until the node has stopped, and given the directory back, `down` has to find and await this process.
+  started.defer(() => forgetInstance(settings.dataDir));
   started.defer(() => node.stop());
   noteInstance(settings.dataDir);
-  started.defer(() => forgetInstance(settings.dataDir));
 
   const store = started.use(await openStore(storeLocation(settings)));
   const socketPath = join(node.runDir, 'api.sock');

@@ -14,6 +14,9 @@ import { isWildcard, type Settings } from './settings.ts';
 /** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
 const interruptedExitCode = 130;
 
+/** How long requests in flight and the pool of blanks may take to end; what is left is cleaned up by the next start. */
+const stopTimeoutMs = 30_000;
+
 /** `atoll up`: the platform in the foreground, until it is told to stop. */
 export function upCommand(settings: () => Settings, environment: Record<string, string>): Command {
   return {
@@ -35,6 +38,10 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
         noteInstance(own.dataDir, about.url);
         terminal.out(values.json ? `${JSON.stringify({ ...about, pid: process.pid })}\n` : welcomeText(about));
         await Promise.race([stop.asked, platform.failed]);
+        setTimeout(() => {
+          terminal.err(`The platform did not stop within ${stopTimeoutMs / 1000} s and is ended. Sandboxes run on.\n`);
+          process.exit(1);
+        }, stopTimeoutMs).unref();
         terminal.err('\nStopping. Sandboxes run on; the next start takes them over.\n');
       } catch (error) {
         if (!stop.signal.aborted) throw error;
@@ -80,13 +87,13 @@ function aboutOf({ host, domain, dataDir }: Settings, { port, tlsPort, authority
   return { url: `http://${name}:${port}`, tls, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir };
 }
 
-/** SIGINT, SIGTERM and SIGHUP ask for a clean stop; a second one ends the process at once. */
+/** SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C is a person who will not wait; `down` may ask twice. */
 function stopSignal(): { asked: Promise<void>; signal: AbortSignal } {
   const controller = new AbortController();
   const asked = Promise.withResolvers<void>();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(1);
+      if (controller.signal.aborted && name === 'SIGINT') process.exit(1);
       controller.abort(new AtollError('canceled', 'The start was interrupted.'));
       asked.resolve();
     });
