@@ -4,13 +4,15 @@
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
 //   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
-//   helper seal DIRECTORY, helper verify DIRECTORY      see snapshot-seal.c
+//   helper learn-kernel DIRECTORY program argument...   lets CRIU remember what the kernel can do, see below
+//   helper seal|checksum|flush|verify DIRECTORY         see snapshot-seal.c
 //
 // CRIU also starts it as its action script: the environment then says which stage it has reached. And the tar that CRIU
 // starts finds it as `gzip`, which then only copies.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <linux/inet_diag.h>
+#include <linux/magic.h>
 #include <linux/mount.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -21,10 +23,13 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 static int complain(const char *what) {
   dprintf(2, "%s: %s\n", what, strerror(errno));
@@ -173,6 +178,31 @@ static int cut(const char *pid) {
   return 0;
 }
 
+// ---- learn-kernel
+
+// CRIU takes 20 ms to find out what the kernel can do, and remembers it only where /run is in memory. Elsewhere it is given
+// a file in memory for that, in this mount namespace alone. `argument` is a CRIU that tries everything out.
+static int learnKernel(const char *directory, char **argument) {
+  const char *remembered = "/run/criu.kdat";
+  char made[4096];
+  struct statfs s;
+  snprintf(made, sizeof made, "%s/criu.kdat", directory);
+  if (statfs("/run", &s) < 0) return complain("/run");
+  if (s.f_type == TMPFS_MAGIC || (statfs(remembered, &s) == 0 && s.f_type == TMPFS_MAGIC)) return 0;
+  if (mount("tmpfs", directory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=1m,mode=700") < 0) return complain(directory);
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount(directory, "/run", NULL, MS_BIND, NULL) < 0) _exit(complain("/run"));
+    execvp(argument[0], argument);
+    _exit(complain(argument[0]));
+  }
+  int status = -1;
+  if (pid > 0) waitpid(pid, &status, 0);
+  int point = status ? -1 : open(remembered, O_WRONLY | O_CREAT | O_CLOEXEC, 0600); // to mount on: empty, it is nothing to any CRIU
+  if (point >= 0) close(point);
+  return point < 0 || mount(made, remembered, NULL, MS_BIND, NULL) < 0 ? complain(remembered) : 0;
+}
+
 // ---- protect
 
 static uint64_t attributesOf(const char *flags) {
@@ -211,8 +241,11 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "launch")) return launch(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
+  if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);
   if (!strcmp(name, "protect")) return protect(argument[2], argument + 3);
-  if (!strcmp(name, "seal")) return sealDirectory(argument[2]);
+  if (!strcmp(name, "seal")) return sealDirectory(argument[2], 1);
+  if (!strcmp(name, "checksum")) return sealDirectory(argument[2], 0);
+  if (!strcmp(name, "flush")) return flushDirectory(argument[2]);
   if (!strcmp(name, "verify")) return verifyDirectory(argument[2]);
   return -1;
 }

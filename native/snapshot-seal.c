@@ -64,20 +64,20 @@ static int complain(const char *what, const char *problem) {
   return 1;
 }
 
-static int sealFile(FILE *sums, int directory, const char *name) {
+static int sealFile(FILE *sums, int directory, const char *name, int durable) {
   struct stat s;
   uint64_t hash;
   int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &s) < 0) return complain(name, strerror(errno));
-  int bad = S_ISREG(s.st_mode) ? hashFile(fd, s.st_size, &hash) < 0 || fsync(fd) < 0 : 0;
+  int bad = S_ISREG(s.st_mode) ? hashFile(fd, s.st_size, &hash) < 0 || (durable && fsync(fd) < 0) : 0;
   if (!bad && S_ISREG(s.st_mode)) fprintf(sums, "%016llx %lld %s\n", (unsigned long long)hash, (long long)s.st_size, name);
   if (bad) complain(name, strerror(errno));
   close(fd);
   return bad;
 }
 
-// seal DIRECTORY: writes `checksums` over all files beside it; everything is on the disk when it has ended.
-int sealDirectory(const char *path) {
+// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has ended.
+int sealDirectory(const char *path, int durable) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));
   int directory = dirfd(all), bad = 0;
@@ -85,9 +85,24 @@ int sealDirectory(const char *path) {
   FILE *sums = out < 0 ? NULL : fdopen(out, "w");
   if (!sums) return complain("checksums", strerror(errno));
   for (struct dirent *e; !bad && (e = readdir(all));)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, "checksums")) bad = sealFile(sums, directory, e->d_name);
-  if (!bad && (fflush(sums) || fsync(out) || fsync(directory))) bad = complain("checksums", strerror(errno));
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, "checksums")) bad = sealFile(sums, directory, e->d_name, durable);
+  if (!bad && (fflush(sums) || (durable && (fsync(out) || fsync(directory))))) bad = complain("checksums", strerror(errno));
   fclose(sums);
+  closedir(all);
+  return bad;
+}
+
+// flush DIRECTORY: everything in it is on the disk when it has ended.
+int flushDirectory(const char *path) {
+  DIR *all = opendir(path);
+  if (!all) return complain(path, strerror(errno));
+  int bad = 0;
+  for (struct dirent *e; !bad && (e = readdir(all));) {
+    int fd = e->d_type == DT_REG ? openat(dirfd(all), e->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (fd >= 0 && fsync(fd)) bad = complain(e->d_name, strerror(errno));
+    if (fd >= 0) close(fd);
+  }
+  if (!bad && fsync(dirfd(all))) bad = complain(path, strerror(errno));
   closedir(all);
   return bad;
 }

@@ -53,8 +53,9 @@ export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups
 
 /**
  * Keeps the memory of a sandbox that pauses. The disk is not copied: with the snapshot it is the whole sandbox, and must
- * stay as it is until the snapshot is restored or deleted. `onComplete` is called when the snapshot is complete and on
- * the disk and no process has ended yet; if it fails, as after any other failure, the sandbox runs on and nothing remains.
+ * stay as it is until the snapshot is restored or deleted. `onComplete` is called when the snapshot is complete and no
+ * process has ended yet; if it fails, as after any other failure, the sandbox runs on and nothing remains. The snapshot
+ * survives a crash of the platform from then on, and one of the host after `makeDurable`.
  *
  * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'stand-still'` they are
  * still there and none has run since: let go, they continue as if nothing had been, which makes the snapshot stale;

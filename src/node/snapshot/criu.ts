@@ -9,6 +9,7 @@ export type Criu = { argv: string[]; version: string; source: string };
 
 /** Longest run: a sandbox's whole memory and a copy of its disk go through it. */
 const runTimeoutMs = 10 * 60_000;
+const learnTimeoutMs = 20_000;
 const program = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Reads what set-up left in `directory`. Fails with `unavailable` and the reason where there is no CRIU. */
@@ -65,6 +66,14 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   } finally {
     for (const file of [logFile, configFile]) rmSync(file, { force: true });
   }
+}
+
+/** Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms of each run. */
+export async function learnKernel({ helper, helperBinary, criu, runDir }: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
+  const directory = join(runDir, 'criu');
+  mkdirSync(directory, { recursive: true });
+  const { status, output } = await helper.spawn([helperBinary, 'learn-kernel', directory, ...criu.argv, 'check'], { timeoutMs: learnTimeoutMs });
+  if (status !== 0) throw new AtollError('unavailable', `CRIU can't work with this kernel: ${output.trim()}`);
 }
 
 /** A value in CRIU's configuration file. */

@@ -10,14 +10,20 @@ const sealTimeoutMs = 10 * 60_000;
 type Host = { helper: Helper; helperBinary: string };
 
 /**
- * Writes checksums over the files of `from` and gives it its final name. When this settles it is on the disk; a crash at
- * any moment leaves it whole under its final name, or not at all. Errors: `no_space`, `internal`.
+ * Writes checksums over the files of `from` and gives it its final name. A crash of the platform at any moment leaves it
+ * whole under its final name, or not at all; what a crash of the host leaves, `verify` finds out. Errors: `no_space`, `internal`.
  */
 export async function seal(host: Host, from: string, to: string): Promise<void> {
-  const { status, output } = await host.helper.spawn([host.helperBinary, 'seal', from], { timeoutMs: sealTimeoutMs });
+  const { status, output } = await host.helper.spawn([host.helperBinary, 'checksum', from], { timeoutMs: sealTimeoutMs });
   if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the snapshot could not be sealed: ${output.trim()}`);
   renameSync(from, to);
-  const parent = await open(dirname(to), 'r');
+}
+
+/** Puts a snapshot on the host's disk: when this settles, it outlives a loss of power too. */
+export async function makeDurable(host: Host, directory: string): Promise<void> {
+  const { status, output } = await host.helper.spawn([host.helperBinary, 'flush', directory], { timeoutMs: sealTimeoutMs });
+  if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the snapshot could not be written out: ${output.trim()}`);
+  const parent = await open(dirname(directory), 'r');
   await parent.sync().finally(() => parent.close());
 }
 

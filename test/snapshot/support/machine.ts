@@ -16,7 +16,7 @@ import { openNetworkNamespace, type NetworkNamespace } from '../../../src/node/n
 import { createDisks } from '../../../src/node/rootfs/disks.ts';
 import { createLayers } from '../../../src/node/rootfs/layers.ts';
 import { checkpointToPause, type CheckpointSource } from '../../../src/node/snapshot/checkpoint.ts';
-import { findCriu } from '../../../src/node/snapshot/criu.ts';
+import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
 
 const bootId = '01234567-89ab-4cde-8f01-23456789abcd';
@@ -87,6 +87,7 @@ export async function startMachine(): Promise<Machine> {
     stagingDir: join(layout.data, 'staging'),
     mountsDir: layout.mounts,
   };
+  await learnKernel(host);
   const cgroupOf = (slot: Slot) => `/atoll${installation.number}/${slot.name}`;
   const groupOf = (slot: Slot) => ({
     freeze: () => driver.freeze(slot),
