@@ -1,3 +1,4 @@
+import type { Destination } from '../protocol/hosts.ts';
 import type { Answer } from './answer.ts';
 import { plainAnswer } from './answer.ts';
 import { answerBytes } from './answer-bytes.ts';
@@ -37,6 +38,8 @@ export class ClientConnection implements Client, OpenClient {
   ended = false;
   input: Buffer | null = null;
   inputAt = 0;
+  lastHost: string | null = null;
+  lastDestination: Destination | null = null;
   readonly #serve: (client: Client, head: RequestHead) => void;
   #phase: Phase = betweenRequests;
   /** How far the input was searched for the end of a head that arrives in pieces; 0: not yet. */

@@ -1,3 +1,4 @@
+import type { Destination } from '../protocol/hosts.ts';
 import type { Answer } from './answer.ts';
 import type { EdgeContext } from './context.ts';
 import type { BodyReader } from './http/body-reader.ts';
@@ -35,6 +36,9 @@ export type Client = {
   /** When the connection is ended if nothing happens, on the edge's clock. */
   deadlineMs: number;
   readonly ended: boolean;
+  /** The host of the last request that was routed by it, and where to: a connection's requests mostly have the same. */
+  lastHost: string | null;
+  lastDestination: Destination | null;
 
   /** Says that the input up to `position` is used. */
   use(position: number): void;
@@ -70,6 +74,7 @@ export function closesAfter(head: RequestHead): boolean {
 /** True where a comma-separated list holds `token` in any case. */
 export function hasToken(list: string | undefined, token: string): boolean {
   if (list === undefined) return false;
-  if (list.length === token.length) return list.toLowerCase() === token;
+  // One token is the usual list.
+  if (!list.includes(',')) return list.length === token.length && list.toLowerCase() === token;
   return list.toLowerCase().split(',').some(item => item.trim() === token);
 }

@@ -1,7 +1,7 @@
 import type { Client } from './client.ts';
-import type { Fields } from './http/fields.ts';
 import { headerId, internalHeader, type KnownHeader, unknownHeader } from './http/known-headers.ts';
 import type { RequestHead } from './http/request-head.ts';
+import { nominatedFields } from './nominated-fields.ts';
 
 /** How a request is changed on its way. */
 export type ForwardPlan = {
@@ -43,9 +43,6 @@ const dropped = dropTable([
 ]);
 dropped[internalHeader] = 1;
 
-/** A request can't strip by `Connection: <name>` what decides about its framing or its destination. */
-const keptThoughNominated = new Set(['host', 'content-length', 'transfer-encoding', 'expect']);
-
 /** Writes the head as the upstream gets it to the start of `out`, which must have room. Answers its length. */
 export function composeRequest(out: Buffer, head: RequestHead, client: Client, plan: ForwardPlan): number {
   const { bytes, fields } = head;
@@ -81,18 +78,6 @@ export function hostOf(head: RequestHead): string | undefined {
 /** The target without scheme and authority. */
 export function pathOf(head: RequestHead): string {
   return head.targetIsAbsolute ? head.bytes.toString('latin1', pathStart(head), head.targetEnd) : head.target;
-}
-
-/** The names in a Connection field besides the usual three, in lower case; null where there are none. */
-function nominatedFields(fields: Fields): Set<string> | null {
-  const value = fields.list('connection');
-  if (value === undefined) return null;
-  const names = value
-    .toLowerCase()
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '' && name !== 'close' && name !== 'keep-alive' && name !== 'upgrade' && !keptThoughNominated.has(name));
-  return names.length === 0 ? null : new Set(names);
 }
 
 function copyRequestLine(out: Buffer, head: RequestHead): number {

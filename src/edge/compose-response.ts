@@ -1,4 +1,5 @@
 import { headerId } from './http/known-headers.ts';
+import { nominatedFields } from './nominated-fields.ts';
 import type { ResponseHead } from './http/response-head.ts';
 
 const closeEnd = Buffer.from('Connection: close\r\n\r\n');
@@ -26,13 +27,7 @@ export function needsRewrite(head: ResponseHead, close: boolean): boolean {
  */
 export function composeResponse(out: Buffer, head: ResponseHead, close: boolean): number {
   const { bytes, fields } = head;
-  const nominated = new Set(
-    (fields.list('connection') ?? '')
-      .toLowerCase()
-      .split(',')
-      .map(name => name.trim())
-      .filter(name => name !== 'content-length' && name !== 'transfer-encoding'),
-  );
+  const nominated = nominatedFields(fields);
   let length = bytes.copy(out, 0, head.start, head.fieldsStart);
   out[minorVersionAt] = digitOne;
   for (let i = 0; i < fields.count; i++) {
@@ -42,7 +37,7 @@ export function composeResponse(out: Buffer, head: ResponseHead, close: boolean)
       id === headerId['keep-alive'] ||
       id === headerId['proxy-connection'] ||
       (id === headerId.upgrade && head.status !== 426) ||
-      (nominated.size > 0 && nominated.has(fields.nameAt(i)));
+      (nominated !== null && nominated.has(fields.nameAt(i)));
     if (!drop) length += bytes.copy(out, length, fields.lineStart(i), fields.lineEnd(i));
   }
   return length + (close ? closeEnd : end).copy(out, length);

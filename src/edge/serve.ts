@@ -1,4 +1,4 @@
-import { destinationOf, type RoutingHeaders } from '../protocol/hosts.ts';
+import { type Destination, destinationOf, type RoutingHeaders } from '../protocol/hosts.ts';
 import { plainAnswer } from './answer.ts';
 import type { Client } from './client.ts';
 import { hostOf } from './compose-request.ts';
@@ -22,8 +22,8 @@ function serveAgain(client: Client, head: RequestHead): void {
 
 function route(client: Client, head: RequestHead, fresh: boolean): void {
   const host = hostOf(head);
-  if (host !== undefined && !hostPattern.test(host)) return client.refuse(plainAnswer(400, 'The host is malformed'), head);
-  const destination = destinationOf(host, routingHeadersOf(head));
+  const destination = host !== undefined && host === client.lastHost ? client.lastDestination : destinationFor(client, head, host);
+  if (destination === null) return client.refuse(plainAnswer(400, 'The host is malformed'), head);
   switch (destination.kind) {
     case 'invalid':
       return client.refuse(plainAnswer(400, `The request can't be routed: ${destination.reason}`), head);
@@ -33,6 +33,17 @@ function route(client: Client, head: RequestHead, fresh: boolean): void {
     case 'sandbox':
       return serveSandbox(client, head, destination, { fresh, again: serveAgain });
   }
+}
+
+/** Null for a host that is none. */
+function destinationFor(client: Client, head: RequestHead, host: string | undefined): Destination | null {
+  if (host !== undefined && !hostPattern.test(host)) return null;
+  const destination = destinationOf(host, routingHeadersOf(head));
+  // Only then do the headers not matter.
+  const byHost = destination.kind === 'sandbox' && destination.by === 'host';
+  client.lastHost = byHost && host !== undefined ? host : null;
+  client.lastDestination = destination;
+  return destination;
 }
 
 /** A header that comes twice becomes a list, which is neither an ID nor a port. */
