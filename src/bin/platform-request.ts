@@ -7,16 +7,17 @@ import type { Settings } from './settings.ts';
 
 /** Speaks to the platform that runs on the data directory, as its first key. */
 export function platformRequest(settings: () => Settings): PlatformRequest {
-  return async (method, path) => {
+  return async (method, path, body) => {
     const { dataDir } = settings();
     const url = runningUrl(dataDir);
     const apiKey = readIfThere(apiKeyFile(dataDir));
     if (url === undefined || apiKey === undefined) throw new AtollError('unavailable', `No platform runs on ${dataDir}. Start it with \`npm run up\`, or set ATOLL_DATA_DIR.`);
-    const response = await fetch(new URL(path, url), { method, headers: { 'X-API-Key': apiKey } }).catch((error: unknown) => {
+    const response = await fetch(new URL(path, url), { method, headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json' }, ...(body !== undefined && { body: JSON.stringify(body) }) }).catch((error: unknown) => {
       throw new AtollError('unavailable', `The platform at ${url} does not answer: ${messageOf(error)}`);
     });
     if (!response.ok) throw await errorOf(response);
-    return response.status === 204 ? undefined : response.json();
+    const text = await response.text();
+    return text === '' ? undefined : JSON.parse(text);
   };
 }
 

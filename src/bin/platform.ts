@@ -102,7 +102,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     nameservers: settings.nameservers,
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
     pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
-    builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json') },
+    builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json'), authoritiesFile: settings.buildAuthorities },
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });

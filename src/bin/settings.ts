@@ -22,6 +22,8 @@ export type Settings = {
   /** Undefined: the base template is made from the distribution's packages. */
   baseImage: string | undefined;
   nameservers: string[];
+  /** PEM file of authorities that builds of templates trust beside their image's own, e.g. of a proxy on the way out. */
+  buildAuthorities: string | undefined;
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
   /** Answers say how long each step took. */
@@ -73,6 +75,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
+  buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: undefined, parse: path },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
 };

@@ -2,12 +2,14 @@ import { parseArguments } from './arguments.ts';
 import type { Command } from './command.ts';
 import type { PlatformRequest } from './platform-request.ts';
 import { tableText } from './table.ts';
+import { templateBuildCommand } from './template-build.ts';
 
 type Listed = { templateID: string; aliases: string[]; buildStatus: string; cpuCount: number; memoryMB: number; spawnCount: number };
 
 /** `atoll template …`: what sandboxes are made from. */
 export function templateCommands(request: PlatformRequest): Command[] {
   return [
+    templateBuildCommand(request),
     {
       name: 'template list',
       usage: '[--json]',

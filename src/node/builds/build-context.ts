@@ -21,6 +21,8 @@ export type BuildContext = {
   deadlineMs: number;
   /** Set when a step was told to run in spite of the cache: what follows runs too. */
   forced: boolean;
+  /** PEM of authorities that build sandboxes trust beside their image's own. */
+  authorities: string | undefined;
   /** Who uses which directory of `RUN --mount=type=cache`. */
   cacheLocks: Map<string, Promise<void>>;
   log(message: string, options?: { level?: BuildLogLevel }): void;

@@ -19,7 +19,7 @@ export type BuildSandbox = AsyncDisposable & {
   outOfMemory(): boolean;
 };
 
-export type BuildSandboxOptions = { layers: string[]; resources: SandboxResources; env: Record<string, string>; user: string; workdir: string };
+export type BuildSandboxOptions = { layers: string[]; resources: SandboxResources; env: Record<string, string>; user: string; workdir: string; authorities: string | undefined };
 
 /**
  * Starts a sandbox on the given layers. It has no record: whatever a crash leaves of it is removed by the next start.
@@ -37,6 +37,7 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
       timestamp: new Date().toISOString(),
       defaultUser: options.user,
       defaultWorkdir: options.workdir,
+      ...(options.authorities !== undefined && { caBundle: options.authorities }),
       entropy: Buffer.from(randomHex(32), 'hex').toString('base64'),
     });
   } catch (error) {

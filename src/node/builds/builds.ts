@@ -13,6 +13,8 @@ export type BuildsOptions = {
   cache: StepCache;
   files: UploadedFiles;
   resolveSource: ResolveSource;
+  /** PEM. */
+  authorities: string | undefined;
   /** Bound of the disk that cached steps take, bytes. */
   cacheBytesMax: number;
   buildTimeoutMs: number;
@@ -51,6 +53,7 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
       deadlineMs: Date.now() + options.buildTimeoutMs,
       forced: request.force,
       cacheLocks,
+      authorities: options.authorities,
       log: (message: string, more = {}) => log.write(message, { ...more, step }),
     };
     const done = runBuild(context, options.resolveSource, next => (step = next)).then(

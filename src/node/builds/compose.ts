@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BuildProtocol } from '../../protocol/build.ts';
 import type { NodeContext } from '../context.ts';
@@ -13,6 +14,8 @@ export type BuildSettings = {
   filesDir: string;
   /** What the operator says about images; see image/settings.ts. May be missing. */
   imagesFile?: string;
+  /** PEM file of authorities that build sandboxes trust beside their image's own. */
+  authoritiesFile?: string | undefined;
   /** Disk that layers of cached steps may take which no template needs, bytes. Default 20 GiB. */
   cacheBytesMax?: number;
   /** Builds at a time. Default 20. */
@@ -33,6 +36,7 @@ export function composeBuilds(node: NodeContext, settings: BuildSettings): Build
     limits,
     cache: createStepCache(join(node.layout.data, 'build-cache'), digest => node.layers.has(digest)),
     files: uploadedFilesIn(settings.filesDir),
+    authorities: settings.authoritiesFile === undefined ? undefined : readFileSync(settings.authoritiesFile, 'utf8'),
     resolveSource: createSource({ settingsFile: settings.imagesFile ?? '', scratchDir }),
     cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
     concurrentMax: settings.concurrentMax ?? defaults.concurrentMax,

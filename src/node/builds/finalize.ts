@@ -2,25 +2,32 @@ import { AtollError } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
 import { awaitReady, launchStartCommand, readyTimeoutMs } from '../sandbox/start-command.ts';
 import { addFiles } from './add-files.ts';
-import type { BuildContext } from './build-context.ts';
+import { cachedLayer, type BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
 import { openBuildSandbox } from './build-sandbox.ts';
 
 /** Lines of the start command's output that a failure quotes. */
 const quotedLines = 20;
 
+type Commands = { startCommand: string | undefined; readyCommand: string | undefined };
+
 /**
  * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready command
  * says so. What they write is not kept: every sandbox starts them afresh.
  */
-export async function tryStartCommand(
-  context: BuildContext,
-  state: BuildState,
-  { startCommand, readyCommand }: { startCommand: string | undefined; readyCommand: string | undefined },
-): Promise<void> {
+export async function tryStartCommand(context: BuildContext, state: BuildState, commands: Commands): Promise<void> {
+  if (commands.startCommand === undefined && commands.readyCommand === undefined) return;
+  // On the same files it has proved itself before.
+  const label = `[finalize] starting: ${commands.startCommand ?? '(no start command)'}`;
+  await cachedLayer(context, state, { kind: 'start', facts: [commands.startCommand, commands.readyCommand], label }, async () => {
+    await runStartCommand(context, state, commands);
+    return null;
+  });
+}
+
+async function runStartCommand(context: BuildContext, state: BuildState, { startCommand, readyCommand }: Commands): Promise<void> {
   const { request, node, signal } = context;
-  if (startCommand === undefined && readyCommand === undefined) return;
-  await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources });
+  await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources, authorities: context.authorities });
   const last: string[] = [];
   const lines = createLineSplitter(line => {
     context.log(line);
@@ -28,7 +35,6 @@ export async function tryStartCommand(
     if (last.length > quotedLines) last.shift();
   });
   const commands = { startCommand, readyCommand, user: state.user, workdir: state.workdir, env: state.env };
-  if (startCommand !== undefined) context.log(`[finalize] starting: ${startCommand}`);
   const started = launchStartCommand(sandbox.run, commands, { signal, onOutput: (stream, bytes) => lines.take(stream, bytes) });
   try {
     context.log(`[finalize] waiting until ready: ${readyCommand ?? 'for a while'}`);
