@@ -38,6 +38,9 @@ export type TestSandbox = {
 };
 
 export type Machine = AsyncDisposable & {
+  dataDir: string;
+  /** The control group of all its sandboxes, relative to the root of each hierarchy. */
+  cgroup: string;
   host: RestoreHost;
   /** For snapshots, and for disks that a test makes. */
   snapshots: string;
@@ -135,6 +138,8 @@ export async function startMachine(): Promise<Machine> {
   };
 
   const machine: Machine = {
+    dataDir,
+    cgroup: `/atoll${installation.number}`,
     host,
     snapshots,
     disks: layout.disks,
