@@ -14,6 +14,8 @@ export const addresses = {
 } as const;
 
 export const hostUplink = '192.0.2.2';
+/** Another address of the host, which looks like any on the internet. */
+export const hostPublic = '203.0.113.200';
 export const internetUplink = '192.0.2.1';
 
 /** What no sandbox may reach under any policy: a neighbour of the host, a cloud's metadata service, and the like. */

@@ -79,6 +79,7 @@ async function startEcho(name: string, address: string, note: Note): Promise<voi
         note(`datagram ${name}`, from);
         socket.send(bytes, port, from);
       },
+      error() {}, // whoever asked is gone
     },
   });
 }

@@ -17,6 +17,8 @@ const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 512 };
 
 await serveRemote(async () => {
   const lines: string[] = [];
+  const intrusions: string[] = [];
+  await startServices(intrusion => void intrusions.push(intrusion));
   const start = () =>
     startNode({
       nodeId: 'lab',
@@ -55,6 +57,7 @@ await serveRemote(async () => {
       kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
       run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
       traffic: (sandboxId: string) => node.protocol.traffic(refOf(sandboxId)),
+      intrusions: () => intrusions.splice(0),
       logged: () => lines.splice(0),
       async restart() {
         await node.stop();
@@ -64,3 +67,24 @@ await serveRemote(async () => {
     stop: () => node.down(),
   };
 });
+
+/** Services of the machine, on all its addresses, that no sandbox may reach. */
+async function startServices(onIntrusion: (intrusion: string) => void): Promise<void> {
+  for (const port of [22, 80, 443, 3000, 5432, 7000]) {
+    Bun.listen({
+      hostname: '0.0.0.0',
+      port,
+      socket: {
+        open(socket) {
+          onIntrusion(`port ${port} from ${socket.remoteAddress}`);
+          socket.end('service of the host\n');
+        },
+        data() {},
+        error() {},
+      },
+    });
+  }
+  for (const port of [53, 7000]) {
+    await Bun.udpSocket({ hostname: '0.0.0.0', port, socket: { data: (_, bytes, from, address) => onIntrusion(`datagram for port ${port} from ${address}:${from}: ${bytes}`) } });
+  }
+}

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { makeAuthority } from '../../../src/base/certificate.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import type { TrafficCounters } from '../../../src/protocol/node.ts';
-import { addresses, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
+import { addresses, hostPublic, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
 import { startRemote, type Remote } from './rpc.ts';
 
 const here = import.meta.dir;
@@ -36,8 +36,12 @@ export type Lab = {
   restart(): Promise<void>;
   /** What reached the internet's servers since the last call. */
   visits(): Promise<Visit[]>;
-  /** Packets that reached addresses which no test allows, since the lab was made. */
+  /** Counts packets that arrive on the internet, but for those that a match of nft permits, from here on. */
+  watch(permitted: string[]): void;
+  /** How many it has counted. Until it is told otherwise: packets to the addresses that no policy opens. */
   strays(): Promise<number>;
+  /** Connections to, and datagrams for, services of the machine itself, since the last call. */
+  intrusions(): Promise<string[]>;
   /** Runs a program in the machine's, or the internet's, network namespace and answers what it printed. */
   inHost(...argv: string[]): string;
   inInternet(...argv: string[]): string;
@@ -74,7 +78,9 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       logged: () => node.call('logged'),
       restart: () => node.call('restart'),
       visits: () => internet.call('visits'),
-      strays: async () => straysIn(run('ip', 'netns', 'exec', names.internet, 'nft', 'list', 'table', 'ip', 'strays')),
+      watch: permitted => watchArrivals(names.internet, permitted),
+      strays: async () => straysIn(run('ip', 'netns', 'exec', names.internet, 'nft', 'list', 'table', 'inet', 'strays')),
+      intrusions: () => node.call('intrusions'),
       inHost: (...argv) => run('ip', 'netns', 'exec', names.host, ...argv),
       inInternet: (...argv) => run('ip', 'netns', 'exec', names.internet, ...argv),
       internet,
@@ -103,19 +109,29 @@ function makeNamespaces({ host, internet }: { host: string; internet: string }):
   run('ip', '-n', internet, 'link', 'set', 'eth0', 'up');
   run('ip', '-n', host, 'route', 'add', 'default', 'via', internetUplink);
   for (const address of [...Object.values(addresses), ...victimAddresses]) run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
-  // Counts what no sandbox may send, whatever it is.
-  const counted = `table ip strays {
+  run('ip', '-n', host, 'address', 'add', `${hostPublic}/32`, 'dev', 'lo');
+  // What the two say to each other by themselves would be counted.
+  run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv6.conf.up0.disable_ipv6=1');
+  run('ip', 'netns', 'exec', internet, 'sysctl', '-qw', 'net.ipv6.conf.eth0.disable_ipv6=1');
+  watchArrivals(internet, ['ip daddr != @victims']);
+}
+
+function watchArrivals(internet: string, permitted: string[]): void {
+  const rules = `table inet strays
+delete table inet strays
+table inet strays {
   set victims {
     type ipv4_addr
     elements = { ${victimAddresses.join(', ')} }
   }
   chain arriving {
     type filter hook prerouting priority raw; policy accept;
-    ip daddr @victims counter
+    iifname != "eth0" return
+${permitted.map(match => `    ${match} return\n`).join('')}    counter
   }
 }
 `;
-  run('ip', 'netns', 'exec', internet, 'sh', '-c', 'printf "%s" "$0" | nft -f -', counted);
+  run('ip', 'netns', 'exec', internet, 'sh', '-c', 'printf "%s" "$0" | nft -f -', rules);
 }
 
 function straysIn(listing: string): number {

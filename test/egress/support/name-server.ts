@@ -1,4 +1,4 @@
-import { emptyAnswer, parseQuery, recordType, responseCode, type Query } from '../../../src/node/network/egress/proxy/dns/message.ts';
+import { emptyAnswer, parseQuery, recordType, responseCode, writeQuery, type Query } from '../../../src/node/network/egress/proxy/dns/message.ts';
 import { lookUp, makeZones } from './names.ts';
 
 /** Longer than what goes by UDP. */
@@ -10,7 +10,8 @@ export async function startNameServer(hostname: string, onQuestion: (question: s
   const answer = (bytes: Buffer, from: string, bytesMax: number): Buffer => {
     const query = parseQuery(bytes);
     if (!query) return Buffer.alloc(0);
-    onQuestion(`${query.name} ${query.type}`, from);
+    // The platform asks in one form alone: nothing else that a sandbox wrote may be in it.
+    onQuestion(`${query.name} ${query.type}${bytes.equals(writeQuery(query)) ? '' : ' and more'}`, from);
     const whole = answerTo(query, lookUp(zones, query.name));
     if (whole.length <= bytesMax) return whole;
     const cut = emptyAnswer(query, responseCode.ok);
@@ -24,6 +25,7 @@ export async function startNameServer(hostname: string, onQuestion: (question: s
       data(socket, bytes, port, from) {
         socket.send(answer(bytes, from, 1232), port, from);
       },
+      error() {}, // whoever asked is gone
     },
   });
   Bun.listen({

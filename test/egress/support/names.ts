@@ -1,4 +1,4 @@
-import { addresses, hostUplink } from './addresses.ts';
+import { addresses, hostPublic, hostUplink } from './addresses.ts';
 
 /** A name's addresses in the lab's internet; a function answers anew each time. */
 type Record = string[] | (() => string[]) | { alias: string };
@@ -23,6 +23,7 @@ export function makeZones(): Map<string, Record> {
     ['any.wild.test', ['0.0.0.0']],
     ['metadata.wild.test', ['169.254.169.254']],
     ['host.wild.test', [hostUplink]],
+    ['host-public.wild.test', [hostPublic]],
     ['gateway.wild.test', ['169.254.0.22']],
     ['neighbour.wild.test', ['198.18.0.1']],
     ['proxy.wild.test', ['198.19.0.1']],

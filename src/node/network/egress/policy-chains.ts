@@ -45,7 +45,7 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
 
   function connectionRules(): (string | false)[] {
     if (!byName && !headers && !socks) return [];
-    const rules: (string | false)[] = ['meta l4proto != tcp return', 'ip daddr @protected return'];
+    const rules: (string | false)[] = ['meta l4proto != tcp return', 'ip daddr @protected return', 'fib daddr type local return'];
     if (!socks && !headers && sets.allow) rules.push('ip daddr @ALLOW return');
     if (byName) rules.push('tcp dport { 80, 443 } goto to_proxy');
     else if (!socks) rules.push('tcp dport != { 80, 443 } return');

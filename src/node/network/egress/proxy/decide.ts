@@ -3,8 +3,13 @@ import type { CompiledPolicy } from '../policy.ts';
 /** What a connection has shown of itself. */
 export type Asked = {
   kind: 'tls' | 'http' | 'other';
-  /** The host that it names, in the form that rules are compared in. */
+  /**
+   * The host that it names, in the form that rules are compared in. Undefined for `other`: what is not TLS or HTTP as it
+   * should be, a server may read in another way than we do.
+   */
   name: string | undefined;
+  /** A host that it may have meant, for the log alone. */
+  meant?: string | undefined;
   /** TLS only: a part of the ClientHello can't be read. */
   encrypted: boolean;
 };
@@ -30,7 +35,7 @@ export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: A
   const { name } = asked;
   const byAddress = policy.byAddress(destination);
   const byName = name === undefined ? undefined : policy.byName(name);
-  if (name !== undefined && asked.kind !== 'other' && policy.headersFor(name)) {
+  if (name !== undefined && policy.headersFor(name)) {
     return { kind: 'relay', name, addresses: byName?.allowed ? 'any' : 'allowed' };
   }
   if (byAddress.allowed) return { kind: 'pass' };

@@ -56,6 +56,6 @@ function readHttp(bytes: Buffer): Asked | undefined {
   if (head === 'invalid') return nothing;
   const request = readRequest(head);
   // What is not passed on in the end may still say which host it was meant for, for the log.
-  if ('refused' in request) return { ...nothing, name: normalName(splitHostPort(head.fields.find(field => field.name.toLowerCase() === 'host')?.value ?? '').host) };
+  if ('refused' in request) return { ...nothing, meant: normalName(splitHostPort(head.fields.find(field => field.name.toLowerCase() === 'host')?.value ?? '').host) };
   return { kind: 'http', name: request.host, encrypted: false };
 }

@@ -129,7 +129,7 @@ class Connection implements Carried {
 
   #deny(rule: string): void {
     const { address, port } = this.#destination;
-    this.#guest.deny({ host: this.#asked?.name ?? address, port, rule });
+    this.#guest.deny({ host: this.#asked?.name ?? this.#asked?.meant ?? address, port, rule });
     this.#client.abort();
   }
 

@@ -71,9 +71,13 @@ function bodyOf(fields: Field[], version: string): RequestHead['body'] | undefin
 /** Headers that concern the connection to us, or ask for a protocol that we do not look into. */
 const dropped = ['proxy-connection', 'proxy-authorization', 'http2-settings', 'upgrade', 'host'];
 
+/** What frames a message or the connection is the client's to say; a rule that sets it would break both apart. */
+const framing = ['content-length', 'transfer-encoding', 'connection', 'upgrade', 'trailer', 'te'];
+
 /** The request as it goes to the server: to the host that was decided about, with the rule's headers in place of its own. */
 export function composeRequest(request: RequestHead, authority: string, headers: Record<string, string>): Buffer {
-  const replaced = new Set(Object.keys(headers).map(name => name.toLowerCase()));
+  const set = Object.entries(headers).filter(([name]) => !framing.includes(name.toLowerCase()));
+  const replaced = new Set(set.map(([name]) => name.toLowerCase()));
   const kept = request.fields.flatMap(field => {
     const name = field.name.toLowerCase();
     if (replaced.has(name) || dropped.includes(name)) return [];
@@ -83,6 +87,6 @@ export function composeRequest(request: RequestHead, authority: string, headers:
   });
   const host = replaced.has('host') ? [] : [{ name: 'Host', value: authority }];
   const upgrade = request.upgrade ? [{ name: 'Connection', value: 'upgrade' }, { name: 'Upgrade', value: 'websocket' }] : [];
-  const added = Object.entries(headers).map(([name, value]) => ({ name, value }));
+  const added = set.map(([name, value]) => ({ name, value }));
   return writeHead(`${request.method} ${request.target} HTTP/${request.version}`, [...host, ...kept, ...upgrade, ...added]);
 }

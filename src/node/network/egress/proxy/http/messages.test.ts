@@ -1,0 +1,102 @@
+import { expect, test } from 'bun:test';
+import { Body } from './body.ts';
+import { parseHead } from './head.ts';
+import { composeRequest, readRequest, type RequestHead } from './request.ts';
+import { readResponse } from './response.ts';
+
+const head = (...lines: string[]) => parseHead(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'));
+const request = (...lines: string[]) => {
+  const parsed = head(...lines);
+  return typeof parsed === 'string' ? { refused: parsed } : readRequest(parsed);
+};
+const good = (...lines: string[]): RequestHead => {
+  const read = request(...lines);
+  if ('refused' in read) throw new Error(read.refused);
+  return read;
+};
+
+test('a head is read when it is whole, and its octets are kept', () => {
+  const bytes = Buffer.from('GET /\xe9 HTTP/1.1\r\nHost: a.test\r\nX:\t y \r\n\r\nrest', 'latin1');
+  for (let length = 0; length < bytes.length - 4; length++) expect(parseHead(bytes.subarray(0, length))).toBe('incomplete');
+  expect(parseHead(bytes)).toEqual({ startLine: 'GET /\xe9 HTTP/1.1', fields: [{ name: 'Host', value: 'a.test' }, { name: 'X', value: 'y' }], length: bytes.length - 4 });
+});
+
+test('requests that a server may read in another way are refused', () => {
+  const refused = [
+    ['GET / HTTP/1.1', 'Host: a.test', 'Host: b.test'],
+    ['GET http://b.test/ HTTP/1.1', 'Host: a.test'],
+    ['GET https://a.test/ HTTP/1.1', 'Host: a.test'],
+    ['CONNECT a.test:443 HTTP/1.1', 'Host: a.test'],
+    ['PRI * HTTP/2.0'],
+    ['GET / HTTP/3'],
+    ['GET  / HTTP/1.1', 'Host: a.test'],
+    ['GET / HTTP/1.1', 'Host: a.test', ' folded'],
+    ['GET / HTTP/1.1', 'Host : a.test'],
+    ['GET / HTTP/1.1', 'Ho\0st: a.test'],
+    ['GET / HTTP/1.1', 'X: a\nHost: b.test', 'Host: a.test'],
+    ['POST / HTTP/1.1', 'Host: a.test', 'Content-Length: 1', 'Content-Length: 2'],
+    ['POST / HTTP/1.1', 'Host: a.test', 'Content-Length: 1', 'Transfer-Encoding: chunked'],
+    ['POST / HTTP/1.1', 'Host: a.test', 'Content-Length: +1'],
+    ['POST / HTTP/1.1', 'Host: a.test', 'Transfer-Encoding: gzip, chunked'],
+    ['POST / HTTP/1.0', 'Host: a.test', 'Transfer-Encoding: chunked'],
+  ];
+  for (const lines of refused) expect(request(...lines)).toHaveProperty('refused');
+});
+
+test('what a request asks for is read', () => {
+  expect(good('GET /x HTTP/1.1', 'Host: A.test:8080')).toMatchObject({ host: 'a.test', port: 8080, target: '/x', body: { kind: 'none' } });
+  expect(good('GET http://a.test/x?y HTTP/1.1', 'Host: a.test')).toMatchObject({ host: 'a.test', target: '/x?y' });
+  expect(good('GET http://a.test HTTP/1.1', 'Host: a.test')).toMatchObject({ target: '/' });
+  expect(good('OPTIONS * HTTP/1.1', 'Host: a.test')).toMatchObject({ target: '*' });
+  expect(good('GET / HTTP/1.0')).toMatchObject({ host: undefined });
+  for (const host of ['203.0.113.11', '[::1]', '3405803787', 'a.test@b.test', 'a.test#', 'a.test:x', 'a test', '', 'a..b']) {
+    expect(good('GET / HTTP/1.1', `Host: ${host}`)).toMatchObject({ host: undefined });
+  }
+  expect(good('GET / HTTP/1.1', 'Host: a.test', 'Connection: keep-alive, Upgrade', 'Upgrade: websocket').upgrade).toBe(true);
+  expect(good('GET / HTTP/1.1', 'Host: a.test', 'Connection: Upgrade', 'Upgrade: h2c').upgrade).toBe(false);
+  expect(good('GET / HTTP/1.1', 'Host: a.test', 'Upgrade: websocket').upgrade).toBe(false);
+});
+
+test('a request goes on to the host that was decided about, with the rule\'s headers alone where it has them', () => {
+  const read = good('GET http://a.test/x HTTP/1.1', 'host: a.test', 'authorization: mine', 'Cookie: kept', 'Connection: close, Authorization, h2c', 'Proxy-Connection: close', 'HTTP2-Settings: x', 'Upgrade: h2c');
+  expect(composeRequest(read, 'a.test', { Authorization: 'the rule\'s' }).toString()).toBe(
+    ['GET /x HTTP/1.1', 'Host: a.test', 'Cookie: kept', 'Connection: close, h2c', 'Authorization: the rule\'s', '', ''].join('\r\n'),
+  );
+});
+
+test('headers that frame a message are no rule\'s to set', () => {
+  const read = good('POST /x HTTP/1.1', 'Host: a.test', 'Content-Length: 5');
+  expect(composeRequest(read, 'a.test', { 'Content-Length': '0', 'transfer-encoding': 'chunked', Connection: 'close', X: 'y' }).toString()).toBe(
+    ['POST /x HTTP/1.1', 'Host: a.test', 'Content-Length: 5', 'X: y', '', ''].join('\r\n'),
+  );
+});
+
+test('the end of a body is found, however it arrives', () => {
+  const chunked = Buffer.from('4;x=y\r\nwiki\r\n0A\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\nNEXT');
+  for (const step of [1, 2, 3, 7, 100]) {
+    const body = new Body({ kind: 'chunked', length: 0 });
+    let taken = 0;
+    for (let at = 0; at < chunked.length && !body.done; at += step) taken += body.take(chunked.subarray(at, at + step));
+    expect(taken).toBe(chunked.length - 4);
+    expect(body.done).toBe(true);
+  }
+  const counted = new Body({ kind: 'length', length: 3 });
+  expect([counted.take(Buffer.from('ab')), counted.done, counted.take(Buffer.from('cd')), counted.done]).toEqual([2, false, 1, true]);
+  for (const bad of ['-1\r\n', '5;x\n0\r\n', '\r\n', 'g\r\n', '1\r\nxy\r\n', '0\r\nBad Trailer\r\n\r\n', '0\r\nx: \0\r\n\r\n', '10000000000000000\r\n']) {
+    expect(`${bad} ${new Body({ kind: 'chunked', length: 0 }).take(Buffer.from(bad))}`).toBe(`${bad} -1`);
+  }
+});
+
+test('where a response ends depends on its request and its status', () => {
+  const response = (method: string, ...lines: string[]) => {
+    const parsed = head(...lines);
+    return typeof parsed === 'string' ? undefined : readResponse(parsed, method)?.body.kind;
+  };
+  expect(response('GET', 'HTTP/1.1 200 OK', 'Content-Length: 5')).toBe('length');
+  expect(response('HEAD', 'HTTP/1.1 200 OK', 'Content-Length: 5')).toBe('none');
+  expect(response('GET', 'HTTP/1.1 304 Not Modified', 'Content-Length: 5')).toBe('none');
+  expect(response('GET', 'HTTP/1.1 204')).toBe('none');
+  expect(response('GET', 'HTTP/1.1 200 OK', 'Transfer-Encoding: chunked')).toBe('chunked');
+  expect(response('GET', 'HTTP/1.1 200 OK')).toBe('close');
+  expect(response('GET', 'ICY 200 OK')).toBeUndefined();
+});
