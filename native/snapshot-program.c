@@ -60,9 +60,17 @@ static int launch(char **argument) {
 
 enum { answerTimeoutS = 600 }; // copying a disk may be part of the answer
 
-// The network namespace is new. What the runtime sets for new sandboxes is set again: everyone inside may ping.
-static int allowPing(const char *pid) {
-  char path[64], text[64];
+static int writeSetting(const char *file, const char *value) {
+  int fd = open(file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  int result = write(fd, value, strlen(value)) < 0 ? -1 : 0, error = errno;
+  close(fd);
+  return errno = error, result;
+}
+
+// The network namespace is new: what the runtime sets for new sandboxes (src/node/drivers/crun/config.ts) is set again.
+static int setUpNetwork(const char *pid) {
+  char path[64], range[64];
   uint32_t base = 0;
   snprintf(path, sizeof path, "/proc/%s/gid_map", pid);
   FILE *map = fopen(path, "re");
@@ -72,11 +80,9 @@ static int allowPing(const char *pid) {
   int namespace = open(path, O_RDONLY | O_CLOEXEC);
   if (namespace < 0 || setns(namespace, CLONE_NEWNET) < 0) return -1;
   close(namespace);
-  int fd = open("/proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC);
-  int length = snprintf(text, sizeof text, "%u %u", base, base + 65535);
-  int result = fd < 0 || write(fd, text, length) != length ? -1 : 0;
-  close(fd);
-  return result;
+  snprintf(range, sizeof range, "%u %u", base, base + 65535);
+  if (writeSetting("/proc/sys/net/ipv4/ping_group_range", range) < 0) return -1;
+  return writeSetting("/proc/sys/net/mptcp/enabled", "0") < 0 && errno != ENOENT ? -1 : 0;
 }
 
 // Tells the platform which stage CRIU has reached and waits until it says how to go on. A platform that has gone means no:
@@ -85,7 +91,7 @@ static int actionScript(const char *stage) {
   const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
   if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-restore") && strcmp(stage, "post-dump")) return 0;
   if (!path) return dprintf(2, "no socket to report to\n"), 1;
-  if (!strcmp(stage, "setup-namespaces") && pid && allowPing(pid) < 0) return complain("ping_group_range");
+  if (!strcmp(stage, "setup-namespaces") && pid && setUpNetwork(pid) < 0) return complain("network settings");
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

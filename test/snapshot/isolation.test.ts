@@ -23,6 +23,7 @@ const confinement = `
 grep -E '^(Seccomp|Cap|NoNewPrivs|Uid|Gid|Groups)' /proc/self/status
 grep -E '^(Seccomp|Cap|NoNewPrivs|Uid|Gid|Groups)' /proc/1/status
 cat /proc/self/cgroup /proc/1/limits /proc/1/oom_score_adj
+cat /proc/sys/net/mptcp/enabled 2>/dev/null || echo no mptcp
 cat /proc/sys/net/ipv4/ping_group_range /proc/sys/kernel/random/boot_id /proc/sys/kernel/hostname
 ls -l /proc/1/ns | sed 's/.*-> //; s/\\[.*//'
 find /sys/fs/cgroup -name memory.limit_in_bytes -o -name cpu.cfs_quota_us -o -name pids.max -o -name memory.max -o -name cpu.max | sort | xargs tail -n 1
@@ -40,6 +41,7 @@ test('a restored sandbox is confined as it was before', async () => {
   const before = { text: await sandbox.run(confinement), mounts: mounts() };
   expect(before.text).toContain('Seccomp:\t2');
   expect(before.text).toContain('unshare -U true: 1');
+  expect(before.text).toMatch(/^(0|no mptcp)$/m);
   expect(before.mounts.length).toBeGreaterThan(20);
   sandbox = await machine.cycle(sandbox, 'confined-1');
   sandbox = await machine.cycle(sandbox, 'confined-2');

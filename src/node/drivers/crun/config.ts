@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { idsPerSandbox, type Slot } from '../../layout.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 
@@ -73,7 +73,7 @@ export function blankConfig(options: {
       uidMappings: ids,
       gidMappings: ids,
       cgroupsPath: options.cgroupPath,
-      sysctl: { 'net.ipv4.ping_group_range': `0 ${idsPerSandbox - 1}` },
+      sysctl: networkSettings(),
       resources: {
         memory: { limit: resources.memoryMiB * 1024 * 1024 },
         cpu: { quota: resources.cpuCount * 100_000, period: 100_000 },
@@ -86,6 +86,15 @@ export function blankConfig(options: {
       maskedPaths,
       readonlyPaths,
     },
+  };
+}
+
+/** A restored sandbox gets the same ones from native/snapshot-program.c. */
+function networkSettings(): Record<string, string> {
+  return {
+    'net.ipv4.ping_group_range': `0 ${idsPerSandbox - 1}`,
+    // Programs that prefer multipath TCP, as Go's servers do, take plain TCP: only that can be checkpointed.
+    ...(existsSync('/proc/sys/net/mptcp/enabled') && { 'net.mptcp.enabled': '0' }),
   };
 }
 
