@@ -1,10 +1,11 @@
+import { messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import type { EdgeContext } from './context.ts';
 import type { Dial, SandboxDirectory } from './directory.ts';
 import { RequestHead } from './http/request-head.ts';
 import { ResponseHead } from './http/response-head.ts';
 import { defaultLimits, type EdgeLimits, poolBounds } from './limits.ts';
-import { listenPlain, listenTls } from './listeners.ts';
+import { listenPlain, listenTls, type Listener } from './listeners.ts';
 import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
 import { localAuthority } from './tls/local-authority.ts';
 import { upstreamHandlers } from './upstream.ts';
@@ -79,21 +80,17 @@ const certificateCheckMs = 5_000;
 /** Starts the edge: takes every request on one port and sends it to the API or into a sandbox. */
 export function startEdge(options: EdgeOptions): Edge {
   const context = contextOf(options);
-  const plain = listenPlain(context, options);
-  const timers = [setInterval(() => sweepOnce(context), sweepIntervalMs)];
-  const listeners = [plain];
-  let secure: { port: number; authorityFile: string | null } | null = null;
-  if (options.tls !== undefined) {
-    const { checkIntervalMs = certificateCheckMs } = options.tls;
-    const { source, authorityFile } = openCertificate(options.tls.certificate, options.log);
-    const listener = listenTls(context, options.tls, source, options.tls.http2 ?? true);
-    timers.push(setInterval(() => source.refresh(), checkIntervalMs));
-    listeners.push(listener);
-    secure = { port: listener.port, authorityFile };
-  }
+  // Whatever fails below must leave no port open.
+  using started = new DisposableStack();
+  const listening = (listener: Listener) => started.adopt(listener, opened => opened.stop(true));
+  const every = (intervalMs: number, work: () => void) => started.adopt(setInterval(work, intervalMs), clearInterval);
+  const plain = listening(listenPlain(context, options));
+  const secure = options.tls === undefined ? null : openSecure(context, options.tls, listening, every);
+  every(sweepIntervalMs, () => sweepOnce(context));
+  const running = started.move();
   return {
     port: plain.port,
-    tlsPort: secure?.port ?? null,
+    tlsPort: secure?.listener.port ?? null,
     authorityFile: secure?.authorityFile ?? null,
     closed({ sandboxId, executionId }) {
       const traffic = context.traffic.get(sandboxId);
@@ -103,11 +100,32 @@ export function startEdge(options: EdgeOptions): Edge {
     },
     stats: () => statsOf(context),
     async stop(graceMs = 5000) {
-      for (const listener of listeners) listener.stop(false);
+      plain.stop(false);
+      secure?.listener.stop(false);
       await drain(context, graceMs);
-      for (const timer of timers) clearInterval(timer);
+      running.dispose();
     },
   };
+}
+
+function openSecure(
+  context: EdgeContext,
+  tls: TlsOptions,
+  listening: (listener: Listener) => Listener,
+  every: (intervalMs: number, work: () => void) => unknown,
+): { listener: Listener; authorityFile: string | null } {
+  const { source, authorityFile } = openCertificate(tls.certificate, context.log);
+  const listener = listening(listenTls(context, tls, source, tls.http2 ?? true));
+  every(tls.checkIntervalMs ?? certificateCheckMs, () => refresh(source, context.log));
+  return { listener, authorityFile };
+}
+
+function refresh(source: CertificateSource, log: Log): void {
+  try {
+    source.refresh();
+  } catch (error) {
+    log.warn('the certificate can\'t be looked at, the earlier one stays', { error: messageOf(error) });
+  }
 }
 
 function openCertificate(options: TlsCertificate, log: Log): { source: CertificateSource; authorityFile: string | null } {

@@ -37,12 +37,12 @@ export type FixtureOptions = Partial<EdgeOptions> & {
 };
 
 export function startFixture(options: FixtureOptions = {}): Fixture {
-  const folder = mkdtempSync(join(tmpdir(), 'edge-'));
+  // Should the edge refuse to start, nothing else stays.
+  using started = new DisposableStack();
+  const folder = started.adopt(mkdtempSync(join(tmpdir(), 'edge-')), path => rmSync(path, { recursive: true, force: true }));
   const apiSocketPath = join(folder, 'api.sock');
-  const api = Bun.serve({
-    unix: apiSocketPath,
-    fetch: options.api ?? (request => Response.json({ api: new URL(request.url).pathname, headers: request.headers })),
-  });
+  const answer = options.api ?? (request => Response.json({ api: new URL(request.url).pathname, headers: request.headers }));
+  started.adopt(Bun.serve({ unix: apiSocketPath, fetch: answer }), api => void api.stop(true));
   const routes = new Map<string, Route>();
   const portMap = new Map<number, number>();
   const dials: Fixture['dials'] = [];
@@ -90,12 +90,12 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     },
     async [Symbol.asyncDispose]() {
       await edge.stop(0);
+      running.dispose();
       const failed = complaints.filter(line => line.includes('handler failed'));
       if (failed.length > 0) throw new Error(`a handler of the edge has thrown: ${failed[0]}`);
-      await api.stop(true);
-      rmSync(folder, { recursive: true, force: true });
     },
   };
+  const running = started.move();
   return fixture;
 }
 
