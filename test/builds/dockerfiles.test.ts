@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { parseDockerfile } from '../../src/api/app/dockerfile/parse.ts';
-import { scratch, startBuildNode, type BuildNode } from './support/build-node.ts';
+import { startBuildNode, type BuildNode } from './support/build-node.ts';
 import { makeImage, writeLayout } from './support/oci-image.ts';
+import { scratch } from './support/scratch.ts';
 import { busyboxTree } from './support/trees.ts';
 
 let builds: BuildNode;

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeTar } from '../../src/node/builds/archive/write-tar.ts';
-import { scratch, startBuildNode, step, type BuildNode } from './support/build-node.ts';
+import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
 import { digestOf, makeImage, pushImage, writeLayout } from './support/oci-image.ts';
 import { startRegistry, type TestRegistry } from './support/registry.ts';
+import { scratch } from './support/scratch.ts';
 import { busyboxTree, distrolessTree, symlink, text } from './support/trees.ts';
 
 let builds: BuildNode;

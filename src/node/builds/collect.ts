@@ -3,6 +3,8 @@ import type { StepCache } from './step-cache.ts';
 
 /** A layer younger than this may belong to something that nobody has recorded yet. */
 const youngMs = 60 * 60_000;
+/** Steps that nobody has used for so long are forgotten, whatever room there is. */
+const staleMs = 30 * 24 * 60 * 60_000;
 
 export type CollectOptions = {
   /** Layers that templates and snapshots need. */
@@ -19,13 +21,14 @@ export async function collectLayers(node: NodeContext, cache: StepCache, options
   if (!options.mayDelete()) return freed;
   const { layers } = node;
   const keep = new Set(options.keep);
-  for (const { record } of node.running.values()) for (const digest of record.image.layers) keep.add(digest);
+  for (const { record } of [...node.running.values(), ...node.paused.values()]) for (const digest of record.image.layers) keep.add(digest);
   const cached = new Set<string>();
   let bytes = 0;
   for (const step of cache.list().sort((a, b) => b.usedAtMs - a.usedAtMs)) {
     const { layer } = step;
-    if (layer !== null && !layers.has(layer)) cache.remove(step.key);
-    if (layer === null || !layers.has(layer) || keep.has(layer) || cached.has(layer)) continue;
+    const stale = Date.now() - step.usedAtMs > staleMs;
+    if (stale || (layer !== null && !layers.has(layer))) cache.remove(step.key);
+    if (stale || layer === null || !layers.has(layer) || keep.has(layer) || cached.has(layer)) continue;
     if (bytes + layers.bytes(layer) > options.bytesMax) {
       cache.remove(step.key);
       continue;

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newUuid } from '../../../src/base/id.ts';
 import type { BuildLogEntry, BuildResult, BuildState, BuildStep, StartBuild } from '../../../src/protocol/build.ts';
@@ -88,9 +87,3 @@ export async function startBuildNode(): Promise<BuildNode> {
 }
 
 export const step = (type: string, ...args: string[]): BuildStep => ({ type, args, force: false });
-
-/** A folder for one test that is gone after it. */
-export function scratch(): Disposable & { path: string } {
-  const path = mkdtempSync(join(tmpdir(), 'atoll-builds-'));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
-}
