@@ -44,7 +44,7 @@ static int findLoop(const char *image, char *device, size_t size) {
   for (struct dirent *e; all && (e = readdir(all));) {
     if (strncmp(e->d_name, "loop", 4)) continue;
     snprintf(device, size, "/dev/%.40s", e->d_name);
-    int fd = open(device, O_RDWR | O_CLOEXEC);
+    int fd = open(device, O_RDONLY | O_CLOEXEC);
     struct loop_info64 info;
     if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == wanted.st_dev && info.lo_inode == wanted.st_ino)
       return closedir(all), fd;
@@ -54,8 +54,9 @@ static int findLoop(const char *image, char *device, size_t size) {
   return -1;
 }
 
-static int attachLoop(const char *image, char *device, size_t size, struct failure *f) {
-  int backing = open(image, O_RDWR | O_CLOEXEC);
+// `access` is O_RDWR, or O_RDONLY for an image that must not change.
+static int attachLoop(const char *image, int access, char *device, size_t size, struct failure *f) {
+  int backing = open(image, access | O_CLOEXEC);
   if (backing < 0) return fail(f, image);
   int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
   if (control < 0) return fail(f, "/dev/loop-control"), close(backing), -1;
@@ -81,7 +82,7 @@ static int attachLoop(const char *image, char *device, size_t size, struct failu
 int opDiskMount(struct request *r, struct failure *f) {
   char device[64];
   int fd = findLoop(r->argument[0], device, sizeof device);
-  if (fd < 0) fd = attachLoop(r->argument[0], device, sizeof device, f);
+  if (fd < 0) fd = attachLoop(r->argument[0], O_RDWR, device, sizeof device, f);
   if (fd < 0) return -1;
   int result = mount(device, r->argument[1], "ext4", MS_NODEV | MS_NOSUID, "noinit_itable,nobarrier,discard");
   if (result < 0) fail(f, "mount ext4");
@@ -90,10 +91,18 @@ int opDiskMount(struct request *r, struct failure *f) {
   return result;
 }
 
-// layer-mount type image directory: mounts a read-only image; `erofs` needs no loop device.
+// layer-mount type image directory: mounts a read-only image. Since Linux 6.12 `erofs` needs no loop device.
 int opLayerMount(struct request *r, struct failure *f) {
-  if (mount(r->argument[1], r->argument[2], r->argument[0], MS_RDONLY | MS_NODEV, "") < 0) return fail(f, r->argument[1]);
-  return 0;
+  const char *type = r->argument[0], *image = r->argument[1], *target = r->argument[2];
+  if (!olderKernel && mount(image, target, type, MS_RDONLY | MS_NODEV, "") == 0) return 0;
+  if (!olderKernel && errno != ENOTBLK) return fail(f, image);
+  char device[64];
+  int fd = findLoop(image, device, sizeof device);
+  if (fd < 0) fd = attachLoop(image, O_RDONLY, device, sizeof device, f);
+  if (fd < 0) return -1;
+  int result = mount(device, target, type, MS_RDONLY | MS_NODEV, "") < 0 ? fail(f, image) : 0;
+  close(fd);
+  return result;
 }
 
 // show directory at: makes a host directory visible elsewhere in the helper's namespace.

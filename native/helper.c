@@ -48,6 +48,8 @@ struct watch {
 // Ctrl-C in the platform's terminal and the end of its service reach the helper too; the platform decides when it ends.
 static const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
 
+char scratchDirectory[256];
+int olderKernel;
 static int channel;
 static struct child children[childrenMax];
 static struct watch watches[watchesMax];
@@ -272,13 +274,17 @@ static int connectTo(const char *path) {
 int main(int count, char **arguments) {
   int status = snapshotProgram(count, arguments);
   if (status >= 0) return status;
-  if (count != 2) return dprintf(2, "usage: helper SOCKET\n"), 2;
+  olderKernel = count == 3 && !strcmp(arguments[2], "--older-kernel");
+  if ((count != 2 && !olderKernel) || !strchr(arguments[1], '/')) return dprintf(2, "usage: helper SOCKET [--older-kernel]\n"), 2;
+  snprintf(scratchDirectory, sizeof scratchDirectory, "%.*s/scratch", (int)(strrchr(arguments[1], '/') - arguments[1]), arguments[1]);
   channel = connectTo(arguments[1]);
   if (channel < 0) return perror(arguments[1]), 1;
   // Programs started here are ended with the platform; sandboxes are not: they were handed to their own init.
   for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) return perror("mount namespace"), 1;
+  // A file system of its own, in this namespace alone: nothing of it is left wherever the helper ends.
+  if ((mkdir(scratchDirectory, 0700) < 0 && errno != EEXIST) || mount("none", scratchDirectory, "tmpfs", 0, "size=64k") < 0) return perror(scratchDirectory), 1;
   hideUnifiedCgroup();
   sigset_t mask;
   sigemptyset(&mask);

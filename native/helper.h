@@ -21,6 +21,11 @@ struct failure {
   char what[400];
 };
 
+// A directory of the helper's own, to mount on for a moment.
+extern char scratchDirectory[];
+// For tests: do as on kernels before 6.12, which mount images by loop devices and overlays by paths.
+extern int olderKernel;
+
 // Records errno and what was tried; answers -1.
 int fail(struct failure *failure, const char *what);
 

@@ -45,30 +45,37 @@ static int actAs(uint32_t id) {
   return syscall(SYS_capset, &header, data);
 }
 
-// A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
-int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
-  int low[layersMax], opened = 0, mountFd = -1, fs = -1, upper = -1, work = -1;
-  int tree = openIdmapped(disk, userns, 0);
-  if (tree < 0) return fail(f, disk);
-  for (; opened < layers; opened++)
-    if ((low[opened] = openIdmapped(layer[opened], userns, 0)) < 0) {
-      fail(f, layer[opened]);
-      goto done;
-    }
-  upper = openat(tree, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  work = openat(tree, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (upper < 0 || work < 0) {
-    fail(f, "upper and work");
-    goto done;
-  }
-  if (actAs(base) < 0 || (fs = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC)) < 0) {
-    fail(f, "fsopen");
-    goto done;
-  }
+// What an overlay is made of, opened: idmapped copies of the mounts, and the two directories of the disk.
+struct parts {
+  int low[layersMax], layers; // lowest first
+  int disk, upper, work;
+  uint32_t base; // host ID of the sandbox's root
+};
+
+static void closeParts(struct parts *p) {
+  for (int i = 0; i < p->layers; i++) close(p->low[i]);
+  for (int *fd = (int[]){p->disk, p->upper, p->work, -2}; *fd != -2; fd++)
+    if (*fd >= 0) close(*fd);
+}
+
+static int openParts(struct parts *p, char **layer, int layers, const char *disk, int userns, struct failure *f) {
+  *p = (struct parts){.upper = -1, .work = -1, .disk = openIdmapped(disk, userns, 0)};
+  if (p->disk < 0) return fail(f, disk);
+  for (; p->layers < layers; p->layers++)
+    if ((p->low[p->layers] = openIdmapped(layer[p->layers], userns, 0)) < 0) return fail(f, layer[p->layers]);
+  p->upper = openat(p->disk, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  p->work = openat(p->disk, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return p->upper < 0 || p->work < 0 ? fail(f, "upper and work") : 0;
+}
+
+// Since Linux 6.13 overlay takes detached mounts, as descriptors. Fails with EINVAL where it does not.
+static int overlayOfDescriptors(struct parts *p, struct failure *f) {
+  int mountFd = -1, fs = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
+  if (fs < 0) return fail(f, "fsopen");
   int bad = 0;
-  for (int i = layers - 1; i >= 0 && !bad; i--) bad = syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "lowerdir+", NULL, low[i]);
-  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "upperdir", NULL, upper);
-  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "workdir", NULL, work);
+  for (int i = p->layers - 1; i >= 0 && !bad; i--) bad = syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "lowerdir+", NULL, p->low[i]);
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "upperdir", NULL, p->upper);
+  bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "workdir", NULL, p->work);
   // A renamed directory of a layer stays one directory, instead of failing with EXDEV.
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0);
   // One device and stable inode numbers for all files, whichever layer they are in: file watches are found again by them.
@@ -81,14 +88,54 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
     errno = error;
     fail(f, n > 0 ? (text[n] = 0, text) : "overlay");
   }
-done:
-  actAs(0);
-  for (int i = 0; i < opened; i++) close(low[i]);
-  if (fs >= 0) close(fs);
-  if (upper >= 0) close(upper);
-  if (work >= 0) close(work);
-  close(tree);
+  close(fs);
   return mountFd;
+}
+
+// Older kernels take mounts of the caller's own namespace only, by path. So the copies are attached for a moment, all over
+// one scratch directory, and named by their descriptors: as text that fits into one page for any number of layers.
+static int overlayOfPaths(struct parts *p, struct failure *f) {
+  char text[4096];
+  int length = snprintf(text, sizeof text, "redirect_dir=on,xino=on,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,lowerdir=", p->upper, p->work);
+  int attached = 0, overlay = -1;
+  for (int i = p->layers - 1; i >= 0; i--)
+    length += snprintf(text + length, sizeof text - length, "/proc/self/fd/%d%s", p->low[i], i ? ":" : "");
+  actAs(0);
+  for (int i = -1; i < p->layers; i++, attached++)
+    if (syscall(SYS_move_mount, i < 0 ? p->disk : p->low[i], "", AT_FDCWD, scratchDirectory, MOVE_MOUNT_F_EMPTY_PATH) < 0) {
+      fail(f, "attach a layer");
+      goto done;
+    }
+  actAs(p->base);
+  int mounted = mount("overlay", scratchDirectory, "overlay", MS_NODEV, text), error = errno;
+  actAs(0);
+  errno = error;
+  if (mounted < 0) fail(f, "overlay by paths");
+  else {
+    attached++;
+    overlay = syscall(SYS_open_tree, AT_FDCWD, scratchDirectory, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (overlay < 0) fail(f, "open_tree");
+  }
+done:
+  while (attached-- > 0) umount2(scratchDirectory, MNT_DETACH);
+  return overlay;
+}
+
+// A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
+int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
+  struct parts parts;
+  int overlay = -1;
+  if (openParts(&parts, layer, layers, disk, userns, f) == 0) {
+    parts.base = base;
+    if (actAs(base) < 0) fail(f, "credentials");
+    else {
+      overlay = olderKernel ? (f->error = EINVAL, -1) : overlayOfDescriptors(&parts, f);
+      if (overlay < 0 && f->error == EINVAL) overlay = overlayOfPaths(&parts, f);
+    }
+    actAs(0);
+  }
+  closeParts(&parts);
+  return overlay;
 }
 
 // Opens a directory beneath `root` without following any link, making it if it is missing.

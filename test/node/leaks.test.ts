@@ -12,7 +12,7 @@ function traces(it: TestNode) {
   const helperMounts = readFileSync(`/proc/${it.node.helperPid}/mountinfo`, 'utf8').split('\n').map(line => line.split(' ')[4]);
   const containers = readdirSync('/sys/fs/cgroup', { recursive: true, encoding: 'utf8' }).filter(path => path.includes(`atoll${it.node.installation}/`));
   return {
-    mounts: helperMounts.sort(),
+    mounts: helperMounts.filter(path => path?.startsWith(it.node.runDir) || path?.startsWith(it.dataDir)).sort(),
     cgroups: containers.sort(),
     links: readdirSync('/sys/class/net').filter(name => name.startsWith(`at${it.node.installation}-`)),
     loops: readdirSync('/sys/block').filter(name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir)),

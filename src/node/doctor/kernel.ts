@@ -4,8 +4,8 @@ import { tryCommand } from './command.ts';
 import { limited, missing, ok, type Probe } from './probe.ts';
 import { openUserNamespace } from './user-namespace.ts';
 
-/** Overlay takes its layers as descriptors since then, which the native helper needs. */
-const kernelMin = [6, 13] as const;
+/** Overlay and EROFS take idmapped mounts since then. */
+const kernelMin = [5, 19] as const;
 const openFilesWanted = 65_536;
 
 /** What the kernel itself must offer: its version, namespaces, seccomp, limits. */

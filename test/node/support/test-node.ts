@@ -22,18 +22,19 @@ export type TestNode = {
   dispose(): Promise<void>;
 };
 
-/** A node of its own for one test file, with the base layer of this machine. */
-export async function startTestNode(options: { poolSize?: number } = {}): Promise<TestNode> {
+/** A node of its own for one test file, with the base layer of this machine; with `memory`, one that can keep it. */
+export async function startTestNode(options: { poolSize?: number; helperBinary?: string; memory?: boolean } = {}): Promise<TestNode> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
   const start = () =>
     startNode({
       nodeId: 'test',
       dataDir,
-      helperBinary: join(root, 'dist/helper'),
+      helperBinary: options.helperBinary ?? join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
       nameservers: ['8.8.8.8'],
       pool: { size: options.poolSize ?? 0, resources: testResources },
       builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json') },
+      ...(options.memory && { criuDir: join(root, 'dist/criu') }),
       log: silentLog,
       onHelperLost: () => {
         throw new Error('the native helper has ended');
