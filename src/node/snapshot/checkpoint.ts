@@ -67,28 +67,41 @@ export async function checkpointToPause(
   source: CheckpointSource,
   options: CheckpointOptions & { then: PauseEnd; onComplete(): Promise<void> },
 ): Promise<PauseEnd> {
-  const pause = async (then: PauseEnd) => {
-    await dump(host, source, options, {
-      end: then === 'end',
-      async commit(mounts) {
-        if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
-        await complete(host, options, { memory: true, disk: false, mounts });
-        await options.onComplete().catch(discarding(options.directory));
-        // The kernel stops them where CRIU leaves them, before the next instruction of their own.
-        if (then === 'stand-still') source.group.hold();
-        // Whoever is connected from outside hears of the end now, and not by a silence.
-        else await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs });
-      },
-    });
-    if (then === 'stand-still') await source.group.freeze();
-    return then;
+  let complete = false;
+  const pause = async (then: PauseEnd): Promise<PauseEnd> => {
+    const commit = async (mounts: SandboxMount[]) => {
+      if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
+      await finish(host, options, { memory: true, disk: false, mounts });
+      // The kernel stops them where CRIU leaves them, before the next instruction of their own.
+      if (then === 'stand-still') source.group.hold();
+      try {
+        await options.onComplete();
+      } catch (error) {
+        if (then === 'stand-still') source.group.thaw();
+        discard(options.directory, error);
+      }
+      complete = true;
+      // Whoever is connected from outside hears of the end now, and not by a silence.
+      if (then === 'end') await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs }).catch(() => {});
+    };
+    try {
+      await dump(host, source, options, { end: then === 'end', commit });
+      if (then === 'stand-still') await source.group.freeze();
+      return then;
+    } catch (error) {
+      if (!complete) throw error;
+      // The sandbox is paused, whatever went wrong since. What is left of its processes must not run.
+      for (const pid of source.group.processes()) killIfThere(pid);
+      source.group.thaw();
+      return 'end';
+    }
   };
   return pause(options.then)
     .catch(error => {
       if (error instanceof OnlyByEnding) return pause('end');
       throw error;
     })
-    .catch(discarding(partialOf(options.directory)));
+    .catch(error => discard(partialOf(options.directory), error));
 }
 
 export type PauseEnd = 'end' | 'stand-still';
@@ -97,15 +110,16 @@ class OnlyByEnding extends Error {}
 
 /**
  * Keeps the memory and a copy of the disk of a sandbox that runs on, from one moment of its life. It stands still
- * meanwhile. Errors as for `checkpointToPause`.
+ * meanwhile. The copy is part of the snapshot, unless `diskCopy` is another place for it. Errors as for `checkpointToPause`.
  */
-export async function checkpointAndRun(host: CriuHost, source: CheckpointSource, options: CheckpointOptions): Promise<void> {
+export async function checkpointAndRun(host: CriuHost, source: CheckpointSource, options: CheckpointOptions & { diskCopy?: string }): Promise<void> {
   const partial = partialOf(options.directory);
+  const { diskCopy = join(partial, diskFile) } = options;
   const work = async () => {
-    const mounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, join(partial, diskFile)) });
-    await complete(host, options, { memory: true, disk: true, mounts });
+    const mounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, diskCopy) });
+    await finish(host, options, { memory: true, disk: options.diskCopy === undefined, mounts });
   };
-  await work().catch(discarding(partial));
+  await work().catch(error => discard(partial, error));
 }
 
 type Dump = {
@@ -183,7 +197,7 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
 }
 
 /** Gives the images their final form and name. */
-async function complete(host: SealHost, options: CheckpointOptions, content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>): Promise<void> {
+async function finish(host: SealHost, options: CheckpointOptions, content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>): Promise<void> {
   const partial = partialOf(options.directory);
   if (content.memory) closeOneEndedConnections(join(partial, 'files.img'));
   const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };
@@ -202,9 +216,15 @@ function makePartial(partial: string): void {
   mkdirSync(partial, { mode: 0o700 });
 }
 
-function discarding(partial: string): (error: unknown) => never {
-  return error => {
-    rmSync(partial, { recursive: true, force: true });
-    throw error;
-  };
+function discard(directory: string, error: unknown): never {
+  rmSync(directory, { recursive: true, force: true });
+  throw error;
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended: what was wanted.
+  }
 }
