@@ -89,6 +89,7 @@ export async function removeSandboxes(options: Pick<PlatformOptions, 'settings' 
 
 const helperBinary = join(repository, 'dist/helper');
 const agentDir = join(repository, 'dist/agent');
+const criuDir = join(repository, 'dist/criu');
 
 async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
   for (const path of [helperBinary, agentDir]) {
@@ -103,6 +104,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
     pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
     builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json'), authoritiesFile: settings.buildAuthorities },
+    criuDir,
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });

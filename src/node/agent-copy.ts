@@ -16,9 +16,9 @@ export function keepAgent(built: string, agents: string): string {
   return kept;
 }
 
-/** Removes the copies that no sandbox can run from. Only for when none was adopted. */
-export function forgetOtherAgents(agents: string, present: string): void {
-  for (const name of readdirSync(agents)) if (join(agents, name) !== present) rmSync(join(agents, name), { recursive: true, force: true });
+/** Removes the copies that are not `inUse`. */
+export function forgetOtherAgents(agents: string, inUse: string[]): void {
+  for (const name of readdirSync(agents)) if (!inUse.includes(join(agents, name))) rmSync(join(agents, name), { recursive: true, force: true });
 }
 
 function fingerprint(directory: string): string {

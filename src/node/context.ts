@@ -2,12 +2,14 @@ import type { Gate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { SandboxExit } from '../protocol/node.ts';
 import type { Driver } from './drivers/driver.ts';
-import type { Layout } from './layout.ts';
+import type { Layout, Slot } from './layout.ts';
 import type { Helper } from './native/helper.ts';
 import type { NetworkNamespace } from './native/netns.ts';
 import type { Egress } from './network/egress/egress.ts';
 import type { Disks } from './rootfs/disks.ts';
 import type { Layers } from './rootfs/layers.ts';
+import type { OpenSnapshot } from './snapshot/restore.ts';
+import type { Memory } from './sandbox/memory.ts';
 import type { Pool } from './sandbox/pool.ts';
 import type { PausedRecord, Records, RunningRecord } from './sandbox/record.ts';
 import type { Slots } from './sandbox/slots.ts';
@@ -27,8 +29,18 @@ export type Running = {
 /** A sandbox that is paused on this node. */
 export type Paused = {
   record: PausedRecord;
+  /** Its processes, which stand still for a while: let go, they are the sandbox again. */
+  standing?: Standing;
   /** The change under way (the end of its pause, a resume); settles in any case. */
   changing?: Promise<void>;
+};
+
+export type Standing = {
+  slot: Slot;
+  namespace: NetworkNamespace;
+  ended: Promise<void>;
+  /** Ends them when they have stood for long enough. */
+  timer: Timer;
 };
 
 /** What the parts of a node share. Made by the composition in start.ts, passed to each part. */
@@ -42,6 +54,11 @@ export type NodeContext = {
   disks: Disks;
   layers: Layers;
   records: Records;
+  memory: Memory;
+  /** The present copy of the agent. */
+  agentDir: string;
+  /** Earlier copies that the helper shows, for sandboxes that go on from their memory. */
+  agentsShown: Set<string>;
   slots: Slots;
   /** Starts of blank sandboxes go through here. */
   starts: Gate;
@@ -52,8 +69,12 @@ export type NodeContext = {
   running: Map<string, Running>;
   /** By sandbox ID; no sandbox is both running and paused. */
   paused: Map<string, Paused>;
+  /** Those of the paused ones whose processes stand still, the longest first. */
+  standing: Set<Paused>;
   /** Creates and resumes under way, by the execution ID that begins. */
   creating: Map<string, Promise<Running>>;
+  /** Checks of snapshots under way, by snapshot ID. */
+  openingSnapshots: Map<string, Promise<OpenSnapshot>>;
   exitListeners: Set<(exit: SandboxExit) => void>;
   mtu: number;
 };

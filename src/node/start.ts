@@ -1,10 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { AtollError } from '../base/error.ts';
 import { createGate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
-import type { NodeProtocol, NodeSandbox, SandboxResources } from '../protocol/node.ts';
+import type { NodeProtocol, SandboxResources } from '../protocol/node.ts';
 import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
 import { composeBuilds, type BuildSettings } from './builds/compose.ts';
 import { detectCgroups } from './cgroup/cgroup.ts';
@@ -13,21 +12,19 @@ import { createCrunDriver } from './drivers/crun/driver.ts';
 import { claimInstallation } from './installation.ts';
 import { layoutOf, slotOf, slotsMax } from './layout.ts';
 import { startHelper } from './native/helper.ts';
-import { dial } from './network/dial.ts';
 import { createEgress } from './network/egress/egress.ts';
 import { outgoingMtu } from './network/host-table.ts';
+import { protocolOf } from './protocol.ts';
 import { createDisks } from './rootfs/disks.ts';
 import { createLayers, type Layers } from './rootfs/layers.ts';
 import { adoptSandboxes } from './sandbox/adopt.ts';
-import { createSandbox } from './sandbox/create.ts';
-import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
+import { agentsInUse } from './sandbox/agents-in-use.ts';
+import { findMemory } from './sandbox/find-memory.ts';
 import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
-import { killSandbox } from './sandbox/remove.ts';
-import { resumeSandbox } from './sandbox/resume.ts';
+import { killSandbox } from './sandbox/kill.ts';
+import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
 import { createSlots } from './sandbox/slots.ts';
-import { takeSnapshot } from './sandbox/snapshot.ts';
-import { runningOf, updateNetwork } from './sandbox/update-network.ts';
 
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
 const hostname = 'sandbox';
@@ -49,6 +46,8 @@ export type NodeOptions = {
   /** How many blank sandboxes wait to be claimed, and the resources they are made with. */
   pool: { size: number; resources: SandboxResources };
   builds: BuildSettings;
+  /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: nothing does. */
+  criuDir?: string;
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -80,28 +79,37 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const helper = await startHelper({ binary: options.helperBinary, runDir: layout.run, log, onLost: options.onHelperLost });
   const agent = keepAgent(options.agentDir, layout.agents);
   await helper.call('show', agent, layout.agentMount);
+  const cgroups = detectCgroups();
   const node: NodeContext = {
     layout,
     log,
     helper,
     helperBinary: options.helperBinary,
-    driver: createCrunDriver({ helper, layout, cgroups: detectCgroups(), hostname }),
+    agentDir: agent,
+    agentsShown: new Set(),
+    driver: createCrunDriver({ helper, layout, cgroups, hostname }),
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(options.nameservers) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     records: createRecords(layout.sandboxes),
+    memory: { kept: false, reason: 'this was not found out yet' },
     slots: createSlots(layout.installation),
     starts: createGate(startsPerCore * cpus().length),
     egress: createEgress({ layout, log, nameservers: options.nameservers, roots: options.egressRoots }),
     running: new Map(),
     paused: new Map(),
+    standing: new Set(),
     creating: new Map(),
+    openingSnapshots: new Map(),
     exitListeners: new Set(),
     mtu: outgoingMtu(),
   };
   const found = await adoptSandboxes(node);
-  if (found.adopted + found.paused === 0) forgetOtherAgents(layout.agents, agent);
+  forgetPartialSnapshots(node);
+  forgetOtherAgents(layout.agents, [agent, ...agentsInUse(node)]);
   await node.egress.install();
-  if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, options.pool.resources);
+  const { resources } = options.pool;
+  node.memory = options.criuDir === undefined ? { kept: false, reason: 'CRIU was not set up' } : await findMemory(node, { criuDir: options.criuDir, cgroups, resources });
+  if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, resources);
   const builds = composeBuilds(node, options.builds);
   const stop = async () => {
     // Without its helper the node can remove nothing: what is left is the next start's.
@@ -141,46 +149,4 @@ function systemFiles(nameservers: string[]): Record<string, string> {
     'etc/hosts': `127.0.0.1 localhost ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`,
     'etc/resolv.conf': nameservers.map(address => `nameserver ${address}\n`).join(''),
   };
-}
-
-function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
-  return {
-    info: async () => ({
-      nodeId,
-      cpuCount: cpus().length,
-      memoryBytes: totalmem(),
-      sandboxCount: node.running.size,
-      sandboxesMax: slotsMax,
-      driver: node.driver.name,
-      memory: { kept: false, reason: 'checkpoints are not set up' },
-    }),
-    create: async request => summaryOf(await createSandbox(node, request)),
-    kill: target => killSandbox(node, target),
-    list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
-    pause: (target, options) => pauseSandbox(node, target, options),
-    async resume(request) {
-      const running = await resumeSandbox(node, request);
-      return { ...summaryOf(running), from: running.record.resumedFrom ?? 'filesystem' };
-    },
-    listPaused: async () => [...node.paused.values()].map(pausedSummaryOf),
-    snapshot: request => takeSnapshot(node, request),
-    deleteSnapshot: async () => {},
-    listSnapshots: async () => [],
-    onExit(listener) {
-      node.exitListeners.add(listener);
-      return () => node.exitListeners.delete(listener);
-    },
-    async dial(sandboxId, port, signal) {
-      const running = node.running.get(sandboxId);
-      if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
-      return dial(running.namespace, port, signal);
-    },
-    updateNetwork: (target, network) => updateNetwork(node, target, network),
-    traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
-  };
-}
-
-function summaryOf({ record }: Running): NodeSandbox {
-  const { sandboxId, executionId, startedAtMs, resources } = record;
-  return { sandboxId, executionId, startedAtMs, resources };
 }

@@ -12,6 +12,8 @@ export type CgroupVersion = 'v1' | 'v2';
 export type Cgroups = {
   version: CgroupVersion;
   setLimits(path: string, resources: SandboxResources): void;
+  /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
+  memoryUsed(path: string): number;
   /** How many processes the kernel has killed there for lack of memory. */
   outOfMemoryKills(path: string): number;
   /** Processes in the group and below it. */
@@ -41,6 +43,7 @@ function v2(): Cgroups {
       writeIfThere(file(path, 'memory.swap.max'), '0');
       writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
     },
+    memoryUsed: path => Number(readFileSync(file(path, 'memory.current'), 'utf8')),
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
@@ -66,6 +69,7 @@ function v1(): Cgroups {
       else for (const path of [withSwap, memory]) writeFileSync(path, bytes);
       writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
     },
+    memoryUsed: path => Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'utf8')),
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),

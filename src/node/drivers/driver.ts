@@ -25,10 +25,21 @@ export type Driver = {
   thaw(slot: Slot): void;
   /** Ends the processes of a frozen sandbox without letting one of them do anything more. */
   killFrozen(slot: Slot): void;
+  /** The sandbox's control group, relative to the root of each hierarchy. */
+  cgroupPath(slot: Slot): string;
+  /** Begins to stop every process, for those that stand still for another reason yet; `freeze` waits for it. */
+  hold(slot: Slot): void;
+  isFrozen(slot: Slot): boolean;
+  /** All processes of a sandbox, in the host's numbers. */
+  processes(slot: Slot): number[];
+  /** Writes the boot ID of a sandbox that is not started but restored, and answers the file. */
+  writeBootId(slot: Slot, bootId: string): string;
   /** Removes what the runtime keeps of a sandbox. Its processes are killed if any are left. Repeatable. */
   remove(slot: Slot): Promise<void>;
   /** Slots of which the runtime still keeps something. */
   leftovers(): Set<number>;
+  /** Bytes that its processes use. */
+  memoryUsed(slot: Slot): number;
   outOfMemoryKills(slot: Slot): number;
   /** Removes what the driver itself keeps on the host. For when no slot is in use. */
   retire(): void;

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
 import type { NodeContext, Paused } from '../context.ts';
 import { slotOf } from '../layout.ts';
@@ -6,19 +6,21 @@ import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts'
 import { watch } from './blank.ts';
 import { inTurn } from './in-turn.ts';
 import { isSealed, sealKept } from './kept.ts';
-import { startTicksOf, type PausedRecord, type RunningRecord } from './record.ts';
+import { everyMemoryOf } from './memory.ts';
+import { startTicksOf, type PausedRecord, type ProcessPlace, type RunningRecord, type SandboxRecord } from './record.ts';
 import { releaseSlot } from './release.ts';
 import { onEnded } from './remove.ts';
+import { slotMountPoint } from './slot-disk.ts';
 
 /**
  * Takes over the sandboxes that ran on while the platform did not and those that are paused, and removes whatever else is
  * there: the same code after a clean stop, after a crash, and after a reboot of the host.
  */
 export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: number; removed: number; paused: number }> {
-  const known = node.records.list();
+  const known = node.records.list().map(({ sandboxId, record }) => ({ sandboxId, record: record && ranOn(node, record) }));
   const adopted: RunningRecord[] = [];
   for (const { record } of known) {
-    if (record?.state === 'running' && startTicksOf(record.pid) === record.startTicks && (await adopt(node, record))) adopted.push(record);
+    if (record?.state === 'running' && isAlive(record) && (await adopt(node, record))) adopted.push(record);
   }
   const leftovers = [...leftoverSlots(node)].filter(number => !adopted.some(record => record.slot === number));
   for (const number of leftovers) await releaseSlot(node, node.slots.occupy(number));
@@ -27,10 +29,27 @@ export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: numb
   return { adopted: adopted.length, removed: leftovers.length, paused: node.paused.size };
 }
 
+/**
+ * What a record says after a crash. A pause is noted while its processes are held by the checkpoint; a crash at that very
+ * moment lets them go again, and as nobody was told of the pause, the sandbox has simply run on.
+ */
+function ranOn(node: NodeContext, record: SandboxRecord): SandboxRecord {
+  if (record.state === 'running' || !record.standing || !isAlive(record.standing)) return record;
+  if (node.driver.isFrozen(slotOf(node.layout.installation, record.standing.slot))) return record;
+  const { standing, kept: _kept, pausedAtMs: _pausedAtMs, ...rest } = record;
+  return { ...rest, ...standing, state: 'running' };
+}
+
+function isAlive({ pid, startTicks }: ProcessPlace): boolean {
+  return startTicksOf(pid) === startTicks;
+}
+
 /** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
 function adoptPaused(node: NodeContext, record: PausedRecord): void {
-  const paused: Paused = { record };
+  const { standing: _, ...rest } = record;
+  const paused: Paused = { record: rest };
   node.paused.set(record.sandboxId, paused);
+  for (const directory of everyMemoryOf(node, record.sandboxId).slice(1)) rmSync(directory, { recursive: true, force: true });
   if (isSealed(node, record.sandboxId)) return;
   inTurn(paused, () => sealKept(node, record.sandboxId)).catch(error => {
     node.log.error('a paused sandbox could not be sealed', { sandboxId: record.sandboxId, error: messageOf(error) });
@@ -44,6 +63,7 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
   try {
     const { ended } = await watch(node, slotOf(node.layout.installation, record.slot), record.pid);
     const running = { record, namespace, ended };
+    await prepare(node, record);
     const slot = node.slots.occupy(record.slot);
     // A pause or snapshot that a crash cut off has never come to its end.
     node.driver.thaw(slot);
@@ -55,6 +75,18 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
     namespace.close();
     node.log.warn('a sandbox ended while it was taken over', { sandboxId: record.sandboxId, error: messageOf(error) });
     return false;
+  }
+}
+
+/** What fails here is no reason to end a sandbox that runs. */
+async function prepare(node: NodeContext, record: RunningRecord): Promise<void> {
+  try {
+    // In the new helper's namespace its disk is mounted nowhere yet, and a pause writes it out by its mount.
+    await node.disks.open(node.records.diskOf(record.sandboxId), slotMountPoint(node, slotOf(node.layout.installation, record.slot)));
+    for (const directory of everyMemoryOf(node, record.sandboxId)) rmSync(directory, { recursive: true, force: true });
+    await node.records.write(record);
+  } catch (error) {
+    node.log.error('a sandbox that was taken over can’t be paused', { sandboxId: record.sandboxId, error: messageOf(error) });
   }
 }
 

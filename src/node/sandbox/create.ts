@@ -6,6 +6,7 @@ import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { admit } from './admission.ts';
 import { startBlank, type Blank } from './blank.ts';
+import { createFromMemory } from './create-from-memory.ts';
 import { startTicksOf, type RunningRecord } from './record.ts';
 import { slotDisk, slotMountPoint } from './slot-disk.ts';
 import { onEnded, removeSandbox } from './remove.ts';
@@ -26,18 +27,32 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
 
 async function create(node: NodeContext, request: CreateSandbox): Promise<Running> {
   const { sandboxId, executionId, resources } = request;
-  admit(node);
+  await admit(node);
+  const { memorySnapshotId } = request.image;
+  if (memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId);
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
   const blank = node.pool?.take(resources.diskMiB) ?? (await step('blank', () => startBlank(node, resources)));
   try {
-    const running = await furnish(node, blank, request, layers);
-    node.running.set(sandboxId, running);
-    onEnded(node, running);
-    return running;
+    return started(node, await furnish(node, blank, request, layers));
   } catch (error) {
     await removeSandbox(node, { sandboxId, executionId, blank });
     throw error;
   }
+}
+
+async function createWithMemory(node: NodeContext, request: CreateSandbox, snapshotId: string): Promise<Running> {
+  try {
+    return started(node, await createFromMemory(node, request, snapshotId));
+  } catch (error) {
+    node.records.remove(request.sandboxId);
+    throw error;
+  }
+}
+
+function started(node: NodeContext, running: Running): Running {
+  node.running.set(running.record.sandboxId, running);
+  onEnded(node, running);
+  return running;
 }
 
 /** Makes a blank sandbox the one that was asked for. */
@@ -65,7 +80,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();
   const place = { slot: slot.number, pid, startTicks, controlToken, bootId: blank.bootId };
-  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image };
+  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image, agentDir: node.agentDir };
   await step('record', () => node.records.write(record));
   return { record, namespace, ended };
 }

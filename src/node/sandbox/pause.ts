@@ -1,12 +1,21 @@
+import { rmSync, statfsSync } from 'node:fs';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { ExecutionRef, PausedSandbox } from '../../protocol/node.ts';
 import type { NodeContext, Paused, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
+import { checkpointToPause } from '../snapshot/checkpoint.ts';
+import type { RestoreHost } from '../snapshot/restore.ts';
+import { makeDurable } from '../snapshot/sealed.ts';
 import { inTurn } from './in-turn.ts';
 import { sealKept, syncDisk } from './kept.ts';
+import { checkpointSource, explainCheckpoint, memoryOf, requireMemory } from './memory.ts';
 import type { PausedRecord } from './record.ts';
 import { releaseBlank } from './remove.ts';
+import { letStand } from './standing.ts';
 import { runningOf } from './update-network.ts';
+
+/** What a pause must leave of the host's disk: running sandboxes must be able to go on writing. */
+const diskReserveBytes = 256 * 1024 ** 2;
 
 /** Pauses a sandbox; the same execution is paused once, however often it is asked for. */
 export async function pauseSandbox(node: NodeContext, target: ExecutionRef, { memory }: { memory: boolean }): Promise<PausedSandbox> {
@@ -30,7 +39,19 @@ export function pausedSummaryOf({ record }: Paused): PausedSandbox {
 }
 
 async function pause(node: NodeContext, running: Running, memory: boolean): Promise<Paused> {
-  if (memory) throw new AtollError('precondition', 'the memory of sandboxes can’t be kept on this node; pause with memory: false keeps the files');
+  checkRoom(node, memory ? node.driver.memoryUsed(slotOf(node.layout.installation, running.record.slot)) : 0);
+  return memory ? pauseWithMemory(node, running, requireMemory(node)) : pauseWithFiles(node, running);
+}
+
+/** A disk that fills up while a sandbox is paused hurts those that run. Fails with `no_space`. */
+function checkRoom(node: NodeContext, bytes: number): void {
+  const { bavail, bsize } = statfsSync(node.layout.data);
+  const mib = (amount: number) => Math.ceil(amount / 1024 ** 2);
+  if (bavail * bsize >= bytes + diskReserveBytes) return;
+  throw new AtollError('no_space', `the disk has ${mib(bavail * bsize)} MiB left, and ${mib(bytes + diskReserveBytes)} MiB are needed to keep the sandbox`);
+}
+
+async function pauseWithFiles(node: NodeContext, running: Running): Promise<Paused> {
   const { slot: number, sandboxId } = running.record;
   const slot = slotOf(node.layout.installation, number);
   const record = pausedRecordOf(running, 'filesystem');
@@ -44,24 +65,68 @@ async function pause(node: NodeContext, running: Running, memory: boolean): Prom
     throw error;
   }
   // From here on the sandbox is paused, whatever happens.
-  const paused: Paused = { record };
-  node.running.delete(sandboxId);
-  node.paused.set(sandboxId, paused);
+  const paused = notePaused(node, record);
   node.driver.killFrozen(slot);
-  await inTurn(paused, () => leave(node, running)).catch(error => {
-    node.log.error('what a paused sandbox used could not be freed', { sandboxId, error: messageOf(error) });
-  });
+  await leave(node, paused, running);
+  return paused;
+}
+
+async function pauseWithMemory(node: NodeContext, running: Running, host: RestoreHost): Promise<Paused> {
+  const { sandboxId, executionId, slot: number, pid, startTicks, image } = running.record;
+  const slot = slotOf(node.layout.installation, number);
+  const disk = node.records.diskOf(sandboxId);
+  const directory = memoryOf(node, sandboxId);
+  const record: PausedRecord = { ...pausedRecordOf(running, 'memory'), standing: { slot: number, pid, startTicks } };
+  const source = await checkpointSource(node, slot, { pid, disk, layers: image.layers });
+  rmSync(directory, { recursive: true, force: true });
+  let written = false;
+  try {
+    const end = await checkpointToPause(host, source, {
+      directory,
+      name: `pause-${slot.name}`,
+      facts: { sandboxId, executionId },
+      then: 'stand-still',
+      // All that is kept is on the host's disk, and noted, before the first process ends.
+      async onComplete() {
+        await syncDisk(node, slot, disk);
+        await makeDurable(host, directory);
+        written = true;
+        await node.records.write(record);
+      },
+    });
+    const paused = notePaused(node, record);
+    if (end === 'stand-still') letStand(node, paused, running);
+    else await leave(node, paused, running);
+    return paused;
+  } catch (error) {
+    // It runs on.
+    if (written) await node.records.write(running.record).catch(problem => node.log.error('a sandbox that was not paused is noted as paused', { sandboxId, error: messageOf(problem) }));
+    node.driver.thaw(slot);
+    rmSync(directory, { recursive: true, force: true });
+    throw explainCheckpoint(error);
+  }
+}
+
+function notePaused(node: NodeContext, record: PausedRecord): Paused {
+  const paused: Paused = { record };
+  node.running.delete(record.sandboxId);
+  node.paused.set(record.sandboxId, paused);
   return paused;
 }
 
 function pausedRecordOf({ record }: Running, kept: PausedRecord['kept']): PausedRecord {
-  const { sandboxId, executionId, controlToken, bootId, resources, network, image } = record;
-  return { state: 'paused', sandboxId, executionId, kept, pausedAtMs: Date.now(), controlToken, bootId, resources, network, image };
+  const { sandboxId, executionId, controlToken, bootId, resources, network, image, agentDir, startedAtMs } = record;
+  return { state: 'paused', sandboxId, executionId, kept, pausedAtMs: Date.now(), controlToken, bootId, resources, network, image, agentDir, startedAtMs };
 }
 
 /** Frees what a paused sandbox used when it ran, and puts the last that its kernel wrote on the host's disk. */
-async function leave(node: NodeContext, running: Running): Promise<void> {
-  const { record, namespace, ended } = running;
-  await releaseBlank(node, { slot: slotOf(node.layout.installation, record.slot), namespace, ended });
-  await sealKept(node, record.sandboxId);
+async function leave(node: NodeContext, paused: Paused, { record, namespace, ended }: Running): Promise<void> {
+  const { sandboxId } = record;
+  const free = async () => {
+    await releaseBlank(node, { slot: slotOf(node.layout.installation, record.slot), namespace, ended });
+    await sealKept(node, sandboxId);
+  };
+  await inTurn(paused, free).catch(error => {
+    node.log.error('what a paused sandbox used could not be freed', { sandboxId, error: messageOf(error) });
+  });
 }

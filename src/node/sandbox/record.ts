@@ -14,16 +14,22 @@ type Known = {
   network: SandboxNetwork;
   /** What its root is made from: these layers are not collected. */
   image: TemplateImage;
+  /** The copy of the agent that its processes were started from. */
+  agentDir: string;
+  startedAtMs: number;
 };
 
-/** What a node must know about a running sandbox after it was restarted itself. */
-export type RunningRecord = Known & {
-  state: 'running';
+/** The processes of a sandbox on this host. */
+export type ProcessPlace = {
   slot: number;
   pid: number;
   /** When the process `pid` started, in clock ticks since boot: a number that was used again is another process. */
   startTicks: number;
-  startedAtMs: number;
+};
+
+/** What a node must know about a running sandbox after it was restarted itself. */
+export type RunningRecord = Known & ProcessPlace & {
+  state: 'running';
   /** Absent where the sandbox was created. */
   resumedFrom?: Kept;
 };
@@ -33,6 +39,11 @@ export type PausedRecord = Known & {
   state: 'paused';
   kept: Kept;
   pausedAtMs: number;
+  /**
+   * The processes that its memory was kept of, which may still be there. While they stand still, none has run since. Where
+   * they go, a crash has undone the pause before anybody was told of it.
+   */
+  standing?: ProcessPlace;
 };
 
 export type SandboxRecord = RunningRecord | PausedRecord;

@@ -1,21 +1,9 @@
 import { messageOf } from '../../base/error.ts';
 import type { ExecutionRef } from '../../protocol/node.ts';
-import type { NodeContext, Paused, Running } from '../context.ts';
+import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import type { Blank } from './blank.ts';
-import { inTurn } from './in-turn.ts';
 import { releaseSlot } from './release.ts';
-
-/** Ends a sandbox, running or paused, and settles when nothing of it is left. One that is not here is gone already. */
-export async function killSandbox(node: NodeContext, target: ExecutionRef): Promise<void> {
-  // A kill that overtakes its create or resume must not be lost.
-  await node.creating.get(target.executionId)?.catch(() => {});
-  const running = node.running.get(target.sandboxId);
-  if (running?.record.executionId === target.executionId) await remove(node, running);
-  // A pause that was under way may have come to its end first.
-  const paused = node.paused.get(target.sandboxId);
-  if (paused?.record.executionId === target.executionId) await discard(node, paused);
-}
 
 /** Cleans up after a sandbox whose processes end, and tells who listens when nobody asked for its end. */
 export function onEnded(node: NodeContext, running: Running): void {
@@ -33,8 +21,8 @@ export function onEnded(node: NodeContext, running: Running): void {
   });
 }
 
-/** Answers `paused` where a pause that was under way came first: then nothing was removed. */
-function remove(node: NodeContext, running: Running): Promise<'removed' | 'paused'> {
+/** Removes a running sandbox. Answers `paused` where a pause that was under way came first: then nothing was removed. */
+export function remove(node: NodeContext, running: Running): Promise<'removed' | 'paused'> {
   running.removal ??= (async () => {
     await running.changing; // it writes the record
     const { record, namespace, ended } = running;
@@ -45,17 +33,6 @@ function remove(node: NodeContext, running: Running): Promise<'removed' | 'pause
     return 'removed';
   })();
   return running.removal;
-}
-
-/** Removes a paused sandbox. One that runs again by the time it is its turn stays: that is another execution. */
-async function discard(node: NodeContext, paused: Paused): Promise<void> {
-  const { sandboxId } = paused.record;
-  await inTurn(paused, async () => {
-    if (node.paused.get(sandboxId) !== paused) return;
-    node.records.forget(sandboxId);
-    node.paused.delete(sandboxId);
-    node.records.remove(sandboxId);
-  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { Snapshot, TakeSnapshot } from '../../protocol/node.ts';
@@ -7,9 +7,13 @@ import { openView } from '../builds/view.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import { platformFiles } from '../rootfs/platform-files.ts';
+import { checkpointAndRun } from '../snapshot/checkpoint.ts';
+import { readManifest } from '../snapshot/manifest.ts';
+import { makeDurable } from '../snapshot/sealed.ts';
 import { volatile } from './empty-volatile.ts';
 import { inTurn } from './in-turn.ts';
 import { syncDisk } from './kept.ts';
+import { checkpointSource, explainCheckpoint, requireMemory } from './memory.ts';
 import { runningOf } from './update-network.ts';
 
 const copyTimeoutMs = 10 * 60_000;
@@ -18,25 +22,74 @@ const layerLimits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
 /** From here on a snapshot puts its layers together into one: a sandbox's root takes at most 128, and snapshots of snapshots add to them. */
 const layersMax = 64;
 
-/** Keeps what a running sandbox is at this moment. */
-export async function takeSnapshot(node: NodeContext, request: TakeSnapshot): Promise<Snapshot> {
-  if (request.memory) throw new AtollError('precondition', 'the memory of sandboxes can’t be kept on this node');
-  await using copy = await inTurn(runningOf(node, request), () => copyDisk(node, runningOf(node, request)));
-  const layers = await flattened(node, await layersWith(node, copy));
-  return { layers, kept: 'filesystem' };
+/** What must be known of a snapshot's memory beside its files. */
+export type SnapshotFacts = { agentDir: string; bootId: string; controlToken: string };
+
+/** Where a snapshot's memory is. */
+export function snapshotOf(node: NodeContext, snapshotId: string): string {
+  if (!/^[0-9a-f-]{36}$/.test(snapshotId)) throw new AtollError('invalid', `${snapshotId} is not a snapshot's ID`);
+  return join(node.layout.snapshots, snapshotId);
 }
 
-type DiskCopy = AsyncDisposable & { image: string; mountPoint: string; below: string[] };
-
-/** A copy of a sandbox's disk from one moment. The sandbox stands still while it is made. */
-async function copyDisk(node: NodeContext, { record }: Running): Promise<DiskCopy> {
-  const slot = slotOf(node.layout.installation, record.slot);
-  const disk = node.records.diskOf(record.sandboxId);
+/** Keeps what a running sandbox is at this moment. */
+export async function takeSnapshot(node: NodeContext, request: TakeSnapshot): Promise<Snapshot> {
+  const { snapshotId, memory } = request;
+  const directory = snapshotOf(node, snapshotId);
+  if (memory) requireMemory(node);
+  const take = memory ? checkpoint : copyFrozen;
   mkdirSync(node.layout.snapshots, { recursive: true, mode: 0o700 });
+  try {
+    await using copy = await inTurn(runningOf(node, request), () => copyDisk(node, runningOf(node, request), (running, image) => take(node, running, image, directory)));
+    // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
+    const upper = await sealUpper(node, copy, memory ? [] : [...platformFiles, ...volatile]);
+    const layers = await flattened(node, upper === null ? copy.below : [...copy.below, upper]);
+    if (memory) await makeDurable(requireMemory(node), directory);
+    return { layers, kept: memory ? 'memory' : 'filesystem' };
+  } catch (error) {
+    rmSync(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+export async function deleteSnapshot(node: NodeContext, snapshotId: string): Promise<void> {
+  rmSync(snapshotOf(node, snapshotId), { recursive: true, force: true });
+}
+
+export function listSnapshots(node: NodeContext): { snapshotId: string; takenAtMs: number }[] {
+  const { snapshots } = node.layout;
+  if (!existsSync(snapshots)) return [];
+  return readdirSync(snapshots).flatMap(name => {
+    if (!/^[0-9a-f-]{36}$/.test(name)) return [];
+    return [{ snapshotId: name, takenAtMs: readManifest(join(snapshots, name)).createdAtMs }];
+  });
+}
+
+/** Removes what crashes have left of snapshots that were being taken. */
+export function forgetPartialSnapshots(node: NodeContext): void {
+  const { snapshots } = node.layout;
+  if (!existsSync(snapshots)) return;
+  for (const name of readdirSync(snapshots)) if (!/^[0-9a-f-]{36}$/.test(name)) rmSync(join(snapshots, name), { recursive: true, force: true });
+}
+
+type DiskCopy = AsyncDisposable & { mountPoint: string; below: string[] };
+
+/** A mounted copy of a sandbox's disk from one moment: `take` makes the image, while the sandbox stands still. */
+async function copyDisk(node: NodeContext, running: Running, take: (running: Running, image: string) => Promise<void>): Promise<DiskCopy> {
   const directory = mkdtempSync(join(node.layout.snapshots, 'copying-'));
   const image = join(directory, 'disk.img');
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(directory, { recursive: true, force: true }));
+  await take(running, image);
+  const mountPoint = mkdtempSync(join(node.layout.mounts, 'snapshot-'));
+  undo.defer(() => node.disks.close(mountPoint));
+  await node.disks.open(image, mountPoint);
+  const disposal = undo.move();
+  return { mountPoint, below: running.record.image.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+async function copyFrozen(node: NodeContext, { record }: Running, image: string): Promise<void> {
+  const slot = slotOf(node.layout.installation, record.slot);
+  const disk = node.records.diskOf(record.sandboxId);
   await node.driver.freeze(slot);
   try {
     await syncDisk(node, slot, disk);
@@ -45,18 +98,24 @@ async function copyDisk(node: NodeContext, { record }: Running): Promise<DiskCop
   } finally {
     node.driver.thaw(slot);
   }
-  const mountPoint = mkdtempSync(join(node.layout.mounts, 'snapshot-'));
-  undo.defer(() => node.disks.close(mountPoint));
-  await node.disks.open(image, mountPoint);
-  const disposal = undo.move();
-  return { image, mountPoint, below: record.image.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-/** What was written becomes a layer above those that the sandbox has. */
-async function layersWith(node: NodeContext, { mountPoint, below }: DiskCopy): Promise<string[]> {
+async function checkpoint(node: NodeContext, { record }: Running, image: string, directory: string): Promise<void> {
+  const { slot: number, pid, sandboxId, agentDir, bootId, controlToken } = record;
+  const slot = slotOf(node.layout.installation, number);
+  const source = await checkpointSource(node, slot, { pid, disk: node.records.diskOf(sandboxId), layers: record.image.layers });
+  const facts: SnapshotFacts = { agentDir, bootId, controlToken };
+  try {
+    await checkpointAndRun(requireMemory(node), source, { directory, name: `snapshot-${slot.name}`, facts, diskCopy: image });
+  } catch (error) {
+    throw explainCheckpoint(error);
+  }
+}
+
+/** What was written becomes a layer above those that the sandbox has; null where nothing was. */
+async function sealUpper(node: NodeContext, { mountPoint }: DiskCopy, excluded: string[]): Promise<string | null> {
   const upper = pathInHelper(node, join(mountPoint, 'upper'));
-  const layer = await makeLayer(node, { job: { kind: 'seal', upper, excluded: [...platformFiles, ...volatile] }, limits: layerLimits });
-  return layer === null ? below : [...below, layer];
+  return makeLayer(node, { job: { kind: 'seal', upper, excluded }, limits: layerLimits });
 }
 
 async function flattened(node: NodeContext, layers: string[]): Promise<string[]> {

@@ -55,6 +55,8 @@ export type RestoreTarget = {
    * rules. The process is the sandbox's first.
    */
   onNamespaces(pid: number): Promise<void>;
+  /** Called when everything is in place and no process of the sandbox has run yet. If it fails, none will. */
+  onRestored?(pid: number): Promise<void>;
 };
 
 /**
@@ -99,7 +101,10 @@ export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target:
         pid = first;
         await target.onNamespaces(first);
       },
-      'post-restore': first => restrictMounts(host, first, manifest.mounts),
+      async 'post-restore'(first) {
+        await restrictMounts(host, first, manifest.mounts);
+        await target.onRestored?.(first);
+      },
     },
   });
   if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');

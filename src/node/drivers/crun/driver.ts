@@ -32,14 +32,14 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       const bundle = join(layout.bundles, slot.name);
       const pidFile = join(bundle, 'pid');
       mkdirSync(bundle, { recursive: true });
-      writeFileSync(bootIdOf(slot), `${bootId}\n`, { mode: 0o444 });
+      const bootIdFile = this.writeBootId(slot, bootId);
       const config = blankConfig({
         slot,
         resources,
         hostname: options.hostname,
         skeleton: layout.skeleton,
         agentDir: layout.agentMount,
-        bootIdFile: bootIdOf(slot),
+        bootIdFile,
         cgroupPath: cgroupOf(slot),
         seccompFilter: filter,
       });
@@ -71,6 +71,17 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
     },
 
     thaw: slot => cgroups.thaw(cgroupOf(slot)),
+    hold: slot => cgroups.freeze(cgroupOf(slot)),
+    isFrozen: slot => cgroups.isFrozen(cgroupOf(slot)),
+    processes: slot => cgroups.processes(cgroupOf(slot)),
+    cgroupPath: cgroupOf,
+
+    writeBootId(slot, bootId) {
+      const file = bootIdOf(slot);
+      rmSync(file, { force: true });
+      writeFileSync(file, `${bootId}\n`, { mode: 0o444 });
+      return file;
+    },
 
     killFrozen(slot) {
       for (const pid of cgroups.processes(cgroupOf(slot))) killIfThere(pid);
@@ -91,6 +102,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
     },
 
+    memoryUsed: slot => cgroups.memoryUsed(cgroupOf(slot)),
     outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
     retire: () => cgroups.remove(cgroupRoot),
   };

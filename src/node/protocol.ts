@@ -1,0 +1,55 @@
+import { cpus, totalmem } from 'node:os';
+import { AtollError } from '../base/error.ts';
+import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+import type { NodeContext, Running } from './context.ts';
+import { slotOf, slotsMax } from './layout.ts';
+import { dial } from './network/dial.ts';
+import { createSandbox } from './sandbox/create.ts';
+import { killSandbox } from './sandbox/kill.ts';
+import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
+import { resumeSandbox } from './sandbox/resume.ts';
+import { deleteSnapshot, listSnapshots, takeSnapshot } from './sandbox/snapshot.ts';
+import { runningOf, updateNetwork } from './sandbox/update-network.ts';
+
+/** The node as the api and the edge see it. */
+export function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
+  return {
+    info: async () => ({
+      nodeId,
+      cpuCount: cpus().length,
+      memoryBytes: totalmem(),
+      sandboxCount: node.running.size,
+      sandboxesMax: slotsMax,
+      driver: node.driver.name,
+      memory: node.memory.kept ? { kept: true } : node.memory,
+    }),
+    create: async request => summaryOf(await createSandbox(node, request)),
+    kill: target => killSandbox(node, target),
+    list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
+    pause: (target, options) => pauseSandbox(node, target, options),
+    async resume(request) {
+      const running = await resumeSandbox(node, request);
+      return { ...summaryOf(running), from: running.record.resumedFrom ?? 'filesystem' };
+    },
+    listPaused: async () => [...node.paused.values()].map(pausedSummaryOf),
+    snapshot: request => takeSnapshot(node, request),
+    deleteSnapshot: snapshotId => deleteSnapshot(node, snapshotId),
+    listSnapshots: async () => listSnapshots(node),
+    onExit(listener) {
+      node.exitListeners.add(listener);
+      return () => node.exitListeners.delete(listener);
+    },
+    async dial(sandboxId, port, signal) {
+      const running = node.running.get(sandboxId);
+      if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
+      return dial(running.namespace, port, signal);
+    },
+    updateNetwork: (target, network) => updateNetwork(node, target, network),
+    traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
+  };
+}
+
+function summaryOf({ record }: Running): NodeSandbox {
+  const { sandboxId, executionId, startedAtMs, resources } = record;
+  return { sandboxId, executionId, startedAtMs, resources };
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { closeSync, existsSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { newUuid } from '../../src/base/id.ts';
+import type { ExecutionRef } from '../../src/protocol/node.ts';
+import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+import { waitFor } from '../support/process.ts';
+
+let it: TestNode;
+beforeAll(async () => {
+  it = await startTestNode({ memory: true });
+  const { memory } = await it.node.protocol.info();
+  if (!memory.kept) throw new Error(`this machine can't keep memory: ${memory.reason}`);
+}, 300_000);
+afterAll(() => it.dispose());
+
+const protocol = () => it.node.protocol;
+const run = async (sandboxId: string, command: string) => {
+  const { exitCode, stdout, stderr } = await runInSandbox(protocol(), sandboxId, command);
+  if (exitCode !== 0) throw new Error(`${command}: ${exitCode} ${stderr}`);
+  return stdout;
+};
+const resume = (paused: ExecutionRef, changes = {}) =>
+  protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null, ...changes });
+const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
+
+/** Counts in memory alone; each request tells the next number. */
+const counter = `cat > /root/counter.py <<'END'
+import socket
+listener = socket.create_server(('127.0.0.1', 7000))
+count = 0
+while True:
+    connection, _ = listener.accept()
+    count += 1
+    connection.send(str(count).encode()); connection.close()
+END
+touch /dev/shm/mine
+(setsid python3 /root/counter.py >/dev/null 2>&1 &)`;
+const count = async (sandboxId: string) => {
+  const answer = await runInSandbox(protocol(), sandboxId, "bash -c 'exec 3<> /dev/tcp/127.0.0.1/7000; cat <&3'");
+  return answer.exitCode === 0 ? Number(answer.stdout) : undefined;
+};
+async function counting(changes = {}) {
+  const sandbox = await protocol().create(it.request(changes));
+  await run(sandbox.sandboxId, counter);
+  await waitFor('the counter', () => count(sandbox.sandboxId));
+  return { sandbox, before: (await count(sandbox.sandboxId)) ?? 0 };
+}
+const bootId = (sandboxId: string) => run(sandboxId, 'cat /proc/sys/kernel/random/boot_id');
+const holdings = () => readdirSync(join(it.dataDir, 'node/sandboxes'));
+
+test('processes go on where they were: let go at once, after a restart of the platform, and after that again', async () => {
+  const { sandbox, before } = await counting({ envVars: { COLOUR: 'blue' } });
+  const { sandboxId } = sandbox;
+  const boot = await bootId(sandboxId);
+  let execution: ExecutionRef = sandbox;
+  for (const [cycle, restarts] of [false, true, true, false].entries()) {
+    expect(await protocol().pause(execution, { memory: true })).toMatchObject({ kept: 'memory' });
+    expect(await protocol().list()).toEqual([]);
+    await expect(protocol().dial(sandboxId, 49983)).rejects.toMatchObject({ code: 'not_found' });
+    if (restarts) await it.restart();
+    execution = await resume(execution);
+    expect(execution).toMatchObject({ from: 'memory' });
+    expect(await count(sandboxId)).toBe(before + cycle + 1);
+    expect([await bootId(sandboxId), await run(sandboxId, 'ls /dev/shm; echo $COLOUR')]).toEqual([boot, 'mine\nblue\n']);
+  }
+  await protocol().kill(execution);
+  expect(holdings()).toEqual([]);
+}, 60_000);
+
+test('with memory: false a sandbox that has its memory boots, and the memory is gone with that', async () => {
+  const { sandbox } = await counting();
+  const { sandboxId } = sandbox;
+  const boot = await bootId(sandboxId);
+  await protocol().pause(sandbox, { memory: true });
+  const booted = await resume(sandbox, { memory: false });
+  expect(booted).toMatchObject({ from: 'filesystem' });
+  expect(await count(sandboxId)).toBeUndefined();
+  expect(await bootId(sandboxId)).not.toBe(boot);
+  await waitFor('the memory to be deleted', () => readdirSync(kept(sandboxId)).every(name => name === 'disk.img'));
+  await protocol().kill(booted);
+});
+
+test('damaged memory is refused, the sandbox stays paused, and can still be booted', async () => {
+  const { sandbox } = await counting();
+  await protocol().pause(sandbox, { memory: true });
+  await it.restart(); // its processes stand no more
+  const pages = openSync(join(kept(sandbox.sandboxId), 'memory/pages-1.img'), 'r+');
+  const byte = Buffer.alloc(1);
+  readSync(pages, byte, 0, 1, 5000);
+  writeSync(pages, Buffer.from([byte[0]! ^ 1]), 0, 1, 5000);
+  closeSync(pages);
+  await expect(resume(sandbox)).rejects.toMatchObject({ code: 'internal', detail: 'sandbox_state_damaged' });
+  expect(await protocol().listPaused()).toHaveLength(1);
+  const booted = await resume(sandbox, { memory: false });
+  expect(await run(sandbox.sandboxId, 'ls /root/counter.py')).toBe('/root/counter.py\n');
+  await protocol().kill(booted);
+});
+
+test('a resume that fails leaves the memory as it is', async () => {
+  const { sandbox, before } = await counting();
+  await protocol().pause(sandbox, { memory: true });
+  await it.restart();
+  // The record can't be written: the last moment at which a resume can fail.
+  const inTheWay = join(kept(sandbox.sandboxId), '../record.json.new');
+  await Bun.$`mkdir ${inTheWay}`;
+  await expect(resume(sandbox)).rejects.toThrow();
+  await Bun.$`rmdir ${inTheWay}`;
+  expect([await protocol().list(), (await protocol().listPaused()).map(({ kept }) => kept)]).toEqual([[], ['memory']]);
+  const resumed = await resume(sandbox);
+  expect([resumed.from, await count(sandbox.sandboxId)]).toEqual(['memory', before + 1]);
+  await protocol().kill(resumed);
+});
+
+test('a kill takes everything: of one that stands still, and of one on the host’s disk', async () => {
+  for (const restarts of [false, true]) {
+    const { sandbox } = await counting();
+    await protocol().pause(sandbox, { memory: true });
+    if (restarts) await it.restart();
+    await protocol().kill(sandbox);
+    expect([await protocol().listPaused(), holdings()]).toEqual([[], []]);
+  }
+});
+
+test('a pause that can’t be noted leaves the sandbox running, without a break in its counting', async () => {
+  const { sandbox, before } = await counting();
+  await Bun.$`mkdir ${join(kept(sandbox.sandboxId), '../record.json.new')}`;
+  await expect(protocol().pause(sandbox, { memory: true })).rejects.toThrow();
+  expect(await protocol().list()).toHaveLength(1);
+  expect(await count(sandbox.sandboxId)).toBe(before + 1);
+  expect(existsSync(join(kept(sandbox.sandboxId), 'memory'))).toBe(false);
+  await protocol().kill(sandbox);
+});
+
+test('forks have the memory and the files of one moment, their own environment, and different random numbers', async () => {
+  const { sandbox, before } = await counting();
+  await run(sandbox.sandboxId, 'echo one > /root/file; rm /usr/bin/curl; echo mine > /etc/hosts');
+  const snapshot = await protocol().snapshot({ ...sandbox, snapshotId: newUuid(), memory: true });
+  expect(snapshot).toMatchObject({ kept: 'memory' });
+  const [taken] = await protocol().listSnapshots();
+  expect(await count(sandbox.sandboxId)).toBe(before + 1);
+  await run(sandbox.sandboxId, 'echo two > /root/file');
+  const image = { ...it.request().image, layers: snapshot.layers, ...(taken && { memorySnapshotId: taken.snapshotId }) };
+  const forks = await Promise.all([1, 2, 3].map(n => protocol().create(it.request({ image, envVars: { FORK: String(n) } }))));
+  for (const { sandboxId } of forks) {
+    expect(await count(sandboxId)).toBe(before + 1);
+    expect(await run(sandboxId, 'cat /root/file /etc/hosts; ls /usr/bin/curl 2>/dev/null; ls /dev/shm')).toBe('one\nmine\nmine\n');
+  }
+  expect(await Promise.all(forks.map(({ sandboxId }) => run(sandboxId, 'echo $FORK')))).toEqual(['1\n', '2\n', '3\n']);
+  const random = await Promise.all(forks.map(({ sandboxId }) => run(sandboxId, 'head -c 16 /dev/urandom | od -An -tx1')));
+  expect(new Set(random).size).toBe(3);
+
+  // What was made from it needs it no longer; what is paused and resumed either.
+  await protocol().deleteSnapshot(taken?.snapshotId ?? '');
+  expect(await protocol().listSnapshots()).toEqual([]);
+  await expect(protocol().create(it.request({ image }))).rejects.toMatchObject({ code: 'not_found' });
+  const [fork] = forks;
+  await protocol().pause(fork!, { memory: true });
+  await it.restart();
+  const resumed = await resume(fork!);
+  expect([resumed.from, await count(resumed.sandboxId)]).toEqual(['memory', before + 2]);
+  await Promise.all([sandbox, resumed, ...forks].map(one => protocol().kill(one)));
+  expect(holdings()).toEqual([]);
+}, 60_000);
