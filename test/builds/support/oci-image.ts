@@ -34,6 +34,7 @@ export function makeImage(layers: LayerSpec[], options: { env?: string[]; index?
       os: 'linux',
       config: { Env: options.env ?? ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'], User: 'nobody', WorkingDir: '/var', Cmd: ['false'] },
       rootfs: { type: 'layers', diff_ids: layers.map(layer => digestOf(layer.tar)) },
+      history: layers.map(() => ({ created_by: 'test' })),
     }),
   );
   const descriptors = layers.map(layer => ({
