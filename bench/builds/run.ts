@@ -59,7 +59,11 @@ function buildah(image: string, dir: string): Builder | undefined {
       await Bun.write(join(dir, 'Containerfile'), dockerfile(image, last));
       run('bud', '--isolation', 'chroot', '--tls-verify=false', '--layers', '-f', join(dir, 'Containerfile'), '-t', 'bench', dir);
     },
-    dispose: () => run('rmi', '--all', '--force'),
+    dispose() {
+      run('rmi', '--all', '--force');
+      // It leaves its storage mounted on itself.
+      Bun.spawnSync(['umount', join(dir, 'storage/overlay')]);
+    },
   };
 }
 
