@@ -1,4 +1,4 @@
-import { rename, rm, stat } from 'node:fs/promises';
+import { rename, stat } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import type { Agent } from '../agent.ts';
 import type { Call } from '../connect/call.ts';
@@ -10,6 +10,7 @@ import { makeDirectories, makeParents } from './directories.ts';
 import { readEntry, type EntryInfo } from './entry-info.ts';
 import { fileError } from './errno.ts';
 import { listDirectory } from './list.ts';
+import { removePath } from './remove.ts';
 import type { WatchSources } from './watch/event-feed.ts';
 import { Inotify } from './watch/inotify.ts';
 import { PollingWatchers } from './watch/polling-watchers.ts';
@@ -89,9 +90,8 @@ async function move(agent: Agent, { call, user, resolve }: Asked): Promise<objec
   return { entry: await entryAt(agent, destination, call) };
 }
 
-async function remove(_: Agent, { resolve }: Asked): Promise<object> {
-  const path = resolve('path');
-  await rm(path, { recursive: true, force: true }).catch(error => Promise.reject(fileError(error, path, { ENOTDIR: 'internal' })));
+async function remove(agent: Agent, { resolve }: Asked): Promise<object> {
+  await removePath(resolve('path'), agent.initPath);
   return {};
 }
 

@@ -31,6 +31,10 @@ done
 mkdir "$root/dev/pts" "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$root/dev/pts"
 ln -s pts/ptmx "$root/dev/ptmx"
+ln -s /proc/self/fd "$root/dev/fd"
+ln -s /proc/self/fd/0 "$root/dev/stdin"
+ln -s /proc/self/fd/1 "$root/dev/stdout"
+ln -s /proc/self/fd/2 "$root/dev/stderr"
 mount -t tmpfs tmpfs "$root/dev/shm"
 [ "$kind" = empty ] || { mkdir -p "$root/tmp"; mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"; }
 mount -t tmpfs tmpfs "$root/sys"

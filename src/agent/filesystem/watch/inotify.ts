@@ -42,11 +42,8 @@ export type LossListener = () => void;
 export class Inotify {
   readonly #native: Native;
   readonly #initPath: string;
-  #instance: { fd: number; stop(): void } | undefined;
-  /** One watch serves all who watch the same directory. */
-  #watches = new Map<number, Set<DirectoryWatcher>>();
-  #barriers = new Map<number, () => void>();
-  #lossListeners = new Set<LossListener>();
+  readonly #lossListeners = new Set<LossListener>();
+  #instance: Instance | undefined;
 
   constructor(native: Native, initPath: string) {
     this.#native = native;
@@ -55,135 +52,155 @@ export class Inotify {
 
   /** Keeps the instance open until the answered function is called; `onLoss` is told when events were lost. */
   hold(onLoss: LossListener): () => void {
+    this.#instance ??= openInstance(this.#native, this.#initPath, () => {
+      for (const listener of this.#lossListeners) listener();
+    });
     this.#lossListeners.add(onLoss);
-    try {
-      this.#instance ??= this.#start();
-    } catch (error) {
-      this.#lossListeners.delete(onLoss);
-      throw error;
-    }
     return () => {
       this.#lossListeners.delete(onLoss);
       if (this.#lossListeners.size > 0) return;
       this.#instance?.stop();
       this.#instance = undefined;
-      this.#watches.clear();
-      this.#barriers.clear();
     };
   }
 
   /** Watches a directory. Answers the watch, or -1 where there is no directory or no watch is left. Only while held. */
   add(path: Uint8Array, watcher: DirectoryWatcher, followLink: boolean): number {
-    const watch = this.#native.addWatch(this.#instance?.fd ?? -1, path, watchedFor | In.onlyDirectory | (followLink ? 0 : In.dontFollow));
+    if (!this.#instance) return -1;
+    const { fd, watches } = this.#instance;
+    const watch = this.#native.addWatch(fd, path, watchedFor | In.onlyDirectory | (followLink ? 0 : In.dontFollow));
     if (watch < 0) return -1;
-    const watchers = this.#watches.get(watch);
+    // One watch serves all who watch the same directory.
+    const watchers = watches.get(watch);
     if (watchers) watchers.add(watcher);
-    else this.#watches.set(watch, new Set([watcher]));
+    else watches.set(watch, new Set([watcher]));
     return watch;
   }
 
   remove(watch: number, watcher: DirectoryWatcher): void {
-    const watchers = this.#watches.get(watch);
+    if (!this.#instance) return;
+    const { fd, watches } = this.#instance;
+    const watchers = watches.get(watch);
     if (!watchers?.delete(watcher) || watchers.size > 0) return;
-    this.#watches.delete(watch);
-    this.#native.removeWatch(this.#instance?.fd ?? -1, watch);
-  }
-
-  /** Calls `then` after every event that has happened so far was delivered. */
-  afterPending(then: () => void): void {
-    const fd = this.#instance?.fd ?? -1;
-    // Removing a watch puts an event of its own at the end of the queue. `init` lies where nothing else is watched.
-    const watch = this.#native.addWatch(fd, Buffer.from(this.#initPath), In.deleteSelf);
-    if (watch < 0) return then();
-    const before = this.#barriers.get(watch);
-    this.#barriers.set(watch, () => {
-      before?.();
-      then();
-    });
+    watches.delete(watch);
     this.#native.removeWatch(fd, watch);
   }
 
-  #start(): { fd: number; stop(): void } {
-    const fd = this.#native.inotify();
-    if (fd < 0) throw new AtollError('rate_limited', 'the sandbox has no inotify instance left (fs.inotify.max_user_instances)');
-    let isStopped = false;
-    let cancel = () => {};
-    const run = () => {
-      const pump = this.#startPump(fd);
-      cancel = pump.cancel;
-      void pump.ended.then(() => {
-        if (isStopped) return;
-        // Somebody in the sandbox killed it.
-        run();
-        this.#lost();
-      });
-    };
-    run();
-    return {
-      fd,
-      stop: () => {
-        isStopped = true;
-        cancel();
-        closeSync(fd);
-      },
-    };
+  /** Calls `then` once every event that has happened so far was delivered, or was lost. */
+  afterPending(then: (wasLost: boolean) => void): void {
+    if (!this.#instance) return then(true);
+    const { fd, barriers } = this.#instance;
+    // Removing a watch puts an event of its own at the end of the queue. Nobody watches `init`: directories are watched.
+    const watch = this.#native.addWatch(fd, Buffer.from(this.#initPath), In.deleteSelf);
+    if (watch < 0) return then(true);
+    barriers.set(watch, then);
+    this.#native.removeWatch(fd, watch);
   }
+}
 
-  #startPump(fd: number): { ended: Promise<void>; cancel(): void } {
-    const [readEnd, writeEnd] = this.#native.pipe();
-    try {
-      const child = Bun.spawn([this.#initPath, 'pump'], { cwd: '/', env: {}, stdio: ['ignore', writeEnd, 'ignore', fd] });
-      const reader = Bun.file(readEnd).stream().getReader();
-      const ended = this.#deliver(reader).then(() => void child.kill(9));
-      return { ended, cancel: () => void child.kill(9) };
-    } finally {
-      closeSync(readEnd);
-      closeSync(writeEnd);
-    }
-  }
+/**
+ * What belongs to one open instance. Watches are numbered from 1 again in the next one, and the last events of an instance
+ * may arrive after it was closed: they must find nothing but its own.
+ */
+type Instance = {
+  readonly fd: number;
+  readonly watches: Map<number, Set<DirectoryWatcher>>;
+  readonly barriers: Map<number, (wasLost: boolean) => void>;
+  stop(): void;
+};
 
-  async #deliver(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-    let rest = Buffer.alloc(0);
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const bytes = rest.length === 0 ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : Buffer.concat([rest, value]);
-      rest = Buffer.from(bytes.subarray(this.#deliverWhole(bytes)));
-    }
+function openInstance(native: Native, initPath: string, onLoss: () => void): Instance {
+  const fd = native.inotify();
+  if (fd < 0) throw new AtollError('rate_limited', 'the sandbox has no inotify instance left (fs.inotify.max_user_instances)');
+  let isStopped = false;
+  let pump = { stop() {} };
+  const instance: Instance = {
+    fd,
+    watches: new Map(),
+    barriers: new Map(),
+    stop() {
+      isStopped = true;
+      pump.stop();
+      closeSync(fd);
+    },
+  };
+  const lost = () => {
+    // What waited for events that are lost has nothing more to wait for.
+    const passed = [...instance.barriers.values()];
+    instance.barriers.clear();
+    for (const then of passed) then(true);
+    onLoss();
+  };
+  const startPump = () => {
+    const started = openPump(native, initPath, fd);
+    pump = started;
+    void deliver(started.reader, bytes => deliverWhole(instance, bytes, lost)).then(() => {
+      if (isStopped) return;
+      // Somebody in the sandbox killed it.
+      startPump();
+      lost();
+    });
+  };
+  try {
+    startPump();
+  } catch (error) {
+    closeSync(fd);
+    throw error;
   }
+  return instance;
+}
 
-  /** Delivers all whole events; answers where the first incomplete one begins. */
-  #deliverWhole(bytes: Buffer): number {
-    let at = 0;
-    while (bytes.length - at >= 16) {
-      const length = bytes.readUInt32LE(at + 12);
-      if (bytes.length - at < 16 + length) break;
-      const name = bytes.toString('latin1', at + 16, at + 16 + length).replace(/\0+$/, '');
-      this.#deliverOne(bytes.readInt32LE(at), { mask: bytes.readUInt32LE(at + 4), cookie: bytes.readUInt32LE(at + 8), name });
-      at += 16 + length;
-    }
-    return at;
-  }
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-  #deliverOne(watch: number, event: InotifyEvent): void {
-    if (event.mask & In.overflow) return this.#lost();
-    if (event.mask & In.ignored) {
-      const passed = this.#barriers.get(watch);
-      this.#barriers.delete(watch);
-      passed?.();
-      const watchers = this.#watches.get(watch);
-      this.#watches.delete(watch);
-      for (const watcher of watchers ?? []) watcher.onGone();
-      return;
-    }
-    for (const watcher of this.#watches.get(watch) ?? []) watcher.onEvent(event);
+function openPump(native: Native, initPath: string, fd: number): { reader: Reader; stop(): void } {
+  const [readEnd, writeEnd] = native.pipe();
+  try {
+    const child = Bun.spawn([initPath, 'pump'], { cwd: '/', env: {}, stdio: ['ignore', writeEnd, 'ignore', fd] });
+    return { reader: Bun.file(readEnd).stream().getReader(), stop: () => child.kill(9) };
+  } finally {
+    // The child and the reader have duplicates.
+    closeSync(readEnd);
+    closeSync(writeEnd);
   }
+}
 
-  #lost(): void {
-    // What waited for lost events has nothing more to wait for.
-    const barriers = [...this.#barriers.values()];
-    this.#barriers.clear();
-    for (const passed of barriers) passed();
-    for (const listener of this.#lossListeners) listener();
+/** Gives `take` all bytes, those that it left over before the new ones. It answers how many it took. */
+async function deliver(reader: Reader, take: (bytes: Buffer) => number): Promise<void> {
+  let rest: Buffer = Buffer.alloc(0);
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const bytes = rest.length === 0 ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : Buffer.concat([rest, value]);
+    rest = Buffer.from(bytes.subarray(take(bytes)));
   }
+}
+
+// struct inotify_event: int wd; uint32_t mask, cookie, len; char name[len], padded with zeros.
+const headBytes = 16;
+
+function deliverWhole(instance: Instance, bytes: Buffer, lost: () => void): number {
+  let at = 0;
+  while (bytes.length - at >= headBytes) {
+    const end = at + headBytes + bytes.readUInt32LE(at + 12);
+    if (end > bytes.length) break;
+    const name = bytes.toString('latin1', at + headBytes, end).replace(/\0+$/, '');
+    const event = { mask: bytes.readUInt32LE(at + 4), cookie: bytes.readUInt32LE(at + 8), name };
+    if (event.mask & In.overflow) lost();
+    else deliverOne(instance, bytes.readInt32LE(at), event);
+    at = end;
+  }
+  return at;
+}
+
+function deliverOne({ watches, barriers }: Instance, watch: number, event: InotifyEvent): void {
+  const watchers = watches.get(watch);
+  if (!(event.mask & In.ignored)) {
+    for (const watcher of watchers ?? []) watcher.onEvent(event);
+    return;
+  }
+  const passed = barriers.get(watch);
+  barriers.delete(watch);
+  passed?.(false);
+  watches.delete(watch);
+  for (const watcher of watchers ?? []) watcher.onGone();
 }

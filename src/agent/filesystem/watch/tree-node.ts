@@ -13,7 +13,7 @@ export type TreeNode = {
   watcher: DirectoryWatcher | undefined;
   /** Entries that were found by looking, while the kernel's own word of them may still come: it is not told twice. */
   found: Set<string>;
-  /** Entries that the kernel told of while we were looking; undefined while we are not. */
+  /** Entries that came or went, by the kernel's word, while we were looking; undefined while we are not. */
   heard: Set<string> | undefined;
 };
 

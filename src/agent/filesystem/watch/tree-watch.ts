@@ -17,6 +17,11 @@ const moveMs = 100;
 /** File times come from a clock that runs up to a tick behind: a change told twice is better than one never told. */
 const clockSlackMs = 100;
 
+/** How often a moment is remembered while things happen, milliseconds: what a look may tell again is no older. */
+const checkpointEveryMs = 500;
+
+const comingAndGoing = In.create | In.movedTo | In.delete | In.movedFrom;
+
 // In the order in which several meanings of one event are told.
 const meanings: [mask: number, type: EventType][] = [
   [In.create | In.movedTo, 'EVENT_TYPE_CREATE'],
@@ -43,6 +48,7 @@ export class TreeWatch {
   #state: 'arming' | 'telling' | 'behind' | 'closed' = 'arming';
   /** Everything that happened before is known to the listener. Epoch milliseconds. */
   #knownMs = Date.now();
+  #checkpointMs = 0;
   #isLooking = false;
   #mustLook = false;
 
@@ -123,11 +129,21 @@ export class TreeWatch {
     // Of itself only the watched directory tells: those below are told of by their parents.
     if (name === '') return node === this.#root ? this.#tellAll(mask, '.') : undefined;
     if (this.#isRecursive && mask & In.isDirectory) this.#followDirectory(node, event);
-    node.heard?.add(name);
+    if (mask & comingAndGoing) node.heard?.add(name);
     const wasFound = node.found.delete(name);
     if (wasFound && mask & (In.create | In.movedTo)) return;
     this.#tellAll(mask, nameIn(node, name));
-    if (this.#state === 'telling' && !this.#isLooking) this.#knownMs = Date.now();
+    this.#checkpoint();
+  }
+
+  /** Remembers this moment as known as soon as everything that happened before it was told. */
+  #checkpoint(): void {
+    const nowMs = Date.now();
+    if (this.#checkpointMs + checkpointEveryMs > nowMs) return;
+    this.#checkpointMs = nowMs;
+    this.#inotify.afterPending(wasLost => {
+      if (!wasLost && !this.#isLooking && this.#state === 'telling') this.#knownMs = nowMs;
+    });
   }
 
   #tellAll(mask: number, name: string): void {

@@ -1,0 +1,90 @@
+import { expect, test } from 'bun:test';
+import { finish, outputUntil, start, startedPid, type ProcessEvent } from './support/process.ts';
+import { envelope, unary, unaryError, type RpcStream } from './support/rpc.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+
+const agent = sharedAgent();
+
+const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64');
+const input = (pid: number, text: string | Uint8Array) => ({ process: { pid }, input: { stdin: base64(text) } });
+
+async function startShell(line: string): Promise<{ events: RpcStream<ProcessEvent>; pid: number }> {
+  const events = await start(agent, { process: { cmd: '/bin/sh', args: ['-c', line] }, stdin: true });
+  return { events, pid: await startedPid(events) };
+}
+
+/** A client-streaming call: envelopes in, one message out. */
+async function streamInput(messages: Uint8Array<ArrayBuffer>[]): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${agent.url}/process.Process/StreamInput`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/connect+json' },
+    body: Buffer.concat(messages),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+test('input arrives in order and ends when it is closed, twice too', async () => {
+  const { events, pid } = await startShell('cat; echo ended');
+  for (const word of ['one ', 'two ', 'three\n']) expect((await unary(agent, 'process.Process/SendInput', input(pid, word))).body).toEqual({});
+  for (let time = 0; time < 2; time++) expect(await unary(agent, 'process.Process/CloseStdin', { process: { pid } })).toEqual({ status: 200, body: {} });
+  expect((await finish(events)).stdout).toBe('one two three\nended\n');
+});
+
+test('40 MB arrive in one message', async () => {
+  const bytes = new Uint8Array(40_000_000).fill(0x61);
+  const { events, pid } = await startShell('wc -c');
+  expect((await unary(agent, 'process.Process/SendInput', input(pid, bytes))).status).toBe(200);
+  await unary(agent, 'process.Process/CloseStdin', { process: { pid } });
+  expect((await finish(events)).stdout.trim()).toBe('40000000');
+});
+
+test('input waits for a program that reads late', async () => {
+  const { events, pid } = await startShell('sleep 0.5; wc -c');
+  const sent = unary(agent, 'process.Process/SendInput', input(pid, new Uint8Array(1_000_000)));
+  await sent;
+  await unary(agent, 'process.Process/CloseStdin', { process: { pid } });
+  expect((await finish(events)).stdout.trim()).toBe('1000000');
+});
+
+test('input that can not be taken is refused with a reason', async () => {
+  const { events, pid } = await startShell('exec 0<&-; echo closed; exec sleep 1000');
+  await outputUntil(events, 'closed');
+  expect(await unaryError(agent, 'process.Process/SendInput', input(pid, 'x'))).toBe('500 internal');
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { pty: 'eA==' } })).toBe('500 internal');
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid } })).toBe('501 unimplemented');
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: {} })).toBe('501 unimplemented');
+  await unary(agent, 'process.Process/CloseStdin', { process: { pid } });
+  expect(await unaryError(agent, 'process.Process/SendInput', input(pid, 'x'))).toBe('500 internal');
+  expect(await unaryError(agent, 'process.Process/Update', { process: { pid }, pty: { size: { cols: 1, rows: 1 } } })).toBe('500 internal');
+  await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' });
+  await finish(events);
+
+  const without = await start(agent, { process: { cmd: '/bin/sleep', args: ['1000'] }, stdin: false });
+  const other = await startedPid(without);
+  expect(await unaryError(agent, 'process.Process/SendInput', input(other, 'x'))).toBe('500 internal');
+  expect((await unary(agent, 'process.Process/CloseStdin', { process: { pid: other } })).status).toBe(200);
+  await unary(agent, 'process.Process/SendSignal', { process: { pid: other }, signal: 'SIGNAL_SIGKILL' });
+  await finish(without);
+});
+
+test('a stream of input is taken message by message', async () => {
+  const { events, pid } = await startShell('cat');
+  const { status, text } = await streamInput([
+    envelope({ start: { process: { pid } } }),
+    envelope({ data: { input: { stdin: base64('a') } } }),
+    envelope({ keepalive: {} }),
+    envelope({ data: { input: { stdin: base64('b\n') } } }),
+    envelope({}, 2),
+  ]);
+  expect(status).toBe(200);
+  expect(text).toContain('{}');
+  expect(text).not.toContain('error');
+  await unary(agent, 'process.Process/CloseStdin', { process: { pid } });
+  expect((await finish(events)).stdout).toBe('ab\n');
+});
+
+test('a stream of input must begin with its process, and may not break off in a message', async () => {
+  expect((await streamInput([envelope({ data: { input: { stdin: base64('a') } } })])).text).toContain('invalid_argument');
+  expect((await streamInput([envelope({ start: { process: { pid: 3_999_999 } } })])).text).toContain('not_found');
+  expect((await streamInput([envelope({ start: { process: { pid: 1 } } }).subarray(0, 9) as Uint8Array<ArrayBuffer>])).text).toContain('invalid_argument');
+});
