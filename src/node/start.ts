@@ -12,7 +12,7 @@ import { createCrunDriver } from './drivers/crun/driver.ts';
 import { claimInstallation } from './installation.ts';
 import { layoutOf, slotOf, slotsMax } from './layout.ts';
 import { startHelper } from './native/helper.ts';
-import { createEgress } from './network/egress/egress.ts';
+import { createEgress, resolversInside, type EgressSettings } from './network/egress/egress.ts';
 import { outgoingMtu } from './network/host-table.ts';
 import { protocolOf } from './protocol.ts';
 import { createDisks } from './rootfs/disks.ts';
@@ -41,8 +41,8 @@ export type NodeOptions = {
   agentDir: string;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
-  /** Authorities (PEM) that vouch for servers on the internet, where header rules apply; the host's own unless given. */
-  egressRoots?: string;
+  /** What the operator chose about traffic out of sandboxes. */
+  egress?: EgressSettings;
   /** How many blank sandboxes wait to be claimed, and the resources they are made with. */
   pool: { size: number; resources: SandboxResources };
   builds: BuildSettings;
@@ -88,13 +88,13 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     agentDir: agent,
     agentsShown: new Set(),
     driver: createCrunDriver({ helper, layout, cgroups, hostname }),
-    disks: createDisks({ helper, dir: layout.disks, files: systemFiles(options.nameservers) }),
+    disks: createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(options.nameservers)) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     records: createRecords(layout.sandboxes),
     memory: { kept: false, reason: 'this was not found out yet' },
     slots: createSlots(layout.installation),
     starts: createGate(startsPerCore * cpus().length),
-    egress: createEgress({ layout, log, nameservers: options.nameservers, roots: options.egressRoots }),
+    egress: createEgress({ layout, log, nameservers: options.nameservers, settings: options.egress ?? {} }),
     running: new Map(),
     paused: new Map(),
     standing: new Set(),

@@ -47,6 +47,7 @@ function startWeb(name: string, address: string, note: Note): void {
         if (pathname === '/websocket' && server.upgrade(request)) return undefined;
         if (pathname === '/headers') return Response.json(Object.fromEntries(request.headers));
         if (pathname === '/size') return new Response(`${(await request.arrayBuffer()).byteLength}\n`);
+        if (pathname === '/part') return new Response(new Uint8Array(8_000_000));
         if (pathname === '/big') return new Response(new Uint8Array(64 << 20));
         return new Response(`page of ${name}\n`);
       },

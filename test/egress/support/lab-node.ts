@@ -26,7 +26,7 @@ await serveRemote(async () => {
       helperBinary: join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
       nameservers: options.nameservers ?? ['8.8.8.8'],
-      ...(options.roots !== undefined && { egressRoots: options.roots }),
+      egress: { ...options.egress, ...(options.roots !== undefined && { roots: options.roots }) },
       pool: { size: 0, resources },
       builds: { filesDir: join(dataDir, 'files') },
       log: createLog('info', line => void lines.push(line)),

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAuthority } from '../../../src/base/certificate.ts';
+import type { EgressSettings } from '../../../src/node/network/egress/egress.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import type { TrafficCounters } from '../../../src/protocol/node.ts';
 import { addresses, hostPublic, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
@@ -13,6 +14,7 @@ export type Result = { exitCode: number; stdout: string; stderr: string };
 export type LabOptions = {
   /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
   nameservers?: string[];
+  egress?: EgressSettings;
   /** The authority that vouches for the lab's servers: set by the lab. */
   roots?: string;
 };

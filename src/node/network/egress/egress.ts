@@ -11,6 +11,7 @@ import type { NetworkNamespace } from '../../native/netns.ts';
 import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
 import { nft } from '../nft.ts';
 import { hostRoots, readAuthority } from './authority.ts';
+import { limitBandwidth } from './bandwidth.ts';
 import { destroySockets, flowsOf, forgetFlow } from './flows.ts';
 import { refusedPackets } from './link-verdicts.ts';
 import type { Denial } from './messages.ts';
@@ -23,6 +24,11 @@ import { watchRefusals, type Refusal } from './refusals.ts';
 
 /** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
 const publicResolver = '8.8.8.8';
+
+/** What sandboxes are told to ask: a resolver on the host's own loopback stands behind the public one's address. */
+export function resolversInside(nameservers: string[]): string[] {
+  return [...new Set(nameservers.map(address => (address.startsWith('127.') ? publicResolver : address)))];
+}
 
 /** A sandbox as its network sees it. */
 export type Guest = { sandboxId: string; slot: Slot; namespace: NetworkNamespace };
@@ -49,13 +55,25 @@ export type Egress = {
   down(): Promise<void>;
 };
 
+/** What the operator may choose about traffic out of sandboxes. */
+export type EgressSettings = {
+  /** What each sandbox may send, and receive, octets a second. Absent: as much as there is. */
+  bandwidthBytesPerSecond?: number;
+  /**
+   * TLS connections that a policy allows by their name are opened as well, so that the requests inside can't name another
+   * host that the same server answers for. Programs must trust the installation's authority then, and speak HTTP/1.1.
+   */
+  opensAllowedNames?: boolean;
+  /** Authorities (PEM) that vouch for servers on the internet; the host's own unless given. */
+  roots?: string;
+};
+
 export type EgressOptions = {
   layout: Layout;
   log: Log;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
-  /** Authorities (PEM) that vouch for servers on the internet; the host's own unless given. */
-  roots?: string | undefined;
+  settings: EgressSettings;
 };
 
 type Known = {
@@ -68,7 +86,7 @@ type Known = {
 };
 
 /** Makes the egress control of an installation. Nothing on the host changes before `install`. */
-export function createEgress({ layout, log, nameservers, roots }: EgressOptions): Egress {
+export function createEgress({ layout, log, nameservers, settings }: EgressOptions): Egress {
   const { installation } = layout;
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
@@ -109,7 +127,8 @@ export function createEgress({ layout, log, nameservers, roots }: EgressOptions)
         port: proxyPort,
         resolverPort,
         nameServers: nameservers.map(address => (isIPv6(address) ? `[${address}]` : address)),
-        roots: roots ?? hostRoots() ?? rootCertificates.join('\n'),
+        opensAllowedNames: settings.opensAllowedNames ?? false,
+        roots: settings.roots ?? hostRoots() ?? rootCertificates.join('\n'),
         authority,
         userId: proxyUserId(installation),
       },
@@ -128,6 +147,8 @@ export function createEgress({ layout, log, nameservers, roots }: EgressOptions)
     const policy = compilePolicy(source);
     const { number, interfaceName } = guest.slot;
     const before = known.get(number);
+    const { bandwidthBytesPerSecond } = settings;
+    if (!before && bandwidthBytesPerSecond !== undefined) limitBandwidth(guest.slot, guest.namespace, bandwidthBytesPerSecond);
     // The proxy first: it must know the sandbox when the first connection is turned to it.
     if (usesProxy(policy) || (before && usesProxy(before.policy))) await proxy?.set(number, source);
     await table.assign(guest.slot, chainsOf(policy, { forwardDns }));

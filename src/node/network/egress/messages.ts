@@ -10,6 +10,8 @@ export type ProxySettings = {
   resolverPort: number;
   /** The platform's own name servers, `address` or `address:port`. */
   nameServers: string[];
+  /** Also open TLS connections that are allowed by their name. */
+  opensAllowedNames: boolean;
   /** The authorities (PEM) that vouch for servers on the internet. */
   roots: string;
   /** The one that connections are opened for inspection with. */

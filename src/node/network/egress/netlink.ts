@@ -13,8 +13,8 @@ const nested = 0x8000;
 const receiveBytes = 64 << 10;
 const MSG_DONTWAIT = 0x40;
 
-export const families = { sockDiag: 4, netfilter: 12 } as const;
-export const flags = { request: NLM_F_REQUEST, ack: NLM_F_ACK, create: 0x400, dump: 0x300 } as const;
+export const families = { route: 0, sockDiag: 4, netfilter: 12 } as const;
+export const flags = { request: NLM_F_REQUEST, ack: NLM_F_ACK, replace: 0x100, create: 0x400, dump: 0x300 } as const;
 
 export type Message = { type: number; flags: number; body: Buffer };
 export type Answer = { type: number; sequence: number; body: Buffer };

@@ -29,9 +29,10 @@ export type Decision =
 
 /**
  * Decides about a connection that the packet rules have turned to us. A name never opens the address that the client chose:
- * where the name is what allows it, we connect to an address of our own finding.
+ * where the name is what allows it, we connect to an address of our own finding. `opensAllowedNames`: nothing passes by its
+ * name alone, requests are looked at.
  */
-export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: Asked): Decision {
+export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: Asked, opensAllowedNames = false): Decision {
   const { name } = asked;
   const byAddress = policy.byAddress(destination);
   const byName = name === undefined ? undefined : policy.byName(name);
@@ -41,6 +42,6 @@ export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: A
   if (byAddress.allowed) return { kind: 'pass' };
   if (name === undefined || !byName?.allowed) return { kind: 'refuse', rule: byAddress.rule };
   // Behind the name that we see there could be another one: it must be opened to be sure.
-  if (asked.kind === 'http' || asked.encrypted) return { kind: 'relay', name, addresses: 'any' };
+  if (asked.kind === 'http' || asked.encrypted || opensAllowedNames) return { kind: 'relay', name, addresses: 'any' };
   return { kind: 'pass by name', name };
 }

@@ -36,7 +36,8 @@ process.on('message', async (message: ToProxy) => {
 async function start(settings: ProxySettings): Promise<Guests> {
   const guests = createGuests(settings.installation, send);
   const resolver = createResolver(settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })));
-  listen(settings, guests, { resolver, certificateFor: createHostCertificates(settings.authority), roots: settings.roots });
+  const { authority, roots, opensAllowedNames } = settings;
+  listen(settings, guests, { resolver, certificateFor: createHostCertificates(authority), roots, opensAllowedNames });
   await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver });
   dropPrivileges(settings.userId);
   return guests;

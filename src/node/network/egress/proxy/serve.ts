@@ -15,6 +15,7 @@ export type ServeContext = {
   resolver: Resolver;
   certificateFor(host: string): CertificatePair;
   roots: string;
+  opensAllowedNames: boolean;
 };
 
 /** Where the client wanted to connect to. */
@@ -56,7 +57,7 @@ class Connection implements Carried {
     const asked = await readOpening(this.#client, port, mayPass ? silenceMs : openingTimeoutMs);
     if (!asked) return this.#client.abort();
     this.#asked = asked;
-    const decision = (this.#decision = decide(this.#guest.policy, octets, asked));
+    const decision = (this.#decision = this.#decide(this.#guest.policy, asked));
     try {
       if (decision.kind === 'refuse') this.#deny(decision.rule);
       else if (decision.kind === 'relay') await this.#relay(asked, decision);
@@ -68,7 +69,7 @@ class Connection implements Carried {
 
   mayStay(policy: CompiledPolicy): boolean {
     if (!this.#asked || !this.#decision) return true; // it will be decided about under the new one
-    if (!this.#dialled) return Bun.deepEquals(decide(policy, this.#destination.octets, this.#asked), this.#decision);
+    if (!this.#dialled) return Bun.deepEquals(this.#decide(policy, this.#asked), this.#decision);
     const octets = this.#dialled.address === undefined ? undefined : parseAddress(this.#dialled.address);
     if (octets && policy.byAddress(octets).allowed) return true;
     return this.#decision.kind !== 'pass' && this.#asked.name !== undefined && policy.byName(this.#asked.name)?.allowed === true;
@@ -78,6 +79,10 @@ class Connection implements Carried {
     this.#cancel.abort(new AtollError('canceled', 'the policy has changed'));
     this.#client.abort();
     this.#dialled?.channel.abort();
+  }
+
+  #decide(policy: CompiledPolicy, asked: Asked): Decision {
+    return decide(policy, this.#destination.octets, asked, this.#context.opensAllowedNames);
   }
 
   async #pass(asked: Asked, decision: Decision & { kind: 'pass' | 'pass by name' }): Promise<void> {
