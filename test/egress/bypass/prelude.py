@@ -6,6 +6,12 @@ RESOLVER, HOST, HOST_PUBLIC, SELF, GATEWAY = '8.8.8.8', '192.0.2.2', '203.0.113.
 GATEWAY_MAC, SELF_MAC = bytes.fromhex('02a011000022'), bytes.fromhex('02a011000021')
 WAIT = 0.7
 
+# Addresses of the installation, whose number the runner says: what stands for its sandboxes, where its proxy listens and
+# what it connects from.
+def slot(n): return f'198.18.{(INSTALLATION * 2048 + n) >> 8}.{n}'
+def proxy_source(n): return f'198.18.{(INSTALLATION * 2048 + 1024 + n) >> 8}.{n}'
+PROXY, PLATFORM = f'198.19.0.{INSTALLATION + 1}', f'198.19.1.{INSTALLATION + 1}'
+
 def tcp(host, port, data=b'', pieces=None, pause=0.0):
     s = socket.create_connection((host, port), WAIT); s.settimeout(WAIT)
     for piece in pieces or [data]:
@@ -80,3 +86,7 @@ def ping(host):
     s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP); s.settimeout(WAIT)
     body = struct.pack('>BBHHH', 8, 0, 0, 1, 1) + b'carried out'; s.sendto(body[:2] + struct.pack('>H', checksum(body)) + body[4:], (host, 0)); print(s.recv(1000))
 def run(command): print(subprocess.run(command, shell=True, capture_output=True, text=True, timeout=6))
+def each(action, count):
+    for n in range(count):
+        try: action(n)
+        except OSError as error: print(n, error)

@@ -1,6 +1,7 @@
 import { issueCertificate, type CertificatePair } from '../../../src/base/certificate.ts';
 import { addresses, victimAddresses } from './addresses.ts';
 import type { Visit } from './lab.ts';
+import { makeZones } from './names.ts';
 import { startNameServer } from './name-server.ts';
 import { serveRemote } from './rpc.ts';
 import { startSocksServer } from './socks-server.ts';
@@ -24,12 +25,13 @@ await serveRemote(async () => {
     startWeb(name, address, note);
     await startEcho(name, address, note);
   }
+  const zones = makeZones();
   for (const address of [addresses.publicResolver, addresses.attacker]) {
-    await startNameServer(address, (question, from) => note(`dns ${address}`, from, question));
+    await startNameServer(address, zones, (question, from) => note(`dns ${address}`, from, question));
   }
   startSocksServer(1080, undefined, target => note('socks', '', target));
   startSocksServer(1081, { username: 'user', password: 'secret' }, target => note('socks login', '', target));
-  return { operations: { visits: () => visits.splice(0) }, stop: async () => {} };
+  return { operations: { visits: () => visits.splice(0), define: (names: { [name: string]: string[] }) => Object.entries(names).forEach(([name, list]) => zones.set(name, list)) }, stop: async () => {} };
 });
 
 type Note = (service: string, from: string, detail?: string) => void;

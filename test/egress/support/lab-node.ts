@@ -57,6 +57,7 @@ await serveRemote(async () => {
       kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
       run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
       traffic: (sandboxId: string) => node.protocol.traffic(refOf(sandboxId)),
+      installation: () => node.installation,
       intrusions: () => intrusions.splice(0),
       logged: () => lines.splice(0),
       async restart() {
@@ -84,6 +85,8 @@ async function startServices(onIntrusion: (intrusion: string) => void): Promise<
       },
     });
   }
+  // Stands where the platform's edge would.
+  Bun.serve({ hostname: '127.0.0.1', port: 8088, fetch: request => Response.json({ ...Object.fromEntries(request.headers), path: new URL(request.url).pathname }) });
   for (const port of [53, 7000]) {
     await Bun.udpSocket({ hostname: '0.0.0.0', port, socket: { data: (_, bytes, from, address) => onIntrusion(`datagram for port ${port} from ${address}:${from}: ${bytes}`) } });
   }

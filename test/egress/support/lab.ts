@@ -6,6 +6,7 @@ import type { EgressSettings } from '../../../src/node/network/egress/egress.ts'
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import type { TrafficCounters } from '../../../src/protocol/node.ts';
 import { addresses, hostPublic, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
+import { ownNames } from './names.ts';
 import { startRemote, type Remote } from './rpc.ts';
 
 const here = import.meta.dir;
@@ -24,6 +25,8 @@ export type LabOptions = {
  * servers that the test made, at addresses that look public.
  */
 export type Lab = {
+  /** The node's number among the installations on this machine. */
+  installation: number;
   create(policy: EgressPolicy): Promise<string>;
   update(sandboxId: string, policy: EgressPolicy): Promise<void>;
   kill(sandboxId: string): Promise<void>;
@@ -70,7 +73,10 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       'nsenter', `--net=/run/netns/${names.host}`, 'unshare', '--mount', '--propagation', 'slave', 'sh', join(here, 'own-sysfs.sh'),
       process.execPath, join(here, 'lab-node.ts'), dataDir, JSON.stringify({ ...options, roots: authority.certificate }),
     ]);
+    const installation = await node.call<number>('installation');
+    await internet.call('define', ownNames(installation));
     return {
+      installation,
       create: policy => node.call('create', policy),
       update: (sandboxId, policy) => node.call('update', sandboxId, policy),
       kill: sandboxId => node.call('kill', sandboxId),

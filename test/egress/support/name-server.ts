@@ -1,12 +1,11 @@
 import { emptyAnswer, parseQuery, recordType, responseCode, writeQuery, type Query } from '../../../src/node/network/egress/proxy/dns/message.ts';
-import { lookUp, makeZones } from './names.ts';
+import { lookUp, type Record } from './names.ts';
 
 /** Longer than what goes by UDP. */
 const longText = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(200, 'x'));
 
 /** A name server for the lab's zones, by UDP and TCP, that tells what it is asked. */
-export async function startNameServer(hostname: string, onQuestion: (question: string, from: string) => void): Promise<void> {
-  const zones = makeZones();
+export async function startNameServer(hostname: string, zones: Map<string, Record>, onQuestion: (question: string, from: string) => void): Promise<void> {
   const answer = (bytes: Buffer, from: string, bytesMax: number): Buffer => {
     const query = parseQuery(bytes);
     if (!query) return Buffer.alloc(0);

@@ -1,7 +1,19 @@
+import { platformInsideAddress, proxyListenAddress, slotOf } from '../../../src/node/layout.ts';
 import { addresses, hostPublic, hostUplink } from './addresses.ts';
 
 /** A name's addresses in the lab's internet; a function answers anew each time. */
-type Record = string[] | (() => string[]) | { alias: string };
+export type Record = string[] | (() => string[]) | { alias: string };
+
+/** What the names of an installation's own addresses are in the lab. */
+export function ownNames(installation: number): { [name: string]: string[] } {
+  const slots = [0, 1, 2].map(number => slotOf(installation, number));
+  return {
+    'neighbour.wild.test': slots.map(slot => slot.address),
+    'source.wild.test': slots.map(slot => slot.proxyAddress),
+    'proxy.wild.test': [proxyListenAddress(installation)],
+    'platform.wild.test': [platformInsideAddress(installation)],
+  };
+}
 
 /** The zones of the lab's internet. `*.` stands for any label without an entry of its own. */
 export function makeZones(): Map<string, Record> {
@@ -25,8 +37,6 @@ export function makeZones(): Map<string, Record> {
     ['host.wild.test', [hostUplink]],
     ['host-public.wild.test', [hostPublic]],
     ['gateway.wild.test', ['169.254.0.22']],
-    ['neighbour.wild.test', ['198.18.0.1']],
-    ['proxy.wild.test', ['198.19.0.1']],
     ['broadcast.wild.test', ['255.255.255.255']],
     ['multicast.wild.test', ['224.0.0.1']],
     ['mixed.wild.test', ['10.0.0.5', addresses.wild]],

@@ -6,7 +6,7 @@ import type { Log } from '../../../base/log.ts';
 import { parseAddress, protectedRange, type EgressPolicy } from '../../../protocol/network.ts';
 import type { TrafficCounters } from '../../../protocol/node.ts';
 import { tryCommand } from '../../doctor/command.ts';
-import { proxyListenAddress, proxyNetwork, proxyUserId, type Layout, type Slot } from '../../layout.ts';
+import { platformInsideAddress, proxyListenAddress, proxyNetwork, proxyUserId, type Layout, type Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
 import { nft } from '../nft.ts';
@@ -14,7 +14,7 @@ import { hostRoots, readAuthority } from './authority.ts';
 import { limitBandwidth } from './bandwidth.ts';
 import { destroySockets, flowsOf, forgetFlow } from './flows.ts';
 import { refusedPackets } from './link-verdicts.ts';
-import type { Denial } from './messages.ts';
+import type { Denial, PlatformInside } from './messages.ts';
 import { families, openNetlink } from './netlink.ts';
 import { compilePolicy, inspects, needsProxy, permitsDirect, type CompiledPolicy } from './policy.ts';
 import { chainsOf } from './policy-chains.ts';
@@ -66,6 +66,11 @@ export type EgressSettings = {
   opensAllowedNames?: boolean;
   /** Authorities (PEM) that vouch for servers on the internet; the host's own unless given. */
   roots?: string;
+  /**
+   * Lets sandboxes reach the URLs of sandboxes, `{port}-{sandboxId}.{domain}`, in spite of the host being closed to them.
+   * `httpPort`: where the platform's edge listens at `address`; `tlsPort`: its TLS port as URLs show it.
+   */
+  platform?: { domain: string; address: string; httpPort: number; tlsPort?: number };
 };
 
 export type EgressOptions = {
@@ -95,10 +100,13 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
   const localRoutes = [proxyNetwork(installation), proxyListenAddress(installation)];
   const authority = readAuthority(layout.egressAuthority);
   // A resolver that only the host reaches is asked by the host.
-  const forwardDns = nameservers.some(address => protectedRange(parseAddress(address) ?? new Uint8Array()) !== undefined);
+  const platform = settings.platform && platformInside(installation, settings.platform);
+  const forwardDns = platform !== undefined || nameservers.some(address => protectedRange(parseAddress(address) ?? new Uint8Array()) !== undefined);
   let stopWatching = () => {};
   let proxy: Proxy | undefined;
 
+  const chains = (policy: CompiledPolicy) =>
+    chainsOf(policy, { forwardDns, platform: platform && { address: platform.insideAddress, ports: [...platform.httpPorts, ...platform.tlsPorts] } });
   const usesProxy = (policy: CompiledPolicy) => needsProxy(policy) || (forwardDns && !policy.closed);
   const logDenial = ({ sandboxId }: Guest, { host, port, rule }: Denial) => log.info(`denied: host ${host} port ${port} by rule ${rule}`, { sandboxId });
 
@@ -127,6 +135,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
         port: proxyPort,
         resolverPort,
         nameServers: nameservers.map(address => (isIPv6(address) ? `[${address}]` : address)),
+        platform,
         opensAllowedNames: settings.opensAllowedNames ?? false,
         roots: settings.roots ?? hostRoots() ?? rootCertificates.join('\n'),
         authority,
@@ -151,7 +160,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     if (!before && bandwidthBytesPerSecond !== undefined) limitBandwidth(guest.slot, guest.namespace, bandwidthBytesPerSecond);
     // The proxy first: it must know the sandbox when the first connection is turned to it.
     if (usesProxy(policy) || (before && usesProxy(before.policy))) await proxy?.set(number, source);
-    await table.assign(guest.slot, chainsOf(policy, { forwardDns }));
+    await table.assign(guest.slot, chains(policy));
     const refusedBefore = before?.refusedBefore ?? refusedPackets(netfilter, installation, interfaceName);
     known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0 });
     return policy;
@@ -167,7 +176,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
       proxy = launchProxy();
       for (const { guest, policy } of known.values()) {
         if (usesProxy(policy)) await proxy.set(guest.slot.number, policy.source);
-        await table.assign(guest.slot, chainsOf(policy, { forwardDns }));
+        await table.assign(guest.slot, chains(policy));
       }
       await table.install([publicResolver, ...nameservers.filter(isIPv4)]);
       writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
@@ -193,7 +202,10 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
       if (known.delete(slot.number)) for (const flow of flowsOf(netfilter, slot.address)) forgetFlow(netfilter, flow);
     }),
 
-    trusted: policy => (inspects(compilePolicy(policy)) ? authority.certificate : undefined),
+    trusted(source) {
+      const policy = compilePolicy(source);
+      return inspects(policy) || (platform && usesProxy(policy)) ? authority.certificate : undefined;
+    },
 
     counters(slot) {
       const { refusedBefore = 0, denied = 0 } = known.get(slot.number) ?? {};
@@ -211,6 +223,16 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
       await nft(`table inet ${tableOf(installation)}\ndelete table inet ${tableOf(installation)}\n`);
       for (const network of localRoutes) await tryCommand(['ip', 'route', 'del', 'local', network, 'dev', 'lo']);
     },
+  };
+}
+
+function platformInside(installation: number, { domain, address, httpPort, tlsPort }: NonNullable<EgressSettings['platform']>): PlatformInside {
+  return {
+    domain: domain.toLowerCase(),
+    insideAddress: platformInsideAddress(installation),
+    httpPorts: [...new Set([80, httpPort])],
+    tlsPorts: [...new Set([443, ...(tlsPort === undefined ? [] : [tlsPort])])],
+    edge: { address, port: httpPort },
   };
 }
 

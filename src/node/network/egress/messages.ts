@@ -10,6 +10,8 @@ export type ProxySettings = {
   resolverPort: number;
   /** The platform's own name servers, `address` or `address:port`. */
   nameServers: string[];
+  /** The platform itself, where sandboxes may reach its sandboxes' URLs. */
+  platform: PlatformInside | undefined;
   /** Also open TLS connections that are allowed by their name. */
   opensAllowedNames: boolean;
   /** The authorities (PEM) that vouch for servers on the internet. */
@@ -18,6 +20,19 @@ export type ProxySettings = {
   authority: CertificatePair;
   /** User and group that it runs as once it listens. */
   userId: number;
+};
+
+/** How sandboxes reach the URLs of sandboxes. */
+export type PlatformInside = {
+  /** Names are `{port}-{sandboxId}.` and this. */
+  domain: string;
+  /** What the names lead to inside of sandboxes. */
+  insideAddress: string;
+  /** Ports there that speak HTTP, and TLS. */
+  httpPorts: number[];
+  tlsPorts: number[];
+  /** The edge's port without TLS. */
+  edge: { address: string; port: number };
 };
 
 /** From the node to the proxy. */

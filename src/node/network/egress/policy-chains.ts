@@ -14,8 +14,12 @@ export type PolicyChains = {
   declarations: string;
 };
 
-/** Whether names are looked up through the proxy's forwarder also where the policy does not ask for it. */
-export type ChainOptions = { forwardDns: boolean };
+export type ChainOptions = {
+  /** Names are looked up through the proxy's forwarder also where the policy does not ask for it. */
+  forwardDns: boolean;
+  /** Where sandboxes reach the platform itself, through the proxy. */
+  platform?: { address: string; ports: number[] } | undefined;
+};
 
 /**
  * Writes a policy as packet rules. Everything that has no rule ends in `refuse`; the chains below are the only ways to `open`.
@@ -41,7 +45,9 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
   // A resolver that the user allowed by its address answers itself, unless nothing may go past the SOCKS5 server.
   const unlessAllowed = sets.allow && !socks ? 'ip daddr != @ALLOW ' : '';
   const dnsRule = dns && `ip daddr @resolvers ${unlessAllowed}meta l4proto { tcp, udp } th dport 53 goto to_resolver`;
-  const redirect = [dnsRule, ...connectionRules()].filter(rule => rule !== false);
+  const { platform } = options;
+  const platformRule = dns && platform && `ip daddr ${platform.address} tcp dport { ${platform.ports.join(', ')} } goto to_proxy`;
+  const redirect = [dnsRule, platformRule, ...connectionRules()].filter(rule => rule !== false && rule !== undefined);
 
   function connectionRules(): (string | false)[] {
     if (!byName && !headers && !socks) return [];

@@ -1,4 +1,6 @@
+import type { PlatformInside } from '../messages.ts';
 import type { CompiledPolicy } from '../policy.ts';
+import { isSandboxHost, platformRefusal } from './platform.ts';
 
 /** What a connection has shown of itself. */
 export type Asked = {
@@ -23,17 +25,27 @@ export type Decision =
   | { kind: 'pass by name'; name: string }
   /**
    * Request by request, to an address of the host that we look up. `addresses`: whether the host is allowed under its name,
-   * or only as far as its addresses are.
+   * or only as far as its addresses are, or is the platform itself.
    */
-  | { kind: 'relay'; name: string; addresses: 'any' | 'allowed' };
+  | { kind: 'relay'; name: string; addresses: 'any' | 'allowed' | 'platform' };
+
+export type DecideOptions = {
+  /** Nothing passes by its name alone: requests are looked at. */
+  opensAllowedNames: boolean;
+  platform: PlatformInside | undefined;
+};
 
 /**
  * Decides about a connection that the packet rules have turned to us. A name never opens the address that the client chose:
- * where the name is what allows it, we connect to an address of our own finding. `opensAllowedNames`: nothing passes by its
- * name alone, requests are looked at.
+ * where the name is what allows it, we connect to an address of our own finding.
  */
-export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: Asked, opensAllowedNames = false): Decision {
+export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: Asked, { opensAllowedNames, platform }: DecideOptions): Decision {
   const { name } = asked;
+  if (platform && destination.join('.') === platform.insideAddress) {
+    if (name === undefined || !isSandboxHost(platform, name)) return { kind: 'refuse', rule: 'only URLs of sandboxes are reached here' };
+    const rule = platformRefusal(policy, name);
+    return rule === undefined ? { kind: 'relay', name, addresses: 'platform' } : { kind: 'refuse', rule };
+  }
   const byAddress = policy.byAddress(destination);
   const byName = name === undefined ? undefined : policy.byName(name);
   if (name !== undefined && policy.headersFor(name)) {

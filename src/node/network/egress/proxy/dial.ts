@@ -60,11 +60,12 @@ async function connectAny({ host, port }: Target, options: DialOptions): Promise
   throw new AtollError('unavailable', `${host} port ${port} can't be reached`, { cause: failure });
 }
 
-async function connect(address: string, port: number, { localAddress, signal }: DialOptions): Promise<SocketChannel> {
+/** Connects to exactly this address, from `localAddress` where it is given. */
+export async function connect(address: string, port: number, { localAddress, signal }: { localAddress?: string; signal: AbortSignal }): Promise<SocketChannel> {
   const connecting = Bun.connect<SocketChannel>({
     hostname: address,
     port,
-    localAddress,
+    ...(localAddress !== undefined && { localAddress }),
     allowHalfOpen: true,
     socket: {
       ...channelHandlers,

@@ -36,9 +36,9 @@ process.on('message', async (message: ToProxy) => {
 async function start(settings: ProxySettings): Promise<Guests> {
   const guests = createGuests(settings.installation, send);
   const resolver = createResolver(settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })));
-  const { authority, roots, opensAllowedNames } = settings;
-  listen(settings, guests, { resolver, certificateFor: createHostCertificates(authority), roots, opensAllowedNames });
-  await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver });
+  const { authority, roots, opensAllowedNames, platform } = settings;
+  listen(settings, guests, { resolver, certificateFor: createHostCertificates(authority), roots, opensAllowedNames, platform });
+  await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver, platform });
   dropPrivileges(settings.userId);
   return guests;
 }

@@ -15,11 +15,11 @@ const nothing: Asked = { kind: 'other', name: undefined, encrypted: false };
 
 /**
  * Reads the begin of a connection as far as is needed to see the host that it asks for, and leaves it in the channel.
- * On port 443 that is TLS, on port 80 HTTP; other ports name no host. A client that says nothing in time, `patienceMs`,
+ * Only TLS and HTTP name one. A client that says nothing in time, `patienceMs`,
  * or something else, has named none. Undefined: it has gone.
  */
-export function readOpening(client: SocketChannel, port: number, patienceMs: number): Promise<Asked | undefined> {
-  if (port !== 443 && port !== 80) return Promise.resolve(nothing);
+export function readOpening(client: SocketChannel, protocol: 'tls' | 'http' | 'unknown', patienceMs: number): Promise<Asked | undefined> {
+  if (protocol === 'unknown') return Promise.resolve(nothing);
   let have: Buffer = Buffer.alloc(0);
   return new Promise(resolve => {
     const settle = (asked: Asked | undefined) => {
@@ -32,7 +32,7 @@ export function readOpening(client: SocketChannel, port: number, patienceMs: num
     client.use({
       data(bytes) {
         have = have.length > 0 ? Buffer.concat([have, bytes]) : bytes;
-        const asked = port === 443 ? readTls(have) : readHttp(have);
+        const asked = protocol === 'tls' ? readTls(have) : readHttp(have);
         if (asked) settle(asked);
         else if (have.length > openingBytesMax) settle(nothing);
       },

@@ -3,19 +3,19 @@ import type { CertificatePair } from '../../../../base/certificate.ts';
 import { parseAddress } from '../../../../protocol/network.ts';
 import type { CompiledPolicy } from '../policy.ts';
 import { splice, type Channel, type SocketChannel } from './channel.ts';
-import { decide, type Asked, type Decision } from './decide.ts';
-import { dial, type Dialled, type Target } from './dial.ts';
+import { decide, type Asked, type DecideOptions, type Decision } from './decide.ts';
+import { connect, dial, type Dialled, type Target } from './dial.ts';
 import type { Resolver } from './dns/resolver.ts';
 import { connectionsMax, type Carried, type Guest } from './guests.ts';
 import { Relay } from './http/relay.ts';
 import { openingTimeoutMs, readOpening, silenceMs } from './opening.ts';
+import { platformRefusal } from './platform.ts';
 import { acceptTls, connectTls } from './tls-channel.ts';
 
-export type ServeContext = {
+export type ServeContext = DecideOptions & {
   resolver: Resolver;
   certificateFor(host: string): CertificatePair;
   roots: string;
-  opensAllowedNames: boolean;
 };
 
 /** Where the client wanted to connect to. */
@@ -54,7 +54,7 @@ class Connection implements Carried {
   async run(): Promise<void> {
     const { octets, port } = this.#destination;
     const mayPass = this.#guest.policy.byAddress(octets).allowed;
-    const asked = await readOpening(this.#client, port, mayPass ? silenceMs : openingTimeoutMs);
+    const asked = await readOpening(this.#client, this.#protocolAt(port), mayPass ? silenceMs : openingTimeoutMs);
     if (!asked) return this.#client.abort();
     this.#asked = asked;
     const decision = (this.#decision = this.#decide(this.#guest.policy, asked));
@@ -70,6 +70,7 @@ class Connection implements Carried {
   mayStay(policy: CompiledPolicy): boolean {
     if (!this.#asked || !this.#decision) return true; // it will be decided about under the new one
     if (!this.#dialled) return Bun.deepEquals(this.#decide(policy, this.#asked), this.#decision);
+    if (this.#decision.kind === 'relay' && this.#decision.addresses === 'platform') return platformRefusal(policy, this.#decision.name) === undefined;
     const octets = this.#dialled.address === undefined ? undefined : parseAddress(this.#dialled.address);
     if (octets && policy.byAddress(octets).allowed) return true;
     return this.#decision.kind !== 'pass' && this.#asked.name !== undefined && policy.byName(this.#asked.name)?.allowed === true;
@@ -82,7 +83,14 @@ class Connection implements Carried {
   }
 
   #decide(policy: CompiledPolicy, asked: Asked): Decision {
-    return decide(policy, this.#destination.octets, asked, this.#context.opensAllowedNames);
+    return decide(policy, this.#destination.octets, asked, this.#context);
+  }
+
+  /** What is spoken on a port of the destination. */
+  #protocolAt(port: number): 'tls' | 'http' | 'unknown' {
+    const { platform } = this.#context;
+    const { httpPorts, tlsPorts } = platform?.insideAddress === this.#destination.address ? platform : { httpPorts: [80], tlsPorts: [443] };
+    return tlsPorts.includes(port) ? 'tls' : httpPorts.includes(port) ? 'http' : 'unknown';
   }
 
   async #pass(asked: Asked, decision: Decision & { kind: 'pass' | 'pass by name' }): Promise<void> {
@@ -108,6 +116,7 @@ class Connection implements Carried {
       onRefused: reason => this.#deny(reason),
       connect: async () => {
         try {
+          if (addresses === 'platform') return await this.#dialEdge();
           const mayReach = (octets: Uint8Array) => addresses === 'any' || this.#guest.policy.byAddress(octets).allowed;
           const server = await this.#dial({ host: name, port }, mayReach);
           return encrypted ? await connectTls(server, name, this.#context.roots) : server;
@@ -118,6 +127,14 @@ class Connection implements Carried {
       },
     }).start();
     client.resume();
+  }
+
+  /** The edge does not need to be spoken to by TLS: it is this machine's. */
+  async #dialEdge(): Promise<SocketChannel> {
+    const { edge } = this.#context.platform!;
+    const channel = await connect(edge.address, edge.port, { signal: this.#cancel.signal });
+    this.#dialled = { channel, address: undefined };
+    return channel;
   }
 
   async #dial(target: Target, mayReach: (octets: Uint8Array) => boolean): Promise<SocketChannel> {

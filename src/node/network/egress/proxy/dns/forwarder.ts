@@ -1,5 +1,7 @@
+import type { PlatformInside } from '../../messages.ts';
 import type { Guest, Guests } from '../guests.ts';
-import { answerFor, emptyAnswer, parseQuery, recordType, responseCode, udpBytesMax, type Query } from './message.ts';
+import { isSandboxHost } from '../platform.ts';
+import { addressAnswer, answerFor, emptyAnswer, parseQuery, recordType, responseCode, udpBytesMax, type Query } from './message.ts';
 import type { Resolver } from './resolver.ts';
 
 /** Questions of one sandbox that are open at a time; more are dropped, and asked again by the client. */
@@ -7,14 +9,18 @@ const lookupsMax = 64;
 /** Connections of one kind are closed when nothing was asked for this long. */
 const idleTimeoutSeconds = 10;
 const tcpMessageBytesMax = 4096;
+/** How long clients may keep the platform's address. */
+const platformTtlSeconds = 60;
 const tcpAnswerBytesMax = 0xffff;
+
+export type ForwarderOptions = { hostname: string; port: number; guests: Guests; resolver: Resolver; platform: PlatformInside | undefined };
 
 /**
  * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, only those can be
  * asked for: a name that nobody may reach would be a way out by itself, to whoever answers for it.
  */
-export async function startForwarder(options: { hostname: string; port: number; guests: Guests; resolver: Resolver }): Promise<void> {
-  const { hostname, port, guests, resolver } = options;
+export async function startForwarder(options: ForwarderOptions): Promise<void> {
+  const { hostname, port, guests } = options;
   await Bun.udpSocket({
     hostname,
     port,
@@ -23,7 +29,7 @@ export async function startForwarder(options: { hostname: string; port: number; 
         const guest = guests.at(from);
         const query = guest && parseQuery(bytes);
         if (!query) return;
-        const answer = await answerTo(guest, query, resolver);
+        const answer = await answerTo(guest, query, options);
         if (answer) socket.send(answerFor(query, answer, Math.min(query.udpBytesMax, udpBytesMax)), fromPort, from);
       },
       error() {}, // a client that is gone
@@ -44,7 +50,7 @@ export async function startForwarder(options: { hostname: string; port: number; 
         if (state.bytes.length > 2 * tcpMessageBytesMax) return void socket.terminate();
         if (state.busy) return;
         state.busy = true;
-        await answerAll(socket, state, guests, resolver);
+        await answerAll(socket, state, options);
         state.busy = false;
       },
       timeout: socket => void socket.terminate(),
@@ -54,16 +60,16 @@ export async function startForwarder(options: { hostname: string; port: number; 
 }
 
 /** Answers the questions on a connection, one after the other (RFC 7766). */
-async function answerAll(socket: Bun.Socket<unknown>, state: { bytes: Buffer }, guests: Guests, resolver: Resolver): Promise<void> {
+async function answerAll(socket: Bun.Socket<unknown>, state: { bytes: Buffer }, options: ForwarderOptions): Promise<void> {
   for (;;) {
     const length = state.bytes.length >= 2 ? state.bytes.readUInt16BE(0) : tcpMessageBytesMax;
     if (length > tcpMessageBytesMax) return void socket.terminate();
     if (state.bytes.length < 2 + length) return;
     const query = parseQuery(state.bytes.subarray(2, 2 + length));
     state.bytes = state.bytes.subarray(2 + length);
-    const guest = guests.at(socket.remoteAddress);
+    const guest = options.guests.at(socket.remoteAddress);
     if (!query || !guest) return void socket.terminate();
-    const answer = await answerTo(guest, query, resolver);
+    const answer = await answerTo(guest, query, options);
     if (!answer) return void socket.terminate();
     const message = answerFor(query, answer, tcpAnswerBytesMax);
     socket.write(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]));
@@ -71,12 +77,15 @@ async function answerAll(socket: Bun.Socket<unknown>, state: { bytes: Buffer }, 
   }
 }
 
-async function answerTo(guest: Guest, query: Query, resolver: Resolver): Promise<Buffer | undefined> {
+async function answerTo(guest: Guest, query: Query, { resolver, platform }: ForwarderOptions): Promise<Buffer | undefined> {
   const { policy } = guest;
   const rule = refusalOf(guest, query);
   if (rule !== undefined) {
     guest.deny({ host: query.name, port: 53, rule });
     return emptyAnswer(query, responseCode.refused);
+  }
+  if (platform && isSandboxHost(platform, query.name)) {
+    return query.type === recordType.A ? addressAnswer(query, [platform.insideAddress], platformTtlSeconds) : emptyAnswer(query, responseCode.ok);
   }
   // They would tell clients how to hide the server name (ECH) or to use QUIC, neither of which is let through.
   if (policy.domains.length > 0 && (query.type === recordType.HTTPS || query.type === recordType.SVCB)) return emptyAnswer(query, responseCode.ok);
