@@ -15,6 +15,8 @@ const needed = [
   { name: 'erofs-utils', command: 'mkfs.erofs', why: 'packs template layers' },
   { name: 'mmdebstrap', command: 'mmdebstrap', why: 'makes the base template' },
   { name: 'mount', command: 'losetup', why: 'tries out loop devices, and mounts in builds' },
+  { name: 'busybox-static', command: 'busybox', why: 'is the shell of images that have none' },
+  { name: 'bash-static', command: 'bash-static', why: 'is the bash of images that have none' },
   { name: 'tar', command: 'tar', why: 'unpacks root filesystems' },
   { name: 'gcc', command: 'gcc', why: 'builds the native helper' },
   { name: 'libc6-dev', file: '/usr/include/stdio.h', why: 'builds the native helper' },
@@ -24,6 +26,8 @@ const needed = [
 
 /** What only the tests need. */
 const neededByTests = [
+  { name: 'docker-registry', command: 'docker-registry', why: 'the registry that builds fetch images from' },
+  { name: 'attr', command: 'getfattr', why: 'shows extended attributes of layers' },
   { name: 'python3-venv', file: '/usr/share/python-wheels', why: 'installs the Python SDK that the tests drive' },
   { name: 'postgresql', file: '/usr/lib/postgresql', why: 'the database of a cluster; the tests start servers of their own' },
   { name: 'git', command: 'git', why: 'clones this repository for the test of set-up' },
