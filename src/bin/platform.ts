@@ -6,6 +6,7 @@ import { openStore } from '../api/store/database.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
+import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
 import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
 import { baseDiskMiB, ensureBaseTemplate } from './base-template.ts';
@@ -63,7 +64,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,
-    features: { egressAddresses: true },
+    features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true },
     log: log.with({ part: 'api' }),
   });
   started.defer(() => api.stop());
@@ -101,6 +102,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     helperBinary,
     agentDir,
     nameservers: settings.nameservers,
+    egress: egressOf(settings),
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
     pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
     builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json'), authoritiesFile: settings.buildAuthorities },
@@ -108,6 +110,17 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });
+}
+
+function egressOf({ domain, host, port, tlsPort, sandboxBandwidthMbit, egressOpenTls }: Settings): EgressSettings {
+  // A name of `localhost` is the sandbox's own, and a port that is not known yet can't be named to it.
+  const isReachable = domain !== 'localhost' && !domain.endsWith('.localhost') && port !== 0;
+  const address = isWildcard(host) ? '127.0.0.1' : host;
+  return {
+    opensAllowedNames: egressOpenTls,
+    ...(sandboxBandwidthMbit !== undefined && { bandwidthBytesPerSecond: sandboxBandwidthMbit * 125_000 }),
+    ...(isReachable && { platform: { domain, address, httpPort: port, ...(tlsPort !== undefined && { tlsPort }) } }),
+  };
 }
 
 function openPort(settings: Settings, log: Log, { api, node, socketPath }: { api: Api; node: Node; socketPath: string }): Edge {

@@ -26,6 +26,10 @@ export type Settings = {
   buildAuthorities: string | undefined;
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
+  /** What each sandbox may send, and receive; undefined: as much as there is. */
+  sandboxBandwidthMbit: number | undefined;
+  /** TLS connections that a policy allows by their name are opened, so that what is asked inside can be looked at. */
+  egressOpenTls: boolean;
   /** Answers say how long each step took. */
   trace: boolean;
 };
@@ -54,6 +58,7 @@ const address = (text: string) => (/^[0-9a-f.:]+$/i.test(text) ? text : new Wron
 const postgresUrl = (text: string) => (/^postgres(ql)?:\/\//.test(text) ? text : new Wrong('a URL that starts with postgres://'));
 const poolSizeMax = 64;
 const poolSize = (text: string) => (/^\d{1,3}$/.test(text) && Number(text) <= poolSizeMax ? Number(text) : new Wrong(`a number from 0 to ${poolSizeMax}`));
+const bandwidth = (text: string) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : new Wrong('a whole number of megabits a second, at least 1'));
 const onOrOff = (text: string) => (/^[01]$/.test(text) ? text === '1' : new Wrong('0 or 1'));
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
@@ -76,6 +81,8 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
   buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: undefined, parse: path },
+  sandboxBandwidthMbit: { variable: 'ATOLL_SANDBOX_BANDWIDTH_MBIT', fallback: undefined, parse: bandwidth },
+  egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
 };
