@@ -13,25 +13,30 @@ import { serve, type ServeContext } from './serve.ts';
 // The egress proxy: a process of its own, since it reads what strangers write, and since a sandbox that downloads must not
 // slow the platform down. It ends with the platform.
 
-const send = (message: FromProxy) => void process.send?.(message);
-
-let guests: Guests | undefined;
-
 process.on('disconnect', () => process.exit(0));
-process.on('message', async (message: ToProxy) => {
-  if (message.kind === 'start') {
-    try {
-      guests = await start(message.settings);
-      send({ kind: 'ready' });
-    } catch (error) {
-      send({ kind: 'failed', message: messageOf(error) });
+takeMessages();
+
+function takeMessages(): void {
+  let guests: Guests | undefined;
+  process.on('message', async (message: ToProxy) => {
+    if (message.kind === 'start') {
+      try {
+        guests = await start(message.settings);
+        send({ kind: 'ready' });
+      } catch (error) {
+        send({ kind: 'failed', message: messageOf(error) });
+      }
+      return;
     }
-    return;
-  }
-  if (message.kind === 'set') guests?.set(message.slot, message.policy);
-  else guests?.remove(message.slot);
-  send({ kind: 'done', id: message.id });
-});
+    if (message.kind === 'set') guests?.set(message.slot, message.policy);
+    else guests?.remove(message.slot);
+    send({ kind: 'done', id: message.id });
+  });
+}
+
+function send(message: FromProxy): void {
+  process.send?.(message);
+}
 
 async function start(settings: ProxySettings): Promise<Guests> {
   const guests = createGuests(settings.installation, send);
