@@ -58,12 +58,17 @@ export function openStateFile(fd: number): StateFile {
       free.push(slot);
     },
     readProcesses() {
-      const found = [];
-      for (slotsUsed = 0; slotsUsed < processesMax; slotsUsed++) {
-        const bytes = readBytes(fd, processesOffset + slotsUsed * processRecordBytesMax, processRecordBytesMax);
-        const [length = 0] = new Uint32Array(bytes.buffer, 0, 1);
-        if (length > 0) found.push({ slot: slotsUsed, record: JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as unknown });
+      const found: { slot: number; record: unknown }[] = [];
+      free.length = 0;
+      for (let slot = 0; slot < processesMax; slot++) {
+        const offset = processesOffset + slot * processRecordBytesMax;
+        const [length = 0] = new Uint32Array(readBytes(fd, offset, 4).buffer);
+        if (length === 0) free.push(slot);
+        else found.push({ slot, record: JSON.parse(new TextDecoder().decode(readBytes(fd, offset + 4, length))) });
       }
+      // Low slots first: their memory has been used before.
+      free.reverse();
+      slotsUsed = processesMax;
       return found;
     },
     orphanEnds() {

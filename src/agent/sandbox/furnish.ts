@@ -1,9 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/log.ts';
 import type { AgentInit } from '../../protocol/agent.ts';
 import { nameHost } from './host-name.ts';
+import { writeSmallFile } from './small-file.ts';
 import { trustCertificates } from './trust-store.ts';
 
 /** Where programs in the sandbox can look up which one they are in. */
@@ -22,15 +22,10 @@ export function furnish(init: AgentInit, envVars: Record<string, string>, log: L
     }
   };
   const facts = { E2B_SANDBOX: envVars['E2B_SANDBOX'] ?? 'true', E2B_SANDBOX_ID: envVars['E2B_SANDBOX_ID'], E2B_TEMPLATE_ID: envVars['E2B_TEMPLATE_ID'] };
-  for (const [name, value] of Object.entries(facts)) if (value !== undefined) attempt(name, () => write(`${factsDirectory}/.${name}`, value));
+  for (const [name, value] of Object.entries(facts)) if (value !== undefined) attempt(name, () => writeSmallFile(`${factsDirectory}/.${name}`, value));
   const { hostname, caBundle, entropy } = init;
   if (hostname) attempt('the host name', () => nameHost(hostname));
   if (caBundle) attempt('the certificates', () => trustCertificates(caBundle));
   // Mixed into the kernel's pool: two forks of one checkpoint draw different numbers from here on.
   if (entropy) attempt('entropy', () => writeFileSync('/dev/urandom', Buffer.from(entropy, 'base64')));
-}
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
 }

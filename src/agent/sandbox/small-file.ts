@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 
 /** Files of the sandbox that the agent reads whole (user lists, cgroup counters) are cut here. */
 export const smallFileBytesMax = 4 << 20;
@@ -24,6 +24,22 @@ export function readSmallFile(path: string): string | undefined {
     return new TextDecoder().decode(bytes.subarray(0, length));
   } catch {
     return undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Writes a small file anew, and makes the directories above it. What is there stays what it is, with its owner and mode.
+ * Throws where something else than a file is there: a pipe must not make the agent wait.
+ */
+export function writeSmallFile(path: string, text: string): void {
+  mkdirSync(path.slice(0, path.lastIndexOf('/')) || '/', { recursive: true });
+  const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOCTTY, 0o644);
+  try {
+    if (!fstatSync(fd).isFile()) throw new Error(`${path} is not a regular file`);
+    ftruncateSync(fd, 0);
+    writeSync(fd, text);
   } finally {
     closeSync(fd);
   }

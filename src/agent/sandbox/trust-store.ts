@@ -1,6 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { readSmallFile } from './small-file.ts';
+import { readSmallFile, writeSmallFile } from './small-file.ts';
 
 /** For programs that bring their own list of authorities: where to find the sandbox's. */
 export const trustVariables: Record<string, string> = {
@@ -21,12 +19,12 @@ const end = '# End of the certificates of this sandbox';
 
 /** Adds certificates to what programs of the sandbox trust. Again with others replaces them. */
 export function trustCertificates(pem: string): void {
-  write(ownFile, pem);
-  write(mainBundle, withOurs(readSmallFile(mainBundle) ?? '', pem));
+  writeSmallFile(ownFile, pem);
+  writeSmallFile(mainBundle, withOurs(readSmallFile(mainBundle) ?? '', pem));
   for (const bundle of otherBundles) {
     // Most are links to one of the others.
-    const text = existsSync(bundle) ? readSmallFile(bundle) : undefined;
-    if (text !== undefined && !text.includes(pem.trim())) write(bundle, withOurs(text, pem));
+    const text = readSmallFile(bundle);
+    if (text !== undefined && !text.includes(pem.trim())) writeSmallFile(bundle, withOurs(text, pem));
   }
 }
 
@@ -35,9 +33,4 @@ function withOurs(bundle: string, pem: string): string {
   const stop = bundle.indexOf(end);
   const others = start >= 0 && stop > start ? bundle.slice(0, start) + bundle.slice(stop + end.length).replace(/^\n/, '') : bundle;
   return `${others.replace(/\n*$/, others === '' ? '' : '\n')}${begin}\n${pem.trim()}\n${end}\n`;
-}
-
-function write(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
 }

@@ -7,10 +7,11 @@
 # FOLDER   an empty folder of the host, for the mounts
 # AGENT    the built agent, to be seen at /.agent
 # KIND     host (the host's own tree, writable without leaving a trace), empty, or a folder that holds a tree
-# CGROUP   a cgroup to be seen as the sandbox's own at /sys/fs/cgroup: its folder under there, or - for none
+# CGROUP   a cgroup to be in and to see as its own at /sys/fs/cgroup: its folder under there, or - for none
 set -e
 enter=$1 folder=$2 agent=$3 kind=$4 cgroup=$5
 shift 5
+[ "$cgroup" = - ] || echo 0 > "/sys/fs/cgroup/$cgroup/cgroup.procs"
 mount -t tmpfs tmpfs "$folder"
 mkdir "$folder/upper" "$folder/work" "$folder/root"
 root=$folder/root

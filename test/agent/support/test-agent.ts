@@ -60,7 +60,7 @@ export async function startAgent({ root = 'host', init = usualInit, cgroup }: Ag
     get initPid() {
       return childOf(child.pid);
     },
-    agentPid: () => childOf(childOf(child.pid)),
+    agentPid: () => childOf(childOf(child.pid), 'agent'),
     path: inside => join('/proc', String(childOf(child.pid)), 'root', inside),
     init: body =>
       fetch(`${url}/init`, { method: 'POST', headers: { [controlTokenHeader]: controlToken, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
@@ -93,9 +93,18 @@ async function expectStatus(response: Response, status: number): Promise<void> {
   if (response.status !== status) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
 }
 
-function childOf(pid: number): number {
-  const [first = '0'] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
-  return Number(first);
+/** The first child, or the one that is called `name`; 0: there is none. */
+function childOf(pid: number, name?: string): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return Number(children.find(child => name === undefined || nameOf(child) === name) ?? 0);
+}
+
+function nameOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return ''; // ended meanwhile
+  }
 }
 
 async function freePort(): Promise<number> {
