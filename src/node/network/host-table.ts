@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { protectedNetworks } from '../../protocol/network.ts';
 import { innerAddress, proxyListenAddress, proxyNetwork, slotNetwork, slotOf, slotsMax } from '../layout.ts';
+import type { VerdictMap } from './egress/link-verdicts.ts';
 import type { PolicyChains } from './egress/policy-chains.ts';
 
 /** Ports of the egress proxy on its own address. */
@@ -29,7 +30,8 @@ export const refusalGroup = (installation: number): number => 0xa700 + installat
  * between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set on the way.
  *
  * `outgoing_by_link` says which chain decides about what a sandbox sends; a link without an entry reaches nothing.
- * Every packet is decided about, also of connections that exist: a changed policy is in force with the next one.
+ * `incoming_by_link` says the same about answers. Every packet is decided about, also of connections that exist: a changed
+ * policy is in force with the next one.
  * `redirect_by_link` says which chain turns new connections to the egress proxy. The proxy connects from addresses of its own,
  * one for each slot, and `output` keeps those away from the host and from everything protected, whatever the proxy does.
  */
@@ -39,8 +41,8 @@ export function hostTable({ installation, resolvers, policies }: HostTableOption
   const table = tableOf(installation);
   const listen = proxyListenAddress(installation);
   const shared = new Map(policies.map(({ chains }) => [chains.key, chains.declarations]));
-  const verdicts = (kind: 'outgoing' | 'redirect') =>
-    elements(policies.flatMap(({ interfaceName, chains }) => (chains[kind] !== undefined ? [`"${interfaceName}" : goto ${chains[kind]}`] : [])));
+  const verdicts = (kind: VerdictMap) =>
+    elements(policies.flatMap(({ interfaceName, chains }) => (chains.chains[kind] !== undefined ? [`"${interfaceName}" : goto ${chains.chains[kind]}`] : [])));
   return `
 table inet ${table}
 delete table inet ${table}
@@ -72,6 +74,9 @@ table inet ${table} {
     tcp flags syn tcp option maxseg size set rt mtu
     accept
   }
+  chain let_in {
+    accept
+  }
   chain refuse {
     iifname @refused
     update @refused_lately { iifname limit rate 5/second burst 20 packets } log group ${refusalGroup(installation)} snaplen 64
@@ -88,6 +93,10 @@ ${[...shared.values()].join('')}
   map outgoing_by_link {
     type ifname : verdict
     ${verdicts('outgoing')}
+  }
+  map incoming_by_link {
+    type ifname : verdict
+    ${verdicts('incoming')}
   }
   map redirect_by_link {
     type ifname : verdict
@@ -119,7 +128,8 @@ ${[...shared.values()].join('')}
     goto refuse
   }
   chain incoming {
-    ct state established,related accept
+    ct state != established drop
+    oifname vmap @incoming_by_link
     drop
   }
   chain input {

@@ -53,7 +53,11 @@ await serveRemote(async () => {
         executions.set(ref.sandboxId, ref.executionId);
         return ref.sandboxId;
       },
-      update: (sandboxId: string, network: EgressPolicy) => node.protocol.updateNetwork(refOf(sandboxId), network),
+      async update(sandboxId: string, network: EgressPolicy) {
+        const startedAt = performance.now();
+        await node.protocol.updateNetwork(refOf(sandboxId), network);
+        return performance.now() - startedAt;
+      },
       kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
       run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
       traffic: (sandboxId: string) => node.protocol.traffic(refOf(sandboxId)),

@@ -28,7 +28,8 @@ export type Lab = {
   /** The node's number among the installations on this machine. */
   installation: number;
   create(policy: EgressPolicy): Promise<string>;
-  update(sandboxId: string, policy: EgressPolicy): Promise<void>;
+  /** Answers how long the node took, ms. */
+  update(sandboxId: string, policy: EgressPolicy): Promise<number>;
   kill(sandboxId: string): Promise<void>;
   /** Runs a shell command inside, as root unless said. */
   run(sandboxId: string, command: string, user?: string): Promise<Result>;

@@ -12,7 +12,7 @@ import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts
 import { nft } from '../nft.ts';
 import { hostRoots, readAuthority } from './authority.ts';
 import { limitBandwidth } from './bandwidth.ts';
-import { destroySockets, flowsOf, forgetFlow } from './flows.ts';
+import { forgetFlows, isRedirected } from './flows.ts';
 import { refusedPackets } from './link-verdicts.ts';
 import type { Denial, PlatformInside } from './messages.ts';
 import { families, openNetlink } from './netlink.ts';
@@ -20,6 +20,7 @@ import { compilePolicy, inspects, needsProxy, permitsDirect, type CompiledPolicy
 import { chainsOf } from './policy-chains.ts';
 import { createPolicyTable } from './policy-table.ts';
 import { startProxy, type Proxy } from './proxy-process.ts';
+import { openTcpSockets } from './sockets.ts';
 import { watchRefusals, type Refusal } from './refusals.ts';
 
 /** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
@@ -29,6 +30,9 @@ const publicResolver = '8.8.8.8';
 export function resolversInside(nameservers: string[]): string[] {
   return [...new Set(nameservers.map(address => (address.startsWith('127.') ? publicResolver : address)))];
 }
+
+/** One address at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
+const staleForMs = 250;
 
 /** A sandbox as its network sees it. */
 export type Guest = { sandboxId: string; slot: Slot; namespace: NetworkNamespace };
@@ -96,6 +100,9 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
   const known = new Map<number, Known>();
+  /** Addresses of sandboxes that are gone, for which the kernel may still keep connections. */
+  const stale = new Set<string>();
+  let sweep: ReturnType<typeof setTimeout> | undefined;
   const lanes = new Map<number, Promise<unknown>>();
   const localRoutes = [proxyNetwork(installation), proxyListenAddress(installation)];
   const authority = readAuthority(layout.egressAuthority);
@@ -160,10 +167,38 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     if (!before && bandwidthBytesPerSecond !== undefined) limitBandwidth(guest.slot, guest.namespace, bandwidthBytesPerSecond);
     // The proxy first: it must know the sandbox when the first connection is turned to it.
     if (usesProxy(policy) || (before && usesProxy(before.policy))) await proxy?.set(number, source);
+    if (stale.delete(guest.slot.address)) forgetFlows(netfilter, guest.slot.address);
     await table.assign(guest.slot, chains(policy));
     const refusedBefore = before?.refusedBefore ?? refusedPackets(netfilter, installation, interfaceName);
     known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0 });
     return policy;
+  };
+
+  /** The rules have ended the connections already; programs shall know. What the proxy carries, it has ended itself. */
+  const closeDenied = ({ slot, namespace }: Guest, policy: CompiledPolicy) => {
+    const sockets = openTcpSockets(namespace);
+    try {
+      for (const socket of sockets.list()) {
+        const isOwn = protectedRange(socket.destination) !== undefined; // within the sandbox
+        if (isOwn || permitsDirect(policy, 'tcp', socket.destination, socket.port).allowed) continue;
+        if (!isRedirected(netfilter, slot.address, socket)) sockets.destroy(socket);
+      }
+    } finally {
+      sockets.close();
+    }
+  };
+
+  /** What comes in for a sandbox's old connections must not reach the slot's next one. */
+  const markStale = (address: string) => {
+    if (stale.size === 0) sweep = setTimeout(forgetStale, staleForMs);
+    stale.add(address);
+  };
+  const forgetStale = () => {
+    const [address] = stale;
+    if (address === undefined) return;
+    stale.delete(address);
+    forgetFlows(netfilter, address);
+    if (stale.size > 0) sweep = setTimeout(forgetStale, staleForMs);
   };
 
   return {
@@ -189,17 +224,13 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
       // The slot may have another sandbox by now.
       if (known.get(guest.slot.number)?.guest.sandboxId !== guest.sandboxId) throw new AtollError('not_found', `sandbox ${guest.sandboxId} has ended`);
       const policy = await apply(guest, source);
-      const direct = flowsOf(netfilter, guest.slot.address).filter(flow => !flow.redirected);
-      const denied = direct.filter(flow => !permitsDirect(policy, flow.protocol, flow.destination, flow.port).allowed);
-      for (const flow of denied) forgetFlow(netfilter, flow);
-      destroySockets(denied, guest.namespace.netlinkSocket);
+      closeDenied(guest, policy);
     }),
 
     remove: slot => inTurn(slot, async () => {
-      await table.withdraw(slot);
+      table.withdraw(slot);
       await proxy?.remove(slot.number);
-      // What comes in for the old connections must not reach the slot's next sandbox.
-      if (known.delete(slot.number)) for (const flow of flowsOf(netfilter, slot.address)) forgetFlow(netfilter, flow);
+      if (known.delete(slot.number)) markStale(slot.address);
     }),
 
     trusted(source) {
@@ -214,6 +245,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     },
 
     async stop() {
+      clearTimeout(sweep);
       stopWatching();
       await proxy?.stop();
       netfilter.close();

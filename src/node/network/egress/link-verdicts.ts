@@ -5,7 +5,7 @@ import { attribute, attributesIn, be32, cString, flags, type Message, type Netli
 const NFNL_MSG_BATCH_BEGIN = 16;
 const NFNL_MSG_BATCH_END = 17;
 const subsystem = 10;
-const message = { newElement: 12, getElement: 13, deleteElement: 14 } as const;
+const message = { deleteChain: 5, deleteSet: 11, newElement: 12, getElement: 13, deleteElement: 14 } as const;
 const NFPROTO_INET = 1;
 const NFT_GOTO = -4;
 const list = { table: 1, set: 2, elements: 3 } as const;
@@ -14,8 +14,9 @@ const dataValue = 1;
 const dataVerdict = 2;
 const interfaceNameBytes = 16;
 
-/** The map of the host table that says what happens to packets of a link. */
-export type VerdictMap = 'outgoing_by_link' | 'redirect_by_link';
+/** The maps of the host table that say what happens to packets of a link. */
+export const verdictMaps = ['outgoing', 'incoming', 'redirect'] as const;
+export type VerdictMap = (typeof verdictMaps)[number];
 
 export type VerdictChange = {
   map: VerdictMap;
@@ -31,14 +32,29 @@ export function changeVerdicts(netfilter: Netlink, installation: number, changes
   const messages = changes.flatMap(({ map, interfaceName, from, to }) => {
     if (from === to) return [];
     const key = attribute(element.key, [attribute(dataValue, keyOf(interfaceName))]);
-    const removed = from !== undefined ? [elementMessage(message.deleteElement, flags.ack, installation, map, [key])] : [];
+    const removed = from !== undefined ? [elementMessage(message.deleteElement, flags.ack, installation, `${map}_by_link`, [key])] : [];
     const verdict = () => attribute(dataVerdict, [attribute(1, be32(NFT_GOTO)), attribute(2, cString(to ?? ''))]);
-    const added = to !== undefined ? [elementMessage(message.newElement, flags.ack | flags.create, installation, map, [key, attribute(element.data, [verdict()])])] : [];
+    const added = to !== undefined ? [elementMessage(message.newElement, flags.ack | flags.create, installation, `${map}_by_link`, [key, attribute(element.data, [verdict()])])] : [];
     return [...removed, ...added];
   });
-  if (messages.length === 0) return;
+  if (messages.length > 0) change(netfilter, 'changing the packet rules of a sandbox', messages);
+}
+
+/** Removes chains, with their rules, and sets. Nothing may lead to them any more. */
+export function removeObjects(netfilter: Netlink, installation: number, { chains, sets }: { chains: string[]; sets: string[] }): void {
+  const removal = (type: number, nameAttribute: number, name: string): Message => ({
+    type: (subsystem << 8) | type,
+    flags: flags.ack,
+    body: Buffer.concat([header(NFPROTO_INET, 0), attribute(1, cString(tableOf(installation))), attribute(nameAttribute, cString(name))]),
+  });
+  const messages = [...chains.map(name => removal(message.deleteChain, 3, name)), ...sets.map(name => removal(message.deleteSet, 2, name))];
+  if (messages.length > 0) change(netfilter, 'removing packet rules', messages);
+}
+
+/** One transaction. */
+function change(netfilter: Netlink, what: string, messages: Message[]): void {
   const edge = (type: number): Message => ({ type, flags: 0, body: header(0, subsystem) });
-  netfilter.exchange('changing the packet rules of a sandbox', [edge(NFNL_MSG_BATCH_BEGIN), ...messages, edge(NFNL_MSG_BATCH_END)]);
+  netfilter.exchange(what, [edge(NFNL_MSG_BATCH_BEGIN), ...messages, edge(NFNL_MSG_BATCH_END)]);
 }
 
 /** How many packets of a link the rules have refused so far. */

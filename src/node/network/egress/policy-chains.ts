@@ -6,10 +6,14 @@ import { detoursOf, type CompiledPolicy } from './policy.ts';
 export type PolicyChains = {
   /** Names the rules by their content. `open` and `closed` need none of their own. */
   key: string;
-  /** Chain that decides about packets past the proxy; undefined: all are refused. */
-  outgoing: string | undefined;
-  /** Chain that turns new connections to the proxy; undefined: none are. */
-  redirect: string | undefined;
+  chains: {
+    /** Decides about what the sandbox sends past the proxy; undefined: all is refused. */
+    outgoing: string | undefined;
+    /** Decides about answers to it, the same way: a policy that changes ends conversations in both directions. */
+    incoming: string | undefined;
+    /** Turns new connections to the proxy; undefined: none are. */
+    redirect: string | undefined;
+  };
   /** Sets and chains to be declared inside the installation's table. */
   declarations: string;
 };
@@ -41,6 +45,7 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
         sets.deny && 'ip daddr @DENY goto refuse',
         `goto ${fallback}`,
       ].filter(rule => rule !== false);
+  const incoming = outgoing.map(rule => rule.replace('udp dport', 'udp sport').replace('ip daddr', 'ip saddr').replace('goto open', 'accept').replace('goto refuse', 'drop'));
 
   // A resolver that the user allowed by its address answers itself, unless nothing may go past the SOCKS5 server.
   const unlessAllowed = sets.allow && !socks ? 'ip daddr != @ALLOW ' : '';
@@ -59,18 +64,22 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
     return [...rules, sets.allow && 'ip daddr @ALLOW goto to_proxy', sets.deny && 'ip daddr @DENY return', !policy.closed && 'goto to_proxy'];
   }
 
-  if (redirect.length === 0 && outgoing.join() === 'goto open') return { key: 'open', outgoing: 'open', redirect: undefined, declarations: '' };
-  if (redirect.length === 0 && outgoing.join() === 'goto refuse') return { key: 'closed', outgoing: undefined, redirect: undefined, declarations: '' };
+  if (redirect.length === 0 && outgoing.join() === 'goto open') return { key: 'open', chains: { outgoing: 'open', incoming: 'let_in', redirect: undefined }, declarations: '' };
+  if (redirect.length === 0 && outgoing.join() === 'goto refuse') return { key: 'closed', chains: { outgoing: undefined, incoming: undefined, redirect: undefined }, declarations: '' };
   const key = sha256Hex(JSON.stringify([outgoing, redirect, allow, sets.deny && deny])).slice(0, 16);
   const named = (rules: string[]) => rules.map(rule => `    ${rule.replace('@ALLOW', `@allow_${key}`).replace('@DENY', `@deny_${key}`)}`).join('\n');
   return {
     key,
-    outgoing: outgoing.length > 0 ? `out_${key}` : undefined,
-    redirect: redirect.length > 0 ? `turn_${key}` : undefined,
+    chains: {
+      outgoing: outgoing.length > 0 ? `out_${key}` : undefined,
+      incoming: outgoing.length > 0 ? `in_${key}` : undefined,
+      redirect: redirect.length > 0 ? `turn_${key}` : undefined,
+    },
     declarations: [
       sets.allow && rangeSet(`allow_${key}`, allow),
       sets.deny && rangeSet(`deny_${key}`, deny),
       outgoing.length > 0 && `  chain out_${key} {\n${named(outgoing)}\n  }\n`,
+      incoming.length > 0 && `  chain in_${key} {\n${named(incoming)}\n  }\n`,
       redirect.length > 0 && `  chain turn_${key} {\n${named(redirect)}\n  }\n`,
     ]
       .filter(text => text !== false)
@@ -78,11 +87,10 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
   };
 }
 
-/** What takes the rules of a policy away again, in a transaction where no sandbox uses them any more. */
-export function removalOf(table: string, chains: PolicyChains): string {
-  const named = (kind: string, name: string | undefined) => (name !== undefined ? `delete ${kind} inet ${table} ${name}\n` : '');
-  const sets = [...chains.declarations.matchAll(/^ {2}set (\w+)/gm)].map(match => named('set', match[1])).join('');
-  return named('chain', chains.outgoing) + named('chain', chains.redirect) + sets;
+/** Names of what a policy declares, to be removed when no sandbox uses it any more: chains before the sets that they use. */
+export function declaredBy({ declarations }: PolicyChains): { chains: string[]; sets: string[] } {
+  const named = (kind: string) => [...declarations.matchAll(new RegExp(`^ {2}${kind} (\\w+)`, 'gm'))].map(match => match[1] ?? '');
+  return { chains: named('chain'), sets: named('set') };
 }
 
 function rangeSet(name: string, ranges: string[]): string {
