@@ -6,6 +6,7 @@ import { templateCommands } from '../cli/templates.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
 import { withKeyStore } from './accounts.ts';
 import { platformRequest } from './platform-request.ts';
+import { criuDir } from './repository.ts';
 import { readSettings } from './settings.ts';
 import { downCommand, upCommand } from './up.ts';
 
@@ -17,7 +18,7 @@ const request = platformRequest(settings);
 const commands = [
   upCommand(settings, environment),
   downCommand(settings),
-  doctorCommand(() => examineHost(settings())),
+  doctorCommand(() => examineHost({ ...settings(), criuDir })),
   ...sandboxCommands(request),
   ...templateCommands(request),
   ...keyCommands(use => withKeyStore(settings(), use)),

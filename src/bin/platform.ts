@@ -12,7 +12,7 @@ import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
 import { baseDiskMiB, ensureBaseTemplate } from './base-template.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
-import { repository } from './repository.ts';
+import { criuDir, repository } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 
 export type PlatformOptions = {
@@ -90,7 +90,6 @@ export async function removeSandboxes(options: Pick<PlatformOptions, 'settings' 
 
 const helperBinary = join(repository, 'dist/helper');
 const agentDir = join(repository, 'dist/agent');
-const criuDir = join(repository, 'dist/criu');
 
 async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
   for (const path of [helperBinary, agentDir]) {
@@ -107,6 +106,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
     builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json'), authoritiesFile: settings.buildAuthorities },
     criuDir,
+    standMs: settings.frozenSeconds * 1000,
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });

@@ -2,3 +2,6 @@ import { join } from 'node:path';
 
 /** The checkout that this runs from: what set-up has built and what templates are made of is found below it. */
 export const repository = join(import.meta.dir, '../..');
+
+/** Where set-up puts CRIU, or the reason why there is none. */
+export const criuDir = join(repository, 'dist/criu');

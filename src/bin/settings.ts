@@ -26,6 +26,8 @@ export type Settings = {
   buildAuthorities: string | undefined;
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
+  /** For how long a sandbox that was paused with its memory can be let go again at once. */
+  frozenSeconds: number;
   /** What each sandbox may send, and receive; undefined: as much as there is. */
   sandboxBandwidthMbit: number | undefined;
   /** TLS connections that a policy allows by their name are opened, so that what is asked inside can be looked at. */
@@ -60,6 +62,9 @@ const poolSizeMax = 64;
 const poolSize = (text: string) => (/^\d{1,3}$/.test(text) && Number(text) <= poolSizeMax ? Number(text) : new Wrong(`a number from 0 to ${poolSizeMax}`));
 const bandwidth = (text: string) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : new Wrong('a whole number of megabits a second, at least 1'));
 const onOrOff = (text: string) => (/^[01]$/.test(text) ? text === '1' : new Wrong('0 or 1'));
+const frozenSecondsMax = 3600;
+const frozenSeconds = (text: string) =>
+  /^\d{1,4}$/.test(text) && Number(text) <= frozenSecondsMax ? Number(text) : new Wrong(`a number from 0 to ${frozenSecondsMax}`);
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -85,6 +90,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
+  frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: frozenSeconds },
 };
 
 /** Whether a listen address means all of the machine's. */

@@ -55,6 +55,8 @@ export type NodeContext = {
   layers: Layers;
   records: Records;
   memory: Memory;
+  /** How long the processes of a paused sandbox stand before they are ended; 0: they do not. */
+  standMs: number;
   /** The present copy of the agent. */
   agentDir: string;
   /** Earlier copies that the helper shows, for sandboxes that go on from their memory. */

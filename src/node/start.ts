@@ -32,6 +32,8 @@ const hostname = 'sandbox';
 /** How many blank sandboxes are started at a time, for each core: while one waits for the kernel, another computes. */
 const startsPerCore = 2;
 
+const defaultStandMs = 20_000;
+
 export type NodeOptions = {
   nodeId: string;
   dataDir: string;
@@ -48,6 +50,8 @@ export type NodeOptions = {
   builds: BuildSettings;
   /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: nothing does. */
   criuDir?: string;
+  /** For how long a paused sandbox whose memory was kept can be let go again at once; 0: not at all. Default 20 s. */
+  standMs?: number;
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -87,6 +91,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     helperBinary: options.helperBinary,
     agentDir: agent,
     agentsShown: new Set(),
+    standMs: options.standMs ?? defaultStandMs,
     driver: createCrunDriver({ helper, layout, cgroups, hostname }),
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(options.nameservers)) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),

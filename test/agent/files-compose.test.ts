@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { addUser, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser } from './support/users.ts';
 
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });
 beforeAll(async () => {
-  await addUser(agent, 'someone', 4321);
+  addUser(agent, 'someone', 4321);
   mkdirSync(agent.path('/tmp/compose'), { recursive: true });
 });
 

@@ -3,7 +3,8 @@ import { closeSync, mkdirSync, openSync, statSync, symlinkSync, truncateSync, ut
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { shell } from './support/process.ts';
-import { addUser, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser } from './support/users.ts';
 
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });
 
@@ -12,7 +13,7 @@ const largeBytes = 5 << 20;
 const large = Buffer.alloc(largeBytes, Uint8Array.from({ length: 251 }, (_, index) => index));
 
 beforeAll(async () => {
-  await addUser(agent, 'someone', 4321);
+  addUser(agent, 'someone', 4321);
   writeFileSync(agent.path('/home/someone/fox.txt'), text);
   utimesSync(agent.path('/home/someone/fox.txt'), 1_700_000_000.5, 1_700_000_000.5);
   writeFileSync(agent.path('/home/someone/large.bin'), large);

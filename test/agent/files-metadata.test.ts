@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { unary } from './support/rpc.ts';
-import { addUser, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser } from './support/users.ts';
 
 // The home directory lies on a tmpfs, which keeps attributes of users since Linux 6.6.
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });

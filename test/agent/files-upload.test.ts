@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { shell } from './support/process.ts';
 import { unary } from './support/rpc.ts';
-import { addUser, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser } from './support/users.ts';
 
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });
 beforeAll(() => addUser(agent, 'someone', 4321));

@@ -2,7 +2,8 @@ import { beforeAll, expect, test } from 'bun:test';
 import { chmodSync, chownSync, existsSync, lutimesSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { shell } from './support/process.ts';
 import { unary, unaryError } from './support/rpc.ts';
-import { addUser, as, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser, as } from './support/users.ts';
 
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });
 beforeAll(() => addUser(agent, 'someone', 4321));

@@ -1,11 +1,12 @@
 import { beforeAll, expect, test } from 'bun:test';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { run, shell } from './support/process.ts';
-import { addUser, as, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser, as } from './support/users.ts';
 
 const agent = sharedAgent({ init: { envVars: { E2B_SANDBOX: 'true', COLOUR: 'sandbox', PATH: '/opt/bin:/usr/bin:/bin' }, defaultUser: 'someone' } });
 beforeAll(async () => {
-  await addUser(agent, 'someone', 4321, { readers: 4400, writers: 4401 });
+  addUser(agent, 'someone', 4321, { readers: 4400, writers: 4401 });
 });
 
 test('start comes first, end comes last with the exit code', async () => {

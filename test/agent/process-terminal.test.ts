@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { finish, outputUntil, start, startedPid, type ProcessEvent } from './support/process.ts';
 import { unary, unaryError, type RpcStream } from './support/rpc.ts';
-import { addUser, as, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser, as } from './support/users.ts';
 
 const agent = sharedAgent();
 
@@ -51,7 +52,7 @@ test('the end of input is a key, not CloseStdin, and input of the other kind is 
 });
 
 test('the terminal is the user’s own', async () => {
-  await addUser(agent, 'typist', 4600);
+  addUser(agent, 'typist', 4600);
   const { events, pid } = await startTerminal(['--norc', '-c', 'stat -c "%U %a" $(tty); echo again > $(tty); echo end'], as('typist'));
   const { pty } = await finish(events);
   expect(pid).toBeGreaterThan(1);

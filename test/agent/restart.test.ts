@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { attach, finish, outputUntil, shell, start, startedPid } from './support/process.ts';
 import { unary, unaryError } from './support/rpc.ts';
-import { addUser, as, sharedAgent } from './support/shared-agent.ts';
+import { sharedAgent } from './support/shared-agent.ts';
+import { addUser, as } from './support/users.ts';
 
 const token = 'a token';
 const agent = sharedAgent({ init: { accessToken: token, defaultUser: 'root', envVars: { KEPT: 'yes' } } });
@@ -69,7 +70,7 @@ test('killed again and again, it comes back each time', async () => {
 });
 
 test('while no agent runs, nobody but root can take its port', async () => {
-  await addUser(agent, 'thief', 4700);
+  addUser(agent, 'thief', 4700);
   const steal = `
 import socket, time, sys
 end = time.time() + 5

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { finish, outputUntil, run, start, startedPid } from './support/process.ts';
 import { stream, unary } from './support/rpc.ts';
-import { as } from './support/shared-agent.ts';
+import { as } from './support/users.ts';
 import { startAgent, type TestAgent } from './support/test-agent.ts';
 
 // A program that shows what it was given, waits for a line, and ends as it is told.

@@ -6,7 +6,7 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
 /** How often the sandbox with everything in it is paused and resumed; a tenth of them after a crash of the platform. */
-const cycles = Number(process.env['ATOLL_TEST_CYCLES'] ?? 6);
+const cycles = Number(process.env['LIFECYCLE_CYCLES'] ?? 6);
 
 let platform: TestPlatform;
 before(async () => {

@@ -5,11 +5,13 @@ import { holdingsOf, leaked } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-const seed = Number(process.env['ATOLL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** Operations that are answered in all, and how many of them lie between two crashes on average. */
-const operations = Number(process.env['ATOLL_STORM_OPERATIONS'] ?? 60);
+const operations = Number(process.env['STORM_OPERATIONS'] ?? 60);
 const perCrash = 15;
 const clients = 3;
+/** Of the platform's log, with a failure. */
+const logCharactersMax = 4_000;
 
 type Shown = 'running' | 'paused';
 type Known = {
@@ -143,8 +145,8 @@ class Storm {
       const answer = await this.#ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
       if (!answer) return false;
       this.unknownMax--;
+      expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
       const [result] = answer.body as [{ sandbox?: { sandboxID: string } }];
-      expect({ status: answer.status, result }).toMatchObject({ status: 201, result: { sandbox: {} } });
       if (result.sandbox) this.#learn(result.sandbox.sandboxID, sandbox.process, [...sandbox.notes]);
       return true;
     }
@@ -198,7 +200,7 @@ class Storm {
   }
 }
 
-test(`kill -9 at random points of ${operations} mixed operations loses nothing that was answered (ATOLL_TEST_SEED=${seed})`, async () => {
+test(`kill -9 at random points of ${operations} mixed operations loses nothing that was answered (STORM_SEED=${seed})`, async () => {
   await using platform = await startPlatform({ ATOLL_POOL_SIZE: '0' });
   const before = holdingsOf(platform.ready.dataDir);
   const random = randomOf(seed);
@@ -206,13 +208,19 @@ test(`kill -9 at random points of ${operations} mixed operations loses nothing t
   let crashes = 0;
   while (storm.answered < operations) {
     storm.over = false;
-    const working = Array.from({ length: clients }, () => storm.work(randomOf(Math.floor(random() * 2 ** 31))));
+    let failure: unknown;
+    const working = Array.from({ length: clients }, () =>
+      storm.work(randomOf(Math.floor(random() * 2 ** 31))).catch(error => {
+        failure ??= error;
+      }),
+    );
     const until = storm.answered + perCrash * (0.5 + random());
-    await waitFor('the operations', () => storm.answered >= until, 120_000);
+    await waitFor('the operations', () => failure !== undefined || storm.answered >= until, 120_000);
     await Bun.sleep(random() * 300);
     storm.over = true;
     await platform.kill9();
     await Promise.all(working);
+    if (failure !== undefined) throw new Error(`${failure}\n${platform.log().slice(-logCharactersMax)}`);
     crashes++;
     await platform.restart();
     await storm.check();

@@ -35,9 +35,11 @@ export async function openWriter(agent: Agent, path: string, user: User, metadat
     throw fileError(error, path, { EISDIR: 'invalid', ENXIO: 'invalid', ENOTDIR: 'invalid', ELOOP: 'invalid' });
   }
   try {
-    if (!(await file.stat()).isFile()) throw unsuitable(path, 'not a regular file');
-    await file.truncate(0);
-    await file.chown(user.uid, user.gid);
+    const facts = await file.stat();
+    if (!facts.isFile()) throw unsuitable(path, 'not a regular file');
+    // Whoever watches the file is told of each of these, so each is done only where it changes something.
+    if (facts.size > 0) await file.truncate(0);
+    if (facts.uid !== user.uid || facts.gid !== user.gid) await file.chown(user.uid, user.gid);
   } catch (error) {
     await file.close();
     throw fileError(error, path);

@@ -6,7 +6,7 @@ import { agentListens } from '../agent-call.ts';
 import type { NodeContext } from '../context.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import { learnKernel } from '../snapshot/criu.ts';
-import { findMemoryKeeping } from '../snapshot/memory-keeping.ts';
+import { findMemoryKeeping, memoryKeepingFile } from '../snapshot/memory-keeping.ts';
 import type { OpenSnapshot, RestoreHost } from '../snapshot/restore.ts';
 import { testMemoryKeeping, type TestedSandbox } from '../snapshot/self-test.ts';
 import { startBlank, type Blank } from './blank.ts';
@@ -38,7 +38,7 @@ export async function findMemory(node: NodeContext, options: FindMemoryOptions):
   rmSync(join(layout.data, 'restoring'), { recursive: true, force: true });
   const found = await findMemoryKeeping({
     criuDir: options.criuDir,
-    cacheFile: join(layout.data, 'memory-keeping.json'),
+    cacheFile: memoryKeepingFile(layout.data),
     async test(criu) {
       const host = hostOf(criu);
       await learnKernel(host);

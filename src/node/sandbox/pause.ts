@@ -85,7 +85,7 @@ async function pauseWithMemory(node: NodeContext, running: Running, host: Restor
       directory,
       name: `pause-${slot.name}`,
       facts: { sandboxId, executionId },
-      then: 'stand-still',
+      then: node.standMs > 0 ? 'stand-still' : 'end',
       // All that is kept is on the host's disk, and noted, before the first process ends.
       async onComplete() {
         await syncDisk(node, slot, disk);

@@ -5,14 +5,12 @@ import { inTurn } from './in-turn.ts';
 import { sealKept } from './kept.ts';
 import { releaseBlank } from './remove.ts';
 
-/** How long a paused sandbox can be let go again at once; then its processes are ended and their memory is free. */
-const standMs = 20_000;
 /** How many stand still at a time: the memory of each is in use. */
 const standingMax = 16;
 
 /** Lets the frozen processes of a sandbox that was just paused stand for a while. */
 export function letStand(node: NodeContext, paused: Paused, { record, namespace, ended }: Running): void {
-  const timer = setTimeout(() => void endStanding(node, paused), standMs);
+  const timer = setTimeout(() => void endStanding(node, paused), node.standMs);
   timer.unref();
   paused.standing = { slot: slotOf(node.layout.installation, record.slot), namespace, ended, timer };
   node.standing.add(paused);

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
+import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import { findCriu, type Criu } from './criu.ts';
 
@@ -17,16 +18,29 @@ export async function findMemoryKeeping(options: { criuDir: string; cacheFile: s
   } catch (error) {
     return { possible: false, reason: messageOf(error) };
   }
-  const key = [readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), release(), criu.version, ...criu.argv].join(' ');
-  const known = readCache(options.cacheFile, key);
+  const known = knownMemoryKeeping(criu, options.cacheFile);
   if (known) return known;
   const found = await options.test(criu).then(
     (): MemoryKeeping => ({ possible: true, criu }),
     (error: unknown): MemoryKeeping => ({ possible: false, reason: messageOf(error) }),
   );
-  writeFileSync(`${options.cacheFile}.new`, JSON.stringify({ key, found }));
+  writeFileSync(`${options.cacheFile}.new`, JSON.stringify({ key: keyOf(criu), found }));
   renameSync(`${options.cacheFile}.new`, options.cacheFile);
   return found;
+}
+
+/** What was found out since the host started, if anything was. */
+export function knownMemoryKeeping(criu: Criu, cacheFile: string): MemoryKeeping | undefined {
+  return readCache(cacheFile, keyOf(criu));
+}
+
+/** Where a node keeps what it has found out, among its data. */
+export function memoryKeepingFile(data: string): string {
+  return join(data, 'memory-keeping.json');
+}
+
+function keyOf(criu: Criu): string {
+  return [readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), release(), criu.version, ...criu.argv].join(' ');
 }
 
 function readCache(file: string, key: string): MemoryKeeping | undefined {

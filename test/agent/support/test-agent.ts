@@ -1,11 +1,16 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { controlTokenHeader, type AgentInit } from '../../../src/protocol/agent.ts';
 
-const repository = join(import.meta.dir, '../../..');
+// Runs on Bun and on Node.js, where the published clients are tested.
+const here = dirname(fileURLToPath(import.meta.url));
+const repository = join(here, '../../..');
 const builtAgent = join(repository, 'dist/agent');
 const startTimeoutMs = 15_000;
 
@@ -41,40 +46,46 @@ export async function startAgent({ root = 'host', init = usualInit, cgroup }: Ag
   execFileSync('node', [join(repository, 'scripts/build-agent.mjs'), builtAgent]);
   const folder = mkdtempSync(join(tmpdir(), 'atoll-agent-'));
   const enter = join(folder, 'enter-root');
-  execFileSync('musl-gcc', ['-static', '-o', enter, join(import.meta.dir, 'enter-root.c')]);
+  execFileSync('musl-gcc', ['-static', '-o', enter, join(here, 'enter-root.c')]);
   const mounts = mkdtempSync(join(folder, 'mounts-'));
   const port = await freePort();
   const controlToken = crypto.randomUUID();
-  const child = Bun.spawn(
+  const child = spawn(
+    'unshare',
     [
-      'unshare', '--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private',
-      'sh', join(import.meta.dir, 'namespace.sh'), enter, mounts, builtAgent, root, cgroup ?? '-', '/.agent/init', '--port', String(port),
+      '--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private',
+      'sh', join(here, 'namespace.sh'), enter, mounts, builtAgent, root, cgroup ?? '-', '/.agent/init', '--port', String(port),
     ],
-    { stdin: new Blob([`${controlToken}\n`]), stdout: 'ignore', stderr: 'pipe' },
+    { stdio: ['pipe', 'ignore', 'pipe'] },
   );
+  const ended = once(child, 'exit');
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
+  child.stdin.end(`${controlToken}\n`);
+  const pid = child.pid ?? 0;
   const url = `http://127.0.0.1:${port}`;
   const agent: TestAgent = {
     url,
     port,
     controlToken,
     get initPid() {
-      return childOf(child.pid);
+      return childOf(pid);
     },
-    agentPid: () => childOf(childOf(child.pid), 'agent'),
-    path: inside => join('/proc', String(childOf(child.pid)), 'root', inside),
+    agentPid: () => childOf(childOf(pid), 'agent'),
+    path: inside => join('/proc', String(childOf(pid)), 'root', inside),
     init: body =>
       fetch(`${url}/init`, { method: 'POST', headers: { [controlTokenHeader]: controlToken, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     async healthy() {
       const deadline = Date.now() + startTimeoutMs;
       while (!(await fetch(`${url}/health`).then(response => response.status === 204, () => false))) {
-        if (child.exitCode !== null) throw new Error(`the agent did not start: ${await new Response(child.stderr).text()}`);
+        if (child.exitCode !== null) throw new Error(`the agent did not start: ${complaint}`);
         if (Date.now() > deadline) throw new Error('the agent did not start in time');
-        await Bun.sleep(5);
+        await sleep(5);
       }
     },
     async [Symbol.asyncDispose]() {
-      child.kill(9);
-      await child.exited;
+      child.kill('SIGKILL');
+      await ended;
       // The namespaces end with their last process, and their mounts with them.
       rmSync(folder, { recursive: true, force: true });
     },
