@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { FilesystemEventType, Sandbox } from 'e2b';
+import { CommandExitError, FilesystemEventType, Sandbox } from 'e2b';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
@@ -32,6 +32,8 @@ test('a terminal takes input, is resized, is connected to, and ends with its she
   assert.equal((await terminal.wait()).exitCode, 0);
   const killed = await sandbox.pty.create({ cols: 80, rows: 24, onData: () => {} });
   assert.equal(await sandbox.pty.kill(killed.pid), true);
+  // A signal is answered when it is sent; the process ends after that.
+  await assert.rejects(killed.wait(), CommandExitError);
   assert.equal(await sandbox.pty.kill(killed.pid), false);
 });
 
