@@ -77,14 +77,16 @@ static int attachLoop(const char *image, int access, char *device, size_t size, 
   return fd;
 }
 
-// disk-mount image directory: mounts the image read-write.
-// Flushes are not passed on to the host's disk: what must survive the host is synced explicitly when it is paused.
+// disk-mount image directory ["durable"]: mounts the image read-write.
+// Flushes are passed on to the host's disk only where it is to be durable: what else must survive the host is synced
+// explicitly when it is paused.
 int opDiskMount(struct request *r, struct failure *f) {
+  int durable = r->arguments > 2 && !strcmp(r->argument[2], "durable");
   char device[64];
   int fd = findLoop(r->argument[0], device, sizeof device);
   if (fd < 0) fd = attachLoop(r->argument[0], O_RDWR, device, sizeof device, f);
   if (fd < 0) return -1;
-  int result = mount(device, r->argument[1], "ext4", MS_NODEV | MS_NOSUID, "noinit_itable,nobarrier,discard");
+  int result = mount(device, r->argument[1], "ext4", MS_NODEV | MS_NOSUID, durable ? "noinit_itable,discard" : "noinit_itable,nobarrier,discard");
   if (result < 0) fail(f, "mount ext4");
   close(fd); // the mount holds the device; without one it is released here
   snprintf(r->result, sizeof r->result, "%s", device);

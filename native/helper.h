@@ -41,7 +41,10 @@ int opLinkUp(struct request *, struct failure *); // link.c
 int opLinkDown(struct request *, struct failure *);
 int opView(struct request *, struct failure *); // view.c
 int opOverlayMount(struct request *, struct failure *); // snapshot-overlay.c
+int opMappedMount(struct request *, struct failure *);
 
+// A detached copy of the mount at `path` in which the owners on disk appear shifted into the user namespace; -1 and errno.
+int openIdmapped(const char *path, int userns, uint64_t attributes); // root.c
 // A detached overlay mount: layers lowest first, `disk` holds upper/ and work/, owners shifted by `userns` to `base`.
 int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *); // root.c
 
@@ -51,3 +54,4 @@ int watchPaths(const char *pid, const char *groupFile, const char *imagePath, ch
 int sealDirectory(const char *path, int durable);                                           // snapshot-seal.c
 int flushDirectory(const char *path);
 int verifyDirectory(const char *path);
+int removeBeneath(const char *root, const char *path); // volume.c

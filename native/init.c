@@ -7,7 +7,6 @@
 //
 // It is static and reads nothing of the root file system: it must work in a root that holds nothing else.
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -31,6 +30,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "remove-tree.h"
 
 extern char **environ;
 
@@ -210,92 +210,6 @@ static int pump(void) {
   }
 }
 
-// ---- remove: with descriptors instead of paths, so that no depth is too great and no link put there meanwhile is followed.
-
-struct level { char *name; dev_t device; ino_t inode; };
-struct levels { struct level *level; size_t count, room; };
-
-// How often directories may turn out to have been filled again before that is an error.
-enum { refillsMax = 1000 };
-
-static _Noreturn void removeFailed(const char *what) {
-  say("%d %s: %s\n", errno, what, strerror(errno));
-  _exit(1);
-}
-
-// Removes all entries that are no directories; answers the name of the first that is one, or NULL. Takes over `fd`'s duplicate.
-static char *removeFiles(int fd) {
-  DIR *directory = fdopendir(fd);
-  if (!directory) removeFailed("open");
-  char *found = NULL;
-  for (struct dirent *entry; !found && (entry = readdir(directory));) {
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-    if (entry->d_type != DT_DIR && (!unlinkat(dirfd(directory), entry->d_name, 0) || errno == ENOENT)) continue;
-    if (entry->d_type != DT_DIR && errno != EISDIR) removeFailed(entry->d_name);
-    if (!(found = strdup(entry->d_name))) removeFailed("memory");
-  }
-  closedir(directory);
-  return found;
-}
-
-static int enterDirectory(int parent, const char *name, struct levels *levels) {
-  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return -1;
-  struct stat facts;
-  if (fstat(fd, &facts)) removeFailed("stat");
-  if (levels->count == levels->room) {
-    levels->room = levels->room ? levels->room * 2 : 64;
-    if (!(levels->level = realloc(levels->level, levels->room * sizeof *levels->level))) removeFailed("memory");
-  }
-  char *kept = strdup(name);
-  if (!kept) removeFailed("memory");
-  levels->level[levels->count++] = (struct level){ kept, facts.st_dev, facts.st_ino };
-  return fd;
-}
-
-// Up to the directory that this one was entered from, unless it was moved away meanwhile.
-static int leaveDirectory(int fd, struct levels *levels) {
-  int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  struct stat facts;
-  if (parent < 0 || fstat(parent, &facts)) removeFailed("..");
-  struct level *above = &levels->level[levels->count - 2];
-  if (facts.st_dev != above->device || facts.st_ino != above->inode) { errno = EAGAIN; removeFailed("moved meanwhile"); }
-  close(fd);
-  return parent;
-}
-
-static int removeTree(const char *path) {
-  struct levels levels = { 0 };
-  int refills = 0;
-  int fd = enterDirectory(AT_FDCWD, path, &levels);
-  if (fd < 0) removeFailed(path);
-  for (;;) {
-    int scanned = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (scanned < 0) removeFailed("open");
-    char *below = removeFiles(scanned);
-    if (below) {
-      int entered = enterDirectory(fd, below, &levels);
-      if (entered >= 0) { close(fd); fd = entered; }
-      else if (errno != ENOENT && (errno != ENOTDIR || ++refills > refillsMax)) removeFailed(below);
-      free(below);
-      continue;
-    }
-    int isTop = levels.count == 1;
-    struct level left = levels.level[levels.count - 1];
-    int parent = isTop ? AT_FDCWD : (fd = leaveDirectory(fd, &levels));
-    levels.count--;
-    if (!unlinkat(parent, left.name, AT_REMOVEDIR) || errno == ENOENT) {
-      free(left.name);
-      if (isTop) return 0;
-    } else {
-      if (errno != ENOTEMPTY || ++refills > refillsMax) removeFailed(left.name);
-      // Somebody put something into it: once more.
-      if (isTop) levels.count++;
-      else free(left.name);
-    }
-  }
-}
-
 // ---- Process 1.
 
 struct serving {
@@ -465,7 +379,7 @@ static int serve(int port, char **agentArguments) {
 int main(int count, char **argv) {
   if (count > 1 && !strcmp(argv[1], "exec")) becomeProgram(count, argv);
   if (count > 1 && !strcmp(argv[1], "pump")) return pump();
-  if (count > 2 && !strcmp(argv[1], "remove")) return removeTree(argv[2]);
+  if (count > 2 && !strcmp(argv[1], "remove")) return removeTree(AT_FDCWD, argv[2]);
   int at = count > 1 && !strcmp(argv[1], "serve") ? 2 : 1;
   int port = defaultPort;
   if (at + 1 < count && !strcmp(argv[at], "--port")) { port = atoi(argv[at + 1]); at += 2; }

@@ -23,8 +23,7 @@ static int openNamespace(const char *pid, const char *kind) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// A copy of the mount at `path` in which the owners on disk appear shifted into the user namespace.
-static int openIdmapped(const char *path, int userns, uint64_t attributes) {
+int openIdmapped(const char *path, int userns, uint64_t attributes) {
   int tree = syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (tree < 0) return -1;
   struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP | attributes, .userns_fd = userns};

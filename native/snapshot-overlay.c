@@ -1,4 +1,4 @@
-// The root file system of a sandbox that is about to be restored: made before the sandbox's processes are.
+// What a sandbox that is about to be restored has mounted: its root file system and its volumes, made before its processes are.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <linux/mount.h>
@@ -55,5 +55,17 @@ int opOverlayMount(struct request *r, struct failure *f) {
   if (overlay < 0) return -1;
   int result = syscall(SYS_move_mount, overlay, "", AT_FDCWD, r->argument[1], MOVE_MOUNT_F_EMPTY_PATH) < 0 ? fail(f, r->argument[1]) : 0;
   close(overlay);
+  return result;
+}
+
+// mapped-mount base source target: shows a directory at `target`, with owners shifted to `base`.
+int opMappedMount(struct request *r, struct failure *f) {
+  int namespace = makeUserNamespace(strtoul(r->argument[0], NULL, 10));
+  if (namespace < 0) return fail(f, "user namespace");
+  int tree = openIdmapped(r->argument[1], namespace, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID), error = errno;
+  close(namespace);
+  if (tree < 0) return errno = error, fail(f, r->argument[1]);
+  int result = syscall(SYS_move_mount, tree, "", AT_FDCWD, r->argument[2], MOVE_MOUNT_F_EMPTY_PATH) < 0 ? fail(f, r->argument[2]) : 0;
+  close(tree);
   return result;
 }

@@ -6,6 +6,7 @@
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
 //   helper learn-kernel DIRECTORY program argument...   lets CRIU remember what the kernel can do, see below
 //   helper seal|checksum|flush|verify DIRECTORY         see snapshot-seal.c
+//   helper remove-beneath ROOT PATH                     see volume.c
 //
 // CRIU also starts it as its action script: the environment then says which stage it has reached. And the tar that CRIU
 // starts finds it as `gzip`, which then only copies.
@@ -249,6 +250,7 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
   if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);
   if (!strcmp(name, "protect")) return protect(argument[2], argument + 3);
+  if (!strcmp(name, "remove-beneath") && count > 3) return removeBeneath(argument[2], argument[3]);
   if (!strcmp(name, "seal")) return sealDirectory(argument[2], 1);
   if (!strcmp(name, "checksum")) return sealDirectory(argument[2], 0);
   if (!strcmp(name, "flush")) return flushDirectory(argument[2]);

@@ -13,6 +13,7 @@ import type { Memory } from './sandbox/memory.ts';
 import type { Pool } from './sandbox/pool.ts';
 import type { PausedRecord, Records, RunningRecord } from './sandbox/record.ts';
 import type { Slots } from './sandbox/slots.ts';
+import type { Volumes } from './volumes/volumes.ts';
 
 /** A sandbox that runs on this node. */
 export type Running = {
@@ -53,6 +54,7 @@ export type NodeContext = {
   driver: Driver;
   disks: Disks;
   layers: Layers;
+  volumes: Volumes;
   records: Records;
   memory: Memory;
   /** How long the processes of a paused sandbox stand before they are ended; 0: they do not. */

@@ -81,6 +81,8 @@ export type Layout = {
   egressAuthority: string;
   layers: string;
   disks: string;
+  /** A directory for each volume. */
+  volumes: string;
   bundles: string;
   sandboxes: string;
   /** Memory that snapshots keep, a directory each. */
@@ -104,6 +106,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     egressAuthority: join(data, 'egress-authority'),
     layers: join(data, 'layers'),
     disks: join(data, 'disks'),
+    volumes: join(data, 'volumes'),
     bundles: join(data, 'bundles'),
     sandboxes: join(data, 'sandboxes'),
     snapshots: join(data, 'snapshots'),

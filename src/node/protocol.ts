@@ -10,6 +10,7 @@ import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
 import { resumeSandbox } from './sandbox/resume.ts';
 import { deleteSnapshot, listSnapshots, takeSnapshot } from './sandbox/snapshot.ts';
 import { runningOf, updateNetwork } from './sandbox/update-network.ts';
+import { volumeProtocolOf } from './volumes/protocol.ts';
 
 /** The node as the api and the edge see it. */
 export function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
@@ -45,6 +46,7 @@ export function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
       return dial(running.namespace, port, signal);
     },
     updateNetwork: (target, network) => updateNetwork(node, target, network),
+    volumes: volumeProtocolOf(node),
     traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
   };
 }

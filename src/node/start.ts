@@ -25,6 +25,7 @@ import { createRecords } from './sandbox/record.ts';
 import { killSandbox } from './sandbox/kill.ts';
 import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
 import { createSlots } from './sandbox/slots.ts';
+import { createVolumes } from './volumes/volumes.ts';
 
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
 const hostname = 'sandbox';
@@ -95,6 +96,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     driver: createCrunDriver({ helper, layout, cgroups, hostname }),
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(options.nameservers)) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
+    volumes: createVolumes({ helper, dir: layout.volumes, mounts: layout.mounts, log }),
     records: createRecords(layout.sandboxes),
     memory: { kept: false, reason: 'this was not found out yet' },
     slots: createSlots(layout.installation),
@@ -123,6 +125,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       await node.pool?.stop();
     }
     await node.egress.stop();
+    node.volumes.stop();
     await helper.stop();
     installation.unlock();
   };

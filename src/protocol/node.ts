@@ -1,4 +1,5 @@
 import type { EgressPolicy } from './network.ts';
+import type { SandboxVolume, VolumeProtocol } from './volume.ts';
 
 /**
  * The node protocol: the only way from the api and the edge to a machine that hosts sandboxes.
@@ -44,6 +45,8 @@ export type CreateSandbox = {
   envVars: Record<string, string>;
   /** Required from clients of the agent, or null for an unsecured sandbox. */
   accessToken: string | null;
+  /** What it has mounted until its end, however often it is paused. Absent: nothing. */
+  volumes?: SandboxVolume[];
 };
 
 export type ExecutionRef = { sandboxId: string; executionId: string };
@@ -128,7 +131,7 @@ export type NodeProtocol = {
   /**
    * Starts a sandbox and answers when its agent has taken its settings and accepts requests.
    * Asking again with the same execution id answers the same sandbox. A failed create leaves nothing.
-   * Errors: `not_found` (a layer is missing), `unavailable` (no slot or no disk left), `internal`.
+   * Errors: `not_found` (a layer or volume is missing), `invalid` (a volume can't be mounted there), `unavailable` (no slot or no disk left), `internal`.
    */
   create(request: CreateSandbox, signal?: AbortSignal): Promise<NodeSandbox>;
 
@@ -190,4 +193,6 @@ export type NodeProtocol = {
 
   /** Counters of the sandbox's network. Errors: `not_found` when this execution does not run here. */
   traffic(target: ExecutionRef): Promise<TrafficCounters>;
+
+  volumes: VolumeProtocol;
 };

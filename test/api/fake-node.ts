@@ -17,6 +17,7 @@ import type {
   TakeSnapshot,
   TrafficCounters,
 } from '../../src/protocol/node.ts';
+import { FakeVolumes } from './fake-volumes.ts';
 
 /** The calls that can be made to fail or to take their time. */
 export type FakeCall = 'create' | 'kill' | 'list' | 'updateNetwork' | 'pause' | 'resume' | 'snapshot';
@@ -36,11 +37,13 @@ export class FakeNode implements NodeProtocol {
   after: (call: FakeCall, target: ExecutionRef | null) => Promise<void> = async () => {};
   /** What it says of itself, and keeps to. */
   memory: MemoryAbility = { kept: true };
+  readonly volumes: FakeVolumes;
   readonly #directory: string;
   readonly #listeners = new Set<(exit: SandboxExit) => void>();
 
   constructor(directory: string) {
     this.#directory = directory;
+    this.volumes = new FakeVolumes(join(directory, 'volumes'));
     for (const folder of ['paused', 'snapshots']) mkdirSync(join(directory, folder), { recursive: true });
   }
 

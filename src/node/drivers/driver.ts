@@ -18,6 +18,8 @@ export type Driver = {
   startBlank(slot: Slot, options: { controlToken: string; bootId: string; resources: SandboxResources }): Promise<StartedBlank>;
   /** Puts the root file system in place: layers lowest first, and the sandbox's own mounted disk above them. */
   giveRoot(slot: Slot, pid: number, options: { layers: string[]; disk: string }): Promise<void>;
+  /** Shows a directory of the helper's namespace in a sandbox that has its root, owners shifted. Fails with `invalid` where a link or a file is on the way to `path`. */
+  mountVolume(slot: Slot, pid: number, options: { source: string; path: string }): Promise<void>;
   setLimits(slot: Slot, resources: SandboxResources): void;
   /** Stops every process of a sandbox where it is; resolves when they stand still. Fails with `unavailable` where one does not, and all go on. */
   freeze(slot: Slot): Promise<void>;

@@ -12,6 +12,8 @@ export const libc = dlopen('libc.so.6', {
   recv: { args: ['int', 'ptr', 'u64', 'int'], returns: 'i64' },
   setsockopt: { args: ['int', 'int', 'int', 'ptr', 'u32'], returns: 'int' },
   getsockopt: { args: ['int', 'int', 'int', 'ptr', 'ptr'], returns: 'int' },
+  syscall: { args: ['i64', 'int', 'ptr', 'ptr', 'u64'], returns: 'i64' },
+  linkat: { args: ['int', 'ptr', 'int', 'ptr', 'int'], returns: 'int' },
   flock: { args: ['int', 'int'], returns: 'int' },
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;

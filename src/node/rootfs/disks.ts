@@ -1,13 +1,8 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
-
-/** Bytes of disk for each inode: a disk of 10 GiB holds 655,360 files. */
-const bytesPerInode = 16_384;
-const journalMiB = 4;
-const formatTimeoutMs = 60_000;
+import { formatImage } from './format-image.ts';
 
 /**
  * Disks of sandboxes: sparse ext4 images, so that the limit is real (`ENOSPC`, and `df` tells it) on any host.
@@ -67,10 +62,7 @@ async function makeEmpty(helper: Helper, dir: string, path: string, sizeMiB: num
       writeFileSync(join(tree, 'upper', name), text, { mode: 0o644 });
     }
     const image = join(temporary, 'image');
-    const options = 'lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0';
-    const format = ['mkfs.ext4', '-q', '-F', '-b', '4096', '-m', '0', '-O', '^resize_inode', '-i', `${bytesPerInode}`, '-J', `size=${journalMiB}`, '-E', options, '-d', tree];
-    const { status, output } = await helper.spawn([...format, image, `${sizeMiB}M`], { timeoutMs: formatTimeoutMs });
-    if (status !== 0) throw new AtollError('internal', `mkfs.ext4 failed: ${output.trim()}`);
+    await formatImage(helper, image, { sizeMiB, tree });
     renameSync(image, path);
     return path;
   } finally {

@@ -7,6 +7,7 @@ import { watch } from './blank.ts';
 import { inTurn } from './in-turn.ts';
 import { isSealed, sealKept } from './kept.ts';
 import { everyMemoryOf } from './memory.ts';
+import { holdVolumes } from './mount-volumes.ts';
 import { startTicksOf, type PausedRecord, type ProcessPlace, type RunningRecord, type SandboxRecord } from './record.ts';
 import { releaseSlot } from './release.ts';
 import { onEnded } from './remove.ts';
@@ -83,6 +84,7 @@ async function prepare(node: NodeContext, record: RunningRecord): Promise<void> 
   try {
     // In the new helper's namespace its disk is mounted nowhere yet, and a pause writes it out by its mount.
     await node.disks.open(node.records.diskOf(record.sandboxId), slotMountPoint(node, slotOf(node.layout.installation, record.slot)));
+    await holdVolumes(node, slotOf(node.layout.installation, record.slot), record.volumes ?? []);
     for (const directory of everyMemoryOf(node, record.sandboxId)) rmSync(directory, { recursive: true, force: true });
     await node.records.write(record);
   } catch (error) {

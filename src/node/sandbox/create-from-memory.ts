@@ -7,6 +7,7 @@ import { pathInHelper } from '../builds/layer/make-layer.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { openSnapshot, type OpenSnapshot } from '../snapshot/restore.ts';
 import { freshEntropy, requireMemory } from './memory.ts';
+import { volumesOf } from './mount-volumes.ts';
 import { startTicksOf, type RunningRecord } from './record.ts';
 import { releaseBlank } from './remove.ts';
 import { restoreBlank } from './restore-blank.ts';
@@ -25,7 +26,7 @@ export async function createFromMemory(node: NodeContext, request: CreateSandbox
   node.records.keptOf(sandboxId);
   const disk = node.records.diskOf(sandboxId);
   await makeBareDisk(node, disk, sandboxId, resources.diskMiB);
-  const blank = await restoreBlank(node, { sandboxId, snapshot, disk, layers, resources, network, agentDir, bootId, controlToken });
+  const blank = await restoreBlank(node, { sandboxId, snapshot, disk, layers, resources, network, agentDir, bootId, controlToken, ...volumesOf(request) });
   try {
     const caBundle = node.egress.trusted(network);
     await initAgent(blank.namespace, controlToken, {
@@ -38,7 +39,7 @@ export async function createFromMemory(node: NodeContext, request: CreateSandbox
     const startTicks = startTicksOf(blank.pid);
     if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
     const place = { slot: blank.slot.number, pid: blank.pid, startTicks };
-    const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, controlToken, bootId, startedAtMs: Date.now(), resources, network, image, agentDir };
+    const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, controlToken, bootId, startedAtMs: Date.now(), resources, network, image, agentDir, ...volumesOf(request) };
     await node.records.write(record);
     return { record, namespace: blank.namespace, ended: blank.ended };
   } catch (error) {

@@ -7,6 +7,7 @@ import type { NodeContext, Running } from '../context.ts';
 import { admit } from './admission.ts';
 import { startBlank, type Blank } from './blank.ts';
 import { createFromMemory } from './create-from-memory.ts';
+import { mountVolumes, volumesOf } from './mount-volumes.ts';
 import { startTicksOf, type RunningRecord } from './record.ts';
 import { slotDisk, slotMountPoint } from './slot-disk.ts';
 import { onEnded, removeSandbox } from './remove.ts';
@@ -65,6 +66,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   await step('egress', () => node.egress.apply({ sandboxId, slot, namespace }, network));
   if (limitsDiffer(blank.resources, resources)) node.driver.setLimits(slot, resources);
   await step('root', () => node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) }));
+  await mountVolumes(node, slot, pid, request.volumes);
   const caBundle = node.egress.trusted(network);
   const init = {
     envVars: request.envVars,
@@ -80,7 +82,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();
   const place = { slot: slot.number, pid, startTicks, controlToken, bootId: blank.bootId };
-  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image, agentDir: node.agentDir };
+  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image, agentDir: node.agentDir, ...volumesOf(request) };
   await step('record', () => node.records.write(record));
   return { record, namespace, ended };
 }

@@ -9,6 +9,7 @@ import { makeDurable } from '../snapshot/sealed.ts';
 import { inTurn } from './in-turn.ts';
 import { sealKept, syncDisk } from './kept.ts';
 import { checkpointSource, explainCheckpoint, memoryOf, requireMemory } from './memory.ts';
+import { volumesOf } from './mount-volumes.ts';
 import type { PausedRecord } from './record.ts';
 import { releaseBlank } from './remove.ts';
 import { letStand } from './standing.ts';
@@ -59,6 +60,7 @@ async function pauseWithFiles(node: NodeContext, running: Running): Promise<Paus
   try {
     // Before the end of anything: a host whose disk is full leaves the sandbox running.
     await syncDisk(node, slot, node.records.diskOf(sandboxId));
+    await node.volumes.sync(slot);
     await node.records.write(record);
   } catch (error) {
     node.driver.thaw(slot);
@@ -89,6 +91,7 @@ async function pauseWithMemory(node: NodeContext, running: Running, host: Restor
       // All that is kept is on the host's disk, and noted, before the first process ends.
       async onComplete() {
         await syncDisk(node, slot, disk);
+        await node.volumes.sync(slot);
         await makeDurable(host, directory);
         written = true;
         await node.records.write(record);
@@ -116,7 +119,7 @@ function notePaused(node: NodeContext, record: PausedRecord): Paused {
 
 function pausedRecordOf({ record }: Running, kept: PausedRecord['kept']): PausedRecord {
   const { sandboxId, executionId, controlToken, bootId, resources, network, image, agentDir, startedAtMs } = record;
-  return { state: 'paused', sandboxId, executionId, kept, pausedAtMs: Date.now(), controlToken, bootId, resources, network, image, agentDir, startedAtMs };
+  return { state: 'paused', sandboxId, executionId, kept, pausedAtMs: Date.now(), controlToken, bootId, resources, network, image, agentDir, startedAtMs, ...volumesOf(record) };
 }
 
 /** Frees what a paused sandbox used when it ran, and puts the last that its kernel wrote on the host's disk. */

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } 
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
+import type { SandboxVolume } from '../../protocol/volume.ts';
 
 type Known = {
   sandboxId: string;
@@ -17,6 +18,8 @@ type Known = {
   /** The copy of the agent that its processes were started from. */
   agentDir: string;
   startedAtMs: number;
+  /** Absent: none. */
+  volumes?: SandboxVolume[];
 };
 
 /** The processes of a sandbox on this host. */

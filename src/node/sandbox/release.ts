@@ -12,6 +12,7 @@ export async function releaseSlot(node: NodeContext, slot: Slot): Promise<void> 
   await node.driver.remove(slot);
   await Promise.all([linkGone(node, slot), node.disks.close(slotMountPoint(node, slot))]);
   rmSync(slotDisk(node, slot), { force: true });
+  node.volumes.release(slot);
   node.slots.give(slot);
 }
 

@@ -1,12 +1,15 @@
-import { basename } from 'node:path';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxNetwork, SandboxResources } from '../../protocol/node.ts';
+import type { SandboxVolume } from '../../protocol/volume.ts';
 import type { NodeContext } from '../context.ts';
+import type { Slot } from '../layout.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
 import { restore, type OpenSnapshot } from '../snapshot/restore.ts';
 import { linkUp, watch, type Blank } from './blank.ts';
 import { requireMemory } from './memory.ts';
+import { holdVolumes } from './mount-volumes.ts';
 import { releaseSlot } from './release.ts';
 import { releaseBlank } from './remove.ts';
 import { slotMountPoint } from './slot-disk.ts';
@@ -24,6 +27,8 @@ export type RestoreOptions = {
   agentDir: string;
   bootId: string;
   controlToken: string;
+  /** Absent: none. */
+  volumes?: SandboxVolume[];
   /** Called when no process has run yet. If it fails, none will. */
   onRestored?(blank: Blank): Promise<void>;
 };
@@ -39,12 +44,15 @@ export function restoreBlank(node: NodeContext, options: RestoreOptions): Promis
 async function restoreInSlot(node: NodeContext, options: RestoreOptions): Promise<Blank> {
   const { sandboxId, resources, network, bootId, controlToken } = options;
   const slot = node.slots.take();
+  await using undo = new AsyncDisposableStack();
   let processes: { pid: number; namespace: NetworkNamespace; ended: Promise<void> } | undefined;
   const blank = (): Blank => {
     if (!processes) throw new AtollError('internal', 'CRIU restored a sandbox without its namespaces');
     return { slot, resources, bootId, controlToken, ...processes };
   };
   try {
+    const shown = await showVolumes(node, slot, options.volumes ?? []);
+    undo.defer(() => hideVolumes(node, shown));
     const [agentDir] = await Promise.all([showAgent(node, options.agentDir), node.disks.open(options.disk, slotMountPoint(node, slot))]);
     await restore(requireMemory(node), options.snapshot, {
       slot,
@@ -54,7 +62,7 @@ async function restoreInSlot(node: NodeContext, options: RestoreOptions): Promis
       layers: options.layers,
       agentDir,
       bootIdFile: node.driver.writeBootId(slot, bootId),
-      volumes: {},
+      volumes: Object.fromEntries(shown.map(({ point, path }) => [path, point])),
       async onNamespaces(pid) {
         const { ended } = await watch(node, slot, pid);
         const namespace = openNetworkNamespace(pid);
@@ -62,7 +70,13 @@ async function restoreInSlot(node: NodeContext, options: RestoreOptions): Promis
         await linkUp(node, slot, pid);
         await node.egress.apply({ sandboxId, slot, namespace }, network);
       },
-      onRestored: async () => void (await options.onRestored?.(blank())),
+      async onRestored(pid) {
+        // Those that the sandbox of the snapshot did not have.
+        for (const { path, source } of shown.filter(({ path }) => !options.snapshot.manifest.mounts.some(({ point }) => point === path))) {
+          await node.driver.mountVolume(slot, pid, { source, path });
+        }
+        await options.onRestored?.(blank());
+      },
     });
     return blank();
   } catch (error) {
@@ -82,4 +96,31 @@ async function showAgent(node: NodeContext, agentDir: string): Promise<string> {
     await node.helper.call('show', agentDir, mountPoint);
   }
   return mountPoint;
+}
+
+type ShownVolume = { path: string; source: string; point: string };
+
+/** Volumes with owners as the sandbox has them, for one who passes as a stranger. */
+async function showVolumes(node: NodeContext, slot: Slot, volumes: SandboxVolume[]): Promise<ShownVolume[]> {
+  const shown: ShownVolume[] = [];
+  try {
+    for (const [index, { path, source }] of (await holdVolumes(node, slot, volumes)).entries()) {
+      const point = join(node.layout.mounts, `volume-${slot.name}-${index}`);
+      mkdirSync(point, { recursive: true });
+      await node.helper.call('mapped-mount', slot.baseId, source, point);
+      shown.push({ path, source, point });
+    }
+    return shown;
+  } catch (error) {
+    await hideVolumes(node, shown);
+    throw error;
+  }
+}
+
+/** The sandbox has mounts of its own by then. */
+async function hideVolumes(node: NodeContext, shown: ShownVolume[]): Promise<void> {
+  for (const { point } of shown) {
+    await node.helper.call('unmount', point);
+    rmSync(point, { recursive: true, force: true });
+  }
 }

@@ -11,6 +11,7 @@ import { emptyVolatile } from './empty-volatile.ts';
 import { inTurn } from './in-turn.ts';
 import { sealKept, unsealKept, verifyKept } from './kept.ts';
 import { freshEntropy, memoryOf, requireMemory, staleMemoryOf } from './memory.ts';
+import { mountVolumes, volumesOf } from './mount-volumes.ts';
 import { pausedOf } from './pause.ts';
 import { startTicksOf, type PausedRecord, type ProcessPlace, type RunningRecord } from './record.ts';
 import { onEnded, releaseBlank } from './remove.ts';
@@ -85,7 +86,7 @@ async function restoreMemory(node: NodeContext, paused: Paused, request: ResumeS
   let written: RunningRecord | undefined;
   try {
     const { namespace, ended } = await restoreBlank(node, {
-      ...{ sandboxId, snapshot, resources, agentDir, bootId, controlToken },
+      ...{ sandboxId, snapshot, resources, agentDir, bootId, controlToken, ...volumesOf(record) },
       disk: node.records.diskOf(sandboxId),
       layers: await Promise.all(image.layers.map(digest => node.layers.mount(digest))),
       network: request.network,
@@ -120,6 +121,7 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
     await node.egress.apply({ sandboxId, slot, namespace }, network);
     node.driver.setLimits(slot, resources);
     await node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
+    await mountVolumes(node, slot, pid, record.volumes);
     const caBundle = node.egress.trusted(network);
     await initAgent(namespace, controlToken, {
       envVars: request.envVars,
@@ -175,7 +177,7 @@ function placeOf({ slot, pid }: Blank): ProcessPlace {
 function runningRecordOf(paused: PausedRecord, place: ProcessPlace, request: ResumeSandbox, from: Kept): RunningRecord {
   const { sandboxId, controlToken, bootId, resources, image, agentDir } = paused;
   const { nextExecutionId: executionId, network } = request;
-  return { state: 'running', sandboxId, executionId, ...place, startedAtMs: Date.now(), resumedFrom: from, controlToken, bootId, resources, network, image, agentDir };
+  return { state: 'running', sandboxId, executionId, ...place, startedAtMs: Date.now(), resumedFrom: from, controlToken, bootId, resources, network, image, agentDir, ...volumesOf(paused) };
 }
 
 function notPausedHere(sandboxId: string): AtollError {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { Cgroups } from '../../cgroup/cgroup.ts';
 import type { Layout, Slot } from '../../layout.ts';
-import type { Helper } from '../../native/helper.ts';
+import { HelperError, type Helper } from '../../native/helper.ts';
 import { seccompFilter } from '../../seccomp/filter.ts';
 import type { Driver } from '../driver.ts';
 import { blankConfig } from './config.ts';
@@ -12,6 +12,9 @@ const runTimeoutMs = 20_000;
 const processesGoneTimeoutMs = 10_000;
 /** How long processes may take to stand still: only one that waits for the kernel itself takes any time. */
 const freezeTimeoutMs = 5_000;
+
+/** ENOTDIR, ELOOP */
+const notADirectory = new Set([20, 40]);
 
 /** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
 export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
@@ -53,6 +56,13 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
 
     async giveRoot(slot, pid, { layers, disk }) {
       await helper.call('adopt-root', pid, slot.baseId, disk, layers.length, ...layers);
+    },
+
+    async mountVolume(slot, pid, { source, path }) {
+      await helper.call('bind', pid, slot.baseId, source, path).catch((error: unknown) => {
+        if (!(error instanceof HelperError) || !notADirectory.has(error.errno)) throw error;
+        throw new AtollError('invalid', `a volume can't be mounted at ${path}: a symbolic link or a file is on the way there`, { cause: error });
+      });
     },
 
     setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),

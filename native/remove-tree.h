@@ -1,0 +1,5 @@
+// See remove-tree.c.
+#pragma once
+
+// Removes the directory `name` of `parent`. Answers 0; what goes wrong is written to stderr with its errno, and ends the process.
+int removeTree(int parent, const char *name);

@@ -1,0 +1,27 @@
+// Removes what clients name in a volume that sandboxes may change at the same time.
+#define _GNU_SOURCE
+#include "helper.h"
+#include "remove-tree.h"
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+static int complain(const char *what) {
+  dprintf(2, "%d %s: %s\n", errno, what, strerror(errno));
+  return 1;
+}
+
+// remove-beneath ROOT PATH: removes the entry, with all below it. PATH is clean and relative; no link on the way leads out of
+// ROOT, and one at the end is removed itself. The first word of what is printed on failure is the errno.
+int removeBeneath(const char *root, const char *path) {
+  char parent[4096];
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  if (snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".") >= (int)sizeof parent) return errno = ENAMETOOLONG, complain(path);
+  int top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (top < 0) return complain(root);
+  struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+  int directory = syscall(SYS_openat2, top, parent, &how, sizeof how);
+  if (directory < 0) return complain(parent);
+  if (unlinkat(directory, name, 0) == 0) return 0;
+  if (errno != EISDIR) return complain(name);
+  return removeTree(directory, name);
+}

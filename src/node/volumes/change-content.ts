@@ -1,0 +1,69 @@
+import { chmod, chown, lstat, stat } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import type { NewVolumeEntry, VolumeEntry } from '../../protocol/volume.ts';
+import type { Helper } from '../native/helper.ts';
+import { openBeneath, openTop } from './beneath.ts';
+import { splitPath } from './clean-path.ts';
+import { contentError } from './content-error.ts';
+import { describe, entryIn } from './entry.ts';
+import { makeIn, openDirectoryFor } from './parents.ts';
+
+/** Removing a tree with as many files as a volume holds. */
+const removeTimeoutMs = 10 * 60_000;
+
+// In all of these, `path` is a clean one and `root` the volume's content as this process sees it.
+
+/** What is at a path; of a link, itself. */
+export async function statEntry(root: string, path: string): Promise<VolumeEntry> {
+  try {
+    using top = openTop(root);
+    const { directory, name } = splitPath(path);
+    using parent = openBeneath(top, directory);
+    return await entryIn(parent, name, path);
+  } catch (error) {
+    throw contentError(error, path);
+  }
+}
+
+/** Makes a directory; one that is there is answered as it is, where `force` allows that. */
+export async function makeDirectory(root: string, path: string, entry: NewVolumeEntry): Promise<VolumeEntry> {
+  try {
+    using top = openTop(root);
+    const { directory, name } = splitPath(path);
+    using parent = await openDirectoryFor(top, directory, entry);
+    if (!(await isDirectoryIn(parent.path, name))) await makeIn(parent, name, entry);
+    else if (!entry.force) throw new AtollError('conflict', `path: ${JSON.stringify(`/${path}`)} exists already`);
+    return await entryIn(parent, name, path);
+  } catch (error) {
+    throw contentError(error, path, { ENOTDIR: 'invalid' });
+  }
+}
+
+async function isDirectoryIn(parent: string, name: string): Promise<boolean> {
+  if (name === '') return true;
+  return lstat(`${parent}/${name}`).then(facts => facts.isDirectory(), () => false);
+}
+
+/** Changes owner and permissions of what is at a path. A link is followed. */
+export async function changeEntry(root: string, path: string, change: { uid?: number; gid?: number; mode?: number }): Promise<VolumeEntry> {
+  const unchanged = 0xffff_ffff; // chown(2)
+  try {
+    using top = openTop(root);
+    using opened = openBeneath(top, path);
+    const { uid = unchanged, gid = unchanged, mode } = change;
+    if (uid !== unchanged || gid !== unchanged) await chown(opened.path, uid, gid);
+    if (mode !== undefined) await chmod(opened.path, mode);
+    return describe(await stat(opened.path), path);
+  } catch (error) {
+    throw contentError(error, path);
+  }
+}
+
+/** Removes what is at a path with all below it, in a process of its own: a tree may hold a million files. `rootInHelper` is the content as the helper sees it. */
+export async function removeEntry(helper: Helper, helperBinary: string, rootInHelper: string, path: string): Promise<void> {
+  if (path === '') throw new AtollError('invalid', 'path: the root of a volume can\'t be removed; delete the volume, or what is in it');
+  const { status, output } = await helper.spawn([helperBinary, 'remove-beneath', rootInHelper, path], { timeoutMs: removeTimeoutMs });
+  if (status === 0) return;
+  const missing = /^(2|18|20|40) /.test(output); // ENOENT, EXDEV, ENOTDIR, ELOOP
+  throw new AtollError(missing ? 'not_found' : 'internal', `path: ${JSON.stringify(path)} ${missing ? 'was not found in the volume' : `can't be removed: ${output.trim()}`}`);
+}

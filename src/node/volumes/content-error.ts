@@ -1,0 +1,28 @@
+import { AtollError, messageOf, type ErrorCode } from '../../base/error.ts';
+
+const codes: Record<string, ErrorCode> = {
+  ENOENT: 'not_found',
+  ENOTDIR: 'not_found',
+  // A link that leads out of the volume, or in a circle: behind it is nothing of the volume's.
+  EXDEV: 'not_found',
+  ELOOP: 'not_found',
+  EEXIST: 'conflict',
+  EISDIR: 'conflict',
+  ENAMETOOLONG: 'invalid',
+  ENOSPC: 'no_space',
+  EDQUOT: 'no_space',
+};
+
+/** What a failed call means to who asked for `path`; anything unforeseen is `internal`. `codesHere` wins over the usual meaning. */
+export function contentError(error: unknown, path: string, codesHere: Record<string, ErrorCode> = {}): AtollError {
+  if (error instanceof AtollError) return error;
+  const name = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codesHere[name] ?? codes[name] ?? 'internal';
+  const words: Partial<Record<ErrorCode, string>> = {
+    not_found: 'was not found in the volume',
+    conflict: 'exists already',
+    no_space: 'can\'t be written: the volume is full',
+    invalid: name === 'ENOTDIR' ? 'can\'t be there: a parent is no directory' : 'is too long a path',
+  };
+  return new AtollError(code, `path: ${JSON.stringify(path)} ${words[code] ?? messageOf(error)}`, { cause: error });
+}

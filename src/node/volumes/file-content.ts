@@ -1,0 +1,93 @@
+import { constants, openSync } from 'node:fs';
+import { lstat, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import type { NewVolumeEntry, VolumeEntry } from '../../protocol/volume.ts';
+import { nameFile, openBeneath, openTop, type Opened } from './beneath.ts';
+import { splitPath } from './clean-path.ts';
+import { contentError } from './content-error.ts';
+import { entryIn } from './entry.ts';
+import { openDirectoryFor } from './parents.ts';
+
+/** open(2): a file without a name, which is gone with its descriptor unless it is given one. Its parts on every architecture of ours but O_DIRECTORY. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
+
+/** Opens a regular file for reading; links on the way are followed inside of the volume. The descriptor is the caller's. */
+export async function openFile(root: string, path: string): Promise<{ descriptor: number; sizeBytes: number }> {
+  try {
+    using top = openTop(root);
+    using opened = openBeneath(top, path);
+    const facts = await stat(opened.path);
+    if (!facts.isFile()) throw new AtollError('invalid', `path: ${JSON.stringify(path)} is ${facts.isDirectory() ? 'a directory' : 'no regular file'}`);
+    return { descriptor: openSync(opened.path, constants.O_RDONLY), sizeBytes: facts.size };
+  } catch (error) {
+    throw contentError(error, path);
+  }
+}
+
+/** A file that is being written and has no name yet. One of `keep` and `drop` is to be called. */
+export type NewFile = {
+  file: FileHandle;
+  /** Gives it its place, whole and on the disk, instead of what is there where `force` allows that. */
+  keep(): Promise<VolumeEntry>;
+  drop(): Promise<void>;
+};
+
+export async function beginFile(root: string, path: string, entry: NewVolumeEntry): Promise<NewFile> {
+  const { directory, name } = splitPath(path);
+  if (name === '') throw new AtollError('conflict', 'path: the root of the volume is a directory');
+  await using undo = new AsyncDisposableStack();
+  try {
+    using top = openTop(root);
+    const parent = undo.use(await openDirectoryFor(top, directory, entry));
+    await checkPlace(parent, name, path, entry.force);
+    const file = await open(parent.path, O_TMPFILE | constants.O_WRONLY, 0o600);
+    undo.defer(() => file.close());
+    const opened = undo.move();
+    const drop = () => opened.disposeAsync();
+    return {
+      file,
+      drop,
+      async keep() {
+        try {
+          await file.chown(entry.uid, entry.gid);
+          await file.chmod(entry.mode);
+          await file.sync();
+          await place(file, parent, name, entry.force);
+          await syncDirectory(parent);
+          return await entryIn(parent, name, path);
+        } catch (error) {
+          throw contentError(error, path);
+        } finally {
+          await drop();
+        }
+      },
+    };
+  } catch (error) {
+    throw contentError(error, path, { ENOTDIR: 'invalid' });
+  }
+}
+
+/** Says at once what would else be found out after the last byte. */
+async function checkPlace(parent: Opened, name: string, path: string, force: boolean): Promise<void> {
+  const known = await lstat(`${parent.path}/${name}`).catch(() => undefined);
+  if (known && (!force || known.isDirectory())) {
+    throw new AtollError('conflict', `path: ${JSON.stringify(path)} ${known.isDirectory() ? 'is a directory' : 'exists already; force replaces it'}`);
+  }
+}
+
+async function place(file: FileHandle, parent: Opened, name: string, force: boolean): Promise<void> {
+  if (!force) return nameFile(file.fd, parent, name);
+  // A file can't be given a name that is taken, but it can be renamed to it.
+  const temporary = `.${newUuid()}.upload`;
+  nameFile(file.fd, parent, temporary);
+  await rename(`${parent.path}/${temporary}`, `${parent.path}/${name}`).catch(async (error: unknown) => {
+    await unlink(`${parent.path}/${temporary}`);
+    throw error;
+  });
+}
+
+async function syncDirectory(parent: Opened): Promise<void> {
+  const directory = await open(`${parent.path}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
+  await directory.sync().finally(() => directory.close());
+}

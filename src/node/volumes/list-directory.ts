@@ -1,0 +1,63 @@
+import { constants } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import type { VolumeEntry } from '../../protocol/volume.ts';
+import { openBeneath, openTop, type Opened } from './beneath.ts';
+import { contentError } from './content-error.ts';
+import { entryIn } from './entry.ts';
+
+/** Entries of one answer. */
+const entriesMax = 10_000;
+/** The kernel's own size of a directory: one of a hundred thousand names has about a tenth of it. */
+const directoryBytesMax = 32 << 20;
+
+type Listing = { entries: VolumeEntry[]; path: string };
+
+/** The entries below a directory, `depth` levels of them, each directory followed by its children in the order of their names. */
+export async function listDirectory(root: string, path: string, depth: number): Promise<VolumeEntry[]> {
+  const listing: Listing = { entries: [], path };
+  try {
+    using top = openTop(root);
+    using directory = openBeneath(top, path);
+    if (!(await stat(directory.path)).isDirectory()) throw new AtollError('invalid', `path: ${JSON.stringify(path)} is no directory`);
+    await addChildren(listing, directory, path, depth);
+  } catch (error) {
+    throw contentError(error, path);
+  }
+  return listing.entries;
+}
+
+async function addChildren(listing: Listing, directory: Opened, path: string, depth: number): Promise<void> {
+  if ((await stat(directory.path)).size > directoryBytesMax) throw tooMany(listing);
+  const names = (await readdir(`${directory.path}/.`)).toSorted(byCodePoints);
+  for (const name of names) {
+    if (listing.entries.length === entriesMax) throw tooMany(listing);
+    const childPath = path === '' ? name : `${path}/${name}`;
+    // What sandboxes remove meanwhile is not there any more; what is no UTF-8 has no name here.
+    const entry = await entryIn(directory, name, childPath).catch(unlessGone);
+    if (!entry) continue;
+    listing.entries.push(entry);
+    if (entry.type !== 'directory' || depth <= 1) continue;
+    using child = openedUnlessGone(directory, name);
+    if (child) await addChildren(listing, child, childPath, depth - 1);
+  }
+}
+
+function openedUnlessGone(directory: Opened, name: string): Opened | undefined {
+  try {
+    return openBeneath(directory, name, constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  } catch (error) {
+    return unlessGone(error);
+  }
+}
+
+function unlessGone(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(String(error.code))) return undefined;
+  throw error;
+}
+
+const byCodePoints = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+function tooMany({ path }: Listing): AtollError {
+  return new AtollError('invalid', `path: ${JSON.stringify(path)} holds more than ${entriesMax} entries: list a directory below it, or fewer levels`);
+}

@@ -1,0 +1,61 @@
+import type { FileHandle } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import type { VolumeEntry } from '../../protocol/volume.ts';
+import type { NewFile } from './file-content.ts';
+import type { VolumeUse } from './volumes.ts';
+
+/** Files that are being written at a time. */
+const writesMax = 128;
+/** The longest that a client may take for one. */
+const writeTimeoutMs = 3_600_000;
+/** What an upload must leave of the host's disk when it begins: running sandboxes must be able to go on writing. */
+const diskReserveBytes = 256 * 1024 ** 2;
+
+type Write = { file: NewFile; use: VolumeUse; timer: Timer };
+
+/** The files that are being written, by the ID that their writer knows. */
+export type Writes = {
+  /** Fails with `unavailable` or `no_space` where another one can't begin. */
+  admit(): Promise<void>;
+  begin(file: NewFile, use: VolumeUse): { writeId: string; file: FileHandle };
+  end(writeId: string, outcome: 'keep' | 'drop'): Promise<VolumeEntry | null>;
+};
+
+/** `dir` is on the disk that holds the volumes. */
+export function createWrites(dir: string): Writes {
+  const writes = new Map<string, Write>();
+  const take = (writeId: string): Write => {
+    const write = writes.get(writeId);
+    if (!write) throw new AtollError('not_found', 'The upload has ended already');
+    writes.delete(writeId);
+    clearTimeout(write.timer);
+    return write;
+  };
+  const end: Writes['end'] = async (writeId, outcome) => {
+    const { file, use } = take(writeId);
+    try {
+      if (outcome === 'keep') return await file.keep();
+      await file.drop();
+      return null;
+    } finally {
+      use.release();
+    }
+  };
+  return {
+    async admit() {
+      if (writes.size >= writesMax) throw new AtollError('unavailable', `${writesMax} files are being written to volumes, which is the most at a time; try again later`);
+      const { bavail, bsize } = await statfs(dir);
+      if (bavail * bsize < diskReserveBytes) throw new AtollError('no_space', 'The disk that holds the volumes is full');
+    },
+    begin(file, use) {
+      const writeId = newUuid();
+      const timer = setTimeout(() => void end(writeId, 'drop').catch(() => {}), writeTimeoutMs);
+      timer.unref();
+      writes.set(writeId, { file, use, timer });
+      return { writeId, file: file.file };
+    },
+    end,
+  };
+}

@@ -1,0 +1,91 @@
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../src/base/error.ts';
+import { newUuid } from '../../src/base/id.ts';
+import type { NewVolumeEntry, NodeVolume, VolumeEntry, VolumeProtocol } from '../../src/protocol/volume.ts';
+
+/** Volumes that are plain directories; what matters to their node alone (limits, links, owners) they leave out. */
+export class FakeVolumes implements VolumeProtocol {
+  readonly #directory: string;
+  readonly #writes = new Map<string, { fd: number; temporary: string; volumeId: string; path: string }>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    mkdirSync(directory, { recursive: true });
+  }
+
+  async create(volumeId: string): Promise<void> {
+    mkdirSync(join(this.#directory, volumeId), { recursive: true });
+  }
+
+  async remove(volumeId: string): Promise<void> {
+    rmSync(join(this.#directory, volumeId), { recursive: true, force: true });
+  }
+
+  async list(): Promise<NodeVolume[]> {
+    return readdirSync(this.#directory).map(volumeId => ({ volumeId, createdAtMs: statSync(join(this.#directory, volumeId)).mtimeMs }));
+  }
+
+  async stat(volumeId: string, path: string): Promise<VolumeEntry> {
+    const place = this.#place(volumeId, path);
+    if (!existsSync(place)) throw new AtollError('not_found', `path: ${path} was not found`);
+    const facts = statSync(place);
+    return {
+      name: path.slice(path.lastIndexOf('/') + 1) || '/',
+      type: facts.isDirectory() ? 'directory' : 'file',
+      path: join('/', path),
+      sizeBytes: facts.size,
+      ...{ mode: facts.mode & 0o7777, uid: 0, gid: 0 },
+      ...{ accessedAtMs: facts.atimeMs, modifiedAtMs: facts.mtimeMs, changedAtMs: facts.ctimeMs },
+    };
+  }
+
+  async listDirectory(volumeId: string, path: string): Promise<VolumeEntry[]> {
+    return Promise.all(readdirSync(this.#place(volumeId, path)).toSorted().map(name => this.stat(volumeId, join(path, name))));
+  }
+
+  async makeDirectory(volumeId: string, path: string, { force }: NewVolumeEntry): Promise<VolumeEntry> {
+    if (existsSync(this.#place(volumeId, path)) && !force) throw new AtollError('conflict', `path: ${path} exists already`);
+    mkdirSync(this.#place(volumeId, path), { recursive: true });
+    return this.stat(volumeId, path);
+  }
+
+  async changeEntry(volumeId: string, path: string): Promise<VolumeEntry> {
+    return this.stat(volumeId, path);
+  }
+
+  async removeEntry(volumeId: string, path: string): Promise<void> {
+    await this.stat(volumeId, path);
+    rmSync(this.#place(volumeId, path), { recursive: true });
+  }
+
+  async openRead(volumeId: string, path: string): Promise<{ sizeBytes: number; descriptor: number }> {
+    const { sizeBytes } = await this.stat(volumeId, path);
+    return { sizeBytes, descriptor: openSync(this.#place(volumeId, path), 'r') };
+  }
+
+  async openWrite(volumeId: string, path: string): Promise<{ writeId: string; descriptor: number }> {
+    const [writeId, temporary] = [newUuid(), join(this.#directory, '..', newUuid())];
+    this.#place(volumeId, path);
+    const fd = openSync(temporary, 'wx');
+    this.#writes.set(writeId, { fd, temporary, volumeId, path });
+    return { writeId, descriptor: fd };
+  }
+
+  async endWrite(writeId: string, outcome: 'keep'): Promise<VolumeEntry>;
+  async endWrite(writeId: string, outcome: 'drop'): Promise<null>;
+  async endWrite(writeId: string, outcome: 'keep' | 'drop'): Promise<VolumeEntry | null> {
+    const write = this.#writes.get(writeId);
+    if (!write) throw new AtollError('not_found', 'ended already');
+    this.#writes.delete(writeId);
+    closeSync(write.fd);
+    if (outcome === 'drop') return rmSync(write.temporary), null;
+    renameSync(write.temporary, this.#place(write.volumeId, write.path));
+    return this.stat(write.volumeId, write.path);
+  }
+
+  #place(volumeId: string, path: string): string {
+    if (!existsSync(join(this.#directory, volumeId))) throw new AtollError('not_found', 'the volume is not here');
+    return join(this.#directory, volumeId, join('/', path));
+  }
+}

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readSync, writeSync, closeSync } from 'node:fs';
+import { newUuid } from '../../src/base/id.ts';
+import type { NewVolumeEntry, NodeVolume } from '../../src/protocol/volume.ts';
+import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+
+// What clients may do with the content of a volume that hostile sandboxes write to at the same time.
+
+const sizeMiB = 32;
+const plain: NewVolumeEntry = { uid: 9090, gid: 9090, mode: 0o666, force: false };
+const forced: NewVolumeEntry = { ...plain, force: true };
+
+let it: TestNode;
+let volumeId: string;
+let sandboxId: string;
+beforeAll(async () => {
+  it = await startTestNode();
+  volumeId = newUuid();
+  await volumes().create(volumeId, sizeMiB);
+  ({ sandboxId } = await it.node.protocol.create(it.request({ volumes: [{ volumeId, path: '/mnt/shared' }] })));
+}, 300_000);
+afterAll(() => it.dispose());
+
+const volumes = () => it.node.protocol.volumes;
+const inside = async (command: string, user?: string) => {
+  const { exitCode, stdout, stderr } = await runInSandbox(it.node.protocol, sandboxId, command, user);
+  if (exitCode !== 0) throw new Error(`${command}: ${stderr}`);
+  return stdout;
+};
+
+async function write(path: string, content: string, entry = forced) {
+  const { writeId, descriptor } = await volumes().openWrite(volumeId, path, entry);
+  writeSync(descriptor, content);
+  return volumes().endWrite(writeId, 'keep');
+}
+
+async function read(path: string): Promise<string> {
+  const { sizeBytes, descriptor } = await volumes().openRead(volumeId, path);
+  const bytes = Buffer.alloc(sizeBytes);
+  readSync(descriptor, bytes);
+  closeSync(descriptor);
+  return bytes.toString();
+}
+
+const code = (error: Promise<unknown>) => error.then(() => 'fine', (problem: { code: string }) => problem.code);
+
+test('files go in and out with the owner and the permissions that were asked for', async () => {
+  expect(await write('/a/b/file', 'hello', { uid: 1000, gid: 1001, mode: 0o640, force: true })).toMatchObject({
+    ...{ name: 'file', path: '/a/b/file', type: 'file', sizeBytes: 5, mode: 0o640, uid: 1000, gid: 1001 },
+  });
+  expect(await inside('stat -c "%u %g %a" /mnt/shared/a/b/file /mnt/shared/a /mnt/shared; cat /mnt/shared/a/b/file')).toBe('1000 1001 640\n1000 1001 777\n9090 9090 777\nhello');
+  expect(await read('a/b/file')).toBe('hello');
+  expect(await volumes().changeEntry(volumeId, '/a/b/file', { uid: 7, mode: 0o4755 })).toMatchObject({ uid: 7, gid: 1001, mode: 0o4755 });
+  expect((await inside('id -u; touch /mnt/shared/of-user; stat -c %u /mnt/shared/of-user', 'user')).split('\n').slice(0, 2)).toEqual(['1000', '1000']);
+  expect(await volumes().stat(volumeId, '/of-user')).toMatchObject({ uid: 1000, type: 'file' });
+});
+
+test('what is there is replaced only where that is asked for', async () => {
+  await write('/taken', 'first');
+  expect(await code(write('/taken', 'second', plain))).toBe('conflict');
+  expect(await code(write('/none/file', 'x', plain))).toBe('not_found');
+  expect(await code(write('/taken/below', 'x', forced))).toBe('invalid');
+  expect(await code(write('/', 'x', forced))).toBe('conflict');
+  expect(await code(volumes().makeDirectory(volumeId, '/taken', plain))).toBe('conflict');
+  expect(await code(volumes().makeDirectory(volumeId, '/taken/below', forced))).toBe('invalid');
+  expect(await code(volumes().makeDirectory(volumeId, '/none/below', plain))).toBe('not_found');
+  expect(await volumes().makeDirectory(volumeId, '/made', { ...plain, mode: 0o701 })).toMatchObject({ type: 'directory', mode: 0o701, uid: 9090 });
+  expect(await code(volumes().makeDirectory(volumeId, '/made', plain))).toBe('conflict');
+  expect(await volumes().makeDirectory(volumeId, '/made', forced)).toMatchObject({ mode: 0o701 });
+  expect(await code(write('/made', 'x', forced))).toBe('conflict');
+  await write('/taken', 'third');
+  expect(await read('/taken')).toBe('third');
+});
+
+test('an upload that is given up leaves what was there', async () => {
+  await write('/kept', 'before');
+  const { writeId, descriptor } = await volumes().openWrite(volumeId, '/kept', forced);
+  writeSync(descriptor, 'half of');
+  expect(await read('/kept')).toBe('before');
+  await volumes().endWrite(writeId, 'drop');
+  expect(await read('/kept')).toBe('before');
+  expect(await code(volumes().endWrite(writeId, 'keep'))).toBe('not_found');
+});
+
+test('a directory is listed in order, level by level', async () => {
+  await inside('cd /mnt/shared; mkdir -p tree/b/c tree/a; touch tree/b/c/deep tree/a/1 tree/z; ln -s a tree/link; mkfifo tree/pipe');
+  const names = async (depth: number) => (await volumes().listDirectory(volumeId, '/tree', depth)).map(({ path }) => path.slice('/tree/'.length));
+  expect(await names(1)).toEqual(['a', 'b', 'link', 'pipe', 'z']);
+  expect(await names(3)).toEqual(['a', 'a/1', 'b', 'b/c', 'b/c/deep', 'link', 'pipe', 'z']);
+  expect(await volumes().stat(volumeId, '/tree/link')).toMatchObject({ type: 'symlink', target: 'a' });
+  expect(await volumes().stat(volumeId, '/tree/pipe')).toMatchObject({ type: 'unknown' });
+  expect((await volumes().listDirectory(volumeId, '/tree/link', 1)).map(({ path }) => path)).toEqual(['/tree/link/1']);
+  expect(await volumes().stat(volumeId, '/')).toMatchObject({ name: '/', path: '/', type: 'directory' });
+  expect(await code(volumes().listDirectory(volumeId, '/tree/z', 1))).toBe('invalid');
+});
+
+test('no link leads out of the volume, and no pipe makes anybody wait', async () => {
+  await inside('cd /mnt/shared; ln -s /etc out; ln -s ../../../../etc up; ln -s /etc/hostname file-out; ln -s loop loop; ln -s / top; mkfifo pipe; ln -s a/b inner');
+  for (const path of ['out/passwd', 'up/passwd', 'file-out', 'loop', 'top/etc/passwd', '../../../etc/passwd', '/out/../../etc/passwd']) {
+    expect([path, await code(read(path))]).toEqual([path, 'not_found']);
+    expect([path, await code(volumes().changeEntry(volumeId, path, { mode: 0o777 }))]).toEqual([path, 'not_found']);
+  }
+  for (const path of ['out/new', 'up/new', 'top/new', 'loop/new']) {
+    expect([path, await code(write(path, 'x'))]).toEqual([path, 'not_found']);
+    expect([path, await code(volumes().makeDirectory(volumeId, path, forced))]).toEqual([path, 'not_found']);
+    expect([path, await code(volumes().removeEntry(volumeId, path))]).toEqual([path, 'not_found']);
+    expect([path, await code(volumes().listDirectory(volumeId, path, 1))]).toEqual([path, 'not_found']);
+  }
+  expect(await code(read('pipe'))).toBe('invalid');
+  expect(await read('inner/file')).toBe('hello');
+  // What takes the place of a link is the link's place, not where it leads.
+  await write('file-out', 'inside');
+  expect(await inside('cat /mnt/shared/file-out')).toBe('inside');
+});
+
+test('trees go with all that is in them, links themselves', async () => {
+  await inside('cd /mnt/shared; mkdir -p big/x/y; touch big/x/y/z; ln -s /etc big/etc; ln -s ../taken big/keep');
+  await volumes().removeEntry(volumeId, '/big');
+  expect(await code(volumes().stat(volumeId, '/big'))).toBe('not_found');
+  expect(await read('/taken')).toBe('third');
+  expect(await code(volumes().removeEntry(volumeId, '/big'))).toBe('not_found');
+  expect(await code(volumes().removeEntry(volumeId, '/'))).toBe('invalid');
+});
+
+test('the size is a limit to sandboxes and clients alike', async () => {
+  const { writeId, descriptor } = await volumes().openWrite(volumeId, '/huge', plain);
+  const block = Buffer.alloc(1 << 20, 1);
+  expect(() => {
+    for (let written = 0; written < sizeMiB + 1; written++) writeSync(descriptor, block);
+  }).toThrow(/ENOSPC/);
+  await volumes().endWrite(writeId, 'drop');
+  const { stderr } = await runInSandbox(it.node.protocol, sandboxId, 'dd if=/dev/zero of=/mnt/shared/fill bs=1M count=40');
+  expect(stderr).toContain('No space left on device');
+  expect(Number(await inside('df -m --output=size /mnt/shared | tail -1'))).toBeLessThanOrEqual(sizeMiB);
+  await volumes().removeEntry(volumeId, '/fill');
+});
+
+test('a link that changes all the time never leads a client out', async () => {
+  const racing = inside('cd /mnt/shared; mkdir -p real; echo ours > real/passwd; end=$(($(date +%s)+3)); while [ $(date +%s) -lt $end ]; do ln -sfn /etc swap; rm swap; mkdir swap; echo ours > swap/passwd; rm -r swap; ln -sfn real swap; rm swap; done');
+  const seen = new Map<string, number>();
+  const count = (word: string) => seen.set(word, (seen.get(word) ?? 0) + 1);
+  for (let over = false; !over; over = await Promise.race([racing.then(() => true), Bun.sleep(0).then(() => false)])) {
+    await read('swap/passwd').then(text => count(text === '' || text === 'ours\n' ? 'ours' : `stolen ${text}`), error => count((error as { code: string }).code));
+    await volumes().changeEntry(volumeId, 'swap', { mode: 0o777 }).catch(() => {});
+    await volumes().removeEntry(volumeId, 'swap/passwd').catch(() => {});
+    await write('swap/new', 'x').catch(() => {});
+  }
+  expect([...seen.keys()].filter(word => word.startsWith('stolen'))).toEqual([]);
+  expect(seen.get('ours')).toBeGreaterThan(0);
+  expect(await Bun.file('/etc/new').exists()).toBe(false);
+}, 30_000);
+
+test('a volume that a sandbox has is not deleted; afterwards nothing of it is left', async () => {
+  const here = async () => (await volumes().list()).map((volume: NodeVolume) => volume.volumeId);
+  expect(await code(volumes().remove(volumeId))).toBe('conflict');
+  expect(await here()).toEqual([volumeId]);
+  await Promise.all((await it.node.protocol.list()).map(sandbox => it.node.protocol.kill(sandbox)));
+  await volumes().remove(volumeId);
+  expect(await here()).toEqual([]);
+  expect(await code(volumes().stat(volumeId, '/'))).toBe('not_found');
+  await volumes().remove(volumeId);
+});
