@@ -9,13 +9,13 @@ export type SandboxVolume = {
 /** A volume that is on a node. */
 export type NodeVolume = { volumeId: string; createdAtMs: number };
 
+/** What an entry of a volume can be. `unknown`: a FIFO, socket or device, whose content is never touched. */
 export const volumeEntryTypes = ['unknown', 'file', 'directory', 'symlink'] as const;
 export type VolumeEntryType = (typeof volumeEntryTypes)[number];
 
 /** Something in a volume. Owners are as sandboxes see them. */
 export type VolumeEntry = {
   name: string;
-  /** `unknown`: a FIFO, socket or device; its content is never touched. */
   type: VolumeEntryType;
   /** Absolute, from the volume's root. */
   path: string;

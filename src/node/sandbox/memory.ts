@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { NodeContext } from '../context.ts';
 import type { Slot } from '../layout.ts';
+import type { SandboxVolume } from '../../protocol/volume.ts';
 import type { CheckpointSource } from '../snapshot/checkpoint.ts';
 import type { RestoreHost } from '../snapshot/restore.ts';
 import { slotMountPoint } from './slot-disk.ts';
@@ -32,7 +33,7 @@ export function staleMemoryOf(node: NodeContext, sandboxId: string): string {
 }
 
 /** A sandbox in a slot, as something to be checkpointed. Its layers are mounted. */
-export async function checkpointSource(node: NodeContext, slot: Slot, { pid, disk, layers }: { pid: number; disk: string; layers: string[] }): Promise<CheckpointSource> {
+export async function checkpointSource(node: NodeContext, slot: Slot, { pid, disk, layers, volumes = [] }: { pid: number; disk: string; layers: string[]; volumes?: SandboxVolume[] }): Promise<CheckpointSource> {
   const { driver } = node;
   return {
     pid,
@@ -45,6 +46,7 @@ export async function checkpointSource(node: NodeContext, slot: Slot, { pid, dis
     disk,
     diskMount: slotMountPoint(node, slot),
     layers: await Promise.all(layers.map(digest => node.layers.mount(digest))),
+    volumes: volumes.map(({ path }) => path),
   };
 }
 

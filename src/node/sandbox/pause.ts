@@ -79,7 +79,7 @@ async function pauseWithMemory(node: NodeContext, running: Running, host: Restor
   const disk = node.records.diskOf(sandboxId);
   const directory = memoryOf(node, sandboxId);
   const record: PausedRecord = { ...pausedRecordOf(running, 'memory'), standing: { slot: number, pid, startTicks } };
-  const source = await checkpointSource(node, slot, { pid, disk, layers: image.layers });
+  const source = await checkpointSource(node, slot, { pid, disk, layers: image.layers, ...volumesOf(running.record) });
   rmSync(directory, { recursive: true, force: true });
   let written = false;
   try {

@@ -14,6 +14,7 @@ import { volatile } from './empty-volatile.ts';
 import { inTurn } from './in-turn.ts';
 import { syncDisk } from './kept.ts';
 import { checkpointSource, explainCheckpoint, requireMemory } from './memory.ts';
+import { volumesOf } from './mount-volumes.ts';
 import { runningOf } from './update-network.ts';
 
 const copyTimeoutMs = 10 * 60_000;
@@ -103,7 +104,7 @@ async function copyFrozen(node: NodeContext, { record }: Running, image: string)
 async function checkpoint(node: NodeContext, { record }: Running, image: string, directory: string): Promise<void> {
   const { slot: number, pid, sandboxId, agentDir, bootId, controlToken } = record;
   const slot = slotOf(node.layout.installation, number);
-  const source = await checkpointSource(node, slot, { pid, disk: node.records.diskOf(sandboxId), layers: record.image.layers });
+  const source = await checkpointSource(node, slot, { pid, disk: node.records.diskOf(sandboxId), layers: record.image.layers, ...volumesOf(record) });
   const facts: SnapshotFacts = { agentDir, bootId, controlToken };
   try {
     await checkpointAndRun(requireMemory(node), source, { directory, name: `snapshot-${slot.name}`, facts, diskCopy: image });

@@ -8,6 +8,7 @@ import { quote, runCriu, type CriuHost } from './criu.ts';
 import { sandboxMounts, type SandboxMount } from './mounts.ts';
 import { diskFile, writeManifest, type Manifest } from './manifest.ts';
 import { seal } from './sealed.ts';
+import { allowOtherSizes } from './volume-files.ts';
 
 /** A sandbox that runs, or stands still. */
 export type CheckpointSource = {
@@ -27,6 +28,8 @@ export type CheckpointSource = {
   diskMount: string;
   /** Mount points of its layers in the helper's namespace, lowest first. */
   layers: string[];
+  /** Mount points of its volumes, as it sees them. */
+  volumes: string[];
 };
 
 export type CheckpointOptions = {
@@ -71,7 +74,7 @@ export async function checkpointToPause(
   const pause = async (then: PauseEnd): Promise<PauseEnd> => {
     const commit = async (mounts: SandboxMount[]) => {
       if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
-      await finish(host, options, { memory: true, disk: false, mounts });
+      await finish(host, source, options, { memory: true, disk: false, mounts });
       // The kernel stops them where CRIU leaves them, before the next instruction of their own.
       if (then === 'stand-still') source.group.hold();
       try {
@@ -117,7 +120,7 @@ export async function checkpointAndRun(host: CriuHost, source: CheckpointSource,
   const { diskCopy = join(partial, diskFile) } = options;
   const work = async () => {
     const mounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, diskCopy) });
-    await finish(host, options, { memory: true, disk: options.diskCopy === undefined, mounts });
+    await finish(host, source, options, { memory: true, disk: options.diskCopy === undefined, mounts });
   };
   await work().catch(error => discard(partial, error));
 }
@@ -197,9 +200,12 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
 }
 
 /** Gives the images their final form and name. */
-async function finish(host: SealHost, options: CheckpointOptions, content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>): Promise<void> {
+async function finish(host: SealHost, { volumes }: CheckpointSource, options: CheckpointOptions, content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>): Promise<void> {
   const partial = partialOf(options.directory);
-  if (content.memory) closeOneEndedConnections(join(partial, 'files.img'));
+  if (content.memory) {
+    closeOneEndedConnections(join(partial, 'files.img'));
+    allowOtherSizes(join(partial, 'files.img'), volumes);
+  }
   const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };
   writeManifest(partial, { version: 1, createdAtMs: Date.now(), madeBy, facts: options.facts, ...content });
   await seal(host, partial, options.directory);

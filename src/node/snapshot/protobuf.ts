@@ -69,6 +69,12 @@ export function numbersIn(fields: Field[], number: number): number[] {
   return fields.flatMap(field => (field.number === number && field.wire === 0 ? [Number(field.value)] : []));
 }
 
+/** The text in field `number`, empty where it is absent. */
+export function textIn(fields: Field[], number: number): string {
+  const field = fields.findLast(field => field.number === number);
+  return field?.wire === 2 ? Buffer.from(field.value).toString() : '';
+}
+
 /** The message in field `number`, decoded; undefined where it is absent. */
 export function messageIn(fields: Field[], number: number): Field[] | undefined {
   const field = fields.find(field => field.number === number);

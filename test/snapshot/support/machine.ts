@@ -126,7 +126,7 @@ export async function startMachine(): Promise<Machine> {
       async launch(name, text) {
         await run(`base64 -d > /root/${name} <<< ${Buffer.from(text).toString('base64')}; chmod +x /root/${name}; setsid /root/${name} < /dev/null > /root/${name}.log 2>&1 &`);
       },
-      source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer] },
+      source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer], volumes: [] },
     };
   };
   const release = async ({ slot, ended, namespace }: TestSandbox) => {

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { newSandboxId, newUuid } from '../../src/base/id.ts';
+import type { CreateSandbox, NodeSandbox, ResumeSandbox } from '../../src/protocol/node.ts';
+import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+
+// Volumes through everything that can happen to a sandbox.
+
+let it: TestNode;
+const shared = newUuid();
+const other = newUuid();
+beforeAll(async () => {
+  it = await startTestNode({ memory: true });
+  for (const volumeId of [shared, other]) await protocol().volumes.create(volumeId, 64);
+}, 300_000);
+afterAll(() => it.dispose());
+
+const protocol = () => it.node.protocol;
+const mounts = [
+  { volumeId: other, path: '/srv/other' },
+  { volumeId: shared, path: '/data' },
+  { volumeId: shared, path: '/data/again' },
+];
+const create = (changes: Partial<CreateSandbox> = {}) => protocol().create(it.request({ volumes: mounts, ...changes }));
+const inside = async ({ sandboxId }: { sandboxId: string }, command: string, user = 'root') => {
+  const { exitCode, stdout, stderr } = await runInSandbox(protocol(), sandboxId, command, user);
+  if (exitCode !== 0) throw new Error(`${command}: ${stderr}`);
+  return stdout.trim();
+};
+const resume = (paused: { sandboxId: string; executionId: string }, changes: Partial<ResumeSandbox> = {}) =>
+  protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null, ...changes });
+const volumeMounts = (sandbox: NodeSandbox) => inside(sandbox, "grep -c ' /dev/loop' /proc/self/mountinfo");
+const flags = (sandbox: NodeSandbox) => inside(sandbox, 'grep " /data " /proc/self/mountinfo | cut -d" " -f6');
+
+/** A process that keeps a file of the volume open and writes to it when it is told to. */
+async function furnish(sandbox: NodeSandbox) {
+  await inside(sandbox, 'echo one > /data/log; cd /data; (exec 9>>/data/log 8</data/log; while :; do if [ -e /tmp/go ]; then rm /tmp/go; echo "$0 $(pwd)" >&9; fi; sleep 0.02; done) >/dev/null 2>&1 & echo $! > /tmp/pid');
+}
+async function poke(sandbox: NodeSandbox) {
+  await inside(sandbox, 'touch /tmp/go; while [ -e /tmp/go ]; do sleep 0.01; done; sleep 0.1; kill -0 $(cat /tmp/pid)');
+}
+
+test('two sandboxes share a volume, and own in it what is theirs', async () => {
+  const [one, two] = await Promise.all([create(), create()]);
+  await inside(one, 'echo from one > /data/note', 'user');
+  expect(await inside(two, 'cat /data/note; stat -c %U /data/note; cat /data/again/note')).toBe('from one\nuser\nfrom one');
+  expect(await inside(two, 'echo more >> /data/note; cat /data/note', 'user')).toBe('from one\nmore');
+  expect(await inside(one, 'ls /srv/other | wc -l')).toBe('0');
+  expect(await volumeMounts(one)).toBe('3');
+  await Promise.all([one, two].map(sandbox => protocol().kill(sandbox)));
+});
+
+test('processes with open files and their directory in a volume go on after a pause, whatever others wrote meanwhile', async () => {
+  const sandbox = await create();
+  const witness = await create();
+  await furnish(sandbox);
+  const before = await flags(sandbox);
+  const paused = await protocol().pause(sandbox, { memory: true });
+  await expect(protocol().volumes.remove(shared)).rejects.toMatchObject({ code: 'conflict' });
+  await inside(witness, 'echo from the witness >> /data/log');
+  // After a restart nothing of it stands any more: it is brought back from the disk.
+  await it.restart();
+  const resumed = await resume(paused);
+  expect(resumed.from).toBe('memory');
+  await poke(resumed);
+  expect(await inside(witness, 'cat /data/log')).toMatch(/^one\nfrom the witness\n.* \/data$/);
+  expect(await volumeMounts(resumed)).toBe('3');
+  expect(await flags(resumed)).toBe(before);
+  await Promise.all([resumed, witness].map(each => protocol().kill(each)));
+}, 60_000);
+
+test('a sandbox that boots from its files has its volumes', async () => {
+  const sandbox = await create();
+  await inside(sandbox, 'echo kept > /data/kept; echo own > /root/own');
+  const paused = await protocol().pause(sandbox, { memory: false });
+  const resumed = await resume(paused);
+  expect(resumed.from).toBe('filesystem');
+  expect(await inside(resumed, 'cat /data/kept /root/own')).toBe('kept\nown');
+  expect(await volumeMounts(resumed)).toBe('3');
+  await protocol().kill(resumed);
+}, 60_000);
+
+test('forks have the volumes of their source, and one more where that is asked for', async () => {
+  const source = await create({ volumes: [{ volumeId: shared, path: '/data' }] });
+  await furnish(source);
+  const snapshotId = newUuid();
+  const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
+  const image = { ...it.request().image, layers, memorySnapshotId: snapshotId };
+  const volumes = [{ volumeId: other, path: '/extra' }, { volumeId: shared, path: '/data' }];
+  const forks = await Promise.all([1, 2].map(() => create({ sandboxId: newSandboxId(), image, volumes })));
+  for (const fork of forks) {
+    await poke(fork);
+    await inside(fork, 'cat /tmp/pid >> /extra/seen');
+  }
+  await poke(source);
+  expect((await inside(source, 'cat /data/log')).split('\n')).toHaveLength(4);
+  expect((await inside(forks[0] as NodeSandbox, 'cat /extra/seen')).split('\n')).toHaveLength(2);
+  await Promise.all([source, ...forks].map(each => protocol().kill(each)));
+  await protocol().deleteSnapshot(snapshotId);
+}, 60_000);
+
+test('a place where nothing can be mounted is refused, and leaves nothing', async () => {
+  for (const path of ['/bin/volume', '/etc/passwd', '/etc/passwd/below']) {
+    await expect(create({ volumes: [{ volumeId: shared, path }] })).rejects.toMatchObject({ code: 'invalid' });
+  }
+  await expect(create({ volumes: [{ volumeId: newUuid(), path: '/data' }] })).rejects.toMatchObject({ code: 'not_found' });
+  expect(await protocol().list()).toEqual([]);
+});
