@@ -14,6 +14,7 @@ import type { SandboxRoute } from './app/directory.ts';
 import { defaultLimits } from './app/limits.ts';
 import { RateLimiter } from './app/rate-limit.ts';
 import { wakeSandbox } from './app/sandbox-wake.ts';
+import { StartCounts } from './app/start-counts.ts';
 import { tokensOf } from './app/tokens.ts';
 import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
@@ -24,6 +25,8 @@ import { expiryIntervalMs, reconcileAutoPause, reconcileExpiry } from './reconci
 import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcilers/layers.ts';
 import { reconcileSnapshots, snapshotsIntervalMs } from './reconcilers/snapshots.ts';
+import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './reconcilers/team-metrics.ts';
+import type { MetricsRetention } from './reconcilers/team-metrics.ts';
 import { startLoop } from './reconcilers/loop.ts';
 import type { Loop } from './reconcilers/loop.ts';
 import type { Store } from './store/database.ts';
@@ -48,6 +51,8 @@ export type ApiOptions = {
   limits?: Partial<TeamLimits>;
   /** What the node can do; everything that is not named is refused. */
   features?: Partial<Features>;
+  /** How long numbers of the past are kept. Default: two weeks of teams, a day of sandboxes that are gone. */
+  retention?: MetricsRetention;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
   /** Say in a `Server-Timing` header how long each step of a request took. */
@@ -67,6 +72,7 @@ export type Api = {
   stop(): Promise<void>;
 };
 
+const defaultRetention: MetricsRetention = { teamDays: 14, pastSandboxHours: 24 };
 const firstAdoptionRetryMs = 500;
 const flushUsesIntervalMs = 10_000;
 
@@ -82,7 +88,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
       noteExit(app, exit).catch(error => app.log.error('the end of a sandbox was not noted', { ...exit, error: messageOf(error) }));
     }),
   );
-  for (const loop of await startReconcilers(app, ready)) started.defer(() => loop.stop());
+  for (const loop of await startReconcilers(app, ready, options.retention ?? defaultRetention)) started.defer(() => loop.stop());
   const isReady = () => ready.adopted;
   const { socketPath, checkAnswers = false } = options;
   const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers, trace: options.trace ?? false });
@@ -118,6 +124,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     clock,
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
+    startCounts: new StartCounts(),
     rateLimiter: new RateLimiter(),
     log: options.log,
     busy: new BusyExecutions(),
@@ -130,7 +137,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
 }
 
 /** Takes over what the last run left, then keeps the standing truths. */
-async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<Loop[]> {
+async function startReconcilers(app: App, ready: { adopted: boolean }, retention: MetricsRetention): Promise<Loop[]> {
   const { log } = app;
   const adopt = async () => {
     await reconcileNodes(app, !ready.adopted);
@@ -147,6 +154,8 @@ async function startReconcilers(app: App, ready: { adopted: boolean }): Promise<
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
     startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log }),
     startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log }),
+    startLoop({ name: 'team-metrics', intervalMs: () => teamMetricsIntervalMs, run: teamWatch(app), log }),
+    startLoop({ name: 'metrics-retention', intervalMs: () => metricsPruneIntervalMs, run: () => pruneMetrics(app, retention), log }),
     startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log }),
   ];
 }

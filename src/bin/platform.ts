@@ -61,6 +61,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     node: node.protocol,
     builder: node.builds,
     trace: settings.trace,
+    retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: settings.metricsHours },
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,
@@ -107,6 +108,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json'), authoritiesFile: settings.buildAuthorities },
     criuDir,
     standMs: settings.frozenSeconds * 1000,
+    metricsHours: settings.metricsHours,
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });

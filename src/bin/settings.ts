@@ -32,6 +32,9 @@ export type Settings = {
   sandboxBandwidthMbit: number | undefined;
   /** TLS connections that a policy allows by their name are opened, so that what is asked inside can be looked at. */
   egressOpenTls: boolean;
+  /** Of each sandbox, so many hours of what it used are kept, and as long when it is gone. */
+  metricsHours: number;
+  teamMetricsDays: number;
   /** Answers say how long each step took. */
   trace: boolean;
 };
@@ -65,6 +68,8 @@ const onOrOff = (text: string) => (/^[01]$/.test(text) ? text === '1' : new Wron
 const frozenSecondsMax = 3600;
 const frozenSeconds = (text: string) =>
   /^\d{1,4}$/.test(text) && Number(text) <= frozenSecondsMax ? Number(text) : new Wrong(`a number from 0 to ${frozenSecondsMax}`);
+const numberFrom1To = (max: number) => (text: string) =>
+  /^[1-9]\d{0,3}$/.test(text) && Number(text) <= max ? Number(text) : new Wrong(`a number from 1 to ${max}`);
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -88,6 +93,8 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: undefined, parse: path },
   sandboxBandwidthMbit: { variable: 'ATOLL_SANDBOX_BANDWIDTH_MBIT', fallback: undefined, parse: bandwidth },
   egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
+  metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom1To(24 * 30) },
+  teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom1To(400) },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
   frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: frozenSeconds },

@@ -87,6 +87,8 @@ export type Layout = {
   sandboxes: string;
   /** Memory that snapshots keep, a directory each. */
   snapshots: string;
+  /** What each sandbox has used, a file or two for each; kept for a while when it is gone. */
+  metrics: string;
   runtimeState: string;
   /** A file for each slot: what its programs read as the kernel's boot ID. */
   bootIds: string;
@@ -110,6 +112,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     bundles: join(data, 'bundles'),
     sandboxes: join(data, 'sandboxes'),
     snapshots: join(data, 'snapshots'),
+    metrics: join(data, 'metrics'),
     runtimeState: join(runDir, 'runtime'),
     bootIds: join(runDir, 'boot-ids'),
     mounts: join(runDir, 'mounts'),

@@ -3,6 +3,8 @@ import { AtollError } from '../base/error.ts';
 import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
 import type { NodeContext, Running } from './context.ts';
 import { slotOf, slotsMax } from './layout.ts';
+import type { History } from './metrics/history.ts';
+import type { Machine } from './metrics/machine.ts';
 import { dial } from './network/dial.ts';
 import { createSandbox } from './sandbox/create.ts';
 import { killSandbox } from './sandbox/kill.ts';
@@ -13,7 +15,7 @@ import { runningOf, updateNetwork } from './sandbox/update-network.ts';
 import { volumeProtocolOf } from './volumes/protocol.ts';
 
 /** The node as the api and the edge see it. */
-export function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
+export function protocolOf(node: NodeContext, { nodeId, history, machine }: { nodeId: string; history: History; machine: Machine }): NodeProtocol {
   return {
     info: async () => ({
       nodeId,
@@ -23,7 +25,9 @@ export function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
       sandboxesMax: slotsMax,
       driver: node.driver.name,
       memory: node.memory.kept ? { kept: true } : node.memory,
+      machine: machine.facts,
     }),
+    usage: async () => ({ ...machine.usage(), ...(node.pool && { pool: node.pool.counts() }), traffic: node.egress.totals() }),
     create: async request => summaryOf(await createSandbox(node, request)),
     kill: target => killSandbox(node, target),
     list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
@@ -48,6 +52,8 @@ export function protocolOf(node: NodeContext, nodeId: string): NodeProtocol {
     updateNetwork: (target, network) => updateNetwork(node, target, network),
     volumes: volumeProtocolOf(node),
     traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
+    samples: async (sandboxId, range) => history.samples(sandboxId, range),
+    latestSamples: async sandboxIds => history.latest(sandboxIds),
   };
 }
 

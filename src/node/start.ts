@@ -13,6 +13,8 @@ import { claimInstallation } from './installation.ts';
 import { layoutOf, slotOf, slotsMax } from './layout.ts';
 import { startHelper } from './native/helper.ts';
 import { createEgress, resolversInside, type EgressSettings } from './network/egress/egress.ts';
+import { startHistory } from './metrics/history.ts';
+import { observeMachine } from './metrics/machine.ts';
 import { outgoingMtu } from './network/host-table.ts';
 import { protocolOf } from './protocol.ts';
 import { createDisks } from './rootfs/disks.ts';
@@ -34,6 +36,7 @@ const hostname = 'sandbox';
 const startsPerCore = 2;
 
 const defaultStandMs = 20_000;
+const defaultMetricsHours = 24;
 
 export type NodeOptions = {
   nodeId: string;
@@ -53,6 +56,8 @@ export type NodeOptions = {
   criuDir?: string;
   /** For how long a paused sandbox whose memory was kept can be let go again at once; 0: not at all. Default 20 s. */
   standMs?: number;
+  /** Of each sandbox, what it used in so many hours of its running is kept, and as long when it is gone. Default 24. */
+  metricsHours?: number;
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -118,7 +123,11 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   node.memory = options.criuDir === undefined ? { kept: false, reason: 'CRIU was not set up' } : await findMemory(node, { criuDir: options.criuDir, cgroups, resources });
   if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, resources);
   const builds = composeBuilds(node, options.builds);
+  const history = startHistory(node, cgroups, options.metricsHours ?? defaultMetricsHours);
+  const machine = observeMachine(layout.data);
   const stop = async () => {
+    history.stop();
+    machine.stop();
     // Without its helper the node can remove nothing: what is left is the next start's.
     if (helper.alive()) {
       await builds.stop();
@@ -130,7 +139,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     installation.unlock();
   };
   return {
-    protocol: protocolOf(node, options.nodeId),
+    protocol: protocolOf(node, { nodeId: options.nodeId, history, machine }),
     builds,
     installation: layout.installation,
     helperPid: helper.pid,

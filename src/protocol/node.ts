@@ -103,6 +103,24 @@ export type TrafficCounters = {
   denied: number;
 };
 
+/** What a sandbox used at one moment; of a long range, of a span of time. Bytes. */
+export type SandboxSample = {
+  /** Epoch seconds. */
+  atSeconds: number;
+  cpuCount: number;
+  /** 0 to 100, over all CPUs of the sandbox, since the sample before. */
+  cpuUsedPct: number;
+  /** Without files that the kernel keeps in memory and gives up when it is short of it: those are `memCache`. */
+  memUsed: number;
+  memTotal: number;
+  memCache: number;
+  diskUsed: number;
+  diskTotal: number;
+};
+
+/** Which samples are asked for: both ends are inclusive, epoch seconds. */
+export type SampleRange = { startSeconds: number; endSeconds: number; pointsMax: number };
+
 /** Why a sandbox ended without being told to. */
 export type SandboxExit = ExecutionRef & { reason: 'init_exited' | 'out_of_memory' };
 
@@ -116,17 +134,30 @@ export type NodeInfo = {
   memory: MemoryAbility;
   /** What the machine is, as /proc/cpuinfo has it. */
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
-  /** What the machine uses now, all its processes included. */
-  usage?: {
-    /** 0 to 100, over all CPUs. */
-    cpuPercent: number;
-    memoryUsedBytes: number;
-    disks: Array<{ mountPoint: string; device: string; filesystemType: string; usedBytes: number; totalBytes: number }>;
-  };
 };
+
+/** What a machine uses now, all its processes included, and what its node has counted since it started. */
+export type NodeUsage = {
+  /** 0 to 100, over all CPUs. */
+  cpuPercent: number;
+  memoryUsedBytes: number;
+  hugePages: { total: number; used: number; reserved: number; pageSizeBytes: number };
+  disks: DiskUsage[];
+  /** Absent where no blank sandboxes are kept. */
+  pool?: PoolCounts;
+  /** Of all sandboxes. Of one that ended by itself, the last may be missing. */
+  traffic: TrafficCounters;
+};
+
+export type DiskUsage = { mountPoint: string; device: string; filesystemType: string; usedBytes: number; totalBytes: number };
+
+/** The blank sandboxes that wait to be claimed, and how claims (`hits`, `misses`) and starts of blanks went. */
+export type PoolCounts = { size: number; ready: number; hits: number; misses: number; refills: number; failures: number };
 
 export type NodeProtocol = {
   info(): Promise<NodeInfo>;
+
+  usage(): Promise<NodeUsage>;
 
   /**
    * Starts a sandbox and answers when its agent has taken its settings and accepts requests.
@@ -195,4 +226,13 @@ export type NodeProtocol = {
   traffic(target: ExecutionRef): Promise<TrafficCounters>;
 
   volumes: VolumeProtocol;
+
+  /**
+   * What a sandbox has used, oldest first, over all its executions; nothing for one that the node does not know (any more).
+   * More than `pointsMax` samples are put together: the mean of the CPU, the highest of memory and disk.
+   */
+  samples(sandboxId: string, range: SampleRange): Promise<SandboxSample[]>;
+
+  /** The latest sample of each of the sandboxes, by ID; those without are left out. */
+  latestSamples(sandboxIds: string[]): Promise<Record<string, SandboxSample>>;
 };

@@ -80,6 +80,10 @@ export const authorizationRows: Record<string, Row> = {
   createSnapshot: sandbox(201, id => `/sandboxes/${id}/snapshots`),
   listSnapshots: own(200, '/snapshots'),
 
+  // Of a sandbox that is not the team's there is nothing to tell, and nothing to find out.
+  getSandboxMetrics: { ...sandbox(200, id => `/sandboxes/${id}/metrics`), foreign: 200 },
+  getSandboxesMetrics: { ...sandbox(200, id => `/sandboxes/metrics?sandbox_ids=${id}`), foreign: 200 },
+  getSandboxTraffic: sandbox(200, id => `/sandboxes/${id}/traffic`),
   updateSandboxNetwork: sandbox(204, id => `/sandboxes/${id}/network`, { denyOut: ['0.0.0.0/0'] }),
 
   listTemplates: own(200, '/templates'),
@@ -114,6 +118,8 @@ export const authorizationRows: Record<string, Row> = {
   putTemplateFiles: { request: async scene => ({ path: await scene.uploadPath(), body: 'archive' }), success: 201, foreign: 201 },
 
   listTeams: own(200, '/teams'),
+  getTeamMetrics: { request: async ({ team }) => ({ path: `/teams/${team.teamId}/metrics`, ids: [team.teamId] }), success: 200, foreign: 403 },
+  getTeamMetricsMax: { request: async ({ team }) => ({ path: `/teams/${team.teamId}/metrics/max?metric=concurrent_sandboxes`, ids: [team.teamId] }), success: 200, foreign: 403 },
   listApiKeys: own(200, '/api-keys'),
   createApiKey: own(201, '/api-keys', () => ({ name: 'new' })),
   renameApiKey: thing(200, scene => scene.apiKey(), id => ({ path: `/api-keys/${id}`, body: { name: 'x' } })),

@@ -8,11 +8,14 @@ import type {
   NodeInfo,
   NodeProtocol,
   NodeSandbox,
+  NodeUsage,
   PausedSandbox,
   ResumedSandbox,
   ResumeSandbox,
+  SampleRange,
   SandboxExit,
   SandboxNetwork,
+  SandboxSample,
   Snapshot,
   TakeSnapshot,
   TrafficCounters,
@@ -56,6 +59,18 @@ export class FakeNode implements NodeProtocol {
       sandboxesMax: 1000,
       driver: 'fake',
       memory: this.memory,
+      machine: { cpuFamily: '6', cpuModel: '85', cpuModelName: 'A processor', cpuArchitecture: 'x86_64' },
+    };
+  }
+
+  async usage(): Promise<NodeUsage> {
+    return {
+      cpuPercent: 12.4,
+      memoryUsedBytes: 1024 ** 3,
+      hugePages: { total: 0, used: 0, reserved: 0, pageSizeBytes: 2 * 1024 ** 2 },
+      disks: [{ mountPoint: '/', device: '/dev/sda1', filesystemType: 'ext4', usedBytes: 3 * 1024 ** 3, totalBytes: 9 * 1024 ** 3 }],
+      pool: { size: 4, ready: 3, hits: 5, misses: 1, refills: 8, failures: 0 },
+      traffic: { bytesOut: 100, bytesIn: 200, denied: 3 },
     };
   }
 
@@ -157,6 +172,18 @@ export class FakeNode implements NodeProtocol {
 
   async traffic(): Promise<TrafficCounters> {
     return { bytesIn: 0, bytesOut: 0, denied: 0 };
+  }
+
+  /** What was sampled of each sandbox, by its ID. */
+  readonly sampled = new Map<string, SandboxSample[]>();
+
+  async samples(sandboxId: string, { startSeconds, endSeconds, pointsMax }: SampleRange): Promise<SandboxSample[]> {
+    const all = this.sampled.get(sandboxId) ?? [];
+    return all.filter(({ atSeconds }) => atSeconds >= startSeconds && atSeconds <= endSeconds).slice(0, pointsMax);
+  }
+
+  async latestSamples(sandboxIds: string[]): Promise<Record<string, SandboxSample>> {
+    return Object.fromEntries(sandboxIds.flatMap(sandboxId => (this.sampled.get(sandboxId) ?? []).slice(-1).map(sample => [sandboxId, sample])));
   }
 
   async dial(): Promise<number> {

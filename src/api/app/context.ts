@@ -8,6 +8,7 @@ import type { BusyExecutions } from './busy.ts';
 import type { Clock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import type { RateLimiter } from './rate-limit.ts';
+import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
 
 /** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
@@ -40,6 +41,7 @@ export type App = {
   clock: Clock;
   startedAtUs: number;
   createCounts: CreateCounts;
+  startCounts: StartCounts;
   rateLimiter: RateLimiter;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */

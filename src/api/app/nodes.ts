@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { NodeStatus } from '../../protocol/api/node.ts';
-import type { NodeInfo } from '../../protocol/node.ts';
+import type { NodeInfo, NodeUsage } from '../../protocol/node.ts';
 import { findNodeStatus, nodeAllocation, setNodeStatus } from '../store/nodes.ts';
 import type { NodeStatusRecord } from '../store/nodes.ts';
 import type { WantedNodeStatus } from '../store/schema.ts';
@@ -15,6 +15,7 @@ export type NodeReport = {
   statusChangedAtUs: number;
   /** Null while the machine does not answer. */
   info: NodeInfo | null;
+  usage: NodeUsage | null;
   allocation: Awaited<ReturnType<typeof nodeAllocation>>;
   creates: { successes: number; fails: number };
 };
@@ -52,12 +53,14 @@ function checkKnown(app: App, nodeId: string): void {
 
 async function report(app: App, nodeId: string): Promise<NodeReport> {
   const wanted: NodeStatusRecord | null = await findNodeStatus(app.store.db, nodeId);
-  const info = await app.nodes.get(nodeId).info().catch(() => null);
+  const node = app.nodes.get(nodeId);
+  const [info, usage] = await Promise.all([node.info().catch(() => null), node.usage().catch(() => null)]);
   return {
     nodeId,
     status: info === null ? 'unhealthy' : (wanted?.status ?? 'ready'),
     statusChangedAtUs: wanted?.changedAtUs ?? app.startedAtUs,
     info,
+    usage,
     allocation: await nodeAllocation(app.store.db, nodeId),
     creates: app.createCounts.of(nodeId),
   };

@@ -58,7 +58,8 @@ export const updateNodeRoute = route({
 const bytesPerMiB = 1024 * 1024;
 
 /** What a machine does not tell of itself is 0 or empty. */
-function nodeView({ nodeId, status, statusChangedAtUs, info, allocation, creates }: NodeReport): NodeDetail {
+function nodeView({ nodeId, status, statusChangedAtUs, info, usage, allocation, creates }: NodeReport): NodeDetail {
+  const { hugePages } = usage ?? {};
   return {
     id: nodeId,
     serviceInstanceID: nodeId,
@@ -74,16 +75,15 @@ function nodeView({ nodeId, status, statusChangedAtUs, info, allocation, creates
     metrics: {
       allocatedCPU: allocation.cpuCount,
       cpuCount: info?.cpuCount ?? 0,
-      cpuPercent: Math.round(info?.usage?.cpuPercent ?? 0),
+      cpuPercent: Math.round(usage?.cpuPercent ?? 0),
       allocatedMemoryBytes: allocation.memoryMiB * bytesPerMiB,
-      memoryUsedBytes: info?.usage?.memoryUsedBytes ?? 0,
+      memoryUsedBytes: usage?.memoryUsedBytes ?? 0,
       memoryTotalBytes: info?.memoryBytes ?? 0,
-      // Sandboxes of this platform use none.
-      hugePagesTotal: 0,
-      hugePagesUsed: 0,
-      hugePagesReserved: 0,
-      hugePageSizeBytes: 0,
-      disks: info?.usage?.disks ?? [],
+      hugePagesTotal: hugePages?.total ?? 0,
+      hugePagesUsed: hugePages?.used ?? 0,
+      hugePagesReserved: hugePages?.reserved ?? 0,
+      hugePageSizeBytes: hugePages?.pageSizeBytes ?? 0,
+      disks: usage?.disks ?? [],
     },
   };
 }

@@ -19,10 +19,12 @@ import { pauseSandboxRoute } from './sandbox-pause.ts';
 import { resumeSandboxRoute } from './sandbox-resume.ts';
 import { createSnapshotRoute, listSnapshotsRoute } from './sandbox-snapshot.ts';
 import { listSandboxesV1, listSandboxesV2 } from './sandbox-list.ts';
+import { readSandboxesMetrics, readSandboxMetrics, readSandboxTraffic } from './sandbox-metrics.ts';
 import { updateSandboxNetwork } from './sandbox-network.ts';
 import { readSandbox } from './sandbox-read.ts';
 import { refreshSandboxRoute, setSandboxTimeout } from './sandbox-timeout.ts';
 import { createSecretRoute, deleteSecretRoute, listSecretsRoute, readSecretRoute, updateSecretRoute } from './secrets.ts';
+import { readHighestTeamMetricRoute, readTeamMetricsRoute } from './team-metrics.ts';
 import { listTeams } from './teams.ts';
 import { readTemplateAlias } from './template-alias.ts';
 import { deleteTemplateRoute, updateTemplateV1Route, updateTemplateV2Route } from './template-change.ts';
@@ -53,6 +55,9 @@ export const routes: readonly Route[] = [
   createSnapshotRoute,
   listSnapshotsRoute,
   updateSandboxNetwork,
+  readSandboxMetrics,
+  readSandboxesMetrics,
+  readSandboxTraffic,
   listTemplatesV1,
   listTemplatesV2,
   readTemplateRoute,
@@ -74,6 +79,8 @@ export const routes: readonly Route[] = [
   deleteTagsRoute,
   listTagsRoute,
   listTeams,
+  readTeamMetricsRoute,
+  readHighestTeamMetricRoute,
   listApiKeysRoute,
   createApiKeyRoute,
   renameApiKeyRoute,

@@ -1,5 +1,6 @@
 import type { SandboxState } from '../../protocol/state.ts';
 import type { Db, Store } from './database.ts';
+import { notePastSandbox } from './past-sandbox.ts';
 import { sandboxOfRow } from './sandbox-row.ts';
 import type { SandboxRecord } from './sandbox-row.ts';
 
@@ -91,7 +92,7 @@ export async function setSandboxEnd(
   return row ? sandboxOfRow(row) : null;
 }
 
-/** Removes the row of an execution that is no more, if it is in one of `from`. */
+/** Removes the row of an execution that is no more, if it is in one of `from`; whose it was is kept for a while. */
 export async function deleteSandbox(
   db: Db,
   execution: { sandboxId: string; executionId: string },
@@ -102,7 +103,8 @@ export async function deleteSandbox(
     .where('sandbox_id', '=', execution.sandboxId)
     .where('execution_id', '=', execution.executionId)
     .where('state', 'in', from)
-    .returning('sandbox_id')
+    .returning(['sandbox_id', 'team_id', 'node_id'])
     .executeTakeFirst();
+  if (row) await notePastSandbox(db, row);
   return row !== undefined;
 }

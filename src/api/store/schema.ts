@@ -24,6 +24,8 @@ export type Tables = {
   nodes: NodeTable;
   audit_log: AuditTable;
   secrets: SecretTable;
+  team_metrics: TeamMetricTable;
+  past_sandboxes: PastSandboxTable;
 };
 
 export type Flag = 0 | 1;
@@ -222,4 +224,25 @@ export type SecretTable = {
   metadata_json: string;
   created_at_us: Fixed<number>;
   updated_at_us: number;
+};
+
+/** A minute in which sandboxes of a team ran or were started. */
+export type TeamMetricTable = {
+  team_id: Fixed<string>;
+  /** When the minute began, epoch seconds. */
+  at_seconds: Fixed<number>;
+  /** The most that were seen running at a time. */
+  concurrent: number;
+  /** How many were running when it was looked last. */
+  latest: number;
+  starts: number;
+};
+
+/** A sandbox that is gone. */
+export type PastSandboxTable = {
+  sandbox_id: Fixed<string>;
+  /** Not a foreign key: a team may go first. */
+  team_id: Fixed<string>;
+  node_id: Fixed<string>;
+  ended_at_us: Fixed<number>;
 };

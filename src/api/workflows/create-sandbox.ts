@@ -34,6 +34,7 @@ export async function createSandboxWorkflow(context: CreateContext, signal: Abor
       log: app.log.with({ sandboxId: sandbox.sandboxId }),
       signal,
     });
+    app.startCounts.note(sandbox.teamId);
     return context.sandbox;
   } finally {
     app.busy.delete(sandbox.executionId);

@@ -8,12 +8,24 @@ const cpuPeriodUs = 100_000;
 
 export type CgroupVersion = 'v1' | 'v2';
 
+/** What the processes of a group use. */
+export type GroupUsage = {
+  /** Processor time so far, microseconds. */
+  cpuUs: number;
+  /** With the files that the kernel keeps in memory for them, bytes. */
+  memoryBytes: number;
+  /** Those files' part of it. */
+  cacheBytes: number;
+};
+
 /** The control groups of this host's sandboxes. Paths are relative to the root of each hierarchy, e.g. `/atoll0/s7`. */
 export type Cgroups = {
   version: CgroupVersion;
   setLimits(path: string, resources: SandboxResources): void;
   /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
   memoryUsed(path: string): number;
+  /** Fails where the group is gone. */
+  usage(path: string): GroupUsage;
   /** How many processes the kernel has killed there for lack of memory. */
   outOfMemoryKills(path: string): number;
   /** Processes in the group and below it. */
@@ -44,6 +56,11 @@ function v2(): Cgroups {
       writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
     },
     memoryUsed: path => Number(readFileSync(file(path, 'memory.current'), 'utf8')),
+    usage: path => ({
+      cpuUs: keyed(readFileSync(file(path, 'cpu.stat'), 'latin1'), 'usage_usec'),
+      memoryBytes: Number(readFileSync(file(path, 'memory.current'), 'latin1')),
+      cacheBytes: keyed(readFileSync(file(path, 'memory.stat'), 'latin1'), 'file'),
+    }),
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
@@ -70,6 +87,11 @@ function v1(): Cgroups {
       writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
     },
     memoryUsed: path => Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'utf8')),
+    usage: path => ({
+      cpuUs: Number(readFileSync(file('cpuacct', path, 'cpuacct.usage'), 'latin1')) / 1000,
+      memoryBytes: Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'latin1')),
+      cacheBytes: keyed(readFileSync(file('memory', path, 'memory.stat'), 'latin1'), 'total_cache'),
+    }),
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
@@ -91,6 +113,13 @@ function counter(path: string, name: string): number {
   } catch {
     return 0; // the group is gone, and its count with it
   }
+}
+
+/** The value of a line `name value`; 0 where there is none. Without a regular expression: this is read hundreds of times a second. */
+function keyed(text: string, name: string): number {
+  const start = text.startsWith(`${name} `) ? 0 : text.indexOf(`\n${name} `) + 1;
+  if (start === 0 && !text.startsWith(`${name} `)) return 0;
+  return Number.parseInt(text.slice(start + name.length + 1, start + name.length + 21), 10);
 }
 
 function processesBelow(path: string): number[] {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../base/error.ts';
-import type { SandboxResources } from '../../protocol/node.ts';
+import type { PoolCounts, SandboxResources } from '../../protocol/node.ts';
 import type { NodeContext } from '../context.ts';
 import { startBlank, type Blank } from './blank.ts';
 import { releaseBlank } from './remove.ts';
@@ -14,6 +14,7 @@ export type Pool = {
   /** A blank that nobody had, with a disk of the asked size, if one is asked for; undefined when there is none: start one then. */
   take(diskMiB?: number): Blank | undefined;
   ready(): number;
+  counts(): PoolCounts;
   /** Stops refilling and removes the blanks. */
   stop(): Promise<void>;
 };
@@ -21,6 +22,7 @@ export type Pool = {
 /** Keeps `size` blanks of the given resources ready. Limits can be changed when one is claimed, the disk can't. */
 export function createPool(node: NodeContext, size: number, resources: SandboxResources): Pool {
   const blanks = new Set<Blank>();
+  const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
   let starting = 0;
   let stopped = false;
   let idle = Promise.resolve();
@@ -39,8 +41,10 @@ export function createPool(node: NodeContext, size: number, resources: SandboxRe
       const blank = await startBlank(node, resources);
       if (stopped) return await releaseBlank(node, blank);
       blanks.add(blank);
+      counts.refills++;
       void blank.ended.then(() => discard(blank));
     } catch (error) {
+      counts.failures++;
       node.log.warn('a blank sandbox could not be started', { error: messageOf(error) });
       if (!stopped) await Bun.sleep(retryDelayMs);
     }
@@ -54,14 +58,18 @@ export function createPool(node: NodeContext, size: number, resources: SandboxRe
   refill();
   return {
     take(diskMiB) {
-      if (diskMiB !== undefined && diskMiB !== resources.diskMiB) return undefined;
-      const [blank] = blanks;
-      if (!blank) return undefined;
+      const [blank] = diskMiB === undefined || diskMiB === resources.diskMiB ? blanks : [];
+      if (!blank) {
+        counts.misses++;
+        return undefined;
+      }
+      counts.hits++;
       blanks.delete(blank);
       refill();
       return blank;
     },
     ready: () => blanks.size,
+    counts: () => ({ size, ready: blanks.size, ...counts }),
     async stop() {
       stopped = true;
       await idle;

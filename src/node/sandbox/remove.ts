@@ -50,6 +50,7 @@ type Processes = Pick<Blank, 'slot' | 'namespace' | 'ended'>;
 
 /** Ends the processes of a slot and frees it. */
 export async function releaseBlank(node: NodeContext, { slot, namespace, ended }: Processes): Promise<void> {
+  node.egress.note(slot);
   await node.helper.call('kill', slot.name).catch(() => {}); // it has ended already
   await ended;
   namespace.close();

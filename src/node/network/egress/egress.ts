@@ -34,6 +34,8 @@ export function resolversInside(nameservers: string[]): string[] {
 /** One address at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
 const staleForMs = 250;
 
+const noTraffic: TrafficCounters = { bytesOut: 0, bytesIn: 0, denied: 0 };
+
 /** A sandbox as its network sees it. */
 export type Guest = { sandboxId: string; slot: Slot; namespace: NetworkNamespace };
 
@@ -53,6 +55,10 @@ export type Egress = {
   trusted(policy: EgressPolicy): string | undefined;
   /** What went through since the sandbox got its policy. */
   counters(slot: Slot): TrafficCounters;
+  /** Counts what went through of a sandbox that is about to end into the totals, while its link is still there. */
+  note(slot: Slot): void;
+  /** Of all sandboxes since the node started. Of one that ended by itself, the last may be missing. */
+  totals(): TrafficCounters;
   /** Ends what runs for it in the platform; the rules stay in force. */
   stop(): Promise<void>;
   /** Takes everything off the host. */
@@ -92,6 +98,8 @@ type Known = {
   refusedBefore: number;
   /** Connections that the proxy refused. */
   denied: number;
+  /** What the totals have of it, or need not have. Undefined for one that ran before this node did, until it is looked at. */
+  counted: TrafficCounters | undefined;
 };
 
 /** Makes the egress control of an installation. Nothing on the host changes before `install`. */
@@ -100,6 +108,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
   const known = new Map<number, Known>();
+  const totals = { ...noTraffic };
   /** Addresses of sandboxes that are gone, for which the kernel may still keep connections. */
   const stale = new Set<string>();
   let sweep: ReturnType<typeof setTimeout> | undefined;
@@ -170,7 +179,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     if (stale.delete(guest.slot.address)) forgetFlows(netfilter, guest.slot.address);
     await table.assign(guest.slot, chains(policy));
     const refusedBefore = before?.refusedBefore ?? refusedPackets(netfilter, installation, interfaceName);
-    known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0 });
+    known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0, counted: before ? before.counted : { ...noTraffic } });
     return policy;
   };
 
@@ -201,9 +210,26 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     if (stale.size > 0) sweep = setTimeout(forgetStale, staleForMs);
   };
 
+  const countersOf = (slot: Slot): TrafficCounters => {
+    const { refusedBefore = 0, denied = 0 } = known.get(slot.number) ?? {};
+    const refused = refusedPackets(netfilter, installation, slot.interfaceName) - refusedBefore;
+    return { bytesOut: linkBytes(slot, 'rx'), bytesIn: linkBytes(slot, 'tx'), denied: refused + denied };
+  };
+
+  const count = (entry: Known) => {
+    const now = countersOf(entry.guest.slot);
+    entry.counted ??= { ...now };
+    for (const name of ['bytesOut', 'bytesIn', 'denied'] as const) {
+      // Less than before: the link is gone.
+      const more = Math.max(now[name] - entry.counted[name], 0);
+      entry.counted[name] += more;
+      totals[name] += more;
+    }
+  };
+
   return {
     adopt(guest, source) {
-      known.set(guest.slot.number, { guest, policy: compilePolicy(source), refusedBefore: 0, denied: 0 });
+      known.set(guest.slot.number, { guest, policy: compilePolicy(source), refusedBefore: 0, denied: 0, counted: undefined });
     },
 
     async install() {
@@ -214,6 +240,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
         await table.assign(guest.slot, chains(policy));
       }
       await table.install([publicResolver, ...nameservers.filter(isIPv4)]);
+      for (const entry of known.values()) count(entry);
       writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
       stopWatching = await watchRefusals(refusalGroup(installation), note);
     },
@@ -238,10 +265,16 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
       return inspects(policy) || (platform && usesProxy(policy)) ? authority.certificate : undefined;
     },
 
-    counters(slot) {
-      const { refusedBefore = 0, denied = 0 } = known.get(slot.number) ?? {};
-      const refused = refusedPackets(netfilter, installation, slot.interfaceName) - refusedBefore;
-      return { bytesOut: linkBytes(slot, 'rx'), bytesIn: linkBytes(slot, 'tx'), denied: refused + denied };
+    counters: countersOf,
+
+    note(slot) {
+      const entry = known.get(slot.number);
+      if (entry) count(entry);
+    },
+
+    totals() {
+      for (const entry of known.values()) count(entry);
+      return { ...totals };
     },
 
     async stop() {

@@ -1,0 +1,15 @@
+/** Sandboxes that this process has started, by team, until they are written down. */
+export class StartCounts {
+  #counts = new Map<string, number>();
+
+  note(teamId: string, starts = 1): void {
+    this.#counts.set(teamId, (this.#counts.get(teamId) ?? 0) + starts);
+  }
+
+  /** What was noted since the last call. */
+  take(): Map<string, number> {
+    const taken = this.#counts;
+    this.#counts = new Map();
+    return taken;
+  }
+}

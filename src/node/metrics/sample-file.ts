@@ -1,0 +1,110 @@
+import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import type { SandboxSample } from '../../protocol/node.ts';
+
+/**
+ * A sample on disk, little-endian: seconds u32, CPUs u16, hundredths of a percent u16, then used, total and cached memory,
+ * used and total disk in KiB, u32 each, and four bytes that are 0. A record of zeros is none: a crash of the host left it.
+ */
+const recordBytes = 32;
+const bytesPerKiB = 1024;
+const kibMax = 0xffff_ffff;
+
+/**
+ * The samples of one sandbox: appended to `path`, which becomes `path.old` when it holds `recordsMax`. So at least the last
+ * `recordsMax` are kept, and at most twice as many. Nothing is held open between two of them.
+ */
+export type SampleFile = {
+  /** Errors: those of the file system. */
+  append(sample: SandboxSample): void;
+};
+
+export function openSampleFile(path: string, recordsMax: number): SampleFile {
+  // What a crash has written of a record is overwritten.
+  let records = Math.floor(sizeOf(path) / recordBytes);
+  const buffer = Buffer.alloc(recordBytes);
+  return {
+    append(sample) {
+      if (records >= recordsMax) {
+        renameSync(path, oldOf(path));
+        records = 0;
+      }
+      encode(buffer, sample);
+      const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o600);
+      try {
+        writeSync(fd, buffer, 0, recordBytes, records * recordBytes);
+      } finally {
+        closeSync(fd);
+      }
+      records++;
+    },
+  };
+}
+
+/** Every sample that is kept at `path`, as they were written; none where there is no file. */
+export function readSamples(path: string): SandboxSample[] {
+  return [oldOf(path), path].flatMap(part => decodeAll(readIfThere(part)));
+}
+
+/** The last sample at `path`, or undefined. */
+export function readLastSample(path: string): SandboxSample | undefined {
+  return decodeAll(readIfThere(path)).at(-1) ?? decodeAll(readIfThere(oldOf(path))).at(-1);
+}
+
+export function removeSamples(path: string): void {
+  for (const part of [path, oldOf(path)]) rmSync(part, { force: true });
+}
+
+/** The name of the sandbox whose samples a file has. */
+export function sandboxOfFile(name: string): string {
+  return name.endsWith(oldEnding) ? name.slice(0, -oldEnding.length) : name;
+}
+
+const oldEnding = '.old';
+const oldOf = (path: string) => `${path}${oldEnding}`;
+
+function encode(buffer: Buffer, sample: SandboxSample): void {
+  const kib = (bytes: number) => Math.min(Math.round(bytes / bytesPerKiB), kibMax);
+  buffer.writeUInt32LE(sample.atSeconds, 0);
+  buffer.writeUInt16LE(sample.cpuCount, 4);
+  buffer.writeUInt16LE(Math.round(sample.cpuUsedPct * 100), 6);
+  buffer.writeUInt32LE(kib(sample.memUsed), 8);
+  buffer.writeUInt32LE(kib(sample.memTotal), 12);
+  buffer.writeUInt32LE(kib(sample.memCache), 16);
+  buffer.writeUInt32LE(kib(sample.diskUsed), 20);
+  buffer.writeUInt32LE(kib(sample.diskTotal), 24);
+}
+
+function decodeAll(bytes: Buffer): SandboxSample[] {
+  const samples: SandboxSample[] = [];
+  for (let at = 0; at + recordBytes <= bytes.length; at += recordBytes) {
+    const atSeconds = bytes.readUInt32LE(at);
+    if (atSeconds > 0) samples.push(decode(bytes, at, atSeconds));
+  }
+  return samples;
+}
+
+function decode(bytes: Buffer, at: number, atSeconds: number): SandboxSample {
+  return {
+    atSeconds,
+    cpuCount: bytes.readUInt16LE(at + 4),
+    cpuUsedPct: bytes.readUInt16LE(at + 6) / 100,
+    memUsed: bytes.readUInt32LE(at + 8) * bytesPerKiB,
+    memTotal: bytes.readUInt32LE(at + 12) * bytesPerKiB,
+    memCache: bytes.readUInt32LE(at + 16) * bytesPerKiB,
+    diskUsed: bytes.readUInt32LE(at + 20) * bytesPerKiB,
+    diskTotal: bytes.readUInt32LE(at + 24) * bytesPerKiB,
+  };
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function readIfThere(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+}

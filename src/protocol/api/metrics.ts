@@ -1,0 +1,59 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { dateTime, int32, int64, mapOf } from './primitives.ts';
+
+const bytes = (description: string) => int64({ minimum: 0, description });
+
+export const SandboxMetric = Type.Object(
+  {
+    timestamp: dateTime('The same as timestampUnix'),
+    timestampUnix: int64({ minimum: 0, description: 'Seconds' }),
+    cpuCount: int32({ minimum: 1 }),
+    cpuUsedPct: Type.Number({ minimum: 0, maximum: 100, description: 'Over all CPUs of the sandbox' }),
+    memUsed: bytes('Bytes, without memCache'),
+    memTotal: bytes('Bytes'),
+    memCache: bytes('Bytes of files that are kept in memory while there is room'),
+    diskUsed: bytes('Bytes'),
+    diskTotal: bytes('Bytes'),
+  },
+  { $id: 'SandboxMetric' },
+);
+export type SandboxMetric = Static<typeof SandboxMetric>;
+
+export const SandboxesMetrics = Type.Object(
+  { sandboxes: mapOf(SandboxMetric, 'The latest metric of each sandbox that has one, by ID') },
+  { $id: 'SandboxesWithMetrics' },
+);
+
+export const SandboxTraffic = Type.Object(
+  {
+    bytesOut: bytes('What the sandbox has sent by itself'),
+    bytesIn: bytes('What it has received'),
+    denied: int64({ minimum: 0, description: 'Packets and connections that its network policy refused' }),
+  },
+  { $id: 'SandboxTraffic' },
+);
+
+export const TeamMetric = Type.Object(
+  {
+    timestamp: dateTime('The same as timestampUnix'),
+    timestampUnix: int64({ minimum: 0, description: 'Seconds' }),
+    concurrentSandboxes: int32({ minimum: 0, description: 'The most that ran at a time' }),
+    sandboxStartRate: Type.Number({ minimum: 0, description: 'Sandboxes created a second' }),
+  },
+  { $id: 'TeamMetric' },
+);
+export type TeamMetric = Static<typeof TeamMetric>;
+
+/** What the highest value can be asked of. */
+export const teamMetricNames = ['concurrent_sandboxes', 'sandbox_start_rate'] as const;
+export type TeamMetricName = (typeof teamMetricNames)[number];
+
+export const MaxTeamMetric = Type.Object(
+  {
+    timestamp: dateTime('The same as timestampUnix'),
+    timestampUnix: int64({ minimum: 0, description: 'Seconds' }),
+    value: Type.Number({ minimum: 0 }),
+  },
+  { $id: 'MaxTeamMetric' },
+);
