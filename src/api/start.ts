@@ -132,6 +132,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     builder: options.builder ?? noBuilder,
     filesDir: options.filesDir ?? '/nonexistent',
     followedBuilds: new Map(),
+    awaitedBuilds: new Map(),
     stopping: new AbortController().signal,
   };
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { defaultDiskMiB } from '../api/app/build-register.ts';
 import { defaultSize } from '../api/app/provision-template.ts';
 import { type Api, startApi } from '../api/start.ts';
 import { openStore } from '../api/store/database.ts';
@@ -9,11 +10,11 @@ import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../e
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
 import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
-import { baseDiskMiB, ensureBaseTemplate } from './base-template.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { criuDir, repository } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
+import { beginWantedTemplates, ensureBaseTemplate } from './shipped-templates.ts';
 
 export type PlatformOptions = {
   settings: Settings;
@@ -33,6 +34,8 @@ export type Platform = AsyncDisposable & {
   /** The certificate to trust where the TLS port has one of the installation's own authority. */
   authorityFile: string | null;
   apiKey: string;
+  /** Templates that are being built in the background. */
+  building: string[];
   /** Fails when the platform can't go on. */
   failed: Promise<never>;
 };
@@ -73,13 +76,19 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const team = await ensureTeam(api.app);
   const apiKey = await ensureApiKey(api.app, team, settings.dataDir);
   await ensureBaseTemplate({ ...options, app: api.app, node, team });
+  const stopping = new AbortController();
+  const background = await beginWantedTemplates({ ...options, app: api.app, node, team, onPhase: () => {}, signal: stopping.signal });
+  started.defer(() => {
+    stopping.abort(new AtollError('canceled', 'The platform was stopped'));
+    return background.done;
+  });
 
   const edge = openPort(settings, log, { api, node, socketPath });
   started.defer(() => edge.stop());
   started.defer(api.directory.onClosed(closed => edge.closed(closed)));
   const disposal = started.move();
   const { port, tlsPort, authorityFile } = edge;
-  return { port, tlsPort, authorityFile, apiKey, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+  return { port, tlsPort, authorityFile, apiKey, building: background.names, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
 /** Ends whatever sandboxes the data directory has, and everything of the installation on the host but the data. */
@@ -104,8 +113,14 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     nameservers: settings.nameservers,
     egress: egressOf(settings),
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
-    pool: { size: poolSize, resources: { ...defaultSize, diskMiB: baseDiskMiB } },
-    builds: { filesDir: join(settings.dataDir, 'files'), imagesFile: join(settings.dataDir, 'images.json'), authoritiesFile: settings.buildAuthorities },
+    pool: { size: poolSize, resources: { ...defaultSize, diskMiB: defaultDiskMiB } },
+    builds: {
+      filesDir: join(settings.dataDir, 'files'),
+      imagesFile: join(settings.dataDir, 'images.json'),
+      authorities: settings.buildAuthorities,
+      cacheBytesMax: settings.buildCacheGiB * 2 ** 30,
+      network: settings.buildNetwork,
+    },
     criuDir,
     standMs: settings.frozenSeconds * 1000,
     metricsHours: settings.metricsHours,

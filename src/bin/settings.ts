@@ -1,6 +1,8 @@
 import { isAbsolute } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import type { Level } from '../base/log.ts';
+import { type EgressPolicy, isDomainPattern, parseBlock } from '../protocol/network.ts';
+import { offeredTemplates } from './offered-templates.ts';
 
 /** The settings of an installation. docs/configuration.md describes each. */
 export type Settings = {
@@ -19,11 +21,17 @@ export type Settings = {
   trustForwarded: boolean;
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined;
-  /** Undefined: the base template is made from the distribution's packages. */
+  /** An image's name or the path of a root file system's archive; undefined: the base template is made from the distribution's packages. */
   baseImage: string | undefined;
+  /** Shipped templates that are built in the background after a start. */
+  templates: string[];
   nameservers: string[];
-  /** PEM file of authorities that builds of templates trust beside their image's own, e.g. of a proxy on the way out. */
-  buildAuthorities: string | undefined;
+  /** PEM file, or folder of them, with authorities that builds of templates trust beside their image's own, e.g. of a proxy on the way out. */
+  buildAuthorities: string;
+  /** Disk that builds may keep for later builds beside what templates need: steps, cache mounts, uploaded files. */
+  buildCacheGiB: number;
+  /** What build steps reach. */
+  buildNetwork: EgressPolicy;
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
   /** For how long a sandbox that was paused with its memory can be let go again at once. */
@@ -70,6 +78,20 @@ const frozenSeconds = (text: string) =>
   /^\d{1,4}$/.test(text) && Number(text) <= frozenSecondsMax ? Number(text) : new Wrong(`a number from 0 to ${frozenSecondsMax}`);
 const numberFrom1To = (max: number) => (text: string) =>
   /^[1-9]\d{0,3}$/.test(text) && Number(text) <= max ? Number(text) : new Wrong(`a number from 1 to ${max}`);
+const gibibytes = (text: string) => (/^\d{1,5}$/.test(text) ? Number(text) : new Wrong('a whole number of gibibytes'));
+const buildNetwork = (text: string): EgressPolicy | Wrong => {
+  if (text === 'internet') return { internetAccess: true };
+  if (text === 'none') return { internetAccess: false };
+  const allowOut = text.split(',').map(item => item.trim().toLowerCase());
+  const isDestination = (item: string) => isDomainPattern(item) || parseBlock(item) !== undefined;
+  return allowOut.every(isDestination) ? { internetAccess: false, allowOut } : new Wrong('internet, none, or domains and addresses that build steps may reach, separated by commas');
+};
+const templateList = (text: string) => {
+  if (text === 'none') return [];
+  const list = text.split(',').map(item => item.trim());
+  return list.every(item => offeredTemplates.includes(item)) ? list : new Wrong(`none, or names out of ${offeredTemplates.join(', ')}, separated by commas`);
+};
+const imageOrArchive = (text: string) => (isAbsolute(text) || /^[a-z0-9][\w.:/@-]*$/i.test(text) ? text : new Wrong('the absolute path of an archive, or the name of an image'));
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -88,9 +110,12 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   trustForwarded: { variable: 'ATOLL_TRUST_FORWARDED', fallback: '0', parse: onOrOff },
   logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
-  baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: path },
+  baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: imageOrArchive },
+  templates: { variable: 'ATOLL_TEMPLATES', fallback: offeredTemplates.join(','), parse: templateList },
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
-  buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: undefined, parse: path },
+  buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: '/usr/local/share/ca-certificates', parse: path },
+  buildCacheGiB: { variable: 'ATOLL_BUILD_CACHE_GIB', fallback: '20', parse: gibibytes },
+  buildNetwork: { variable: 'ATOLL_BUILD_NETWORK', fallback: 'internet', parse: buildNetwork },
   sandboxBandwidthMbit: { variable: 'ATOLL_SANDBOX_BANDWIDTH_MBIT', fallback: undefined, parse: bandwidth },
   egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
   metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom1To(24 * 30) },

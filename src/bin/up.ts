@@ -82,10 +82,10 @@ export function downCommand(settings: () => Settings): Command {
   };
 }
 
-function aboutOf({ host, domain, dataDir }: Settings, { port, tlsPort, authorityFile, apiKey }: Platform): Welcome {
+function aboutOf({ host, domain, dataDir }: Settings, { port, tlsPort, authorityFile, apiKey, building }: Platform): Welcome {
   const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : host;
   const tls = tlsPort === null ? undefined : { url: `https://${name}:${tlsPort}`, authorityFile };
-  return { url: `http://${name}:${port}`, tls, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir };
+  return { url: `http://${name}:${port}`, tls, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir, building };
 }
 
 /** SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C is a person who will not wait; `down` may ask twice. */

@@ -1,29 +1,14 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
-import { AtollError, messageOf } from '../base/error.ts';
+import { basename, resolve } from 'node:path';
+import { AtollError } from '../base/error.ts';
 import { parseArguments } from './arguments.ts';
 import type { Command, Terminal } from './command.ts';
 import type { PlatformRequest } from './platform-request.ts';
-
-/** The file that makes a folder a template's definition; the members are those of the REST API. */
-type Definition = {
-  name?: string;
-  fromTemplate?: string;
-  fromImage?: string;
-  cpuCount?: number;
-  memoryMB?: number;
-  /** What of the folder its COPY steps take. */
-  files?: string[];
-  steps?: { type: string; args: string[] }[];
-  startCmd?: string;
-  readyCmd?: string;
-};
+import { archiveOf, readDefinition } from './template-definition.ts';
 
 type Registered = { templateID: string; buildID: string };
 type Status = { status: string; logEntries: { message: string; level: string }[]; reason?: { message: string } };
 
-const definitionFile = 'template.json';
 const pollMs = 200;
 
 /** `atoll template build`: builds a folder with a template.json. */
@@ -36,6 +21,7 @@ export function templateBuildCommand(request: PlatformRequest): Command {
       const { values, positionals } = parseArguments(args, { public: { type: 'boolean' }, 'no-cache': { type: 'boolean' } }, ['FOLDER']);
       const folder = resolve(positionals[0] ?? '.');
       const definition = readDefinition(folder);
+      if (definition.fromMachine) throw new AtollError('invalid', `${folder} is made from this machine's own packages, which only the start of the platform does.`);
       const { name = basename(folder), fromTemplate, fromImage, cpuCount, memoryMB, startCmd, readyCmd } = definition;
       const { templateID, buildID } = (await request('POST', '/v3/templates', { name, cpuCount, memoryMB })) as Registered;
       const filesHash = definition.files ? await upload(request, templateID, folder, definition.files) : undefined;
@@ -50,15 +36,6 @@ export function templateBuildCommand(request: PlatformRequest): Command {
   };
 }
 
-function readDefinition(folder: string): Definition {
-  const path = join(folder, definitionFile);
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Definition;
-  } catch (error) {
-    throw new AtollError('invalid', `${path} can't be read as the definition of a template: ${messageOf(error)}`);
-  }
-}
-
 /** Sends the files as one archive, unless the platform has it. The same files give the same archive. */
 async function upload(request: PlatformRequest, templateId: string, folder: string, files: string[]): Promise<string> {
   const archive = await archiveOf(folder, files);
@@ -68,17 +45,6 @@ async function upload(request: PlatformRequest, templateId: string, folder: stri
   const answer = await fetch(slot.url, { method: 'PUT', body: archive });
   if (!answer.ok) throw new AtollError('internal', `The files could not be uploaded: ${answer.status} ${await answer.text()}`);
   return hash;
-}
-
-async function archiveOf(folder: string, files: string[]): Promise<Uint8Array<ArrayBuffer>> {
-  const child = Bun.spawn(['tar', '-C', folder, '--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--exclude=__pycache__', '-cf', '-', '--', ...files], {
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [archive, complaint, status] = await Promise.all([new Response(child.stdout).bytes(), new Response(child.stderr).text(), child.exited]);
-  if (status !== 0) throw new AtollError('invalid', `The files of ${folder} can't be packed: ${complaint.trim()}`);
-  return archive;
 }
 
 /** Shows the build's log until it has ended. True when it is ready. */

@@ -10,16 +10,18 @@ export type Welcome = {
   /** Domain with port, of which sandboxes have their own hosts. */
   domain: string;
   dataDir: string;
+  /** Templates that are being built in the background. */
+  building: string[];
 };
 
 /** The address, the key, and lines to paste that work as they stand. */
-export function welcomeText({ url, tls, apiKey, apiKeyFile, domain, dataDir }: Welcome): string {
+export function welcomeText({ url, tls, apiKey, apiKeyFile, domain, dataDir, building }: Welcome): string {
   return `
 Atoll is ready at ${url}${tls ? ` and ${tls.url}` : ''}
   API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
   data      ${dataDir}
   previews  http://PORT-SANDBOX_ID.${domain}
-${tls?.authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${tls.authorityFile} SSL_CERT_FILE=${tls.authorityFile}\n` : ''}
+${building.length > 0 ? `  building  ${building.join(', ')} in the background, a minute or two; creates from it wait, \`atoll template list\` shows it\n` : ''}${tls?.authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${tls.authorityFile} SSL_CERT_FILE=${tls.authorityFile}\n` : ''}
 Paste into the shell of your program, for both SDKs:
   export E2B_API_KEY=${apiKey}
   export E2B_API_URL=${url} E2B_SANDBOX_URL=${url} E2B_DOMAIN=${domain}

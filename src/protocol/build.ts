@@ -21,7 +21,7 @@ export type BuildState = {
 /** What a build starts from: an image by name, the outcome of another build, or the last stage of a Dockerfile. */
 export type BuildSource =
   | { kind: 'image'; reference: string; credential?: RegistryCredential }
-  | { kind: 'state'; state: BuildState }
+  | { kind: 'state'; state: BuildState; /** What every sandbox has is added, as to an image. */ provisions?: boolean }
   | { kind: 'dockerfile'; stages: DockerStage[]; /** Templates that stand in for images of these names. */ templates: Record<string, BuildState> };
 
 /** Text that a Dockerfile holds inline. `expand`: variables in it are replaced. */
@@ -123,8 +123,8 @@ export type BuildProtocol = {
   /** The caller has all of the result: its log is dropped. */
   forget(buildId: string): Promise<void>;
   /**
-   * Deletes cached steps, the least recently used first, until they take no more than the node's bound, and all layers that
-   * neither a cached step, nor a running sandbox or build, nor `keep` needs.
+   * Deletes what is cached (steps, cache mounts, uploaded files), the least recently used first, until it takes no more than the
+   * node's bound, and all layers that neither a cached step, nor a running sandbox or build, nor `keep` needs.
    */
-  collect(keep: string[]): Promise<{ layersDeleted: number; bytesFreed: number }>;
+  collect(keep: string[]): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }>;
 };

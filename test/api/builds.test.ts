@@ -32,8 +32,8 @@ class ScriptedBuilder implements BuildProtocol {
 
   async forget(): Promise<void> {}
 
-  async collect(): Promise<{ layersDeleted: number; bytesFreed: number }> {
-    return { layersDeleted: 0, bytesFreed: 0 };
+  async collect(): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }> {
+    return { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
   }
 
   succeed(buildId: string): void {

@@ -17,7 +17,7 @@ export function endlessBuilder(): BuildProtocol {
     },
     async forget() {},
     async collect() {
-      return { layersDeleted: 0, bytesFreed: 0 };
+      return { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
     },
   };
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, utimesSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { collectLayers } from '../../src/node/builds/collect.ts';
+import { dirname, join } from 'node:path';
+import { cachedFilesOf } from '../../src/node/builds/cached-files.ts';
+import { collectCached } from '../../src/node/builds/collect.ts';
 import { createStepCache } from '../../src/node/builds/step-cache.ts';
 import type { NodeContext } from '../../src/node/context.ts';
 
@@ -39,28 +40,59 @@ async function cacheOf(name: string, layers: { has(layer: string): boolean }, st
   return cache;
 }
 
+/** No build runs, and nothing is cached in files. */
+const quiet = { buildingSinceMs: undefined, files: [] };
+
 const nodeWith = (layers: unknown, used: string[] = []) =>
   ({ layers, running: new Map(used.map(layer => [layer, { record: { image: { layers: [layer] } } }])), paused: new Map() }) as unknown as NodeContext;
 
 test('what nothing needs goes; templates, sandboxes and the cache keep theirs', async () => {
   const { there, layers } = store(['template', 'sandbox', 'cached', 'orphan', 'young'], ['young']);
   const cache = await cacheOf('needs', layers, ['cached']);
-  const freed = await collectLayers(nodeWith(layers, ['sandbox']), cache, { keep: ['template'], bytesMax: 1000, mayDelete: () => true });
-  expect(freed).toEqual({ layersDeleted: 1, bytesFreed: 100 });
+  const freed = await collectCached(nodeWith(layers, ['sandbox']), cache, { keep: ['template'], bytesMax: 1000, ...quiet });
+  expect(freed).toEqual({ layersDeleted: 1, filesDeleted: 0, bytesFreed: 100 });
   expect([...there].sort()).toEqual(['cached', 'sandbox', 'template', 'young']);
 });
 
 test('over its bound, the cache forgets what was used longest ago', async () => {
   const { there, layers } = store(['new', 'middle', 'old', 'kept']);
   const cache = await cacheOf('bound', layers, ['new', 'middle', 'old', 'kept']);
-  await collectLayers(nodeWith(layers), cache, { keep: ['kept'], bytesMax: 200, mayDelete: () => true });
+  await collectCached(nodeWith(layers), cache, { keep: ['kept'], bytesMax: 200, ...quiet });
   expect([...there].sort()).toEqual(['kept', 'middle', 'new']);
   expect(cache.list().map(step => step.layer).sort()).toEqual(['kept', 'middle', 'new']);
 });
 
-test('while builds run, nothing goes', async () => {
-  const { there, layers } = store(['orphan']);
-  const cache = await cacheOf('busy', layers, []);
-  await collectLayers(nodeWith(layers), cache, { keep: [], bytesMax: 0, mayDelete: () => false });
-  expect([...there]).toEqual(['orphan']);
+test('what running builds stand on stays: what they name, and what was made or used since the oldest began', async () => {
+  const { there, layers } = store(['named', 'used', 'older', 'orphan', 'made'], ['made']);
+  const cache = await cacheOf('busy', layers, ['made', 'used', 'older']);
+  await collectCached(nodeWith(layers), cache, { keep: ['named'], bytesMax: 0, buildingSinceMs: Date.now() - 1.5 * hour, files: [] });
+  expect([...there].sort()).toEqual(['made', 'named', 'used']);
+});
+
+test('cache mounts and uploads share the bound with steps; what a build may just be using stays', async () => {
+  const { there, layers } = store(['middle']);
+  const cache = await cacheOf('files', layers, ['middle']);
+  utimesSync(join(dir, 'files', `${cache.list()[0]?.key}.json`), new Date(Date.now() - 2 * hour), new Date(Date.now() - 2 * hour));
+  const data = join(dir, 'data');
+  const uploads = join(dir, 'uploads');
+  const write = (path: string, ageMs: number) => {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, Buffer.alloc(4096, 1));
+    utimesSync(path, new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
+  };
+  const mount = join(data, 'build-mounts', `${'a'.repeat(32)}.img`);
+  const [fresh, old] = ['b', 'c'].map(letter => join(uploads, 'team', letter.repeat(64))) as [string, string];
+  const unfinished = join(uploads, 'team', `${'d'.repeat(64)}.0f0f`);
+  write(mount, hour);
+  write(fresh, 0);
+  write(old, 3 * hour);
+  write(unfinished, 25 * hour);
+  const node = { ...nodeWith(layers), layout: { data } } as unknown as NodeContext;
+  const options = { keep: [], buildingSinceMs: undefined };
+  await collectCached(node, cache, { ...options, bytesMax: 3 * 4096, files: cachedFilesOf(node, uploads) });
+  expect([fresh, mount, old, unfinished].map(existsSync)).toEqual([true, true, false, false]);
+  expect([...there]).toEqual(['middle']);
+  await collectCached(node, cache, { ...options, bytesMax: 0, files: cachedFilesOf(node, uploads) });
+  expect([fresh, mount].map(existsSync)).toEqual([true, false]);
+  expect([...there]).toEqual([]);
 });

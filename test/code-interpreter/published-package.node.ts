@@ -1,28 +1,20 @@
 import { Sandbox } from '@e2b/code-interpreter';
-import { Template } from 'e2b';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
+import { startPlatform, type TestPlatform } from '../support/platform.ts';
 
-// The shipped template, built through the published SDK and used through the published code interpreter.
-const definitionDir = join(repository, 'templates/code-interpreter-v1');
-type Definition = { steps: { type: string; args: string[] }[]; startCmd: string; readyCmd: string; cpuCount: number; memoryMB: number };
+// The template as the platform builds it by itself after its start, used through the published code interpreter.
 
 let platform: TestPlatform;
 let sandbox: Sandbox;
 let connection: { apiUrl: string; apiKey: string; sandboxUrl: string; domain: string };
 
 before(async () => {
-  platform = await startPlatform();
+  platform = await startPlatform({ ATOLL_TEMPLATES: 'code-interpreter-v1' });
   const { url, apiKey, domain } = platform.ready;
   connection = { apiUrl: url, apiKey, sandboxUrl: url, domain };
-  await buildTemplate();
-  sandbox = await Sandbox.create('code-interpreter-v1', connection);
+  sandbox = await createWhenBuilt();
   // The package has no option for its own port: it would need names in the DNS.
   Object.defineProperty(sandbox, 'jupyterUrl', { get: () => url });
 });
@@ -31,32 +23,14 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-/** Packages come from this machine's pip, so that the test does not depend on what sandboxes may reach. */
-async function buildTemplate(): Promise<void> {
-  const definition = JSON.parse(readFileSync(join(definitionDir, 'template.json'), 'utf8')) as Definition;
-  const wheels = '/var/cache/atoll/code-interpreter-wheels';
-  if (!existsSync(wheels)) {
-    const making = `${wheels}.${process.pid}`;
-    mkdirSync(making, { recursive: true });
-    execFileSync('python3', ['-m', 'pip', 'download', '--quiet', '--python-version', '3.11', '--only-binary=:all:', '--dest', making, '-r', join(definitionDir, 'requirements.txt')], { stdio: 'inherit' });
-    cpSync(making, wheels, { recursive: true });
-    rmSync(making, { recursive: true });
-  }
-  const context = mkdtempSync(join(tmpdir(), 'atoll-code-interpreter-'));
-  try {
-    cpSync(definitionDir, context, { recursive: true });
-    cpSync(wheels, join(context, 'wheels'), { recursive: true });
-    let template = Template({ fileContextPath: context }).fromTemplate('base').setUser('root').copy('.', '/opt/code-interpreter/');
-    for (const { type, args } of definition.steps) {
-      const [first = ''] = args;
-      if (type === 'RUN') template = template.runCmd(first);
-      if (type === 'USER') template = template.setUser(first);
-      if (type === 'WORKDIR') template = template.setWorkdir(first);
+/** A create waits for the template's build, but not longer than clients wait; the first build of a machine downloads packages. */
+async function createWhenBuilt(): Promise<Sandbox> {
+  for (;;) {
+    try {
+      return await Sandbox.create('code-interpreter-v1', connection);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes('still being built')) throw error;
     }
-    const { cpuCount, memoryMB } = definition;
-    await Template.build(template.setStartCmd(definition.startCmd, definition.readyCmd), 'code-interpreter-v1', { ...connection, cpuCount, memoryMB });
-  } finally {
-    rmSync(context, { recursive: true, force: true });
   }
 }
 

@@ -4,7 +4,7 @@ import { addresses } from './support/addresses.ts';
 import { startLab, type Lab } from './support/lab.ts';
 
 let lab: Lab;
-beforeAll(async () => (lab = await startLab()), 120_000);
+beforeAll(async () => (lab = await startLab({ buildNetwork: { internetAccess: false, allowOut: [addresses.allowed] } })), 120_000);
 afterAll(() => lab.dispose(), 120_000);
 
 const open = { internetAccess: true };
@@ -25,6 +25,16 @@ test('without internet access nothing leaves, but what allowOut names', async ()
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
   expect((await lab.run(sandbox, datagram(addresses.other))).exitCode).not.toBe(0);
   expect((await lab.visits()).map(visit => visit.service)).toEqual(['http allowed', 'http anycast']);
+  await lab.kill(sandbox);
+});
+
+test('steps of builds reach what the operator lets builds reach, and sandboxes are as free as they say', async () => {
+  expect((await lab.build(get(addresses.allowed))).status).toBe('ready');
+  expect(await lab.build(get(addresses.anycast))).toMatchObject({ status: 'error', step: '1' });
+  expect((await lab.visits()).map(visit => visit.service)).toEqual(['http allowed']);
+  const sandbox = await lab.create(open);
+  expect((await lab.run(sandbox, get(addresses.anycast))).exitCode).toBe(0);
+  await lab.visits();
   await lab.kill(sandbox);
 });
 

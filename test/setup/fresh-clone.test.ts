@@ -19,7 +19,7 @@ beforeAll(async () => {
   clone = join(folder, 'atoll');
   const cloned = await runToEnd(['git', 'clone', '--quiet', repository, clone]);
   if (cloned.exitCode !== 0) throw new Error(cloned.stderr);
-  env = { ...process.env, ATOLL_DATA_DIR: join(folder, 'data'), ATOLL_PORT: '0' };
+  env = { ...process.env, ATOLL_DATA_DIR: join(folder, 'data'), ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none' };
 }, 120_000);
 
 afterAll(async () => {

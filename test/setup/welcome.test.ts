@@ -14,7 +14,7 @@ const python = await pythonWithSdk();
 let dataDir: string;
 let child: ChildProcess;
 let printed: string;
-const env = () => ({ ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0' });
+const env = () => ({ ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none' });
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'atoll-welcome-'));

@@ -33,11 +33,11 @@ export type TestPlatform = AsyncDisposable & {
 
 /**
  * Starts a whole platform on a data directory of its own and a free port. Disposing ends it, removes its sandboxes and
- * deletes the directory. `env` adds settings.
+ * deletes the directory. `env` adds settings; unless it says so, no template but `base` is built.
  */
 export async function startPlatform(env: Record<string, string> = {}): Promise<TestPlatform> {
   const dataDir = await mkdtemp(join(tmpdir(), 'atoll-e2e-'));
-  const settings: NodeJS.ProcessEnv = { ...process.env, ATOLL_PORT: '0', ATOLL_DATA_DIR: dataDir, ...env };
+  const settings: NodeJS.ProcessEnv = { ...process.env, ATOLL_PORT: '0', ATOLL_DATA_DIR: dataDir, ATOLL_TEMPLATES: 'none', ...env };
   const first = await launch(settings).catch(async error => {
     await rm(dataDir, { recursive: true, force: true });
     throw error;

@@ -19,8 +19,8 @@ const end = '# End of the certificates of this sandbox';
 
 /** Adds certificates to what programs of the sandbox trust. Again with others replaces them. */
 export function trustCertificates(pem: string): void {
-  writeSmallFile(ownFile, pem);
-  writeSmallFile(mainBundle, withOurs(readSmallFile(mainBundle) ?? '', pem));
+  writeWhereOther(ownFile, pem);
+  writeWhereOther(mainBundle, withOurs(readSmallFile(mainBundle) ?? '', pem));
   for (const bundle of otherBundles) {
     // Most are links to one of the others.
     const text = readSmallFile(bundle);
@@ -33,4 +33,9 @@ function withOurs(bundle: string, pem: string): string {
   const stop = bundle.indexOf(end);
   const others = start >= 0 && stop > start ? bundle.slice(0, start) + bundle.slice(stop + end.length).replace(/^\n/, '') : bundle;
   return `${others.replace(/\n*$/, others === '' ? '' : '\n')}${begin}\n${pem.trim()}\n${end}\n`;
+}
+
+/** A file that says it already is left alone: in a build, touching it would make it part of every layer. */
+function writeWhereOther(path: string, text: string): void {
+  if (readSmallFile(path) !== text) writeSmallFile(path, text);
 }

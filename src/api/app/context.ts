@@ -53,6 +53,8 @@ export type App = {
   filesDir: string;
   /** Builds whose log and outcome this process takes over, by ID. */
   followedBuilds: Map<string, Promise<void>>;
+  /** Builds of templates that come with the platform, by template ID: creates wait for them. */
+  awaitedBuilds: Map<string, Promise<void>>;
   /** Aborted when this process ends: what waits for something outside gives up. */
   stopping: AbortSignal;
 };

@@ -1,8 +1,9 @@
+import { AtollError } from '../../base/error.ts';
 import { newTemplateId, newUuid } from '../../base/id.ts';
 import { agentVersion } from '../../protocol/agent.ts';
 import { insertReadyBuild, insertTemplate, nameTemplate } from '../store/template-write.ts';
-import { templateByName } from '../store/template-resolve.ts';
-import type { BuildConfig } from '../store/template-row.ts';
+import { templateById, templateByName } from '../store/template-resolve.ts';
+import type { BuildConfig, TemplateRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import type { App } from './context.ts';
 import { defaultTag } from './template-reference.ts';
@@ -50,5 +51,20 @@ export async function registerTemplate(
       config: registration.config,
     };
     return { templateId, buildId: await insertReadyBuild(db, build, defaultTag, nowUs) };
+  });
+}
+
+/** The public template with this alias, without namespace; made, still without a build, where the alias is new. */
+export async function ensurePublicTemplate(app: App, owner: TeamRecord, alias: string): Promise<TemplateRecord> {
+  return app.store.db.transaction().execute(async db => {
+    const known = await templateByName(db, '', alias);
+    if (known) return known;
+    const templateId = newTemplateId();
+    const nowUs = app.clock();
+    await insertTemplate(db, { templateId, teamId: owner.teamId, kind: 'template', public: true, nowUs });
+    await nameTemplate(db, { namespace: '', alias, templateId, nowUs });
+    const made = await templateById(db, templateId);
+    if (!made) throw new AtollError('internal', 'the new template is not there');
+    return made;
   });
 }

@@ -9,11 +9,11 @@ import type { SandboxRecord } from '../store/sandbox-row.ts';
 import type { BuildRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
+import { resolveAwaitedBuild } from './awaited-build.ts';
 import type { App } from './context.ts';
 import { requireMemory } from './memory-ability.ts';
 import { checkSandboxOptions } from './sandbox-options.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
-import { resolveBuild } from './template-reference.ts';
 
 /** A client waits 60 s by default: what takes longer is undone, so that no sandbox runs that nobody knows of. */
 const createDeadlineMs = 50_000;
@@ -34,7 +34,7 @@ export async function createSandbox(
   const timeoutSeconds = body.timeout ?? defaultTimeoutSeconds[version];
   checkTimeout(app, team, timeoutSeconds);
   checkSandboxOptions(app, body, secure);
-  const { template, build, alias } = await resolveBuild(app, team, body.templateID);
+  const { template, build, alias } = await resolveAwaitedBuild(app, team, body.templateID, clientSignal);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
   if (body.autoPause === true && body.autoPauseMemory !== false) {
     await requireMemory(protocol, 'autoPause', 'autoPauseMemory: false keeps the files');

@@ -7,6 +7,6 @@ export const layersIntervalMs = 10 * 60_000;
 
 /** Lets the builder delete what no template needs, and keeps its cache within bounds. */
 export async function reconcileLayers(app: App): Promise<void> {
-  const { layersDeleted, bytesFreed } = await app.builder.collect(await layersInUse(app.store.db));
-  if (layersDeleted > 0) app.log.info('layers were deleted', { layersDeleted, bytesFreed });
+  const freed = await app.builder.collect(await layersInUse(app.store.db));
+  if (freed.bytesFreed > 0) app.log.info('what builds had cached was deleted', freed);
 }

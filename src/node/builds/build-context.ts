@@ -1,4 +1,5 @@
 import type { BuildLogLevel, BuildState, StartBuild } from '../../protocol/build.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
 import type { ImageLimits } from './erofs/writer.ts';
 import type { StepCache } from './step-cache.ts';
@@ -23,6 +24,8 @@ export type BuildContext = {
   forced: boolean;
   /** PEM of authorities that build sandboxes trust beside their image's own. */
   authorities: string | undefined;
+  /** What the commands of steps reach: the operator's choice, whatever the templates' sandboxes may. */
+  network: EgressPolicy;
   /** Who uses which directory of `RUN --mount=type=cache`. */
   cacheLocks: Map<string, Promise<void>>;
   log(message: string, options?: { level?: BuildLogLevel }): void;

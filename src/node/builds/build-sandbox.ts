@@ -1,4 +1,5 @@
 import { randomHex } from '../../base/secret.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import { runInSandbox, type AgentProcess, type ProcessEnd } from '../agent-process.ts';
@@ -19,7 +20,7 @@ export type BuildSandbox = AsyncDisposable & {
   outOfMemory(): boolean;
 };
 
-export type BuildSandboxOptions = { layers: string[]; resources: SandboxResources; env: Record<string, string>; user: string; workdir: string; authorities: string | undefined };
+export type BuildSandboxOptions = { layers: string[]; resources: SandboxResources; env: Record<string, string>; user: string; workdir: string; authorities: string | undefined; network: EgressPolicy };
 
 /**
  * Starts a sandbox on the given layers. It has no record: whatever a crash leaves of it is removed by the next start.
@@ -29,15 +30,17 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
   const blank = await startBlank(node, options.resources);
   const { slot, pid, namespace, controlToken, ended } = blank;
   try {
-    await node.egress.apply({ sandboxId: `build in ${slot.name}`, slot, namespace }, { internetAccess: true });
+    await node.egress.apply({ sandboxId: `build in ${slot.name}`, slot, namespace }, options.network);
     await node.driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(node, slot) });
+    // Names are allowed by looking at what goes by, and that may need an authority of the installation's own.
+    const trusted = [options.authorities, node.egress.trusted(options.network)].filter(Boolean).join('\n');
     await initAgent(namespace, controlToken, {
       envVars: options.env,
       accessToken: null,
       timestamp: new Date().toISOString(),
       defaultUser: options.user,
       defaultWorkdir: options.workdir,
-      ...(options.authorities !== undefined && { caBundle: options.authorities }),
+      ...(trusted !== '' && { caBundle: trusted }),
       entropy: Buffer.from(randomHex(32), 'hex').toString('base64'),
     });
   } catch (error) {

@@ -1,9 +1,10 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildProtocol, StartBuild } from '../../protocol/build.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
 import type { UploadedFiles } from './build-context.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
-import { collectLayers } from './collect.ts';
+import { collectCached, type CachedFile } from './collect.ts';
 import type { ImageLimits } from './erofs/writer.ts';
 import { runBuild, type ResolveSource } from './run-build.ts';
 import type { StepCache } from './step-cache.ts';
@@ -15,7 +16,11 @@ export type BuildsOptions = {
   resolveSource: ResolveSource;
   /** PEM. */
   authorities: string | undefined;
-  /** Bound of the disk that cached steps take, bytes. */
+  /** What the commands of steps reach. */
+  network: EgressPolicy;
+  /** What builds keep in files, at this moment. */
+  cachedFiles(): CachedFile[];
+  /** Bound of the disk that all of what is cached takes, bytes. */
   cacheBytesMax: number;
   buildTimeoutMs: number;
   concurrentMax: number;
@@ -23,7 +28,7 @@ export type BuildsOptions = {
   limits: ImageLimits;
 };
 
-type Build = { log: BuildLog; abort: AbortController; done: Promise<void> };
+type Build = { request: StartBuild; startedAtMs: number; log: BuildLog; abort: AbortController; done: Promise<void> };
 
 /** The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for failed. */
 export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): Promise<void> } {
@@ -35,7 +40,7 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
     if (!build) throw new AtollError('not_found', `this node knows no build ${buildId}`);
     return build;
   };
-  const running = () => [...builds.values()].filter(build => !build.log.result()).length;
+  const running = () => [...builds.values()].filter(build => !build.log.result());
 
   const begin = (request: StartBuild): Build => {
     const log = createBuildLog(() => Date.now());
@@ -54,6 +59,7 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
       forced: request.force,
       cacheLocks,
       authorities: options.authorities,
+      network: options.network,
       log: (message: string, more = {}) => log.write(message, { ...more, step }),
     };
     const done = runBuild(context, options.resolveSource, next => (step = next)).then(
@@ -63,13 +69,13 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
       },
       error => log.end({ status: 'error', message: messageOf(error), step }),
     );
-    return { log, abort, done };
+    return { request, startedAtMs: Date.now(), log, abort, done };
   };
 
   return {
     async start(request) {
       if (builds.has(request.buildId)) return;
-      if (running() >= options.concurrentMax) throw new AtollError('unavailable', `this node runs ${options.concurrentMax} builds, its maximum; try again later`);
+      if (running().length >= options.concurrentMax) throw new AtollError('unavailable', `this node runs ${options.concurrentMax} builds, its maximum; try again later`);
       builds.set(request.buildId, begin(request));
     },
     progress: async (buildId, after, waitMs) => known(buildId).log.read(after, waitMs),
@@ -81,10 +87,24 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
     async forget(buildId) {
       if (builds.get(buildId)?.log.result()) builds.delete(buildId);
     },
-    collect: keep => collectLayers(node, options.cache, { keep, bytesMax: options.cacheBytesMax, mayDelete: () => running() === 0 }),
+    async collect(keep) {
+      const now = running();
+      return collectCached(node, options.cache, {
+        keep: [...keep, ...now.flatMap(({ request }) => layersOf(request))],
+        bytesMax: options.cacheBytesMax,
+        buildingSinceMs: now.length > 0 ? Math.min(...now.map(build => build.startedAtMs)) : undefined,
+        files: options.cachedFiles(),
+      });
+    },
     async stop() {
       for (const { abort } of builds.values()) abort.abort(new AtollError('canceled', 'the platform was stopped'));
       await Promise.all([...builds.values()].map(build => build.done));
     },
   };
+}
+
+/** The layers that a build may stand on. */
+function layersOf({ source }: StartBuild): string[] {
+  if (source.kind === 'state') return source.state.layers;
+  return source.kind === 'dockerfile' ? Object.values(source.templates).flatMap(state => state.layers) : [];
 }

@@ -3,40 +3,61 @@ import type { StepCache } from './step-cache.ts';
 
 /** A layer younger than this may belong to something that nobody has recorded yet. */
 const youngMs = 60 * 60_000;
-/** Steps that nobody has used for so long are forgotten, whatever room there is. */
+/** What was used so lately may belong to a build whose outcome is being recorded: the bound waits for it. */
+const recentMs = 10 * 60_000;
+/** What nobody has used for so long is forgotten, whatever room there is. */
 const staleMs = 30 * 24 * 60 * 60_000;
 
+/** A file that only spares later builds work. */
+export type CachedFile = { bytes: number; usedAtMs: number; remove(): void };
+
 export type CollectOptions = {
-  /** Layers that templates and snapshots need. */
+  /** Layers that templates and snapshots need, and those that running builds stand on. */
   keep: string[];
-  /** What layers that only cached steps need may take, bytes. */
+  /** What cached steps may take that nothing else needs, the disks of cache mounts and uploaded files included, bytes. */
   bytesMax: number;
-  /** False while builds run: they use layers that nothing names yet. */
-  mayDelete(): boolean;
+  /** When the oldest of the running builds began, epoch milliseconds; undefined: none runs. What was used since then stays. */
+  buildingSinceMs: number | undefined;
+  files: CachedFile[];
 };
 
-/** Forgets cached steps beyond the bound, the least recently used first, and deletes layers that nothing needs. */
-export async function collectLayers(node: NodeContext, cache: StepCache, options: CollectOptions): Promise<{ layersDeleted: number; bytesFreed: number }> {
-  const freed = { layersDeleted: 0, bytesFreed: 0 };
-  if (!options.mayDelete()) return freed;
+export type Collected = { layersDeleted: number; filesDeleted: number; bytesFreed: number };
+
+/** Forgets what is cached beyond the bound, the least recently used first, and deletes layers that nothing needs. */
+export async function collectCached(node: NodeContext, cache: StepCache, options: CollectOptions): Promise<Collected> {
+  const now = Date.now();
+  const usedLately = Math.min(now - recentMs, options.buildingSinceMs ?? now);
   const { layers } = node;
   const keep = new Set(options.keep);
   for (const { record } of [...node.running.values(), ...node.paused.values()]) for (const digest of record.image.layers) keep.add(digest);
+  const freed = { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
   const cached = new Set<string>();
+  const steps = cache.list().map(step => ({ kind: 'step' as const, ...step }));
+  const files = options.files.map(file => ({ kind: 'file' as const, ...file }));
   let bytes = 0;
-  for (const step of cache.list().sort((a, b) => b.usedAtMs - a.usedAtMs)) {
-    const { layer } = step;
-    const stale = Date.now() - step.usedAtMs > staleMs;
-    if (stale || (layer !== null && !layers.has(layer))) cache.remove(step.key);
-    if (stale || layer === null || !layers.has(layer) || keep.has(layer) || cached.has(layer)) continue;
-    if (bytes + layers.bytes(layer) > options.bytesMax) {
-      cache.remove(step.key);
+  for (const item of [...steps, ...files].sort((a, b) => b.usedAtMs - a.usedAtMs)) {
+    const stale = now - item.usedAtMs > staleMs;
+    const layer = item.kind === 'step' ? item.layer : null;
+    if (item.kind === 'step' && (stale || (layer !== null && !layers.has(layer)))) {
+      cache.remove(item.key);
       continue;
     }
-    bytes += layers.bytes(layer);
-    cached.add(layer);
+    // Of layers that something needs anyway, and of steps without one, the memory costs nothing.
+    if (item.kind === 'step' && (layer === null || keep.has(layer) || cached.has(layer))) continue;
+    const size = item.kind === 'file' ? item.bytes : layers.bytes(layer ?? '');
+    if (item.usedAtMs < usedLately && (stale || bytes + size > options.bytesMax)) {
+      if (item.kind === 'step') cache.remove(item.key);
+      else {
+        item.remove();
+        freed.filesDeleted++;
+        freed.bytesFreed += size;
+      }
+      continue;
+    }
+    bytes += size;
+    if (layer !== null) cached.add(layer);
   }
-  const oldest = Date.now() - youngMs;
+  const oldest = Math.min(now - youngMs, options.buildingSinceMs ?? now);
   for (const digest of layers.list()) {
     if (keep.has(digest) || cached.has(digest) || layers.madeAtMs(digest) > oldest) continue;
     const size = layers.bytes(digest);

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BuildProtocol } from '../../protocol/build.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
+import { readAuthorities } from './authorities.ts';
+import { cachedFilesOf } from './cached-files.ts';
 import { createBuilds } from './builds.ts';
 import { clearScratch } from './scratch.ts';
 import { createSource } from './source.ts';
@@ -14,10 +16,12 @@ export type BuildSettings = {
   filesDir: string;
   /** What the operator says about images; see image/settings.ts. May be missing. */
   imagesFile?: string;
-  /** PEM file of authorities that build sandboxes trust beside their image's own. */
-  authoritiesFile?: string | undefined;
-  /** Disk that layers of cached steps may take which no template needs, bytes. Default 20 GiB. */
+  /** Authorities that build sandboxes trust beside their image's own: a PEM file, or a folder of them. May be missing. */
+  authorities?: string;
+  /** Disk for what is cached and no template needs: layers of steps, cache mounts, uploaded files; bytes. Default 20 GiB. */
   cacheBytesMax?: number;
+  /** What the commands of steps reach. Default: the internet. */
+  network?: EgressPolicy;
   /** Builds at a time. Default 20. */
   concurrentMax?: number;
   /** Longest time of one build. Default 1 h. */
@@ -36,8 +40,10 @@ export function composeBuilds(node: NodeContext, settings: BuildSettings): Build
     limits,
     cache: createStepCache(join(node.layout.data, 'build-cache'), digest => node.layers.has(digest)),
     files: uploadedFilesIn(settings.filesDir),
-    authorities: settings.authoritiesFile === undefined ? undefined : readFileSync(settings.authoritiesFile, 'utf8'),
+    authorities: settings.authorities === undefined ? undefined : readAuthorities(settings.authorities),
+    network: settings.network ?? { internetAccess: true },
     resolveSource: createSource({ settingsFile: settings.imagesFile ?? '', scratchDir }),
+    cachedFiles: () => cachedFilesOf(node, settings.filesDir),
     cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
     concurrentMax: settings.concurrentMax ?? defaults.concurrentMax,
     buildTimeoutMs: settings.timeoutMs ?? defaults.timeoutMs,

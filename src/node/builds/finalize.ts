@@ -27,7 +27,7 @@ export async function tryStartCommand(context: BuildContext, state: BuildState, 
 
 async function runStartCommand(context: BuildContext, state: BuildState, { startCommand, readyCommand }: Commands): Promise<void> {
   const { request, node, signal } = context;
-  await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources, authorities: context.authorities });
+  await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources, authorities: context.authorities, network: context.network });
   const last: string[] = [];
   const lines = createLineSplitter(line => {
     context.log(line);

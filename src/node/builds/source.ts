@@ -12,7 +12,7 @@ export function createSource(options: PullOptions): ResolveSource {
     const { source } = context.request;
     switch (source.kind) {
       case 'state':
-        return { state: fromState(context, source.state) };
+        return { state: await fromState(context, source) };
       case 'image':
         return { state: await provision(context, await pullImage(context, options, source.reference, source.credential)) };
       case 'dockerfile':
@@ -21,10 +21,12 @@ export function createSource(options: PullOptions): ResolveSource {
   };
 }
 
-function fromState({ node, log }: BuildContext, state: BuildState): BuildState {
+async function fromState(context: BuildContext, { state, provisions }: { state: BuildState; provisions?: boolean }): Promise<BuildState> {
+  const { node, log } = context;
   if (!state.layers.every(digest => node.layers.has(digest))) {
     throw new AtollError('not_found', 'a layer of the template that this one is built from is missing on this node; build that template again');
   }
+  if (provisions) return provision(context, state);
   log('[base] from a template');
   return state;
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import type { UploadedFiles } from './build-context.ts';
 
@@ -9,7 +9,10 @@ export function uploadedFilesIn(dir: string): UploadedFiles {
       // Both become parts of a path.
       if (!/^[0-9a-f]{64}$/.test(hash) || !/^[0-9A-Za-z-]+$/.test(teamId)) return undefined;
       const path = join(dir, teamId, hash);
-      return existsSync(path) ? path : undefined;
+      if (!existsSync(path)) return undefined;
+      // Files that are still asked for are kept.
+      utimesSync(path, new Date(), new Date());
+      return path;
     },
   };
 }

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
 import { createLog } from '../../../src/base/log.ts';
-import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
 import { startNode } from '../../../src/node/start.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import type { LabOptions } from './lab.ts';
 import { serveRemote } from './rpc.ts';
+import { ensureBaseLayer } from '../../support/base-layer.ts';
 
 // The node of a lab, in the network namespace that stands for the machine.
 
@@ -28,20 +28,14 @@ await serveRemote(async () => {
       nameservers: options.nameservers ?? ['8.8.8.8'],
       egress: { ...options.egress, ...(options.roots !== undefined && { roots: options.roots }) },
       pool: { size: 0, resources },
-      builds: { filesDir: join(dataDir, 'files') },
+      builds: { filesDir: join(dataDir, 'files'), ...(options.buildNetwork && { network: options.buildNetwork }) },
       log: createLog('info', line => void lines.push(line)),
       onHelperLost: () => {
         throw new Error('the native helper has ended');
       },
     });
   let node = await start();
-  const base = await ensureBaseLayer({
-    layers: node.layers,
-    definitionDir: join(root, 'templates/base'),
-    cacheDir: '/var/cache/atoll',
-    npmEnvironment: process.env as Record<string, string>,
-    onPhase: () => {},
-  });
+  const base = await ensureBaseLayer(node.layers);
   const executions = new Map<string, string>();
   const refOf = (sandboxId: string) => ({ sandboxId, executionId: executions.get(sandboxId) ?? '' });
   return {
@@ -60,6 +54,17 @@ await serveRemote(async () => {
       },
       kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
       run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
+      async build(command: string) {
+        const buildId = newUuid();
+        const state = { layers: [base], env: {}, user: 'root', workdir: '' };
+        const steps = [{ type: 'RUN', args: [command], force: false }];
+        await node.builds.start({ buildId, templateId: 't', teamId: 'team', source: { kind: 'state', state }, steps, force: true, startsAsUser: false, resources });
+        for (let next = 0; ; ) {
+          const progress = await node.builds.progress(buildId, next, 1_000);
+          next = progress.next;
+          if (progress.result) return progress.result;
+        }
+      },
       traffic: (sandboxId: string) => node.protocol.traffic(refOf(sandboxId)),
       installation: () => node.installation,
       intrusions: () => intrusions.splice(0),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAuthority } from '../../../src/base/certificate.ts';
 import type { EgressSettings } from '../../../src/node/network/egress/egress.ts';
+import type { BuildResult } from '../../../src/protocol/build.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import type { TrafficCounters } from '../../../src/protocol/node.ts';
 import { addresses, hostPublic, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
@@ -16,6 +17,8 @@ export type LabOptions = {
   /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
   nameservers?: string[];
   egress?: EgressSettings;
+  /** What steps of builds reach; the internet unless said. */
+  buildNetwork?: EgressPolicy;
   /** The authority that vouches for the lab's servers: set by the lab. */
   roots?: string;
 };
@@ -35,6 +38,8 @@ export type Lab = {
   run(sandboxId: string, command: string, user?: string): Promise<Result>;
   /** Runs a Python program inside, as root. */
   python(sandboxId: string, program: string): Promise<Result>;
+  /** Builds a template of one command, on the base layer, and answers how that ended. */
+  build(command: string): Promise<BuildResult>;
   traffic(sandboxId: string): Promise<TrafficCounters>;
   /** What the node has logged since the last call, one JSON object a line. */
   logged(): Promise<string[]>;
@@ -83,6 +88,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       kill: sandboxId => node.call('kill', sandboxId),
       run: (sandboxId, command, user = 'root') => node.call('run', sandboxId, command, user),
       python: (sandboxId, program) => node.call('run', sandboxId, `echo ${Buffer.from(program).toString('base64')} | base64 -d | python3 -`, 'root'),
+      build: command => node.call('build', command),
       traffic: sandboxId => node.call('traffic', sandboxId),
       logged: () => node.call('logged'),
       restart: () => node.call('restart'),

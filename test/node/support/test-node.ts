@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
 import { silentLog } from '../../../src/base/log.ts';
-import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
 import { startNode, type Node } from '../../../src/node/start.ts';
 import type { CreateSandbox } from '../../../src/protocol/node.ts';
+import { ensureBaseLayer } from '../../support/base-layer.ts';
 
 const root = join(import.meta.dir, '../../..');
 export const testResources = { cpuCount: 2, memoryMiB: 512, diskMiB: 512 };
@@ -41,13 +41,7 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
       },
     });
   const node = await start();
-  const base = await ensureBaseLayer({
-    layers: node.layers,
-    definitionDir: join(root, 'templates/base'),
-    cacheDir: '/var/cache/atoll',
-    npmEnvironment: process.env as Record<string, string>,
-    onPhase: () => {},
-  });
+  const base = await ensureBaseLayer(node.layers);
   const test: TestNode = {
     dataDir,
     base,

@@ -5,7 +5,6 @@ import { silentLog } from '../../../src/base/log.ts';
 import { randomHex } from '../../../src/base/secret.ts';
 import { agentListens, initAgent } from '../../../src/node/agent-call.ts';
 import { runInSandbox } from '../../../src/node/agent-process.ts';
-import { ensureBaseLayer } from '../../../src/node/builds/base/base-layer.ts';
 import { keepAgent } from '../../../src/node/agent-copy.ts';
 import { detectCgroups } from '../../../src/node/cgroup/cgroup.ts';
 import { createCrunDriver } from '../../../src/node/drivers/crun/driver.ts';
@@ -18,6 +17,7 @@ import { createLayers } from '../../../src/node/rootfs/layers.ts';
 import { checkpointToPause, type CheckpointSource } from '../../../src/node/snapshot/checkpoint.ts';
 import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
+import { ensureBaseLayer } from '../../support/base-layer.ts';
 
 const bootId = '01234567-89ab-4cde-8f01-23456789abcd';
 const root = join(import.meta.dir, '../../..');
@@ -72,13 +72,7 @@ export async function startMachine(): Promise<Machine> {
   const driver = createCrunDriver({ helper, cgroups, layout, hostname: 'sandbox' });
   const disks = createDisks({ helper, dir: layout.disks, files: { 'etc/hosts': '127.0.0.1 localhost sandbox\n' } });
   const layers = createLayers({ helper, dir: layout.layers, mounts: layout.mounts });
-  const base = await ensureBaseLayer({
-    layers,
-    definitionDir: join(root, 'templates/base'),
-    cacheDir: '/var/cache/atoll',
-    npmEnvironment: process.env as Record<string, string>,
-    onPhase: () => {},
-  });
+  const base = await ensureBaseLayer(layers);
   const layer = await layers.mount(base);
   const host: RestoreHost = {
     helper,

@@ -14,7 +14,9 @@ missing=
 have bash || missing="$missing bash"
 have sudo || missing="$missing sudo"
 have useradd || have adduser || missing="$missing useradd"
-[ -s /etc/ssl/certs/ca-certificates.crt ] || [ -s /etc/pki/tls/certs/ca-bundle.crt ] || [ -s /etc/ssl/cert.pem ] || missing="$missing ca-certificates"
+# What this build itself was given to trust is no bundle of the image's own.
+own_authorities() { sed '/^# Certificates of this sandbox/,/^# End of the certificates of this sandbox/d' "$1" 2>/dev/null | grep -q BEGIN; }
+own_authorities /etc/ssl/certs/ca-certificates.crt || own_authorities /etc/pki/tls/certs/ca-bundle.crt || own_authorities /etc/ssl/cert.pem || missing="$missing ca-certificates"
 
 install_missing() {
   if have apt-get; then
@@ -81,7 +83,8 @@ PROFILE
 # --- places where everybody may write
 mkdir -p /code /usr/local
 chmod 777 /code
-chmod -R a+rwX /usr/local 2>/dev/null
+# Only what is not so yet: a change of mode copies the file into this layer.
+find /usr/local '(' -type f -o -type d ')' '!' -perm -0666 -exec chmod a+rwX '{}' + 2>/dev/null
 chmod 777 /usr/local
 
 # --- sudo asks for no password of members of the group of administrators

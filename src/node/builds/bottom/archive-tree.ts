@@ -1,5 +1,4 @@
-import { lstat, mkdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, stat } from 'node:fs/promises';
 import { AtollError } from '../../../base/error.ts';
 import { toolEnvironment } from './debian-tree.ts';
 import { runCommand } from './run-command.ts';
@@ -37,22 +36,4 @@ export async function extractArchiveTree(archive: string, treeDir: string, signa
     ],
     { env: toolEnvironment, timeoutMs: extractTimeoutMs, signal },
   );
-  await requireUser(treeDir);
-}
-
-/** Clients run their commands as `user` unless they say otherwise: an image without it would fail at the first command. */
-async function requireUser(treeDir: string): Promise<void> {
-  let users = '';
-  // No part of the path may be a link: the image's links mean its own root, ours would follow them into the host's.
-  if ((await isReal(join(treeDir, 'etc'), 'directory')) && (await isReal(join(treeDir, 'etc/passwd'), 'file'))) {
-    users = await readFile(join(treeDir, 'etc/passwd'), 'utf8');
-  }
-  if (!/^user:/m.test(users)) {
-    throw new AtollError('invalid', 'The base image has no user named `user` in its /etc/passwd. Add one, with home /home/user, and make the archive again.');
-  }
-}
-
-async function isReal(path: string, kind: 'directory' | 'file'): Promise<boolean> {
-  const found = await lstat(path).catch(() => undefined);
-  return kind === 'file' ? found?.isFile() === true : found?.isDirectory() === true;
 }

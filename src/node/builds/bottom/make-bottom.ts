@@ -1,16 +1,15 @@
-import { copyFile, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { extractArchiveTree } from './archive-tree.ts';
 import { makeDebianTree, toolEnvironment } from './debian-tree.ts';
-import { readBaseDefinition } from './definition.ts';
+import type { BottomDefinition } from './definition.ts';
 import { fetchNodeRuntime, placeNodeRuntime } from './node-runtime.ts';
 import { runCommand } from './run-command.ts';
 
-const provisionTimeoutMs = 10 * 60_000;
+const chmodTimeoutMs = 60_000;
 
-export type MakeBaseOptions = {
-  /** Folder of the definition, `templates/base`. */
-  definitionDir: string;
+export type MakeBottomOptions = {
+  definition: BottomDefinition;
   /** An archive of a root filesystem to take as it is, instead of making one. */
   imageArchive?: string | undefined;
   /** Empty folder for the work, on the filesystem where layers are stored. The tree becomes `<workDir>/tree`. */
@@ -23,16 +22,16 @@ export type MakeBaseOptions = {
 };
 
 /**
- * Makes the root filesystem of the `base` template as a tree owned by root with IDs counted from 0, and answers its path.
- * A tree that was asked for and failed leaves nothing below `workDir`.
+ * Makes a root filesystem of the distribution's packages and Node.js, as a tree owned by root with IDs counted from 0, and
+ * answers its path. A tree that was asked for and failed leaves nothing below `workDir`.
  */
-export async function makeBaseTree(options: MakeBaseOptions): Promise<string> {
+export async function makeBottomTree(options: MakeBottomOptions): Promise<string> {
   const { workDir, onPhase } = options;
   const treeDir = join(workDir, 'tree');
   const scratchDir = join(workDir, 'scratch');
   await mkdir(scratchDir, { recursive: true });
   try {
-    if (options.imageArchive === undefined) await makeFromDefinition(options, treeDir, scratchDir);
+    if (options.imageArchive === undefined) await makeFromPackages(options, treeDir, scratchDir);
     else {
       onPhase(`extracting ${options.imageArchive}`);
       await extractArchiveTree(options.imageArchive, treeDir, options.signal);
@@ -46,9 +45,8 @@ export async function makeBaseTree(options: MakeBaseOptions): Promise<string> {
   }
 }
 
-async function makeFromDefinition(options: MakeBaseOptions, treeDir: string, scratchDir: string): Promise<void> {
-  const { onPhase } = options;
-  const definition = await readBaseDefinition(options.definitionDir);
+async function makeFromPackages(options: MakeBottomOptions, treeDir: string, scratchDir: string): Promise<void> {
+  const { definition, onPhase } = options;
   // One failing stops the other: a download that nobody waits for would outlive its folder.
   const failed = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, failed.signal]) : failed.signal;
@@ -66,22 +64,23 @@ async function makeFromDefinition(options: MakeBaseOptions, treeDir: string, scr
     onPhase('adding Node.js');
     await placeNodeRuntime(node.value, treeDir);
   }
-  onPhase('setting up users and shells');
-  await provision(definition.provisionScript, treeDir, options.signal);
+  await tidyTree(treeDir);
+  // Here and not in a build's step: that would copy the files once more.
+  await runCommand(['chmod', '-R', 'a+rwX', join(treeDir, 'usr/local')], { env: toolEnvironment, timeoutMs: chmodTimeoutMs, signal: options.signal });
 }
 
-/** Runs the definition's script inside the tree. Its packages come from the distribution, so the host's root runs them anyway. */
-async function provision(script: string, treeDir: string, signal: AbortSignal | undefined): Promise<void> {
-  const inside = join(treeDir, 'provision.sh');
-  await copyFile(script, inside);
-  await runCommand(['chroot', treeDir, '/bin/sh', '/provision.sh'], {
-    sealedOff: true,
-    cwd: '/',
-    env: toolEnvironment,
-    timeoutMs: provisionTimeoutMs,
-    signal,
-  });
-  await rm(inside);
+/** Removes what only the making needed and what it took over from this machine; a sandbox mounts its own /dev and /run. */
+async function tidyTree(treeDir: string): Promise<void> {
+  const emptied = ['dev', 'run', 'tmp', 'var/tmp', 'var/log', 'var/cache/apt', 'var/cache/debconf', 'var/lib/apt/lists'];
+  for (const dir of emptied) for (const name of await readdir(join(treeDir, dir)).catch(() => [])) await rm(join(treeDir, dir, name), { recursive: true, force: true });
+  for (const dir of ['var/log/apt', 'var/lib/apt/lists/partial', 'var/cache/apt/archives/partial']) await mkdir(join(treeDir, dir), { recursive: true });
+  await Promise.all(['tmp', 'var/tmp'].map(dir => chmod(join(treeDir, dir), 0o1777)));
+  // A sandbox gets its own of the first three.
+  const files = { 'etc/hostname': 'sandbox\n', 'etc/hosts': '127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n', 'etc/resolv.conf': 'nameserver 8.8.8.8\n', 'etc/machine-id': '' };
+  for (const [path, content] of Object.entries(files)) {
+    await rm(join(treeDir, path), { force: true });
+    await writeFile(join(treeDir, path), content, { mode: 0o644 });
+  }
 }
 
 function isAbort(reason: unknown): boolean {

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { registerBuildOf } from '../api/app/build-register.ts';
+import { startBuild, type BuildPlan } from '../api/app/build-start.ts';
+import { ensurePublicTemplate } from '../api/app/provision-template.ts';
+import { resolveBuild } from '../api/app/template-reference.ts';
+import { findBuild } from '../api/store/build-read.ts';
+import { AtollError } from '../base/error.ts';
+import { archiveOf, type TemplateDefinition } from '../cli/template-definition.ts';
+import { ensureBottomLayer } from '../node/builds/bottom/bottom-layer.ts';
+import type { LayerCache } from '../node/rootfs/layer-cache.ts';
+import type { BuildSource, BuildState, BuildStep } from '../protocol/build.ts';
+import type { ShippedTemplatesOptions } from './shipped-templates.ts';
+
+type Definition = { folder: string; definition: TemplateDefinition; cache: LayerCache; /** What an installation of this machine has made of it before. */ cached: { facts: unknown } | undefined };
+
+/** What a build of a shipped template is to do: its definition, or nothing any more where the outcome is at hand. */
+export async function planOfDefinition(options: ShippedTemplatesOptions, from: Definition): Promise<BuildPlan> {
+  const { definition, cached } = from;
+  const commands = { ...(definition.startCmd && { startCommand: definition.startCmd }), ...(definition.readyCmd && { readyCommand: definition.readyCmd }) };
+  const shared = { force: false, ...commands };
+  // Only `ensureShipped` ever wrote there.
+  if (cached) return { ...shared, startsAsUser: false, steps: [], source: { kind: 'state', state: cached.facts as BuildState } };
+  const source = await sourceOf(options, from);
+  const filesHash = definition.files && (await keepFiles(options, from.folder, definition.files));
+  const steps = (definition.steps ?? []).map((step): BuildStep => ({ ...step, force: false, ...(step.type === 'COPY' && filesHash !== undefined && { filesHash }) }));
+  return { ...shared, startsAsUser: true, steps, source };
+}
+
+async function sourceOf(options: ShippedTemplatesOptions, { folder, definition, cache }: Definition): Promise<BuildSource> {
+  const { app, node, team, settings, environment, onPhase, signal } = options;
+  const { fromTemplate, fromMachine } = definition;
+  if (fromTemplate !== undefined) {
+    const { build } = await resolveBuild(app, team, fromTemplate);
+    const { buildEnv, defaultUser, defaultWorkdir } = build.config;
+    return { kind: 'state', state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
+  }
+  if (!fromMachine) throw new AtollError('invalid', `${folder}: the definition says neither fromTemplate nor fromMachine`);
+  const { baseImage } = settings;
+  if (baseImage !== undefined && !isAbsolute(baseImage)) return { kind: 'image', reference: baseImage };
+  const bottom = await ensureBottomLayer({
+    layers: node.layers,
+    cache,
+    packagesFile: join(folder, fromMachine.packages),
+    npmDir: join(folder, fromMachine.npm),
+    imageArchive: baseImage,
+    npmEnvironment: environment,
+    onPhase,
+    signal,
+  });
+  return { kind: 'state', state: { layers: [bottom], env: {}, user: 'root', workdir: '' }, provisions: true };
+}
+
+/** Puts the files where uploads go and answers their hash. */
+async function keepFiles({ app, team }: ShippedTemplatesOptions, folder: string, files: string[]): Promise<string> {
+  const archive = await archiveOf(folder, files);
+  const hash = createHash('sha256').update(archive).digest('hex');
+  const dir = join(app.filesDir, team.teamId);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  writeFileSync(join(dir, hash), archive, { mode: 0o600 });
+  return hash;
+}
+
+type Outcome = { isReady: true; state: BuildState } | { isReady: false; reason: string };
+
+/** Runs a build through the api as anybody's, and answers when it has ended. */
+export async function runShippedBuild(
+  { app, team, onPhase, signal }: ShippedTemplatesOptions,
+  { name, definition, plan }: { name: string; definition: TemplateDefinition; plan: BuildPlan },
+): Promise<Outcome> {
+  const template = await ensurePublicTemplate(app, team, name);
+  const { cpuCount, memoryMB } = definition;
+  const { buildId } = await registerBuildOf(app, team, template, { ...(cpuCount !== undefined && { cpuCount }), ...(memoryMB !== undefined && { memoryMB }) });
+  const registered = await findBuild(app.store.db, buildId);
+  if (!registered) throw new AtollError('internal', 'the new build is not there');
+  onPhase('building');
+  await startBuild(app, team, registered, plan);
+  const ended = app.followedBuilds.get(buildId) ?? Promise.resolve();
+  const stop = () => void app.builder.cancel(buildId, 'The platform was stopped');
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await ended;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  signal.throwIfAborted();
+  const build = await findBuild(app.store.db, buildId);
+  if (build?.status !== 'ready') return { isReady: false, reason: build?.reason?.message ?? 'it was deleted' };
+  const { buildEnv, defaultUser, defaultWorkdir } = build.config;
+  return { isReady: true, state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
+}

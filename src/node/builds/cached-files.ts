@@ -1,0 +1,34 @@
+import { readdirSync, rmSync, statSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
+import type { NodeContext } from '../context.ts';
+import { cacheMountsDirOf } from './cache-mounts.ts';
+import type { CachedFile } from './collect.ts';
+
+/** An upload that has not become a file for so long never will. */
+const unfinishedMs = 24 * 60 * 60_000;
+
+/** What builds keep in files beside their layers: the disks of cache mounts, and what was uploaded for COPY steps. */
+export function cachedFilesOf(node: NodeContext, uploadsDir: string): CachedFile[] {
+  const teams = namesIn(uploadsDir).map(name => join(uploadsDir, name));
+  const uploads = teams.flatMap(team => namesIn(team).map(name => join(team, name)));
+  const disks = namesIn(cacheMountsDirOf(node)).map(name => join(cacheMountsDirOf(node), name));
+  return [...uploads, ...disks].flatMap(path => {
+    const found = statOf(path);
+    if (!found?.isFile()) return [];
+    const isUnfinished = !/^[0-9a-f]+(\.img)?$/.test(path.slice(path.lastIndexOf('/') + 1));
+    // Of a sparse disk counts what it takes.
+    return [{ bytes: found.blocks * 512, usedAtMs: isUnfinished && Date.now() - found.mtimeMs > unfinishedMs ? 0 : found.mtimeMs, remove: () => rmSync(path, { force: true }) }];
+  });
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return []; // nothing was ever put there, or it is a file
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}

@@ -1,0 +1,44 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { digestOfFolder } from '../../src/node/builds/bottom/definition.ts';
+import { openLayerCache } from '../../src/node/rootfs/layer-cache.ts';
+import type { Layers } from '../../src/node/rootfs/layers.ts';
+import { runToEnd } from './process.ts';
+import { repository, startPlatform } from './platform.ts';
+
+const cacheDir = '/var/cache/atoll';
+
+/**
+ * The digest of one layer with all that the base template holds, which is in `layers` afterwards. The first caller of this
+ * machine has a platform build the template and packs its layers into one.
+ */
+export async function ensureBaseLayer(layers: Layers): Promise<string> {
+  const cache = openLayerCache(cacheDir, layers);
+  const name = `test-base-${(await digestOfFolder(join(repository, 'templates/base'))).slice(0, 32)}`;
+  using _ = await cache.lock('test-base', () => {}, undefined);
+  const [known] = (await cache.take(name))?.layers ?? [];
+  if (known !== undefined) return known;
+  // Starting a platform leaves the template in the cache.
+  await (await startPlatform())[Symbol.asyncDispose]();
+  const dir = mkdtempSync(join(cacheDir, 'test-base-'));
+  try {
+    const images = newestBase().map(digest => join(cacheDir, `${digest.replace(':', '-')}.erofs`));
+    // Overlays want the highest layer first.
+    const script =
+      'set -e; dir=$1; shift; lower=; for image; do point=$dir/$(basename $image); mkdir $point; mount -t erofs -o ro $image $point; lower=$point${lower:+:$lower}; done; ' +
+      'mkdir $dir/merged; mount -t overlay -o ro,lowerdir=$lower overlay $dir/merged; cp -a $dir/merged $dir/tree';
+    const { exitCode, stderr } = await runToEnd(['unshare', '--mount', 'sh', '-c', script, 'pack', dir, ...images]);
+    if (exitCode !== 0) throw new Error(stderr);
+    const digest = await layers.seal(join(dir, 'tree'));
+    await cache.keep(name, { layers: [digest], facts: null });
+    return digest;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function newestBase(): string[] {
+  const entries = readdirSync(cacheDir).filter(name => /^base-[0-9a-f]{32}\.json$/.test(name)).map(name => join(cacheDir, name));
+  const [newest = ''] = entries.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  return (JSON.parse(readFileSync(newest, 'utf8')) as { layers: string[] }).layers;
+}
