@@ -3,6 +3,7 @@ import { AtollError } from '../base/error.ts';
 import { isPlatform, requireAccess } from './access.ts';
 import type { Agent } from './agent.ts';
 import { errorAnswer } from './answer.ts';
+import { collectGarbageAfterWork } from './collect-garbage.ts';
 import type { Methods } from './connect/call.ts';
 import { serveCall } from './connect/serve-call.ts';
 import { allowOrigins, preflight } from './cors.ts';
@@ -16,6 +17,7 @@ export type Serving = { agent: Agent; routes: Routes; methods: Methods };
  * Connections have no timeout: streams are silent for as long as their processes are.
  */
 export function serve(serving: Serving, port: number): Server<undefined> {
+  const noteWork = collectGarbageAfterWork();
   const options = {
     port,
     // Shared with the socket by which init holds the port while no agent runs.
@@ -23,7 +25,10 @@ export function serve(serving: Serving, port: number): Server<undefined> {
     idleTimeout: 0,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
-    fetch: async (request: Request) => allowOrigins(request, await answer(serving, request).catch(errorAnswer)),
+    fetch: async (request: Request) => {
+      noteWork();
+      return allowOrigins(request, await answer(serving, request).catch(errorAnswer));
+    },
     error: errorAnswer,
   };
   try {
