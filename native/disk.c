@@ -35,22 +35,58 @@ int opDiskCreate(struct request *r, struct failure *f) {
   return result;
 }
 
+// Which image each loop device served when that was last seen. A host with hundreds of sandboxes has hundreds of devices:
+// they are all looked at once, when the first image is searched; from then on the helper knows what it attaches itself.
+static struct served { dev_t device; ino_t inode; } *served;
+static int servedCount;
+
+static void noteLoop(int number, dev_t device, ino_t inode) {
+  if (number >= servedCount) {
+    int count = number + 64;
+    struct served *larger = realloc(served, count * sizeof *served);
+    if (!larger) return; // it is not found again, and the image gets another device
+    memset(larger + servedCount, 0, (count - servedCount) * sizeof *served);
+    served = larger, servedCount = count;
+  }
+  served[number] = (struct served){device, inode};
+}
+
+// The device, opened, and what it serves; -1 where it serves nothing.
+static int openLoop(int number, struct loop_info64 *info, char *device, size_t size) {
+  snprintf(device, size, "/dev/loop%d", number);
+  int fd = open(device, O_RDONLY | O_CLOEXEC);
+  if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, info) == 0) return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+static void noteAllLoops(void) {
+  char device[64];
+  DIR *all = opendir("/sys/block");
+  for (struct dirent *e; all && (e = readdir(all));) {
+    int number, fd;
+    struct loop_info64 info;
+    if (sscanf(e->d_name, "loop%d", &number) != 1 || (fd = openLoop(number, &info, device, sizeof device)) < 0) continue;
+    noteLoop(number, info.lo_device, info.lo_inode);
+    close(fd);
+  }
+  if (all) closedir(all);
+}
+
 // The loop device that already serves the image, opened; -1 when there is none.
 // After a restart of the platform a running sandbox still holds its device.
 static int findLoop(const char *image, char *device, size_t size) {
+  static int looked;
   struct stat wanted;
+  struct loop_info64 info;
   if (stat(image, &wanted) < 0) return -1;
-  DIR *all = opendir("/sys/block");
-  for (struct dirent *e; all && (e = readdir(all));) {
-    if (strncmp(e->d_name, "loop", 4)) continue;
-    snprintf(device, size, "/dev/%.40s", e->d_name);
-    int fd = open(device, O_RDONLY | O_CLOEXEC);
-    struct loop_info64 info;
-    if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == wanted.st_dev && info.lo_inode == wanted.st_ino)
-      return closedir(all), fd;
-    if (fd >= 0) close(fd);
+  if (!looked++) noteAllLoops();
+  for (int number = 0, fd; number < servedCount; number++) {
+    if (served[number].inode != wanted.st_ino || served[number].device != wanted.st_dev) continue;
+    if ((fd = openLoop(number, &info, device, size)) < 0) continue;
+    if (info.lo_device == wanted.st_dev && info.lo_inode == wanted.st_ino) return fd;
+    close(fd);
   }
-  if (all) closedir(all);
   return -1;
 }
 
@@ -67,7 +103,11 @@ static int attachLoop(const char *image, int access, char *device, size_t size, 
     fd = number < 0 ? -1 : open(device, O_RDWR | O_CLOEXEC);
     if (fd < 0) break;
     struct loop_config config = {.fd = backing, .info.lo_flags = LO_FLAGS_AUTOCLEAR};
-    if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) break;
+    struct stat s;
+    if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
+      if (fstat(backing, &s) == 0) noteLoop(number, s.st_dev, s.st_ino);
+      break;
+    }
     int error = errno;
     close(fd), fd = -1, errno = error;
     if (error != EBUSY) break;

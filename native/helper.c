@@ -15,7 +15,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mount.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -54,6 +56,10 @@ static int channel;
 static struct child children[childrenMax];
 static struct watch watches[watchesMax];
 static int watchesUsed;
+
+// Programs that run from sealed copies in memory, by the names that `spawn` is given.
+static struct { char name[32]; int fd; } sealed[4];
+static int sealedCount;
 
 static int64_t nowMs(void) {
   struct timespec t;
@@ -97,6 +103,31 @@ static struct child *freeChild(void) {
   return NULL;
 }
 
+// seal name path: from now on, `spawn name` runs a copy of the program that nothing can change. A container runtime must run
+// from such a copy, so that no container can overwrite it; crun makes one at each start if it does not find that it has one.
+static int opSeal(struct request *r, struct failure *f) {
+  if (sealedCount == sizeof sealed / sizeof *sealed) return errno = ENOSPC, fail(f, "too many sealed programs");
+  int from = open(r->argument[1], O_RDONLY | O_CLOEXEC);
+  if (from < 0) return fail(f, r->argument[1]);
+  struct stat s;
+  int fd = memfd_create(r->argument[0], MFD_CLOEXEC | MFD_ALLOW_SEALING), result = fd < 0 || fstat(from, &s) < 0 ? -1 : 0;
+  for (off_t at = 0; result == 0 && at < s.st_size;)
+    if (sendfile(fd, from, &at, s.st_size - at) <= 0) result = -1;
+  if (result == 0) result = fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  if (result < 0) fail(f, "sealed copy");
+  close(from);
+  if (result < 0) return close(fd), -1;
+  snprintf(sealed[sealedCount].name, sizeof sealed->name, "%s", r->argument[0]);
+  sealed[sealedCount++].fd = fd;
+  return 0;
+}
+
+static void execute(char **argument) {
+  for (int i = 0; i < sealedCount; i++)
+    if (!strcmp(sealed[i].name, argument[0])) fexecve(sealed[i].fd, argument, environ);
+  execvp(argument[0], argument);
+}
+
 // spawn timeoutMs stdin program argument...: runs a program in the helper's mount namespace.
 // Answers its wait status and the end of what it printed. The program's descendants may outlive it.
 static int opSpawn(struct request *r, struct failure *f) {
@@ -116,7 +147,7 @@ static int opSpawn(struct request *r, struct failure *f) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_DFL);
     dup2(in[0], 0), dup2(out[1], 1), dup2(out[1], 2);
-    execvp(r->argument[2], r->argument + 2);
+    execute(r->argument + 2);
     dprintf(2, "%s: %s", r->argument[2], strerror(errno));
     _exit(127);
   }
@@ -203,7 +234,7 @@ static const struct {
     {"spawn", 3, opSpawn},         {"watch", 2, opWatch},       {"kill", 1, opKill},
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind},
-    {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView},
+    {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView}, {"seal", 2, opSeal},
     {"overlay-mount", 5, opOverlayMount}, {"mapped-mount", 3, opMappedMount},
 };
 
