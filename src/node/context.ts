@@ -12,6 +12,7 @@ import type { OpenSnapshot } from './snapshot/restore.ts';
 import type { Memory } from './sandbox/memory.ts';
 import type { Pool } from './sandbox/pool.ts';
 import type { PausedRecord, Records, RunningRecord } from './sandbox/record.ts';
+import type { Releases } from './sandbox/releases.ts';
 import type { Slots } from './sandbox/slots.ts';
 import type { Volumes } from './volumes/volumes.ts';
 
@@ -64,6 +65,8 @@ export type NodeContext = {
   /** Earlier copies that the helper shows, for sandboxes that go on from their memory. */
   agentsShown: Set<string>;
   slots: Slots;
+  /** What ended sandboxes still hold of the host. */
+  releases: Releases;
   /** Starts of blank sandboxes go through here. */
   starts: Gate;
   egress: Egress;
@@ -77,6 +80,8 @@ export type NodeContext = {
   standing: Set<Paused>;
   /** Creates and resumes under way, by the execution ID that begins. */
   creating: Map<string, Promise<Running>>;
+  /** Kills that somebody waits for, by execution ID. */
+  killing: Set<string>;
   /** Checks of snapshots under way, by snapshot ID. */
   openingSnapshots: Map<string, Promise<OpenSnapshot>>;
   exitListeners: Set<(exit: SandboxExit) => void>;

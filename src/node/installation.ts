@@ -1,10 +1,11 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { installationsMax } from './layout.ts';
-import { libc } from './native/libc.ts';
+import { errno, libc, ptr } from './native/libc.ts';
 
 const LOCK_EX_NB = 2 | 4;
+const MNT_DETACH = 2;
 const registry = '/run/atoll';
 
 /** This data directory's place among the installations on this machine. */
@@ -33,7 +34,10 @@ export function claimInstallation(dataDir: string): Installation {
     number,
     runDir,
     unlock: () => closeSync(lock),
-    surrender: () => rmSync(runDir, { recursive: true, force: true }),
+    surrender() {
+      unmount(runDir);
+      rmSync(runDir, { recursive: true, force: true });
+    },
   };
 }
 
@@ -46,13 +50,35 @@ function findNumber(dataDir: string): number {
     const number = mine >= 0 ? mine : owners.findIndex(owner => owner === undefined || !existsSync(join(owner, 'lock')));
     if (number < 0) throw new AtollError('unavailable', `this machine has ${installationsMax} installations already: ${owners.join(', ')}; end one with 'atoll down'`);
     // Searchable, not listable: the runtime passes through it as a mapped user.
-    mkdirSync(join(registry, String(number)), { recursive: true, mode: 0o711 });
-    writeFileSync(join(registry, String(number), 'owner'), dataDir);
+    const runDir = join(registry, String(number));
+    mkdirSync(runDir, { recursive: true, mode: 0o711 });
+    keepInMemory(runDir);
+    writeFileSync(join(runDir, 'owner'), dataDir);
     return number;
   } finally {
     closeSync(registryLock);
   }
 }
+
+/**
+ * What is in the directory goes with the host's memory. Where /run is a part of the host's disk, as in some containers and
+ * virtual machines, it would outlive a reboot, and each start of a sandbox would pay for a dozen files on a disk. Where /run
+ * is in memory already, its mount flags would be forced on what sandboxes are shown of it, and no checkpoint could be restored.
+ */
+function keepInMemory(directory: string): void {
+  if (isMountPoint(directory)) return;
+  const text = (value: string) => ptr(Buffer.from(`${value}\0`));
+  if (libc.mount(text('atoll'), text(directory), text('tmpfs'), 0n, text('mode=711')) < 0) {
+    throw new AtollError('internal', `a file system in memory can't be mounted on ${directory}: errno ${errno()}`);
+  }
+}
+
+/** At once for whoever looks now; for what still uses it, when nothing does. */
+function unmount(directory: string): void {
+  if (isMountPoint(directory)) libc.umount2(ptr(Buffer.from(`${directory}\0`)), MNT_DETACH);
+}
+
+const isMountPoint = (directory: string) => statSync(directory).dev !== statSync(join(directory, '..')).dev;
 
 function ownerOf(number: number): string | undefined {
   const path = join(registry, String(number), 'owner');

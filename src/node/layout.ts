@@ -109,7 +109,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     layers: join(data, 'layers'),
     disks: join(data, 'disks'),
     volumes: join(data, 'volumes'),
-    bundles: join(data, 'bundles'),
+    bundles: join(runDir, 'bundles'),
     sandboxes: join(data, 'sandboxes'),
     snapshots: join(data, 'snapshots'),
     metrics: join(data, 'metrics'),

@@ -24,6 +24,7 @@ import { agentsInUse } from './sandbox/agents-in-use.ts';
 import { findMemory } from './sandbox/find-memory.ts';
 import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
+import { createReleases } from './sandbox/releases.ts';
 import { killSandbox } from './sandbox/kill.ts';
 import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
 import { createSlots } from './sandbox/slots.ts';
@@ -105,12 +106,14 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     records: createRecords(layout.sandboxes),
     memory: { kept: false, reason: 'this was not found out yet' },
     slots: createSlots(layout.installation),
+    releases: createReleases(log),
     starts: createGate(startsPerCore * cpus().length),
     egress: createEgress({ layout, log, nameservers: options.nameservers, settings: options.egress ?? {} }),
     running: new Map(),
     paused: new Map(),
     standing: new Set(),
     creating: new Map(),
+    killing: new Set(),
     openingSnapshots: new Map(),
     exitListeners: new Set(),
     mtu: outgoingMtu(),
@@ -132,6 +135,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     if (helper.alive()) {
       await builds.stop();
       await node.pool?.stop();
+      await node.releases.stop();
     }
     await node.egress.stop();
     node.volumes.stop();
@@ -151,7 +155,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       await builds.stop();
       await node.pool?.stop();
       await Promise.all([...node.running.values(), ...node.paused.values()].map(({ record }) => killSandbox(node, record)));
-      node.driver.retire();
+      await node.releases.stop();
+      await node.driver.retire();
       await node.egress.down();
       await stop();
       installation.surrender();

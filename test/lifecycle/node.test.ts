@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
 import type { ExecutionRef, NodeSandbox } from '../../src/protocol/node.ts';
+import { waitFor } from '../support/process.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 
@@ -76,7 +77,7 @@ test('a kill during a pause or a resume waits for it and leaves nothing', async 
   const resuming = resume(two, { nextExecutionId });
   await Promise.all([protocol().kill({ ...two, executionId: nextExecutionId }), protocol().kill(two), resuming]);
   expect([await protocol().list(), await protocol().listPaused()]).toEqual([[], []]);
-  for (const { sandboxId } of sandboxes) expect(readdirSync(join(it.dataDir, 'node/sandboxes'))).not.toContain(sandboxId);
+  await waitFor('the files to be gone', () => sandboxes.every(({ sandboxId }) => !readdirSync(join(it.dataDir, 'node/sandboxes')).includes(sandboxId)));
 });
 
 test('a paused sandbox outlives a restart of the node, and a kill removes all of it', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { waitFor } from '../support/process.ts';
 import { startTestNode, type TestNode } from './support/test-node.ts';
 
 /** Creates and kills, several at a time. */
@@ -45,15 +46,18 @@ function usesSandboxIds(pid: string, installation: number): boolean {
 }
 
 test(`${cycles} creates and kills leave nothing behind`, async () => {
-  const it = await startTestNode();
+  const it = await startTestNode({ poolSize: 0 });
   try {
     const cycle = async () => it.node.protocol.kill(await it.node.protocol.create(it.request()));
     await cycle(); // what is made once for all sandboxes is there from now on
+    await waitFor('what it held to be gone', () => traces(it).files.every(path => !path.startsWith('sandboxes/')));
     const before = traces(it);
     const filesBefore = openFiles();
     const rules = await rulesOf(it);
     let left = cycles;
     await Promise.all(Array.from({ length: atOnce }, async () => { while (left-- > 0) await cycle(); }));
+    // What a sandbox held is taken away after its kill was answered.
+    await waitFor('everything to be gone', () => Bun.deepEquals(traces(it), before)).catch(() => {});
     expect(traces(it)).toEqual(before);
     expect(openFiles()).toBeLessThanOrEqual(filesBefore);
     expect(await rulesOf(it)).toBe(rules);

@@ -25,7 +25,8 @@ test('a platform that is killed in the middle of a pause leaves the sandbox runn
   } finally {
     process.kill(facts.pid, 'SIGKILL');
     await waitFor('the end of its processes', () => cgroups.processes(facts.cgroup).length === 0);
-    cgroups.remove(facts.cgroup);
+    await cgroups.remove(facts.cgroup);
+    await Bun.$`umount ${facts.runDir}`;
     for (const dir of [facts.dataDir, facts.runDir]) rmSync(dir, { recursive: true, force: true });
   }
 }, 120_000);

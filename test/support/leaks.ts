@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { waitFor } from './process.ts';
 
 const registry = '/run/atoll';
 const cgroupRoot = '/sys/fs/cgroup';
@@ -31,8 +32,8 @@ export function holdingsOf(dataDir: string): Holdings {
     cgroups: groups.map(group => group.slice(cgroupRoot.length)).sort(),
     loopDevices: loopFiles().filter(file => file.startsWith(dataDir)),
     // Formatted empty disks are kept: new ones are copies of them.
-    files: ['sandboxes', 'disks', 'bundles'].flatMap(folder =>
-      namesIn(join(dataDir, 'node', folder)).filter(name => !name.startsWith('empty-')).map(name => `${folder}/${name}`),
+    files: [...(number === undefined ? [] : ['bundles', 'runtime', 'boot-ids'].map(folder => join(registry, String(number), folder))), ...['sandboxes', 'disks'].map(folder => join(dataDir, 'node', folder))].flatMap(
+      folder => namesIn(folder).filter(name => !name.startsWith('empty-')).map(name => `${basename(folder)}/${name}`),
     ),
   };
 }
@@ -45,9 +46,27 @@ export function leaked(before: Holdings, after: Holdings): string[] {
   });
 }
 
-/** How many things of each kind there are: for comparing where names change, as with a refilled pool. */
-export function countsOf(holdings: Holdings): Record<string, number> {
-  return Object.fromEntries(Object.entries(holdings).map(([kind, names]) => [kind, names.length]));
+/**
+ * How many things of each kind there are once nothing is being made or taken away any more: names change where blanks of a
+ * pool are replaced. What is mounted once for all sandboxes, the layers, does not count.
+ */
+export async function restingCounts(dataDir: string): Promise<Record<string, number>> {
+  let last = '';
+  await waitFor('the installation to rest', async () => {
+    const counts = JSON.stringify(countsOf(holdingsOf(dataDir)));
+    const rests = counts === last;
+    last = counts;
+    if (!rests) await new Promise(resolve => setTimeout(resolve, restMs));
+    return rests;
+  });
+  return JSON.parse(last) as Record<string, number>;
+}
+
+/** Longer than a blank takes to start and than an ended sandbox takes to be gone. */
+const restMs = 400;
+
+function countsOf(holdings: Holdings): Record<string, number> {
+  return Object.fromEntries(Object.entries(holdings).map(([kind, names]) => [kind, names.filter(name => !name.includes('/mounts/layers/')).length]));
 }
 
 function installationOf(dataDir: string): number | undefined {

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SandboxResources } from '../../protocol/node.ts';
 
@@ -35,8 +36,8 @@ export type Cgroups = {
   isFrozen(path: string): boolean;
   /** Lets them go on. A group that is gone or was never frozen is fine. */
   thaw(path: string): void;
-  /** Removes the group and what is below it. Its processes must be gone. */
-  remove(path: string): void;
+  /** Removes the group and what is below it. Its processes must be gone. The kernel takes its time: nobody else waits for it. */
+  remove(path: string): Promise<void>;
   /** Names of the groups directly below `path`. */
   list(path: string): string[];
 };
@@ -98,7 +99,9 @@ function v1(): Cgroups {
     // Reading it is also what makes the kernel look whether all have stopped.
     isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
     thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
-    remove: path => controllers.forEach(controller => removeTree(join(root, controller, path))),
+    async remove(path) {
+      for (const controller of controllers) await removeTree(join(root, controller, path));
+    },
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
   };
 }
@@ -139,10 +142,10 @@ function directories(path: string): string[] {
   }
 }
 
-function removeTree(path: string): void {
-  for (const name of directories(path)) removeTree(join(path, name));
+async function removeTree(path: string): Promise<void> {
+  for (const name of directories(path)) await removeTree(join(path, name));
   try {
-    rmdirSync(path);
+    await rmdir(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }

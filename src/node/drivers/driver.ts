@@ -36,6 +36,8 @@ export type Driver = {
   processes(slot: Slot): number[];
   /** Writes the boot ID of a sandbox that is not started but restored, and answers the file. */
   writeBootId(slot: Slot, bootId: string): string;
+  /** Kills what processes are left, until there are none. */
+  endProcesses(slot: Slot): Promise<void>;
   /** Removes what the runtime keeps of a sandbox. Its processes are killed if any are left. Repeatable. */
   remove(slot: Slot): Promise<void>;
   /** Slots of which the runtime still keeps something. */
@@ -44,5 +46,5 @@ export type Driver = {
   memoryUsed(slot: Slot): number;
   outOfMemoryKills(slot: Slot): number;
   /** Removes what the driver itself keeps on the host. For when no slot is in use. */
-  retire(): void;
+  retire(): Promise<void>;
 };

@@ -14,6 +14,8 @@ export const libc = dlopen('libc.so.6', {
   getsockopt: { args: ['int', 'int', 'int', 'ptr', 'ptr'], returns: 'int' },
   syscall: { args: ['i64', 'int', 'ptr', 'ptr', 'u64'], returns: 'i64' },
   linkat: { args: ['int', 'ptr', 'int', 'ptr', 'int'], returns: 'int' },
+  mount: { args: ['ptr', 'ptr', 'ptr', 'u64', 'ptr'], returns: 'int' },
+  umount2: { args: ['ptr', 'int'], returns: 'int' },
   flock: { args: ['int', 'int'], returns: 'int' },
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;

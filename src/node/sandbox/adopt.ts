@@ -26,7 +26,7 @@ export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: numb
   const leftovers = [...leftoverSlots(node)].filter(number => !adopted.some(record => record.slot === number));
   for (const number of leftovers) await releaseSlot(node, node.slots.occupy(number));
   for (const { record } of known) if (record?.state === 'paused') adoptPaused(node, record);
-  for (const { sandboxId } of known) if (!node.running.has(sandboxId) && !node.paused.has(sandboxId)) node.records.remove(sandboxId);
+  for (const { sandboxId } of known) if (!node.running.has(sandboxId) && !node.paused.has(sandboxId)) await node.records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: node.paused.size };
 }
 

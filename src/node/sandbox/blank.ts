@@ -7,6 +7,7 @@ import type { NodeContext } from '../context.ts';
 import { gatewayAddress, innerAddress, innerMac, outerMac, type Slot } from '../layout.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
 import { releaseSlot } from './release.ts';
+import { takeSlot } from './take-slot.ts';
 import { releaseBlank } from './remove.ts';
 import { slotDisk, slotMountPoint } from './slot-disk.ts';
 
@@ -47,7 +48,7 @@ export async function blankWithDisk(node: NodeContext, resources: SandboxResourc
 }
 
 async function start(node: NodeContext, resources: SandboxResources, disk: string | undefined): Promise<Blank> {
-  const slot = node.slots.take();
+  const slot = await takeSlot(node);
   const mountPoint = slotMountPoint(node, slot);
   // The disk and the processes do not need each other until the root is put in place.
   const outcomes = await Promise.allSettled([

@@ -27,7 +27,7 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
 }
 
 async function create(node: NodeContext, request: CreateSandbox): Promise<Running> {
-  const { sandboxId, executionId, resources } = request;
+  const { sandboxId, resources } = request;
   await admit(node);
   const { memorySnapshotId } = request.image;
   if (memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId);
@@ -36,7 +36,7 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
   try {
     return started(node, await furnish(node, blank, request, layers));
   } catch (error) {
-    await removeSandbox(node, { sandboxId, executionId, blank });
+    await removeSandbox(node, { sandboxId, blank });
     throw error;
   }
 }
@@ -45,7 +45,7 @@ async function createWithMemory(node: NodeContext, request: CreateSandbox, snaps
   try {
     return started(node, await createFromMemory(node, request, snapshotId));
   } catch (error) {
-    node.records.remove(request.sandboxId);
+    await node.records.remove(request.sandboxId);
     throw error;
   }
 }

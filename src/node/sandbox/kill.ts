@@ -1,11 +1,20 @@
 import type { ExecutionRef } from '../../protocol/node.ts';
 import type { NodeContext, Paused } from '../context.ts';
 import { inTurn } from './in-turn.ts';
-import { releaseBlank, remove } from './remove.ts';
+import { remove, removeSandbox } from './remove.ts';
 import { takeStanding } from './standing.ts';
 
-/** Ends a sandbox, running or paused, and settles when nothing of it is left. One that is not here is gone already. */
+/**
+ * Ends a sandbox, running or paused, and settles when none of its processes is left and nobody can reach it any more; what it
+ * held of the host is gone soon after (see releases.ts). One that is not here is gone already.
+ */
 export async function killSandbox(node: NodeContext, target: ExecutionRef): Promise<void> {
+  const { executionId } = target;
+  node.killing.add(executionId);
+  await kill(node, target).finally(() => node.killing.delete(executionId));
+}
+
+async function kill(node: NodeContext, target: ExecutionRef): Promise<void> {
   // A kill that overtakes its create or resume must not be lost.
   await node.creating.get(target.executionId)?.catch(() => {});
   const running = node.running.get(target.sandboxId);
@@ -20,13 +29,14 @@ async function discard(node: NodeContext, paused: Paused): Promise<void> {
   const { sandboxId } = paused.record;
   await inTurn(paused, async () => {
     if (node.paused.get(sandboxId) !== paused) return;
-    node.records.forget(sandboxId);
     const standing = takeStanding(node, paused);
     if (standing) {
       node.driver.killFrozen(standing.slot);
-      await releaseBlank(node, standing);
+      await removeSandbox(node, { sandboxId, blank: standing });
+    } else {
+      node.records.forget(sandboxId);
+      await node.records.remove(sandboxId);
     }
     node.paused.delete(sandboxId);
-    node.records.remove(sandboxId);
   });
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
@@ -63,8 +63,8 @@ export type Records = {
   write(record: SandboxRecord): Promise<void>;
   /** From here on a restart removes what is left of the sandbox. */
   forget(sandboxId: string): void;
-  /** Removes the sandbox's files. */
-  remove(sandboxId: string): void;
+  /** Removes the sandbox's files. The host's disk takes its time for a large one: nobody else waits for it. */
+  remove(sandboxId: string): Promise<void>;
   /** Every sandbox with files here; those without a record are leftovers. */
   list(): { sandboxId: string; record: SandboxRecord | undefined }[];
 };
@@ -95,7 +95,7 @@ export function createRecords(dir: string): Records {
       if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await syncFolder(folder);
     },
     forget: sandboxId => rmSync(recordOf(sandboxId), { force: true }),
-    remove: sandboxId => rmSync(directoryOf(sandboxId), { recursive: true, force: true }),
+    remove: sandboxId => rm(directoryOf(sandboxId), { recursive: true, force: true }),
     list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, record: read(recordOf(sandboxId)) })),
   };
 }

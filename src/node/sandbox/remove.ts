@@ -1,9 +1,8 @@
 import { messageOf } from '../../base/error.ts';
-import type { ExecutionRef } from '../../protocol/node.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import type { Blank } from './blank.ts';
-import { releaseSlot } from './release.ts';
+import { emptySlot, releaseSlot } from './release.ts';
 
 /** Cleans up after a sandbox whose processes end, and tells who listens when nobody asked for its end. */
 export function onEnded(node: NodeContext, running: Running): void {
@@ -28,7 +27,7 @@ export function remove(node: NodeContext, running: Running): Promise<'removed' |
     const { record, namespace, ended } = running;
     if (node.running.get(record.sandboxId) !== running) return 'paused';
     const slot = slotOf(node.layout.installation, record.slot);
-    await removeSandbox(node, { sandboxId: record.sandboxId, executionId: record.executionId, blank: { slot, namespace, ended } });
+    await removeSandbox(node, { sandboxId: record.sandboxId, blank: { slot, namespace, ended } });
     node.running.delete(record.sandboxId);
     return 'removed';
   })();
@@ -36,24 +35,36 @@ export function remove(node: NodeContext, running: Running): Promise<'removed' |
 }
 
 /**
- * Takes away everything that belongs to a sandbox, as far as it got. The record goes first: whatever a crash leaves
- * behind from then on belongs to nobody, and the next start removes it.
+ * Ends a sandbox, as far as it got. When this resolves, none of its processes is left, nothing leads to it, and it has no
+ * record; what it held of the host, its disk included, is taken away right after. The record goes first: whatever a crash
+ * leaves behind from then on belongs to nobody, and the next start removes it.
  */
-export async function removeSandbox(node: NodeContext, sandbox: ExecutionRef & { blank: Processes }): Promise<void> {
+export async function removeSandbox(node: NodeContext, sandbox: { sandboxId: string; blank: Processes }): Promise<void> {
   const { sandboxId, blank } = sandbox;
   node.records.forget(sandboxId);
-  await releaseBlank(node, blank);
-  node.records.remove(sandboxId);
+  await endBlank(node, blank);
+  node.releases.begin(blank.slot.name, async () => {
+    await emptySlot(node, blank.slot);
+    await node.records.remove(sandboxId);
+    node.slots.give(blank.slot);
+  });
 }
 
 type Processes = Pick<Blank, 'slot' | 'namespace' | 'ended'>;
 
 /** Ends the processes of a slot and frees it. */
-export async function releaseBlank(node: NodeContext, { slot, namespace, ended }: Processes): Promise<void> {
-  node.egress.note(slot);
+export async function releaseBlank(node: NodeContext, blank: Processes): Promise<void> {
+  await endBlank(node, blank);
+  await releaseSlot(node, blank.slot);
+}
+
+/** Ends the processes of a slot and its way out. */
+async function endBlank(node: NodeContext, { slot, namespace, ended }: Processes): Promise<void> {
   await node.helper.call('kill', slot.name).catch(() => {}); // it has ended already
   await ended;
-  namespace.close();
+  await node.driver.endProcesses(slot);
+  node.egress.note(slot);
   await node.egress.remove(slot);
-  await releaseSlot(node, slot);
+  namespace.close();
+  node.volumes.release(slot);
 }

@@ -13,6 +13,7 @@ import { holdVolumes } from './mount-volumes.ts';
 import { releaseSlot } from './release.ts';
 import { releaseBlank } from './remove.ts';
 import { slotMountPoint } from './slot-disk.ts';
+import { takeSlot } from './take-slot.ts';
 
 export type RestoreOptions = {
   sandboxId: string;
@@ -43,7 +44,7 @@ export function restoreBlank(node: NodeContext, options: RestoreOptions): Promis
 
 async function restoreInSlot(node: NodeContext, options: RestoreOptions): Promise<Blank> {
   const { sandboxId, resources, network, bootId, controlToken } = options;
-  const slot = node.slots.take();
+  const slot = await takeSlot(node);
   await using undo = new AsyncDisposableStack();
   let processes: { pid: number; namespace: NetworkNamespace; ended: Promise<void> } | undefined;
   const blank = (): Blank => {

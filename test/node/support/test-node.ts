@@ -32,7 +32,7 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
       helperBinary: options.helperBinary ?? join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
       nameservers: ['8.8.8.8'],
-      pool: { size: options.poolSize ?? 0, resources: testResources },
+      pool: { size: options.poolSize ?? Number(process.env['ATOLL_POOL_SIZE'] ?? 0), resources: testResources },
       builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json') },
       ...(options.memory && { criuDir: join(root, 'dist/criu') }),
       log: silentLog,

@@ -183,7 +183,7 @@ export async function startMachine(): Promise<Machine> {
       rmSync(sandbox.source.disk, { force: true });
     },
     async [Symbol.asyncDispose]() {
-      driver.retire();
+      await driver.retire();
       await helper.stop();
       installation.unlock();
       installation.surrender();

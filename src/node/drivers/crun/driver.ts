@@ -24,6 +24,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
   const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
   const crun = (...args: string[]) => ['crun', '--root', layout.runtimeState, '--cgroup-manager=cgroupfs', ...args];
   const bootIdOf = (slot: Slot) => join(layout.bootIds, slot.name);
+  let sealed: Promise<unknown> | undefined;
   mkdirSync(layout.bootIds, { recursive: true, mode: 0o711 });
   for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
   for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
@@ -47,6 +48,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
         seccompFilter: filter,
       });
       writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
+      await (sealed ??= sealProgram(helper));
       const run = crun('run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name);
       const { status, output } = await helper.spawn(run, { timeoutMs: runTimeoutMs, stdin: controlToken });
       if (status === 0) return { pid: Number(readFileSync(pidFile, 'utf8')) };
@@ -99,11 +101,13 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       cgroups.thaw(cgroupOf(slot));
     },
 
+    endProcesses: slot => endProcesses(cgroups, cgroupOf(slot)),
+
     async remove(slot) {
       await endProcesses(cgroups, cgroupOf(slot));
       // All that `crun delete` would do for a container that has ended, without the 5 ms of starting it;
       // unlike it, this also removes what was only half created.
-      cgroups.remove(cgroupOf(slot));
+      await cgroups.remove(cgroupOf(slot));
       for (const dir of [layout.runtimeState, layout.bundles, layout.bootIds]) rmSync(join(dir, slot.name), { recursive: true, force: true });
     },
 
@@ -116,6 +120,12 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
     outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
     retire: () => cgroups.remove(cgroupRoot),
   };
+}
+
+/** crun then starts at once. Without the copy, it makes one for each start: two mounts, a file and a second start of itself. */
+async function sealProgram(helper: Helper): Promise<void> {
+  const path = Bun.which('crun');
+  if (path !== null) await helper.call('seal', 'crun', path);
 }
 
 /** Kills what is left in a group, until it stays empty. */

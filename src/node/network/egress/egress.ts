@@ -31,7 +31,7 @@ export function resolversInside(nameservers: string[]): string[] {
   return [...new Set(nameservers.map(address => (address.startsWith('127.') ? publicResolver : address)))];
 }
 
-/** One address at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
+/** Many at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
 const staleForMs = 250;
 
 const noTraffic: TrafficCounters = { bytesOut: 0, bytesIn: 0, denied: 0 };
@@ -176,7 +176,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     if (!before && bandwidthBytesPerSecond !== undefined) limitBandwidth(guest.slot, guest.namespace, bandwidthBytesPerSecond);
     // The proxy first: it must know the sandbox when the first connection is turned to it.
     if (usesProxy(policy) || (before && usesProxy(before.policy))) await proxy?.set(number, source);
-    if (stale.delete(guest.slot.address)) forgetFlows(netfilter, guest.slot.address);
+    if (stale.has(guest.slot.address)) forgetStale();
     await table.assign(guest.slot, chains(policy));
     const refusedBefore = before?.refusedBefore ?? refusedPackets(netfilter, installation, interfaceName);
     known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0, counted: before ? before.counted : { ...noTraffic } });
@@ -203,17 +203,16 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     stale.add(address);
   };
   const forgetStale = () => {
-    const [address] = stale;
-    if (address === undefined) return;
-    stale.delete(address);
-    forgetFlows(netfilter, address);
-    if (stale.size > 0) sweep = setTimeout(forgetStale, staleForMs);
+    clearTimeout(sweep);
+    const gone = new Set(stale);
+    stale.clear();
+    forgetFlows(netfilter, gone);
   };
 
   const countersOf = (slot: Slot): TrafficCounters => {
     const { refusedBefore = 0, denied = 0 } = known.get(slot.number) ?? {};
     const refused = refusedPackets(netfilter, installation, slot.interfaceName) - refusedBefore;
-    return { bytesOut: linkBytes(slot, 'rx'), bytesIn: linkBytes(slot, 'tx'), denied: refused + denied };
+    return { bytesOut: linkBytes(slot, 'rx') || 0, bytesIn: linkBytes(slot, 'tx') || 0, denied: refused + denied };
   };
 
   const count = (entry: Known) => {
@@ -257,7 +256,8 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     remove: slot => inTurn(slot, async () => {
       table.withdraw(slot);
       await proxy?.remove(slot.number);
-      if (known.delete(slot.number)) markStale(slot.address);
+      // The link is still there: its network namespace is held open. Most sandboxes have never sent a packet.
+      if (known.delete(slot.number) && linkBytes(slot, 'rx') !== 0) markStale(slot.address);
     }),
 
     trusted(source) {
@@ -301,11 +301,11 @@ function platformInside(installation: number, { domain, address, httpPort, tlsPo
   };
 }
 
-/** Octets that the host's end of a link has received from, or sent into, the sandbox. */
+/** Octets that the host's end of a link has received from, or sent into, the sandbox; NaN where the link is gone. */
 function linkBytes(slot: Slot, direction: 'rx' | 'tx'): number {
   try {
     return Number(readFileSync(`/sys/class/net/${slot.interfaceName}/statistics/${direction}_bytes`, 'utf8'));
   } catch {
-    return 0; // the link is gone
+    return Number.NaN;
   }
 }
