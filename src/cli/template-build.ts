@@ -7,7 +7,7 @@ import type { PlatformRequest } from './platform-request.ts';
 import { archiveOf, readDefinition } from './template-definition.ts';
 
 type Registered = { templateID: string; buildID: string };
-type Status = { status: string; logEntries: { message: string; level: string }[]; reason?: { message: string } };
+type Status = { status: string; logEntries: { message: string; level: string }[]; reason?: { message: string; step?: string } };
 
 const pollMs = 200;
 
@@ -56,7 +56,8 @@ async function follow(request: PlatformRequest, terminal: Terminal, templateId: 
     if (logEntries.length > 0) continue;
     if (status === 'ready') return true;
     if (status === 'error') {
-      terminal.err(`The build failed: ${reason?.message ?? 'no reason was given'}\n`);
+      const place = reason?.step === undefined ? '' : /^\d+$/.test(reason.step) ? ` at step ${reason.step}` : ` (${reason.step})`;
+      terminal.err(`The build failed${place}: ${reason?.message ?? 'no reason was given'}\n`);
       return false;
     }
     await Bun.sleep(pollMs);

@@ -118,3 +118,17 @@ test('Bash and JavaScript', async () => {
   assert.equal((await sandbox.runCode('const total = await Promise.resolve(numbers.length)\ntotal', { language: 'javascript' })).text, '3');
   assert.equal((await sandbox.runCode('missing', { language: 'javascript' })).error?.name, 'ReferenceError');
 });
+
+test('TypeScript runs in the context of JavaScript, without its types', async () => {
+  const first = await sandbox.runCode('interface Point { x: number; y: number }\nconst point: Point = { x: 3, y: 4 }\nfunction norm(p: Point): number { return Math.hypot(p.x, p.y) }\nnorm(point)', { language: 'ts' });
+  assert.equal(first.error, undefined);
+  assert.equal(first.text, '5');
+  assert.equal((await sandbox.runCode('norm({ x: 6, y: 8 } as any)', { language: 'typescript' })).text, '10');
+  assert.equal((await sandbox.runCode('const broken: = 1', { language: 'ts' })).error?.name, 'SyntaxError');
+});
+
+test('the built template says where it comes from', async () => {
+  const origin = await sandbox.files.read('/.e2b');
+  const { templateId } = await sandbox.getInfo();
+  assert.match(origin, new RegExp(`^ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=[0-9a-f-]{36}\n$`));
+});

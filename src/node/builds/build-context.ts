@@ -45,18 +45,23 @@ export async function cachedLayer(
   make: () => Promise<string | null>,
 ): Promise<BuildState> {
   const startedAt = performance.now();
-  let cached = false;
-  const layer = await context.cache.get([cacheVersion, step.kind, state, step.facts], {
-    force: context.forced,
-    onHit() {
-      cached = true;
-      context.log(`CACHED ${step.label}`);
-    },
-    async make() {
-      context.log(step.label);
-      return make();
-    },
-  });
-  if (!cached) context.log(`done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`, { level: 'debug' });
+  const place = /^\[[^\]]*\] /.exec(step.label)?.[0] ?? '';
+  const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+  let made = false;
+  const layer = await context.cache
+    .get([cacheVersion, step.kind, state, step.facts], {
+      force: context.forced,
+      onHit: () => context.log(`CACHED ${step.label}`),
+      async make() {
+        made = true;
+        context.log(step.label);
+        return make();
+      },
+    })
+    .catch(error => {
+      if (made) context.log(`${place}failed after ${seconds()}`, { level: 'warn' });
+      throw error;
+    });
+  if (made) context.log(`${place}done in ${seconds()}`);
   return layer === null ? state : { ...state, layers: [...state.layers, layer] };
 }

@@ -15,6 +15,7 @@ export type ResolveSource = (context: BuildContext) => Promise<{ state: BuildSta
 export async function runBuild(context: BuildContext, resolveSource: ResolveSource, atStep: (step: string) => void): Promise<BuildResult> {
   const { request, node } = context;
   let step = 'base';
+  const startedAt = performance.now();
   const enter = (next: string) => atStep((step = next));
   try {
     enter('base');
@@ -32,6 +33,7 @@ export async function runBuild(context: BuildContext, resolveSource: ResolveSour
     await tryStartCommand(context, state, { startCommand, readyCommand });
     state = await noteOrigin(context, state);
     const bytes = state.layers.reduce((sum, digest) => sum + node.layers.bytes(digest), 0);
+    context.log(`[finalize] ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${state.layers.length} layers, ${(bytes / 1e6).toFixed(1)} MB`);
     return {
       status: 'ready',
       state,

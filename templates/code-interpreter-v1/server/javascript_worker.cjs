@@ -17,12 +17,33 @@ process.on('uncaughtException', error => fs.writeSync(2, `${error && error.stack
  * Declarations at the top stay for later pieces, and `await` works there: such code runs in an async function whose
  * declarations were turned into assignments to the global object.
  */
-async function run(code) {
+async function run(source) {
+  const code = withoutTypes(source);
   if (!/\bawait\b/.test(code)) return vm.runInThisContext(persistent(code), { filename: 'cell.js', importModuleDynamically: load });
   const lines = persistent(code, true).split('\n');
   const last = lines.findLastIndex(line => line.trim() !== '' && !/^\s*(\/\/|[}\])])/.test(line));
   const returns = lines.map((line, index) => (index === last && isExpression(lines.slice(index).join('\n')) ? `return ${line.trimStart()}` : line));
   return vm.runInThisContext(`(async () => {\n${returns.join('\n')}\n})()`, { filename: 'cell.js', importModuleDynamically: load });
+}
+
+/** What is no JavaScript may be TypeScript: then it runs without its types, unchecked. */
+function withoutTypes(code) {
+  if (parses(code)) return code;
+  try {
+    const { code: plain } = require('sucrase').transform(code, { transforms: ['typescript'], disableESTransforms: true });
+    return parses(plain) ? plain : code;
+  } catch {
+    return code;
+  }
+}
+
+function parses(code) {
+  try {
+    new vm.Script(`(async () => {${code}\n})`);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const load = specifier => import(/^[./]/.test(specifier) ? require('node:path').resolve(specifier) : specifier);
