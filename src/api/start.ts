@@ -6,6 +6,7 @@ import { reconcileBuilds } from './app/build-follow.ts';
 import { BusyExecutions } from './app/busy.ts';
 import { noBuilder } from './app/no-builder.ts';
 import { auditPruneIntervalMs, reconcileAudit } from './app/audit.ts';
+import { eventsPruneIntervalMs, reconcileEvents } from './app/events.ts';
 import { systemClock } from './app/clock.ts';
 import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
@@ -31,6 +32,9 @@ import { startLoop } from './reconcilers/loop.ts';
 import type { Loop } from './reconcilers/loop.ts';
 import type { Store } from './store/database.ts';
 import type { TeamLimits } from './store/team.ts';
+import { WebhookDispatcher } from './webhooks/dispatcher.ts';
+import { defaultWebhookSettings } from './webhooks/settings.ts';
+import type { WebhookSettings } from './webhooks/settings.ts';
 
 export type ApiOptions = {
   /** Path of the unix socket on which the REST API listens. */
@@ -53,6 +57,8 @@ export type ApiOptions = {
   features?: Partial<Features>;
   /** How long numbers of the past are kept. Default: two weeks of teams, a day of sandboxes that are gone. */
   retention?: MetricsRetention;
+  /** What differs from `defaultWebhookSettings`. */
+  webhooks?: Partial<WebhookSettings>;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
   /** Say in a `Server-Timing` header how long each step of a request took. */
@@ -89,6 +95,8 @@ export async function startApi(options: ApiOptions): Promise<Api> {
     }),
   );
   for (const loop of await startReconcilers(app, ready, options.retention ?? defaultRetention)) started.defer(() => loop.stop());
+  const dispatcher = await WebhookDispatcher.start(app);
+  started.defer(() => dispatcher.stop());
   const isReady = () => ready.adopted;
   const { socketPath, checkAnswers = false } = options;
   const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers, trace: options.trace ?? false });
@@ -121,6 +129,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     adminToken: options.adminToken ?? null,
     limits: { ...defaultLimits, ...options.limits },
     features: { egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
+    webhooks: { ...defaultWebhookSettings, ...options.webhooks },
     clock,
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
@@ -154,6 +163,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
     startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log }),
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
     startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log }),
+    startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log }),
     startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log }),
     startLoop({ name: 'team-metrics', intervalMs: () => teamMetricsIntervalMs, run: teamWatch(app), log }),
     startLoop({ name: 'metrics-retention', intervalMs: () => metricsPruneIntervalMs, run: () => pruneMetrics(app, retention), log }),

@@ -69,6 +69,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     seed,
     adminToken,
     features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true },
+    webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
     log: log.with({ part: 'api' }),
   });
   started.defer(() => api.stop());

@@ -43,6 +43,8 @@ export type Settings = {
   /** Of each sandbox, so many hours of what it used are kept, and as long when it is gone. */
   metricsHours: number;
   teamMetricsDays: number;
+  /** Webhooks may go to addresses of this machine and of private networks. */
+  webhooksToPrivate: boolean;
   /** Answers say how long each step took. */
   trace: boolean;
 };
@@ -120,6 +122,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
   metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom1To(24 * 30) },
   teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom1To(400) },
+  webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
   frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: frozenSeconds },

@@ -133,6 +133,25 @@ export const authorizationRows: Record<string, Row> = {
   updateSecret: thing(200, scene => scene.secret(), id => ({ path: `/secrets/${id}`, body: { value: 'y' } })),
   deleteSecret: thing(204, scene => scene.secret(), id => ({ path: `/secrets/${id}` })),
 
+  listEvents: own(200, '/events'),
+  listTeamSandboxEvents: own(200, '/events/sandboxes'),
+  // Of a foreign sandbox as of an unknown one: nothing.
+  listSandboxEvents: { ...sandbox(200, id => `/events/sandboxes/${id}`), foreign: 200 },
+  createWebhook: own(201, '/events/webhooks', () => ({ name: 'new', url: 'https://receiver.example/', events: ['sandbox.lifecycle.killed'], enabled: false })),
+  listWebhooks: own(200, '/events/webhooks'),
+  getWebhook: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}` })),
+  updateWebhook: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}`, body: { name: 'x' } })),
+  deleteWebhook: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}` })),
+  listWebhookDeliveries: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}/deliveries` })),
+  redeliverWebhookEvent: {
+    async request(scene) {
+      const { webhookId, eventId } = await scene.delivery();
+      return { path: `/events/webhooks/${webhookId}/deliveries/${eventId}/redeliver`, ids: [webhookId] };
+    },
+    success: 202,
+    foreign: 404,
+  },
+
   listNodes: operator(200, () => '/nodes'),
   getNode: operator(200, () => '/nodes/node-1'),
   updateNode: operator(204, () => '/nodes/node-1', { status: 'ready' }),

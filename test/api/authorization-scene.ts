@@ -24,6 +24,7 @@ export type Caller =
 /** A platform with a team that has everything, another one that has nothing, and whoever may call. */
 export class Scene implements AsyncDisposable {
   readonly #platform: Platform;
+  readonly #webhooks: string[] = [];
   readonly #headers: Record<Caller, Record<string, string>>;
   readonly team: TeamRecord;
   readonly user: UserRecord;
@@ -130,6 +131,24 @@ export class Scene implements AsyncDisposable {
     return (answer.body as { secretID: string }).secretID;
   }
 
+  /** The ID of a webhook of the team that gets nothing. */
+  async webhook(): Promise<string> {
+    const body = { name: 'hook', url: 'https://receiver.example/', events: ['sandbox.lifecycle.killed'], enabled: false };
+    const { id } = (await this.send('right key', 'POST', '/events/webhooks', body)).body as { id: string };
+    this.#webhooks.push(id);
+    return id;
+  }
+
+  /** A delivery that was given up. */
+  async delivery(): Promise<{ webhookId: string; eventId: string }> {
+    const webhookId = await this.webhook();
+    const { db } = this.#platform.store;
+    await this.sandbox();
+    const { sequence, event_id } = await db.selectFrom('events').select(['sequence', 'event_id']).where('team_id', '=', this.team.teamId).orderBy('sequence', 'desc').limit(1).executeTakeFirstOrThrow();
+    await db.insertInto('webhook_deliveries').values({ webhook_id: webhookId, sequence, subject: 'x', state: 'dead', claimed: 0, attempts: 1, due_at_us: 0 }).execute();
+    return { webhookId, eventId: event_id };
+  }
+
   /** A path to upload files of a template to. */
   async uploadPath(): Promise<string> {
     const { templateId } = await this.template();
@@ -139,6 +158,7 @@ export class Scene implements AsyncDisposable {
 
   /** Ends what the cells of a row left running. */
   async tidy(): Promise<void> {
+    for (const id of this.#webhooks.splice(0)) await this.send('right key', 'DELETE', `/events/webhooks/${id}`);
     for (const team of [this.team]) {
       await call(this.#platform.socketPath, 'POST', `/admin/teams/${team.teamId}/sandboxes/kill`, undefined, { 'x-admin-token': adminToken });
     }

@@ -6,11 +6,12 @@ import { startApi } from '../../src/api/start.ts';
 import { openStore } from '../../src/api/store/database.ts';
 import type { StoreLocation } from '../../src/api/store/database.ts';
 import { findTeam } from '../../src/api/store/team.ts';
+import type { WebhookSettings } from '../../src/api/webhooks/settings.ts';
 import { FakeNode } from './fake-node.ts';
 import { baseTemplate } from './platform.ts';
 import { randomOf } from './random.ts';
 
-export type ChildOptions = { location: StoreLocation; nodeDirectory: string; socketPath: string; seed: number };
+export type ChildOptions = { location: StoreLocation; nodeDirectory: string; socketPath: string; seed: number; webhooks?: Partial<WebhookSettings> };
 
 const options = JSON.parse(process.argv[2] ?? '') as ChildOptions;
 const random = randomOf(options.seed);
@@ -19,7 +20,7 @@ const node = new FakeNode(options.nodeDirectory);
 node.before = async () => Bun.sleep(random() * 8);
 node.after = async () => Bun.sleep(random() * 8);
 const store = await openStore(options.location);
-const api = await startApi({ store, node, socketPath: options.socketPath, seed: new Uint8Array(32), log: silentLog });
+const api = await startApi({ store, node, socketPath: options.socketPath, seed: new Uint8Array(32), log: silentLog, ...(options.webhooks && { webhooks: options.webhooks }) });
 const team = (await findTeam(store.db, { slug: 'default' })) ?? (await createTeam(api.app, { name: 'Default', slug: 'default' }));
 await registerTemplate(api.app, team, baseTemplate);
 const { text } = await createApiKey(api.app, team, 'crash test');

@@ -191,10 +191,10 @@ export class FakeNode implements NodeProtocol {
   }
 
   /** A sandbox ends by itself. */
-  exit(target: ExecutionRef): void {
+  exit(target: ExecutionRef, reason: SandboxExit['reason'] = 'init_exited'): void {
     rmSync(this.#path(target), { force: true });
     for (const listener of this.#listeners) {
-      listener({ sandboxId: target.sandboxId, executionId: target.executionId, reason: 'init_exited' });
+      listener({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
     }
   }
 

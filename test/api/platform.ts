@@ -11,6 +11,7 @@ import type { TemplateRegistration } from '../../src/api/app/provision-template.
 import type { BuildProtocol } from '../../src/protocol/build.ts';
 import { startApi } from '../../src/api/start.ts';
 import type { Api } from '../../src/api/start.ts';
+import type { WebhookSettings } from '../../src/api/webhooks/settings.ts';
 import { openStore } from '../../src/api/store/database.ts';
 import type { Store, StoreLocation } from '../../src/api/store/database.ts';
 import type { UserRecord } from '../../src/api/store/user.ts';
@@ -26,6 +27,7 @@ export type PlatformOptions = {
   limits?: Partial<TeamLimits>;
   features?: Partial<Features>;
   builder?: BuildProtocol;
+  webhooks?: Partial<WebhookSettings>;
 };
 
 /** The operator's token of every platform in the tests. */
@@ -114,6 +116,7 @@ export class Platform implements AsyncDisposable {
       checkAnswers: true,
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),
+      ...(this.#options.webhooks && { webhooks: this.#options.webhooks }),
       ...(this.#options.builder && { builder: this.#options.builder, filesDir: join(this.directory, 'files') }),
     });
   }

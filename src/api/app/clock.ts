@@ -1,3 +1,5 @@
+export { formatTime } from '../../base/time.ts';
+
 /** Wall-clock time, microseconds since the epoch. Follows changes of the clock. */
 export type Clock = () => number;
 
@@ -14,12 +16,6 @@ export function systemClock(): Clock {
 }
 
 export const microsPerSecond = 1_000_000;
-
-/** RFC 3339 in UTC with six digits of fraction. */
-export function formatTime(us: number): string {
-  const iso = new Date(Math.floor(us / 1000)).toISOString();
-  return `${iso.slice(0, -1)}${String(us % 1000).padStart(3, '0')}Z`;
-}
 
 const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/;
 

@@ -7,6 +7,7 @@ import type { TeamLimits, TeamRecord } from '../store/team.ts';
 import type { BusyExecutions } from './busy.ts';
 import type { Clock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
+import type { WebhookSettings } from '../webhooks/settings.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
@@ -38,6 +39,7 @@ export type App = {
   /** The installation's limits; a team's own go before. */
   limits: TeamLimits;
   features: Features;
+  webhooks: WebhookSettings;
   clock: Clock;
   startedAtUs: number;
   createCounts: CreateCounts;

@@ -40,7 +40,7 @@ export async function forkSandbox(app: App, team: TeamRecord, sandboxId: string,
   const deadline = AbortSignal.timeout(forkDeadlineMs);
   try {
     await forEachParallel(Array.from({ length: count }, () => childOf(app, source, seconds)), forksAtOnce, async sandbox => {
-      results.push(await startChild({ app, team, node, image, sandbox }, clientSignal, deadline));
+      results.push(await startChild({ app, team, node, image, sandbox, forkOf: source }, clientSignal, deadline));
     });
   } finally {
     await node.deleteSnapshot(snapshotId).catch(() => {}); // the reconciler does it

@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import { sandboxStates, verdictOn } from '../../protocol/state.ts';
-import { moveSandbox } from '../store/sandbox-state.ts';
+import { condemnSandbox } from '../store/sandbox-state.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
@@ -25,7 +25,7 @@ export async function killSandbox(app: App, team: TeamRecord, sandboxId: string)
 
 /** The point of no return of a kill. Null when the sandbox is not (any more) in a state that can be killed. */
 export async function markKilling(app: App, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
-  const marked = await moveSandbox(app.store.db, sandbox, killableStates, 'killing');
+  const marked = await condemnSandbox(app.store.db, sandbox, killableStates, app.clock());
   if (marked) app.directory.close(marked);
   return marked;
 }

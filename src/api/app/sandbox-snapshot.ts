@@ -2,6 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import { newTemplateId, newUuid } from '../../base/id.ts';
 import { findBuild } from '../store/build-read.ts';
 import type { Db } from '../store/database.ts';
+import { recordSandboxEvent } from '../store/sandbox-events.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { insertSnapshotBuild } from '../store/snapshot-write.ts';
 import { templateByName } from '../store/template-resolve.ts';
@@ -100,6 +101,8 @@ async function record(
       config: { ...config, ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId }) },
     };
     await insertSnapshotBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
+    const data = { snapshot_id: templateId, snapshot_build_id: build.buildId, kept: taken.kept };
+    await recordSandboxEvent(db, sandbox, { type: 'checkpointed', atUs: nowUs, data });
     return { templateId, tag, names: alias === null ? [] : [`${team.slug}/${alias}`] };
   });
 }

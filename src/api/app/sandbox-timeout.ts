@@ -44,8 +44,9 @@ export async function setEnd(
   onlyLater: boolean,
 ): Promise<SandboxRecord> {
   const capUs = sandbox.startedAtUs + limitsOf(app, team).lifetimeHours * 3600 * microsPerSecond;
-  const endAtUs = Math.min(app.clock() + seconds * microsPerSecond, capUs);
-  const changed = await setSandboxEnd(app.store.db, sandbox, endAtUs, onlyLater);
+  const nowUs = app.clock();
+  const endAtUs = Math.min(nowUs + seconds * microsPerSecond, capUs);
+  const changed = await setSandboxEnd(app.store.db, sandbox, { endAtUs, onlyLater, nowUs });
   if (!changed) throw sandboxMoved(sandbox.sandboxId);
   app.directory.apply(changed);
   return changed;

@@ -7,6 +7,7 @@ import { createApiKeyRoute, deleteApiKeyRoute, listApiKeysRoute, renameApiKeyRou
 import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3 } from './build-register.ts';
 import { startBuildRoute, startBuildV1 } from './build-start.ts';
 import { readBuildLogsRoute, readBuildStatus } from './build-status.ts';
+import { listEventsRoute, listSandboxEventsRoute, readSandboxEventsRoute } from './events.ts';
 import { listNodesRoute, readNodeRoute, updateNodeRoute } from './nodes.ts';
 import { openApiDocument } from './openapi.ts';
 import { documentRoute, health } from './platform.ts';
@@ -31,6 +32,7 @@ import { deleteTemplateRoute, updateTemplateV1Route, updateTemplateV2Route } fro
 import { offerFileUpload, putTemplateFiles } from './template-files.ts';
 import { listTemplatesV1, listTemplatesV2, readTemplateRoute } from './template-list.ts';
 import { assignTagsRoute, deleteTagsRoute, listTagsRoute } from './template-tags.ts';
+import { createWebhookRoute, deleteWebhookRoute, listDeliveriesRoute, listWebhooksRoute, readWebhookRoute, redeliverRoute, updateWebhookRoute } from './webhooks.ts';
 
 /** The version of the interface, as its description carries it. */
 const interfaceVersion = '0.1.0';
@@ -109,6 +111,16 @@ export const routes: readonly Route[] = [
   readSecretRoute,
   updateSecretRoute,
   deleteSecretRoute,
+  listEventsRoute,
+  listSandboxEventsRoute,
+  readSandboxEventsRoute,
+  createWebhookRoute,
+  listWebhooksRoute,
+  readWebhookRoute,
+  updateWebhookRoute,
+  deleteWebhookRoute,
+  listDeliveriesRoute,
+  redeliverRoute,
 ];
 
 /** The OpenAPI document, as served and as committed in docs/openapi.json. */

@@ -4,6 +4,7 @@ import type { App } from '../app/context.ts';
 import { finishPause } from '../store/sandbox-pause.ts';
 import { sandboxesIn } from '../store/sandbox-read.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
+import type { KillReason } from '../store/sandbox-events.ts';
 import { deleteSandbox } from '../store/sandbox-state.ts';
 import { applyNetwork } from '../workflows/update-network.ts';
 import { forEachParallel } from '../../base/parallel.ts';
@@ -50,7 +51,7 @@ const keyOf = ({ executionId, state }: SandboxRecord) => `${executionId} ${state
 
 async function forgetLost(app: App, lost: SandboxRecord): Promise<void> {
   app.log.error('a sandbox is gone from its node', { sandboxId: lost.sandboxId, state: lost.state });
-  if (await deleteSandbox(app.store.db, lost, [lost.state])) app.directory.close(lost);
+  if (await deleteSandbox(app.store.db, lost, [lost.state], { reason: 'lost', atUs: app.clock() })) app.directory.close(lost);
 }
 
 /** Takes note of pauses that nobody was told of: of a row that says `running`, the node knows better. */
@@ -74,10 +75,10 @@ async function endUnknown(app: App, node: NodeProtocol, unknown: ExecutionRef[])
 /** Takes note that a sandbox ended by itself. A kill that is under way goes on: it removes the row when it is done. */
 export async function noteExit(app: App, exit: SandboxExit): Promise<void> {
   app.log.info('a sandbox ended by itself', { sandboxId: exit.sandboxId, reason: exit.reason });
-  await forgetSandbox(app, exit);
+  await forgetSandbox(app, exit, exit.reason === 'out_of_memory' ? 'out_of_memory' : 'exited');
 }
 
-async function forgetSandbox(app: App, target: { sandboxId: string; executionId: string }): Promise<void> {
+async function forgetSandbox(app: App, target: { sandboxId: string; executionId: string }, reason: KillReason): Promise<void> {
   app.directory.close(target);
-  await deleteSandbox(app.store.db, target, ['starting', 'running', 'snapshotting', 'pausing']);
+  await deleteSandbox(app.store.db, target, ['starting', 'running', 'snapshotting', 'pausing'], { reason, atUs: app.clock() });
 }

@@ -66,5 +66,6 @@ async function autoPause(app: App, sandbox: SandboxRecord): Promise<void> {
 
 async function postpone(app: App, sandbox: SandboxRecord, error: unknown): Promise<void> {
   app.log.error('a sandbox whose time is over could not be paused and runs on', { sandboxId: sandbox.sandboxId, error: messageOf(error) });
-  await setSandboxEnd(app.store.db, sandbox, app.clock() + pauseRetrySeconds * microsPerSecond, true);
+  const nowUs = app.clock();
+  await setSandboxEnd(app.store.db, sandbox, { endAtUs: nowUs + pauseRetrySeconds * microsPerSecond, onlyLater: true, nowUs });
 }

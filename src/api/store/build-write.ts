@@ -1,7 +1,12 @@
 import type { BuildStatus } from '../../protocol/api/template.ts';
+import { recordBuildEvent } from './build-events.ts';
 import type { BuildReason, BuildRequest } from './build-read.ts';
+import { inTransaction } from './database.ts';
 import type { Db } from './database.ts';
 import type { BuildConfig, BuildRecord } from './template-row.ts';
+
+/** Of what an event says of a failure; the build's status has all of it. */
+const reasonCharactersMax = 1000;
 
 export type NewBuild = {
   buildId: string;
@@ -16,6 +21,10 @@ export type NewBuild = {
 
 /** Registers a build, `waiting`, with its tags: each selects it from when it is ready. */
 export async function insertBuild(db: Db, build: NewBuild): Promise<void> {
+  await inTransaction(db, db => insertBuildIn(db, build));
+}
+
+async function insertBuildIn(db: Db, build: NewBuild): Promise<void> {
   const { nowUs } = build;
   await db
     .insertInto('builds')
@@ -44,47 +53,61 @@ export async function insertBuild(db: Db, build: NewBuild): Promise<void> {
     .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))
     .where('template_id', '=', build.templateId)
     .execute();
+  await recordBuildEvent(db, build.buildId, { type: 'created', atUs: nowUs, data: { tags: build.tags } });
 }
 
 /** Moves a build from one state to the next. False when it is not in that state any more. */
 export async function moveBuild(db: Db, buildId: string, from: BuildStatus, to: BuildStatus, nowUs: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('builds')
-    .set({ status: to, updated_at_us: nowUs })
-    .where('build_id', '=', buildId)
-    .where('status', '=', from)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return inTransaction(db, async db => {
+    const { numUpdatedRows } = await db
+      .updateTable('builds')
+      .set({ status: to, updated_at_us: nowUs })
+      .where('build_id', '=', buildId)
+      .where('status', '=', from)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
+    if (to === 'building') await recordBuildEvent(db, buildId, { type: 'started', atUs: nowUs });
+    return true;
+  });
 }
 
 export type BuildOutcome = Pick<BuildRecord, 'layers' | 'config' | 'agentVersion' | 'diskMiB'>;
 
 /** Ends a build that runs: sandboxes can be made from it. False when it has ended otherwise. */
 export async function publishBuild(db: Db, buildId: string, outcome: BuildOutcome, nowUs: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('builds')
-    .set({
-      status: 'ready',
-      layers_json: JSON.stringify(outcome.layers),
-      config_json: JSON.stringify(outcome.config),
-      agent_version: outcome.agentVersion,
-      disk_mib: outcome.diskMiB,
-      updated_at_us: nowUs,
-      finished_at_us: nowUs,
-    })
-    .where('build_id', '=', buildId)
-    .where('status', '=', 'building')
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return inTransaction(db, async db => {
+    const { numUpdatedRows } = await db
+      .updateTable('builds')
+      .set({
+        status: 'ready',
+        layers_json: JSON.stringify(outcome.layers),
+        config_json: JSON.stringify(outcome.config),
+        agent_version: outcome.agentVersion,
+        disk_mib: outcome.diskMiB,
+        updated_at_us: nowUs,
+        finished_at_us: nowUs,
+      })
+      .where('build_id', '=', buildId)
+      .where('status', '=', 'building')
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
+    await recordBuildEvent(db, buildId, { type: 'ready', atUs: nowUs });
+    return true;
+  });
 }
 
 /** Ends builds that wait or run, with the reason. */
 export async function failBuilds(db: Db, buildIds: readonly string[], reason: BuildReason, nowUs: number): Promise<void> {
   if (buildIds.length === 0) return;
-  await db
-    .updateTable('builds')
-    .set({ status: 'error', reason_json: JSON.stringify(reason), updated_at_us: nowUs, finished_at_us: nowUs })
-    .where('build_id', 'in', buildIds)
-    .where('status', 'in', ['waiting', 'building'])
-    .execute();
+  await inTransaction(db, async db => {
+    const failed = await db
+      .updateTable('builds')
+      .set({ status: 'error', reason_json: JSON.stringify(reason), updated_at_us: nowUs, finished_at_us: nowUs })
+      .where('build_id', 'in', buildIds)
+      .where('status', 'in', ['waiting', 'building'])
+      .returning('build_id')
+      .execute();
+    const data = { reason: reason.message.slice(0, reasonCharactersMax), ...(reason.step !== undefined && { step: reason.step }) };
+    for (const { build_id } of failed) await recordBuildEvent(db, build_id, { type: 'failed', atUs: nowUs, data });
+  });
 }

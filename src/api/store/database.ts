@@ -12,6 +12,11 @@ export type StoreLocation = { kind: 'sqlite'; path: string } | { kind: 'postgres
 /** Runs queries: the database itself or a transaction on it. */
 export type Db = Kysely<Tables> | Transaction<Tables>;
 
+/** Runs `work` in a transaction: in the one that `db` is, else in one of its own. */
+export function inTransaction<T>(db: Db, work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
+  return db.isTransaction ? work(db as Transaction<Tables>) : db.transaction().execute(work);
+}
+
 export type Store = {
   readonly kind: StoreLocation['kind'];
   readonly db: Kysely<Tables>;

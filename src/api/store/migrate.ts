@@ -11,6 +11,7 @@ import { nodes } from './migrations/0004-nodes.ts';
 import { lifecycle } from './migrations/0007-lifecycle.ts';
 import { sandboxesByState } from './migrations/0008-sandboxes-by-state.ts';
 import { metrics } from './migrations/0010-metrics.ts';
+import { events } from './migrations/0012-events.ts';
 import type { Tables } from './schema.ts';
 
 /** In order, forward only. A migration that was released is never edited; its name never changes. */
@@ -24,6 +25,7 @@ const migrations: Record<string, Migration> = {
   '0007-lifecycle': lifecycle,
   '0008-sandboxes-by-state': sandboxesByState,
   '0010-metrics': metrics,
+  '0012-events': events,
 };
 
 /** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */

@@ -1,5 +1,7 @@
 import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
+import { inTransaction } from './database.ts';
 import type { Db } from './database.ts';
+import { recordSandboxEvent } from './sandbox-events.ts';
 import { networkColumns, sandboxOfRow } from './sandbox-row.ts';
 import type { SandboxRecord } from './sandbox-row.ts';
 
@@ -10,20 +12,27 @@ export async function setSandboxNetwork(
   db: Db,
   execution: { sandboxId: string; executionId: string },
   settings: NetworkSettings,
+  nowUs: number,
   only?: NetworkSettings,
 ): Promise<SandboxRecord | null> {
-  let query = db
-    .updateTable('sandboxes')
-    .set(networkColumns(settings))
-    .where('sandbox_id', '=', execution.sandboxId)
-    .where('execution_id', '=', execution.executionId)
-    .where('state', '=', 'running');
-  if (only) {
-    const { network_json, allow_internet_access } = networkColumns(only);
-    query = query
-      .where('network_json', network_json === null ? 'is' : '=', network_json)
-      .where('allow_internet_access', allow_internet_access === null ? 'is' : '=', allow_internet_access);
-  }
-  const row = await query.returningAll().executeTakeFirst();
-  return row ? sandboxOfRow(row) : null;
+  return inTransaction(db, async db => {
+    let query = db
+      .updateTable('sandboxes')
+      .set(networkColumns(settings))
+      .where('sandbox_id', '=', execution.sandboxId)
+      .where('execution_id', '=', execution.executionId)
+      .where('state', '=', 'running');
+    if (only) {
+      const { network_json, allow_internet_access } = networkColumns(only);
+      query = query
+        .where('network_json', network_json === null ? 'is' : '=', network_json)
+        .where('allow_internet_access', allow_internet_access === null ? 'is' : '=', allow_internet_access);
+    }
+    const row = await query.returningAll().executeTakeFirst();
+    if (!row) return null;
+    const changed = sandboxOfRow(row);
+    // Rules may hold credentials: that they changed is all that is told.
+    await recordSandboxEvent(db, changed, { type: 'updated', atUs: nowUs, data: { set_network: true } });
+    return changed;
+  });
 }

@@ -1,5 +1,7 @@
 import type { Kept } from '../../protocol/node.ts';
+import { inTransaction } from './database.ts';
 import type { Db } from './database.ts';
+import { recordSandboxEvent } from './sandbox-events.ts';
 import { sandboxOfRow } from './sandbox-row.ts';
 import type { SandboxRecord } from './sandbox-row.ts';
 
@@ -20,15 +22,20 @@ export async function beginPause(db: Db, execution: Execution, kept: Kept, dueBy
 
 /** `pausing` → `paused`; also of what runs or is being snapshotted as far as the store knows, where the node says that it is paused. */
 export async function finishPause(db: Db, execution: Execution, kept: Kept, pausedAtUs: number): Promise<SandboxRecord | null> {
-  const row = await db
-    .updateTable('sandboxes')
-    .set({ state: 'paused', kept, end_at_us: pausedAtUs })
-    .where('sandbox_id', '=', execution.sandboxId)
-    .where('execution_id', '=', execution.executionId)
-    .where('state', 'in', ['pausing', 'running', 'snapshotting'])
-    .returningAll()
-    .executeTakeFirst();
-  return row ? sandboxOfRow(row) : null;
+  return inTransaction(db, async db => {
+    const row = await db
+      .updateTable('sandboxes')
+      .set({ state: 'paused', kept, end_at_us: pausedAtUs })
+      .where('sandbox_id', '=', execution.sandboxId)
+      .where('execution_id', '=', execution.executionId)
+      .where('state', 'in', ['pausing', 'running', 'snapshotting'])
+      .returningAll()
+      .executeTakeFirst();
+    if (!row) return null;
+    const paused = sandboxOfRow(row);
+    await recordSandboxEvent(db, paused, { type: 'paused', atUs: pausedAtUs, data: { kept } });
+    return paused;
+  });
 }
 
 /** `pausing` or `snapshotting` → `running`: it has run on. */

@@ -1,5 +1,7 @@
+import { inTransaction } from './database.ts';
 import type { Db, Store } from './database.ts';
 import { countOccupied } from './sandbox-create.ts';
+import { recordSandboxEvent } from './sandbox-events.ts';
 import { sandboxOfRow } from './sandbox-row.ts';
 import type { SandboxRecord } from './sandbox-row.ts';
 
@@ -39,24 +41,29 @@ export async function finishResume(
   sandbox: Execution & { nextExecutionId: string },
   run: { startedAtUs: number; endAtUs: number; autoPause?: boolean },
 ): Promise<SandboxRecord | null> {
-  const row = await db
-    .updateTable('sandboxes')
-    .set({
-      state: 'running',
-      execution_id: sandbox.nextExecutionId,
-      next_execution_id: null,
-      kept: null,
-      started_at_us: run.startedAtUs,
-      end_at_us: run.endAtUs,
-      ...(run.autoPause !== undefined && { auto_pause: run.autoPause ? (1 as const) : (0 as const) }),
-    })
-    .where('sandbox_id', '=', sandbox.sandboxId)
-    .where('execution_id', '=', sandbox.executionId)
-    .where('next_execution_id', '=', sandbox.nextExecutionId)
-    .where('state', '=', 'resuming')
-    .returningAll()
-    .executeTakeFirst();
-  return row ? sandboxOfRow(row) : null;
+  return inTransaction(db, async db => {
+    const row = await db
+      .updateTable('sandboxes')
+      .set({
+        state: 'running',
+        execution_id: sandbox.nextExecutionId,
+        next_execution_id: null,
+        kept: null,
+        started_at_us: run.startedAtUs,
+        end_at_us: run.endAtUs,
+        ...(run.autoPause !== undefined && { auto_pause: run.autoPause ? (1 as const) : (0 as const) }),
+      })
+      .where('sandbox_id', '=', sandbox.sandboxId)
+      .where('execution_id', '=', sandbox.executionId)
+      .where('next_execution_id', '=', sandbox.nextExecutionId)
+      .where('state', '=', 'resuming')
+      .returningAll()
+      .executeTakeFirst();
+    if (!row) return null;
+    const resumed = sandboxOfRow(row);
+    await recordSandboxEvent(db, resumed, { type: 'resumed', atUs: run.startedAtUs });
+    return resumed;
+  });
 }
 
 /** `resuming` → `paused`, as it was. */

@@ -1,5 +1,7 @@
-import type { ColumnType } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
+import type { EventSubject, EventType } from '../../protocol/api/event.ts';
 import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { DeliveryState } from '../../protocol/api/webhook.ts';
 import type { Kept } from '../../protocol/node.ts';
 import type { SandboxState } from '../../protocol/state.ts';
 
@@ -26,6 +28,9 @@ export type Tables = {
   secrets: SecretTable;
   team_metrics: TeamMetricTable;
   past_sandboxes: PastSandboxTable;
+  events: EventTable;
+  webhooks: WebhookTable;
+  webhook_deliveries: WebhookDeliveryTable;
 };
 
 export type Flag = 0 | 1;
@@ -245,4 +250,50 @@ export type PastSandboxTable = {
   team_id: Fixed<string>;
   node_id: Fixed<string>;
   ended_at_us: Fixed<number>;
+};
+
+/** What happened. Written in the transaction of the change itself; never changed. */
+export type EventTable = {
+  /** Events of one subject have ascending ones. */
+  sequence: Generated<number>;
+  event_id: Fixed<string>;
+  team_id: Fixed<string>;
+  type: Fixed<EventType>;
+  subject_kind: Fixed<EventSubject>;
+  subject_id: Fixed<string>;
+  at_us: Fixed<number>;
+  /** `LifecycleEvent`, as it is answered and delivered. */
+  body_json: Fixed<string>;
+};
+
+export type WebhookTable = {
+  webhook_id: Fixed<string>;
+  team_id: Fixed<string>;
+  name: string;
+  url: string;
+  enabled: Flag;
+  /** The wanted types, each between commas: whether one is wanted is a `like` on both databases. */
+  types_text: string;
+  /** Of `seal`. */
+  sealed_secret: string;
+  /** The last try failed. */
+  failing: Flag;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+};
+
+/** One event for one webhook. */
+export type WebhookDeliveryTable = {
+  webhook_id: Fixed<string>;
+  sequence: Fixed<number>;
+  /** `kind:ID`: deliveries with the same one go out in order. */
+  subject: Fixed<string>;
+  state: DeliveryState;
+  /** A process works on it, until `due_at_us` at most. */
+  claimed: Flag;
+  attempts: number;
+  due_at_us: number;
+  last_status: number | null;
+  last_error: string | null;
+  finished_at_us: number | null;
 };

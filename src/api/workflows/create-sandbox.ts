@@ -20,6 +20,8 @@ export type CreateContext = {
   image: TemplateImage;
   /** In state `starting`; replaced by the running one at the end. */
   sandbox: SandboxRecord;
+  /** What it begins as, where it is a fork. */
+  forkOf?: SandboxRecord;
 };
 
 /**
@@ -51,7 +53,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       }
     },
     async undo({ app, sandbox }) {
-      await deleteSandbox(app.store.db, sandbox, ['starting', 'killing']);
+      await deleteSandbox(app.store.db, sandbox, ['starting', 'killing'], { reason: 'failed', atUs: app.clock() });
     },
   },
   {
@@ -79,17 +81,17 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     async run(context, signal) {
       // The client that asked is gone or was told that it took too long: nobody knows this sandbox's ID.
       signal?.throwIfAborted();
-      const { app, sandbox } = context;
+      const { app, sandbox, forkOf } = context;
       const startedAtUs = app.clock();
       const endAtUs = startedAtUs + sandbox.timeoutSeconds * microsPerSecond;
-      const running = await publishSandbox(app.store, sandbox, { startedAtUs, endAtUs });
+      const running = await publishSandbox(app.store, sandbox, { startedAtUs, endAtUs }, forkOf);
       if (!running) throw new AtollError('internal', 'The sandbox ended while it was starting', { detail: 'sandbox_create_failed' });
       context.sandbox = running;
       app.directory.apply(running);
     },
     async undo({ app, sandbox }) {
       app.directory.close(sandbox);
-      await deleteSandbox(app.store.db, sandbox, occupyingStates);
+      await deleteSandbox(app.store.db, sandbox, occupyingStates, { reason: 'failed', atUs: app.clock() });
     },
   },
 ];

@@ -41,7 +41,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   {
     name: 'forget',
     async run({ app, sandbox }) {
-      await deleteSandbox(app.store.db, sandbox, ['killing']);
+      await deleteSandbox(app.store.db, sandbox, ['killing'], { reason: 'request', atUs: app.clock() });
     },
   },
 ];

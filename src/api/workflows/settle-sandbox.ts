@@ -33,7 +33,7 @@ async function settle(app: App, sandbox: SandboxRecord, node: NodeProtocol): Pro
     if (paused) return finishPause(db, sandbox, paused.kept, app.clock());
     if (running.has(executionId)) return returnToRunning(db, sandbox);
   }
-  if (await deleteSandbox(db, sandbox, unsettledStates)) {
+  if (await deleteSandbox(db, sandbox, unsettledStates, { reason: 'lost', atUs: app.clock() })) {
     app.log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
     app.directory.close(sandbox);
   }

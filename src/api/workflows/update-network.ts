@@ -25,10 +25,10 @@ export const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
   {
     name: 'record',
     async run({ app, sandbox, settings }) {
-      if (!(await setSandboxNetwork(app.store.db, sandbox, settings))) throw sandboxMoved(sandbox.sandboxId);
+      if (!(await setSandboxNetwork(app.store.db, sandbox, settings, app.clock()))) throw sandboxMoved(sandbox.sandboxId);
     },
     async undo({ app, sandbox, settings }) {
-      await setSandboxNetwork(app.store.db, sandbox, sandbox, settings);
+      await setSandboxNetwork(app.store.db, sandbox, sandbox, app.clock(), settings);
     },
   },
   {

@@ -1,0 +1,57 @@
+import { Type } from '@sinclair/typebox';
+import { LifecycleEvent, eventBounds, eventSubjects, eventTypes } from '../../protocol/api/event.ts';
+import { int32, oneOf } from '../../protocol/api/primitives.ts';
+import { eventsOf } from '../app/events.ts';
+import { route } from './route.ts';
+
+const page = {
+  offset: Type.Optional(int32({ minimum: 0, default: 0, description: 'Events to skip' })),
+  limit: Type.Optional(int32({ minimum: 1, maximum: eventBounds.pageMax, default: eventBounds.pageDefault })),
+  orderAsc: Type.Optional(Type.Boolean({ default: false, description: 'Oldest first' })),
+  types: Type.Optional(Type.Array(oneOf(eventTypes), { description: 'Only these' })),
+};
+const responses = { 200: { description: 'Events', schema: Type.Array(LifecycleEvent) } } as const;
+
+export const listEventsRoute = route({
+  operationId: 'listEvents',
+  method: 'GET',
+  path: '/events',
+  summary: 'What happened to sandboxes, builds and volumes of the team, newest first',
+  auth: 'team',
+  query: Type.Object({ ...page, kind: Type.Optional(oneOf(eventSubjects)), subjectID: Type.Optional(Type.String({ description: 'Only of the one with this ID' })) }),
+  responses,
+  async handle(app, { caller, query }) {
+    const { kind, subjectID, types, ...rest } = query;
+    const filter = { ...(kind !== undefined && { kind }), ...(subjectID !== undefined && { subjectId: subjectID }), ...(types && { types }) };
+    return { status: 200, body: await eventsOf(app, caller.team, filter, rest) };
+  },
+});
+
+export const listSandboxEventsRoute = route({
+  operationId: 'listTeamSandboxEvents',
+  method: 'GET',
+  path: '/events/sandboxes',
+  summary: 'What happened to sandboxes of the team, newest first',
+  auth: 'team',
+  query: Type.Object(page),
+  responses,
+  async handle(app, { caller, query }) {
+    const { types, ...rest } = query;
+    return { status: 200, body: await eventsOf(app, caller.team, { kind: 'sandbox', ...(types && { types }) }, rest) };
+  },
+});
+
+export const readSandboxEventsRoute = route({
+  operationId: 'listSandboxEvents',
+  method: 'GET',
+  path: '/events/sandboxes/{sandboxID}',
+  summary: 'What happened to one sandbox, newest first; nothing where the team has none with this ID',
+  auth: 'team',
+  params: Type.Object({ sandboxID: Type.String() }),
+  query: Type.Object(page),
+  responses,
+  async handle(app, { caller, params, query }) {
+    const { types, ...rest } = query;
+    return { status: 200, body: await eventsOf(app, caller.team, { kind: 'sandbox', subjectId: params.sandboxID, ...(types && { types }) }, rest) };
+  },
+});

@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import { newUuid } from '../../base/id.ts';
+import { formatTime } from '../../base/time.ts';
+import { eventBounds } from '../../protocol/api/event.ts';
+import type { EventSubject, EventType, LifecycleEvent } from '../../protocol/api/event.ts';
+import type { Db } from './database.ts';
+
+export type NewEvent = {
+  teamId: string;
+  type: EventType;
+  subject: { kind: EventSubject; id: string };
+  atUs: number;
+  data: Record<string, unknown> | null;
+  /** Further members of the event, for the clients that know them. */
+  members?: Partial<LifecycleEvent>;
+};
+
+/** What E2B called the change before types had their present names. */
+const labels: Partial<Record<string, string>> = { created: 'create', updated: 'update', paused: 'pause', resumed: 'resume', killed: 'kill', checkpointed: 'checkpoint' };
+
+/**
+ * Writes down an event and to which of the team's webhooks it is to be delivered. `db` must be the transaction of the change
+ * that it tells of: then neither is there without the other, and events of one subject are numbered in their order.
+ */
+export async function recordEvent(db: Db, event: NewEvent): Promise<void> {
+  const { teamId, type, subject, atUs } = event;
+  const eventId = newUuid();
+  const { sequence } = await db
+    .insertInto('events')
+    .values({
+      event_id: eventId,
+      team_id: teamId,
+      type,
+      subject_kind: subject.kind,
+      subject_id: subject.id,
+      at_us: atUs,
+      body_json: bodyOf(eventId, event),
+    })
+    .returning('sequence')
+    .executeTakeFirstOrThrow();
+  await db
+    .insertInto('webhook_deliveries')
+    .columns(['webhook_id', 'sequence', 'subject', 'state', 'claimed', 'attempts', 'due_at_us'])
+    .expression(
+      db
+        .selectFrom('webhooks')
+        .select([
+          'webhook_id',
+          sql<number>`cast(${sequence} as bigint)`.as('sequence'),
+          sql<string>`cast(${`${subject.kind}:${subject.id}`} as text)`.as('subject'),
+          sql<'pending'>`'pending'`.as('state'),
+          sql<0>`0`.as('claimed'),
+          sql<number>`0`.as('attempts'),
+          sql<number>`cast(${atUs} as bigint)`.as('due_at_us'),
+        ])
+        .where('team_id', '=', teamId)
+        .where('enabled', '=', 1)
+        .where('types_text', 'like', `%,${type},%`),
+    )
+    .execute();
+}
+
+function bodyOf(eventId: string, event: NewEvent): string {
+  const { teamId, type, subject, atUs, data, members } = event;
+  const text = (eventData: Record<string, unknown> | null) => {
+    const change = type.split('.').at(-1) ?? '';
+    const body: LifecycleEvent = {
+      version: 'v2',
+      id: eventId,
+      type,
+      timestamp: formatTime(atUs),
+      eventData,
+      event_data: eventData,
+      event_category: 'lifecycle',
+      event_label: labels[change] ?? change,
+      ...members,
+      teamId,
+      subject,
+    };
+    return JSON.stringify(body);
+  };
+  const whole = text(data);
+  if (Buffer.byteLength(whole) <= eventBounds.bodyBytesMax || data === null) return whole;
+  const { sandbox_metadata: _, ...rest } = data;
+  return text({ ...rest, sandbox_metadata_omitted: true });
+}

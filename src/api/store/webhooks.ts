@@ -1,0 +1,89 @@
+import type { Selectable } from 'kysely';
+import type { EventType } from '../../protocol/api/event.ts';
+import type { Db } from './database.ts';
+import type { WebhookTable } from './schema.ts';
+
+export type WebhookRecord = {
+  webhookId: string;
+  teamId: string;
+  name: string;
+  url: string;
+  enabled: boolean;
+  types: EventType[];
+  sealedSecret: string;
+  /** The last try failed. */
+  failing: boolean;
+  createdAtUs: number;
+  updatedAtUs: number;
+};
+
+export async function insertWebhook(db: Db, webhook: WebhookRecord): Promise<void> {
+  await db
+    .insertInto('webhooks')
+    .values({
+      webhook_id: webhook.webhookId,
+      team_id: webhook.teamId,
+      created_at_us: webhook.createdAtUs,
+      failing: webhook.failing ? 1 : 0,
+      ...columnsOf(webhook),
+    })
+    .execute();
+}
+
+/** Replaces what may change of a webhook. False when it is gone. */
+export async function updateWebhookRow(db: Db, webhook: WebhookRecord): Promise<boolean> {
+  const { numUpdatedRows } = await db.updateTable('webhooks').set(columnsOf(webhook)).where('webhook_id', '=', webhook.webhookId).executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+export async function countWebhooks(db: Db, teamId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+export async function findWebhook(db: Db, teamId: string, webhookId: string): Promise<WebhookRecord | null> {
+  const row = await db.selectFrom('webhooks').selectAll().where('team_id', '=', teamId).where('webhook_id', '=', webhookId).executeTakeFirst();
+  return row ? webhookOfRow(row) : null;
+}
+
+/** A team's webhooks, the oldest first. */
+export async function listWebhooks(db: Db, teamId: string): Promise<WebhookRecord[]> {
+  const rows = await db.selectFrom('webhooks').selectAll().where('team_id', '=', teamId).orderBy('created_at_us').orderBy('webhook_id').execute();
+  return rows.map(webhookOfRow);
+}
+
+/** Removes a webhook with all its deliveries. */
+export async function deleteWebhook(db: Db, webhookId: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('webhooks').where('webhook_id', '=', webhookId).executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+export function webhookOfRow(row: Selectable<WebhookTable>): WebhookRecord {
+  return {
+    webhookId: row.webhook_id,
+    teamId: row.team_id,
+    name: row.name,
+    url: row.url,
+    enabled: row.enabled === 1,
+    types: row.types_text.split(',').filter(type => type !== '') as EventType[],
+    sealedSecret: row.sealed_secret,
+    failing: row.failing === 1,
+    createdAtUs: row.created_at_us,
+    updatedAtUs: row.updated_at_us,
+  };
+}
+
+function columnsOf(webhook: WebhookRecord) {
+  return {
+    name: webhook.name,
+    url: webhook.url,
+    enabled: webhook.enabled ? (1 as const) : (0 as const),
+    types_text: `,${webhook.types.join(',')},`,
+    sealed_secret: webhook.sealedSecret,
+    updated_at_us: webhook.updatedAtUs,
+  };
+}
