@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { pruneEvents } from '../../src/api/store/event-list.ts';
 import { inTransaction } from '../../src/api/store/database.ts';
-import { recordVolumeEvent } from '../../src/api/store/volume-events.ts';
+import { recordVolumeEvent } from '../../src/api/store/event-write.ts';
 import { newUuid } from '../../src/base/id.ts';
 import { onEachDatabase } from './databases.ts';
 import { endlessBuilder } from './fake-builder.ts';

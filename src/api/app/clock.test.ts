@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
-import { formatTime, parseTime, systemClock } from './clock.ts';
+import { formatTime } from '../../base/time.ts';
+import { parseTime, systemClock } from './clock.ts';
 
 test('times keep their microseconds', () => {
   for (const us of [0, 1, 999, 1_000, 1_763_719_754_123_456, 1_763_719_754_000_001]) expect(parseTime(formatTime(us))).toBe(us);

@@ -1,5 +1,3 @@
-export { formatTime } from '../../base/time.ts';
-
 /** Wall-clock time, microseconds since the epoch. Follows changes of the clock. */
 export type Clock = () => number;
 

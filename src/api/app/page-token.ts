@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { Place } from '../store/template-list.ts';
-import { formatTime, parseTime } from './clock.ts';
+import { formatTime } from '../../base/time.ts';
+import { parseTime } from './clock.ts';
 
 /** Opaque to clients: the place of the last item of a page, newest first. */
 export function formatPlace(place: Place): string {

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { AdminTeam, NewTeam, TeamChange } from '../../protocol/api/team.ts';
 import { teamForAdmin } from '../app/admin.ts';
 import { changeTeam, listAllTeams } from '../app/admin-teams.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { createTeam } from '../app/provision-team.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { route } from './route.ts';

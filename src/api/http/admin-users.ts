@@ -3,7 +3,7 @@ import { AdminUser, CreatedAccessToken, NewAccessToken, NewUser } from '../../pr
 import { createAccessToken } from '../app/access-tokens.ts';
 import { teamForAdmin } from '../app/admin.ts';
 import { listAllUsers, removeMember, userForAdmin } from '../app/admin-users.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { addMember, createUser } from '../app/provision-user.ts';
 import type { UserRecord } from '../store/user.ts';
 import { accessTokenView } from './credential-view.ts';

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { AuditEntry } from '../../protocol/api/audit.ts';
 import { int32 } from '../../protocol/api/primitives.ts';
 import { auditPageMax, readAudit } from '../app/audit.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import type { AuditRecord } from '../store/audit.ts';
 import { route } from './route.ts';
 

@@ -1,5 +1,5 @@
 import type { TeamAPIKey } from '../../protocol/api/team.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { credentialPrefixes } from '../app/credential.ts';
 import type { CredentialFamily } from '../app/credential.ts';
 import type { AccessTokenRecord } from '../store/access-token.ts';

@@ -3,7 +3,7 @@ import { platformVersion } from '../../base/version.ts';
 import { Node, NodeDetail, NodeStatusChange } from '../../protocol/api/node.ts';
 import { changeNodeStatus, clusterId, listNodes, readNode } from '../app/nodes.ts';
 import type { NodeReport } from '../app/nodes.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { route } from './route.ts';
 
 const nodeParams = Type.Object({ nodeID: Type.String() });

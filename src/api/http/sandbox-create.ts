@@ -1,6 +1,6 @@
 import { NewSandbox, NewSandboxV2, Sandbox } from '../../protocol/api/sandbox.ts';
 import type { Change } from '../app/audit.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { createSandbox } from '../app/sandbox-create.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { route } from './route.ts';

@@ -1,6 +1,6 @@
 import { SandboxRefresh, SandboxTimeout, defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
 import type { Change } from '../app/audit.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { refreshSandbox, setTimeoutOf } from '../app/sandbox-timeout.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { route } from './route.ts';

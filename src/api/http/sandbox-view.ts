@@ -2,7 +2,7 @@ import type { ListedSandbox, Sandbox, SandboxDetail } from '../../protocol/api/s
 import { clientId } from '../../protocol/api/sandbox.ts';
 import { assert } from '../../base/error.ts';
 import { shownState } from '../../protocol/state.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import type { App } from '../app/context.ts';
 import { tokensOf } from '../app/tokens.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { int32 } from '../../protocol/api/primitives.ts';
 import { NewSecret, NewSecretVersion, Secret } from '../../protocol/api/secret.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { createSecret, listSecretsOf, readSecret, removeSecret, secretPageMax, updateSecret } from '../app/secrets.ts';
 import type { SecretRecord } from '../store/secrets.ts';
 import { route } from './route.ts';

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { MaxTeamMetric, TeamMetric, teamMetricNames } from '../../protocol/api/metrics.ts';
 import { oneOf } from '../../protocol/api/primitives.ts';
-import { formatTime, microsPerSecond } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
+import { microsPerSecond } from '../app/clock.ts';
 import { readHighestTeamMetric, readTeamMetrics } from '../app/team-metrics.ts';
 import { route } from './route.ts';
 import { rangeQuery } from './sandbox-metrics.ts';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { AssignTags, AssignedTags, DeleteTags, TemplateTag } from '../../protocol/api/template-build.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { assignTemplateTags, listTemplateTags, removeTemplateTags } from '../app/template-tags.ts';
 import { route } from './route.ts';
 

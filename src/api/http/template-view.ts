@@ -1,6 +1,6 @@
 import type { Template, TemplateBuild, TemplateWithBuilds } from '../../protocol/api/template.ts';
 import { agentVersion } from '../../protocol/agent.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { defaultSize } from '../app/provision-template.ts';
 import type { ListedTemplate } from '../app/template-list.ts';
 import type { TemplateName } from '../store/template-list.ts';

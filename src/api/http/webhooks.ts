@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { eventBounds } from '../../protocol/api/event.ts';
 import { int32, oneOf } from '../../protocol/api/primitives.ts';
 import { CreatedWebhook, NewWebhook, Webhook, WebhookDelivery, WebhookUpdate, deliveryStates } from '../../protocol/api/webhook.ts';
-import { formatTime } from '../app/clock.ts';
+import { formatTime } from '../../base/time.ts';
 import { createWebhook, deliveriesOf, readWebhook, redeliver, removeWebhook, updateWebhook, webhooksOf } from '../app/webhooks.ts';
 import type { DeliveryRecord } from '../store/webhook-deliveries.ts';
 import type { WebhookRecord } from '../store/webhooks.ts';

@@ -60,6 +60,19 @@ export async function recordEvent(db: Db, event: NewEvent): Promise<void> {
     .execute();
 }
 
+export type VolumeChange = { type: 'created' | 'deleted'; atUs: number };
+
+/** Tells of a volume. Call it in the transaction that inserts or deletes the volume's row. */
+export async function recordVolumeEvent(db: Db, volume: { teamId: string; volumeId: string; name: string }, change: VolumeChange): Promise<void> {
+  await recordEvent(db, {
+    teamId: volume.teamId,
+    type: `volume.lifecycle.${change.type}`,
+    subject: { kind: 'volume', id: volume.volumeId },
+    atUs: change.atUs,
+    data: { volume_id: volume.volumeId, name: volume.name },
+  });
+}
+
 function bodyOf(eventId: string, event: NewEvent): string {
   const { teamId, type, subject, atUs, data, members } = event;
   const text = (eventData: Record<string, unknown> | null) => {

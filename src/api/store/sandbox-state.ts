@@ -139,7 +139,7 @@ export async function deleteSandbox(
       .returningAll()
       .executeTakeFirst();
     if (row && row.state !== 'starting' && row.state !== 'killing') await tellKilled(db, sandboxOfRow(row), ended);
-    if (row) await notePastSandbox(db, row);
+    if (row) await notePastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
     return row !== undefined;
   });
 }

@@ -20,9 +20,11 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
+/** What an event can be about. */
 export const eventSubjects = ['sandbox', 'build', 'volume'] as const;
 export type EventSubject = (typeof eventSubjects)[number];
 
+/** Bounds of what is kept of events, and of one page of them. */
 export const eventBounds = {
   /** For how long events are kept. */
   keptDays: 7,

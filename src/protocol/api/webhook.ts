@@ -3,6 +3,7 @@ import type { Static } from '@sinclair/typebox';
 import { eventTypes } from './event.ts';
 import { dateTime, int32, nullable, oneOf } from './primitives.ts';
 
+/** Bounds of a team's webhooks. */
 export const webhookBounds = {
   /** Of one team. */
   webhooksMax: 20,
@@ -61,6 +62,7 @@ export const CreatedWebhook = Type.Object(
   { $id: 'CreatedWebhook' },
 );
 
+/** `pending`: to be tried, the first time or again. `dead`: given up after all its tries. */
 export const deliveryStates = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
