@@ -5,7 +5,8 @@
 //
 // Request:  id NUL op NUL argument NUL ... NUL LF      (arguments hold neither NUL nor LF)
 // Answer:   id TAB "ok" TAB result ... LF              or  id TAB "err" TAB errno TAB text LF
-// Event:    "!" TAB "exit" TAB tag LF                  a watched process ended
+// Event:    "!" TAB "ready" TAB pid LF                 once: the process that shows the namespace to others
+//           "!" TAB "exit" TAB tag LF                  a watched process ended
 //
 // Requests are carried out one after the other; only `spawn` answers later, so that programs overlap.
 #define _GNU_SOURCE
@@ -302,6 +303,17 @@ static int connectTo(const char *path) {
   return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
 }
 
+// A process that stays in the namespace: others reach its mounts through /proc/PID/root. Not through the helper's own,
+// which is a sandbox's while the helper is in there.
+static pid_t startAnchor(void) {
+  pid_t parent = getpid(), pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  close(channel);
+  while (getppid() == parent) pause();
+  _exit(0);
+}
+
 int main(int count, char **arguments) {
   int status = snapshotProgram(count, arguments);
   if (status >= 0) return status;
@@ -317,12 +329,14 @@ int main(int count, char **arguments) {
   // A file system of its own, in this namespace alone: nothing of it is left wherever the helper ends.
   if ((mkdir(scratchDirectory, 0700) < 0 && errno != EEXIST) || mount("none", scratchDirectory, "tmpfs", 0, "size=64k") < 0) return perror(scratchDirectory), 1;
   hideUnifiedCgroup();
+  pid_t anchor = startAnchor();
+  if (anchor < 0) return perror("fork"), 1;
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
   sigprocmask(SIG_BLOCK, &mask, NULL);
   int signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-  sendLine("!\tready");
+  sendLine("!\tready\t%d", anchor);
   static struct pollfd polled[2 + childrenMax + watchesMax];
   for (;;) {
     polled[0] = (struct pollfd){.fd = channel, .events = POLLIN};

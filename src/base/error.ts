@@ -65,3 +65,9 @@ export function assert(condition: unknown, message: string): asserts condition {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The text of anything that was thrown and of what caused it, for the log. */
+export function causesOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause === undefined ? messageOf(error) : `${messageOf(error)} (${causesOf(cause)})`;
+}

@@ -85,9 +85,13 @@ export type Node = {
 export async function startNode(options: NodeOptions): Promise<Node> {
   const { log } = options;
   const installation = claimInstallation(options.dataDir);
+  // A start that fails leaves no process behind and gives the directory back.
+  await using undo = new AsyncDisposableStack();
+  undo.defer(() => installation.unlock());
   const layout = layoutOf(options.dataDir, installation.runDir, installation.number);
   for (const dir of [layout.data, layout.mounts, layout.agentMount]) mkdirSync(dir, { recursive: true });
   const helper = await startHelper({ binary: options.helperBinary, runDir: layout.run, log, onLost: options.onHelperLost });
+  undo.defer(() => helper.stop());
   const agent = keepAgent(options.agentDir, layout.agents);
   await helper.call('show', agent, layout.agentMount);
   const cgroups = detectCgroups();
@@ -118,6 +122,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     exitListeners: new Set(),
     mtu: outgoingMtu(),
   };
+  undo.defer(() => node.egress.stop());
   const found = await adoptSandboxes(node);
   forgetPartialSnapshots(node);
   forgetOtherAgents(layout.agents, [agent, ...agentsInUse(node)]);
@@ -128,6 +133,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const builds = composeBuilds(node, options.builds);
   const history = startHistory(node, cgroups, options.metricsHours ?? defaultMetricsHours);
   const machine = observeMachine(layout.data);
+  undo.move();
   const stop = async () => {
     history.stop();
     machine.stop();

@@ -1,4 +1,4 @@
-import { AtollError } from '../../base/error.ts';
+import { AtollError, causesOf } from '../../base/error.ts';
 import { forEachParallel } from '../../base/parallel.ts';
 import { newSandboxId, newUuid } from '../../base/id.ts';
 import type { TemplateImage } from '../../protocol/node.ts';
@@ -53,7 +53,7 @@ async function startChild(context: Parameters<typeof createSandboxWorkflow>[0], 
     return { sandbox: await createSandboxWorkflow(context, AbortSignal.any([client, deadline])) };
   } catch (error) {
     const explained = explainFailedStart(error, client, deadline);
-    context.app.log.warn('a fork could not be started', { sandboxId: context.sandbox.sandboxId, error: String(explained) });
+    context.app.log.warn('a fork could not be started', { sandboxId: context.sandbox.sandboxId, error: causesOf(explained) });
     return { error: explained instanceof AtollError ? explained : new AtollError('internal', 'The fork could not be started') };
   }
 }

@@ -29,6 +29,8 @@ export type Helper = {
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
   pid: number;
+  /** A process that is always in the helper's mount namespace, as the helper itself is not: its `/proc/PID/root` shows it. */
+  mountsPid: number;
   /** False once it has ended; calls fail then, and nothing is reported any more. */
   alive(): boolean;
   stop(): Promise<void>;
@@ -43,7 +45,8 @@ export async function startHelper(options: { binary: string; runDir: string; log
   const socketPath = join(options.runDir, `helper-${process.pid}.sock`);
   const pending = new Map<string, Pending>();
   const watched = new Map<string, () => void>();
-  const ready = Promise.withResolvers<Socket>();
+  const connected = Promise.withResolvers<Socket>();
+  const ready = Promise.withResolvers<number>();
   let stopping = false;
   let alive = true;
   let tail: Buffer = Buffer.alloc(0);
@@ -51,7 +54,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
   const take = (line: string) => {
     const [id = '', kind, ...fields] = line.split('\t');
     if (id === '!') {
-      if (kind === 'ready') return;
+      if (kind === 'ready') return ready.resolve(Number(fields[0]));
       watched.get(fields[0] ?? '')?.();
       watched.delete(fields[0] ?? '');
       return;
@@ -65,7 +68,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
   const server = Bun.listen({
     unix: socketPath,
     socket: {
-      open: socket => ready.resolve(socket),
+      open: socket => connected.resolve(socket),
       data(_, bytes) {
         tail = tail.length ? Buffer.concat([tail, bytes]) : Buffer.from(bytes);
         for (let end; (end = tail.indexOf(10)) >= 0; tail = tail.subarray(end + 1)) take(tail.toString('utf8', 0, end));
@@ -80,7 +83,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
   });
   const child = Bun.spawn([options.binary, socketPath], { stdin: 'ignore', stdout: 'inherit', stderr: 'inherit' });
   const timer = setTimeout(() => ready.reject(new AtollError('internal', 'the native helper did not start')), startTimeoutMs);
-  const socket = await ready.promise.finally(() => {
+  const [socket, mountsPid] = await Promise.all([connected.promise, ready.promise]).finally(() => {
     clearTimeout(timer);
     server.stop();
     rmSync(socketPath, { force: true });
@@ -108,6 +111,7 @@ export async function startHelper(options: { binary: string; runDir: string; log
 
   return {
     pid: child.pid,
+    mountsPid,
     alive: () => alive,
     call,
     async spawn(argv, { timeoutMs, stdin = '' }) {

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { Snapshot, TakeSnapshot } from '../../protocol/node.ts';
@@ -47,13 +48,19 @@ export async function takeSnapshot(node: NodeContext, request: TakeSnapshot): Pr
     if (memory) await makeDurable(requireMemory(node), directory);
     return { layers, kept: memory ? 'memory' : 'filesystem' };
   } catch (error) {
-    rmSync(directory, { recursive: true, force: true });
+    await deleteSnapshot(node, snapshotId);
     throw error;
   }
 }
 
 export async function deleteSnapshot(node: NodeContext, snapshotId: string): Promise<void> {
-  rmSync(snapshotOf(node, snapshotId), { recursive: true, force: true });
+  const directory = snapshotOf(node, snapshotId);
+  if (!existsSync(directory)) return;
+  // By its name it is whole at any time: what a crash leaves of the rest is nothing that is taken for a snapshot.
+  const doomed = `${directory}.deleting`;
+  rmSync(doomed, { recursive: true, force: true });
+  renameSync(directory, doomed);
+  await rm(doomed, { recursive: true, force: true });
 }
 
 export function listSnapshots(node: NodeContext): { snapshotId: string; takenAtMs: number }[] {

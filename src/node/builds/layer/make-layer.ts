@@ -49,7 +49,7 @@ async function runProgram(job: LayerJob, archive: string | undefined, signal: Ab
 
 /** A path of the helper's mount namespace, as every process sees it. */
 export function pathInHelper(node: NodeContext, path: string): string {
-  return `/proc/${node.helper.pid}/root${path}`;
+  return `/proc/${node.helper.mountsPid}/root${path}`;
 }
 
 /** One character for each byte, as the layer program wants it. */
