@@ -11,7 +11,7 @@ const operations = Number(process.env['STORM_OPERATIONS'] ?? 60);
 const perCrash = 15;
 const clients = 3;
 /** Of the platform's log, with a failure. */
-const logCharactersMax = 40_000;
+const logCharactersMax = 8_000;
 
 type Shown = 'running' | 'paused';
 type Known = {

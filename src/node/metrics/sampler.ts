@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import type { SandboxSample } from '../../protocol/node.ts';
+import { pathInHelper } from '../builds/layer/make-layer.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
@@ -85,7 +86,7 @@ export function startSampler(node: NodeContext, cgroups: Cgroups, recordsMax: nu
   const slotOfRunning = ({ record }: Running) => slotOf(node.layout.installation, record.slot);
   const usageOf = (running: Running) => cgroups.usage(node.driver.cgroupPath(slotOfRunning(running)));
   // Disks are mounted in the helper's mount namespace. What `df` says inside is said by this file system too.
-  const diskOf = (running: Running) => `/proc/${node.helper.pid}/root${slotMountPoint(node, slotOfRunning(running))}`;
+  const diskOf = (running: Running) => pathInHelper(node, slotMountPoint(node, slotOfRunning(running)));
 
   const timer = setInterval(look, tickMs);
   return { latest: sandboxId => known.get(sandboxId)?.latest, stop: () => clearInterval(timer) };

@@ -9,7 +9,7 @@ import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import { platformFiles } from '../rootfs/platform-files.ts';
 import { checkpointAndRun } from '../snapshot/checkpoint.ts';
-import { readManifest } from '../snapshot/manifest.ts';
+import { hasManifest, readManifest } from '../snapshot/manifest.ts';
 import { makeDurable } from '../snapshot/sealed.ts';
 import { volatile } from './empty-volatile.ts';
 import { inTurn } from './in-turn.ts';
@@ -72,11 +72,13 @@ export function listSnapshots(node: NodeContext): { snapshotId: string; takenAtM
   });
 }
 
-/** Removes what crashes have left of snapshots that were being taken. */
+/** Removes what crashes have left of snapshots that were being taken or deleted. */
 export function forgetPartialSnapshots(node: NodeContext): void {
   const { snapshots } = node.layout;
   if (!existsSync(snapshots)) return;
-  for (const name of readdirSync(snapshots)) if (!/^[0-9a-f-]{36}$/.test(name)) rmSync(join(snapshots, name), { recursive: true, force: true });
+  for (const name of readdirSync(snapshots)) {
+    if (!/^[0-9a-f-]{36}$/.test(name) || !hasManifest(join(snapshots, name))) rmSync(join(snapshots, name), { recursive: true, force: true });
+  }
 }
 
 type DiskCopy = AsyncDisposable & { mountPoint: string; below: string[] };

@@ -25,6 +25,11 @@ export function writeManifest(directory: string, manifest: Manifest): void {
   writeFileSync(join(directory, manifestFile), JSON.stringify(manifest, null, 2), { mode: 0o600 });
 }
 
+/** Whether there is a snapshot at all; whether it is whole, `readManifest` and the checksums say. */
+export function hasManifest(directory: string): boolean {
+  return existsSync(join(directory, manifestFile));
+}
+
 /** Fails with `not_found`, or `unavailable` where the directory holds something else than a whole snapshot of ours. */
 export function readManifest(directory: string): Manifest {
   const path = join(directory, manifestFile);
