@@ -28,6 +28,7 @@ import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcile
 import { reconcileSnapshots, snapshotsIntervalMs } from './reconcilers/snapshots.ts';
 import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './reconcilers/team-metrics.ts';
 import type { MetricsRetention } from './reconcilers/team-metrics.ts';
+import { reconcileVolumes, volumesIntervalMs } from './reconcilers/volumes.ts';
 import { startLoop } from './reconcilers/loop.ts';
 import type { Loop } from './reconcilers/loop.ts';
 import type { Store } from './store/database.ts';
@@ -53,6 +54,10 @@ export type ApiOptions = {
   adminToken?: string;
   /** What differs from `defaultLimits`. */
   limits?: Partial<TeamLimits>;
+  /** Domain of the installation. Default `localhost`. */
+  domain?: string;
+  /** For how long a token for a volume's content is good. Default: a day. */
+  volumeTokenSeconds?: number;
   /** What the node can do; everything that is not named is refused. */
   features?: Partial<Features>;
   /** How long numbers of the past are kept. Default: two weeks of teams, a day of sandboxes that are gone. */
@@ -81,6 +86,7 @@ export type Api = {
 const defaultRetention: MetricsRetention = { teamDays: 14, pastSandboxHours: 24 };
 const firstAdoptionRetryMs = 500;
 const flushUsesIntervalMs = 10_000;
+const defaultVolumeTokenSeconds = 24 * 3600;
 
 /** Starts the API. Answers when it listens and the node's sandboxes were adopted or, when that failed, is being retried. */
 export async function startApi(options: ApiOptions): Promise<Api> {
@@ -139,6 +145,8 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     busy: new BusyExecutions(),
     resuming: new Map(),
     builder: options.builder ?? noBuilder,
+    domain: options.domain ?? 'localhost',
+    volumeTokenSeconds: options.volumeTokenSeconds ?? defaultVolumeTokenSeconds,
     filesDir: options.filesDir ?? '/nonexistent',
     followedBuilds: new Map(),
     awaitedBuilds: new Map(),
@@ -161,6 +169,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
     startLoop({ name: 'builds', intervalMs: () => buildsIntervalMs, run: () => reconcileBuilds(app), log }),
     startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log }),
     startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log }),
+    startLoop({ name: 'volumes', intervalMs: () => volumesIntervalMs, run: () => reconcileVolumes(app), log }),
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
     startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log }),
     startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log }),

@@ -68,8 +68,11 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,
-    features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true },
     webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
+    features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },
+    domain: settings.domain,
+    volumeTokenSeconds: settings.volumeTokenHours * 3600,
+    limits: { volumeMiB: settings.volumeMiB },
     log: log.with({ part: 'api' }),
   });
   started.defer(() => api.stop());

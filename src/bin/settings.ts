@@ -3,6 +3,7 @@ import { AtollError } from '../base/error.ts';
 import type { Level } from '../base/log.ts';
 import { type EgressPolicy, isDomainPattern, parseBlock } from '../protocol/network.ts';
 import { offeredTemplates } from './offered-templates.ts';
+import { volumeMiBMin } from '../protocol/api/team.ts';
 
 /** The settings of an installation. docs/configuration.md describes each. */
 export type Settings = {
@@ -45,6 +46,10 @@ export type Settings = {
   teamMetricsDays: number;
   /** Webhooks may go to addresses of this machine and of private networks. */
   webhooksToPrivate: boolean;
+  /** Size of new volumes, where a team's own limits do not say otherwise. */
+  volumeMiB: number;
+  /** For how long a token for a volume's content is good. */
+  volumeTokenHours: number;
   /** Answers say how long each step took. */
   trace: boolean;
 };
@@ -94,6 +99,10 @@ const templateList = (text: string) => {
   return list.every(item => offeredTemplates.includes(item)) ? list : new Wrong(`none, or names out of ${offeredTemplates.join(', ')}, separated by commas`);
 };
 const imageOrArchive = (text: string) => (isAbsolute(text) || /^[a-z0-9][\w.:/@-]*$/i.test(text) ? text : new Wrong('the absolute path of an archive, or the name of an image'));
+const volumeMiB = (text: string) => (/^\d{2,8}$/.test(text) && Number(text) >= volumeMiBMin ? Number(text) : new Wrong(`a whole number of MiB, at least ${volumeMiBMin}`));
+const volumeTokenHoursMax = 8760;
+const volumeTokenHours = (text: string) =>
+  /^[1-9]\d{0,3}$/.test(text) && Number(text) <= volumeTokenHoursMax ? Number(text) : new Wrong(`a number from 1 to ${volumeTokenHoursMax}`);
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -125,6 +134,8 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
+  volumeMiB: { variable: 'ATOLL_VOLUME_MIB', fallback: '10240', parse: volumeMiB },
+  volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: volumeTokenHours },
   frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: frozenSeconds },
 };
 

@@ -53,6 +53,13 @@ const thing = (success: number, make: (scene: Scene) => Promise<string>, request
   foreign: 404,
 });
 
+/** A row about the content of the volume that the callers' tokens are for. */
+const content = (success: number, path: string, body?: unknown): Row => ({
+  request: async scene => ({ path: `/volumecontent/${await scene.contentVolume()}/${path}`, body, ids: [scene.volumeId] }),
+  success,
+  foreign: 403,
+});
+
 const operator = (success: number, path: (scene: Scene) => Promise<string> | string, body?: unknown): Row => ({
   request: async scene => ({ path: await path(scene), body }),
   success,
@@ -151,6 +158,17 @@ export const authorizationRows: Record<string, Row> = {
     success: 202,
     foreign: 404,
   },
+  listVolumes: own(200, '/volumes'),
+  createVolume: own(201, '/volumes', () => ({ name: `v${randomName(12)}` })),
+  getVolume: thing(200, scene => scene.volume(), id => ({ path: `/volumes/${id}` })),
+  deleteVolume: thing(204, scene => scene.volume(), id => ({ path: `/volumes/${id}` })),
+  getVolumePath: content(200, 'path?path=/'),
+  updateVolumePath: content(200, 'path?path=/', {}),
+  deleteVolumePath: content(204, 'path?path=/there'),
+  listVolumeDirectory: content(200, 'dir?path=/'),
+  createVolumeDirectory: content(201, 'dir?path=/there&force=true'),
+  getVolumeFile: content(200, 'file?path=/file'),
+  putVolumeFile: content(201, 'file?path=/file&force=true', 'content'),
 
   listNodes: operator(200, () => '/nodes'),
   getNode: operator(200, () => '/nodes/node-1'),

@@ -3,6 +3,8 @@ import { createApiKey } from '../../src/api/app/provision-team.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
 import type { TeamRecord } from '../../src/api/store/team.ts';
 import type { UserRecord } from '../../src/api/store/user.ts';
+import { volumeToken } from '../../src/api/app/volume-token.ts';
+import { createVolume } from '../../src/api/app/volumes.ts';
 import { endlessBuilder } from './fake-builder.ts';
 import { Platform, adminToken, baseTemplate, call } from './platform.ts';
 import type { Answer } from './platform.ts';
@@ -19,6 +21,8 @@ export type Caller =
   | 'wrong admin token'
   | 'admin'
   | 'admin with team'
+  | 'volume\'s token'
+  | 'other team\'s volume token'
   | 'right key';
 
 /** A platform with a team that has everything, another one that has nothing, and whoever may call. */
@@ -29,17 +33,20 @@ export class Scene implements AsyncDisposable {
   readonly team: TeamRecord;
   readonly user: UserRecord;
   readonly userToken: string;
+  /** The volume that `volume's token` is for. */
+  readonly volumeId: string;
 
-  private constructor(platform: Platform, headers: Record<Caller, Record<string, string>>, user: UserRecord, userToken: string) {
+  private constructor(platform: Platform, headers: Record<Caller, Record<string, string>>, user: UserRecord, userToken: string, volumeId: string) {
     this.#platform = platform;
     this.#headers = headers;
     this.team = platform.team;
     this.user = user;
     this.userToken = userToken;
+    this.volumeId = volumeId;
   }
 
   static async open(): Promise<Scene> {
-    const platform = await Platform.start({ builder: endlessBuilder(), limits: { concurrentBuilds: 1000, concurrentSandboxes: 1000 } });
+    const platform = await Platform.start({ builder: endlessBuilder(), limits: { concurrentBuilds: 1000, concurrentSandboxes: 1000, volumes: 1000 }, features: { volumes: true } });
     const { app } = platform.api;
     const other = await platform.otherTeam();
     const member = await platform.user(platform.team);
@@ -47,6 +54,8 @@ export class Scene implements AsyncDisposable {
     const revoked = await createApiKey(app, platform.team, 'revoked');
     await platform.store.db.deleteFrom('api_keys').where('key_id', '=', revoked.key.keyId).execute();
     app.credentials.clear();
+    const volume = await createVolume(app, platform.team, 'content');
+    const foreignVolume = await createVolume(app, other.team, 'content');
     const bearer = (token: string) => `Bearer ${token}`;
     return new Scene(
       platform,
@@ -62,10 +71,13 @@ export class Scene implements AsyncDisposable {
         'wrong admin token': { 'x-admin-token': 'wrong', 'x-team-id': platform.team.teamId },
         admin: { 'x-admin-token': adminToken },
         'admin with team': { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId },
+        'volume\'s token': { authorization: bearer(volumeToken(app, volume)) },
+        'other team\'s volume token': { authorization: bearer(volumeToken(app, foreignVolume)) },
         'right key': { 'x-api-key': platform.key },
       },
       member.user,
       member.token,
+      volume.volumeId,
     );
   }
 
@@ -147,6 +159,21 @@ export class Scene implements AsyncDisposable {
     const { sequence, event_id } = await db.selectFrom('events').select(['sequence', 'event_id']).where('team_id', '=', this.team.teamId).orderBy('sequence', 'desc').limit(1).executeTakeFirstOrThrow();
     await db.insertInto('webhook_deliveries').values({ webhook_id: webhookId, sequence, subject: 'x', state: 'dead', claimed: 0, attempts: 1, due_at_us: 0 }).execute();
     return { webhookId, eventId: event_id };
+  }
+
+  /** The ID of a volume of the team that may be deleted. */
+  async volume(): Promise<string> {
+    const answer = await this.send('right key', 'POST', '/volumes', { name: `v${randomName(12)}` });
+    return (answer.body as { volumeID: string }).volumeID;
+  }
+
+  /** The ID of the volume that the tokens are for, with something in it. */
+  async contentVolume(): Promise<string> {
+    const { volumes } = this.#platform.node;
+    await volumes.makeDirectory(this.volumeId, '/there', { uid: 0, gid: 0, mode: 0o777, force: true });
+    const { writeId } = await volumes.openWrite(this.volumeId, '/file');
+    await volumes.endWrite(writeId, 'keep');
+    return this.volumeId;
   }
 
   /** A path to upload files of a template to. */

@@ -19,6 +19,8 @@ const carries: Record<Caller, readonly string[]> = {
   'wrong admin token': [],
   admin: ['adminToken'],
   'admin with team': ['adminToken', 'teamId'],
+  'volume\'s token': ['volumeToken'],
+  'other team\'s volume token': ['volumeToken'],
   'right key': ['apiKey'],
 };
 

@@ -2,9 +2,12 @@ import { AtollError } from '../../base/error.ts';
 import { secretsEqual } from '../../base/secret.ts';
 import type { TeamRecord } from '../store/team.ts';
 import type { UserRecord } from '../store/user.ts';
+import { findVolume } from '../store/volumes.ts';
+import type { VolumeRecord } from '../store/volumes.ts';
 import type { App } from './context.ts';
 import { digestOf } from './credential.ts';
 import type { KnownToken } from './credential-cache.ts';
+import { readVolumeToken } from './volume-token.ts';
 
 /** What a request carries to prove who sends it. */
 export type Credentials = {
@@ -22,10 +25,12 @@ export type Actor = { kind: 'apiKey'; id: string } | { kind: 'user'; id: string 
 export type TeamCaller = { kind: 'team'; team: TeamRecord; actor: Actor };
 export type UserCaller = { kind: 'user'; user: UserRecord; actor: Actor };
 export type AdminCaller = { kind: 'admin'; actor: Actor };
-export type Caller = TeamCaller | UserCaller | AdminCaller;
+/** Whoever has a token for one volume's content; nobody knows who that is. */
+export type VolumeCaller = { kind: 'volume'; team: TeamRecord; volume: VolumeRecord; actor: null };
+export type Caller = TeamCaller | UserCaller | AdminCaller | VolumeCaller;
 
 /** The ways to prove oneself, each with what it makes of the caller. */
-export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin';
+export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin' | 'volumeToken';
 
 /**
  * Finds the caller. The ways are tried independently: a good credential counts whatever else is sent with it.
@@ -40,7 +45,7 @@ export async function authenticate(
   for (const way of ways) {
     const caller = await finders[way](app, credentials);
     if (!caller) continue;
-    if (caller.kind === 'team' && caller.actor.kind !== 'admin') checkTeam(caller.team, readsOrRemoves);
+    if (caller.kind === 'volume' || (caller.kind === 'team' && caller.actor.kind !== 'admin')) checkTeam(caller.team, readsOrRemoves);
     return caller;
   }
   throw new AtollError('unauthenticated', `No valid credential was sent: this needs ${ways.map(way => wayWords[way]).join(', or ')}`);
@@ -53,6 +58,7 @@ const wayWords: Record<Way, string> = {
   adminTeam: 'X-Admin-Token with X-Team-ID',
   user: 'an access token (Authorization: Bearer)',
   admin: 'X-Admin-Token',
+  volumeToken: 'the token of the volume (Authorization: Bearer), which has not expired',
 };
 
 function checkTeam(team: TeamRecord, readsOrRemoves: boolean): void {
@@ -86,6 +92,12 @@ const finders: Record<Way, (app: App, credentials: Credentials) => Promise<Calle
   },
   async admin(app, credentials) {
     return isAdmin(app, credentials) ? { kind: 'admin', actor: { kind: 'admin', id: null } } : null;
+  },
+  async volumeToken(app, { bearer }) {
+    const named = bearer === null ? null : readVolumeToken(app, bearer);
+    if (!named) return null;
+    const [volume, team] = await Promise.all([findVolume(app.store.db, named.volumeId), app.credentials.team(named.teamId)]);
+    return volume && team && volume.teamId === team.teamId ? { kind: 'volume', team, volume, actor: null } : null;
   },
   async adminTeam(app, credentials) {
     if (credentials.teamId === null || !isAdmin(app, credentials)) return null;

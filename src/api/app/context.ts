@@ -51,6 +51,10 @@ export type App = {
   /** Resumes of this process that are under way, by sandbox ID: who asks meanwhile waits for the same one. */
   resuming: Map<string, Promise<unknown>>;
   builder: BuildProtocol;
+  /** Domain of the installation: its API is `api.<domain>` to clients of volumes. */
+  domain: string;
+  /** For how long a token for a volume's content is good. */
+  volumeTokenSeconds: number;
   /** Where uploaded files of templates are kept: `<team>/<hash>`. */
   filesDir: string;
   /** Builds whose log and outcome this process takes over, by ID. */

@@ -10,4 +10,6 @@ export const defaultLimits: TeamLimits = {
   diskMiB: 20_480,
   // One machine's own users are not to be slowed down; an operator with strangers sets this.
   requestsPerSecond: 0,
+  volumes: 100,
+  volumeMiB: 10_240,
 };

@@ -42,7 +42,7 @@ export class RateLimiter {
 
 /** Counts a request of a team against its rate. Null where there is no limit; an operator has none. */
 export function limitRate(app: App, caller: Caller | null): RateQuota | null {
-  if (caller?.kind !== 'team' || caller.actor.kind === 'admin') return null;
+  if ((caller?.kind !== 'team' && caller?.kind !== 'volume') || caller.actor?.kind === 'admin') return null;
   const { requestsPerSecond } = limitsOf(app, caller.team);
   return requestsPerSecond > 0 ? app.rateLimiter.take(caller.team.teamId, requestsPerSecond) : null;
 }

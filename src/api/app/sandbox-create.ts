@@ -5,7 +5,7 @@ import { defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
 import type { NewSandbox } from '../../protocol/api/sandbox.ts';
 import type { TemplateImage } from '../../protocol/node.ts';
 import { placeSandbox } from '../placement/place.ts';
-import type { SandboxRecord } from '../store/sandbox-row.ts';
+import type { MountedVolume, SandboxRecord } from '../store/sandbox-row.ts';
 import type { BuildRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
@@ -14,6 +14,7 @@ import type { App } from './context.ts';
 import { requireMemory } from './memory-ability.ts';
 import { checkSandboxOptions } from './sandbox-options.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
+import { resolveVolumeMounts } from './volume-mounts.ts';
 
 /** A client waits 60 s by default: what takes longer is undone, so that no sandbox runs that nobody knows of. */
 const createDeadlineMs = 50_000;
@@ -36,10 +37,11 @@ export async function createSandbox(
   checkSandboxOptions(app, body, secure);
   const { template, build, alias } = await resolveAwaitedBuild(app, team, body.templateID, clientSignal);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
+  const volumeMounts = await resolveVolumeMounts(app, team, body.volumeMounts ?? [], { nodeId, inherited: build.config.volumeMounts ?? [] });
   if (body.autoPause === true && body.autoPauseMemory !== false) {
     await requireMemory(protocol, 'autoPause', 'autoPauseMemory: false keeps the files');
   }
-  const sandbox = newRecord(app, team, body, { secure, timeoutSeconds, nodeId, build, alias });
+  const sandbox = newRecord(app, team, body, { secure, timeoutSeconds, nodeId, build, alias, volumeMounts });
   const image = imageOf(template.templateId, build);
 
   const deadline = AbortSignal.timeout(createDeadlineMs);
@@ -59,7 +61,7 @@ function newRecord(
   app: App,
   team: TeamRecord,
   body: NewSandbox,
-  chosen: { secure: boolean; timeoutSeconds: number; nodeId: string; build: BuildRecord; alias: string | null },
+  chosen: { secure: boolean; timeoutSeconds: number; nodeId: string; build: BuildRecord; alias: string | null; volumeMounts: MountedVolume[] },
 ): SandboxRecord {
   const { build } = chosen;
   const nowUs = app.clock();
@@ -90,14 +92,15 @@ function newRecord(
     envVars: body.envVars ?? {},
     mcp: body.mcp ?? null,
     iam: body.iam ?? null,
-    volumeMounts: body.volumeMounts ?? [],
+    volumeMounts: chosen.volumeMounts,
     kept: null,
     nextExecutionId: null,
   };
 }
 
 function imageOf(templateId: string, build: BuildRecord): TemplateImage {
-  return { templateId, buildId: build.buildId, layers: build.layers, ...build.config };
+  const { volumeMounts: _, ...config } = build.config;
+  return { templateId, buildId: build.buildId, layers: build.layers, ...config };
 }
 
 /** Says what a failed start means to the caller; the node's own words go to the log. */

@@ -18,7 +18,6 @@ export function checkSandboxOptions(app: App, body: NewSandbox, secure: boolean)
   checkEnvVars(body.envVars ?? {});
   checkMetadata(body.metadata ?? {});
   checkIam(app, body.iam);
-  checkVolumeMounts(app, body.volumeMounts ?? []);
   if (body.network) {
     const allowInternetAccess = body.allow_internet_access ?? null;
     checkNetwork(body.network, { prefix: 'network.', allowInternetAccess, secure, features: app.features });
@@ -72,20 +71,4 @@ function checkIam(app: App, iam: NewSandbox['iam']): void {
   if (tokens.length > 0 && !app.features.iam) {
     throw new AtollError('invalid', 'iam.tokens: identity tokens are not available in this installation');
   }
-}
-
-function checkVolumeMounts(app: App, mounts: NonNullable<NewSandbox['volumeMounts']>): void {
-  const problems: string[] = [];
-  const seen = new Set<string>();
-  for (const [index, { name, path }] of mounts.entries()) {
-    if (name === '') problems.push(`volumeMounts[${index}].name: must not be empty`);
-    if (!/^\/(?:[^/\0]+(?:\/[^/\0]+)*)?$/.test(path) || path.split('/').some(part => part === '.' || part === '..')) {
-      problems.push(`volumeMounts[${index}].path: must be absolute and clean (no ".", "..", "//" or trailing "/")`);
-    } else if (seen.has(path)) {
-      problems.push(`volumeMounts[${index}].path: "${path}" is given twice`);
-    }
-    seen.add(path);
-  }
-  if (mounts.length > 0 && !app.features.volumes) problems.push('volumeMounts: volumes are not available in this installation');
-  if (problems.length > 0) throw new AtollError('invalid', problems.join('; '));
 }

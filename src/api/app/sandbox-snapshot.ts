@@ -56,7 +56,7 @@ export async function takeSnapshot(app: App, sandbox: SandboxRecord, memory: boo
 export async function bootConfigOf(app: App, sandbox: SandboxRecord): Promise<BuildConfig> {
   const build = await findBuild(app.store.db, sandbox.buildId);
   if (!build) throw new AtollError('conflict', `The build that sandbox "${sandbox.sandboxId}" was made from was deleted`);
-  const { memorySnapshotId: _, ...config } = build.config;
+  const { memorySnapshotId: _, volumeMounts: __, ...config } = build.config;
   return config;
 }
 
@@ -98,7 +98,7 @@ async function record(
       diskMiB: sandbox.diskMiB,
       agentVersion: sandbox.agentVersion,
       layers: taken.layers,
-      config: { ...config, ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId }) },
+      config: { ...config, ...(sandbox.volumeMounts.length > 0 && { volumeMounts: sandbox.volumeMounts }), ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId }) },
     };
     await insertSnapshotBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
     const data = { snapshot_id: templateId, snapshot_build_id: build.buildId, kept: taken.kept };

@@ -1,5 +1,5 @@
 import { authenticate } from '../app/authentication.ts';
-import type { AdminCaller, Caller, Credentials, TeamCaller, UserCaller, Way } from '../app/authentication.ts';
+import type { AdminCaller, Caller, Credentials, TeamCaller, UserCaller, VolumeCaller, Way } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
 import type { Route } from './route.ts';
 
@@ -15,6 +15,8 @@ export const waysOf = {
   memberOrAdmin: ['userTeam', 'adminTeam'],
   user: ['user'],
   admin: ['admin'],
+  /** Whoever has the token of one volume. */
+  volume: ['volumeToken'],
 } as const satisfies Record<string, readonly Way[]>;
 
 export type Auth = keyof typeof waysOf;
@@ -27,6 +29,7 @@ export type CallerOf = {
   memberOrAdmin: TeamCaller;
   user: UserCaller;
   admin: AdminCaller;
+  volume: VolumeCaller;
 };
 
 /** The caller of a route, or null where none is asked for. Throws `unauthenticated` or `forbidden`. */

@@ -12,6 +12,7 @@ const securitySchemes: Json = {
   apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'API key of a team: e2b_<hex>' },
   accessToken: { type: 'http', scheme: 'bearer', description: 'Access token of a user: sk_e2b_<hex>' },
   adminToken: { type: 'apiKey', in: 'header', name: 'X-Admin-Token', description: 'Token of the installation\'s operator' },
+  volumeToken: { type: 'http', scheme: 'bearer', description: 'Token of one volume, as its create and read answer it' },
   teamId: { type: 'apiKey', in: 'header', name: 'X-Team-ID', description: 'The team for which a user or operator acts' },
 };
 
@@ -23,6 +24,7 @@ const securityOf: Record<Way, Json> = {
   userDefaultTeam: { accessToken: [] },
   user: { accessToken: [] },
   admin: { adminToken: [] },
+  volumeToken: { volumeToken: [] },
 };
 
 /** The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes. */
@@ -76,7 +78,7 @@ function parametersOf(schema: TObject | null, place: 'path' | 'query', component
 
 function responsesOf(route: Route, components: Components): Json {
   const responses: Json = {};
-  for (const [status, { description, schema, headers }] of Object.entries(route.responses)) {
+  for (const [status, { description, schema, binary, headers }] of Object.entries(route.responses)) {
     responses[status] = {
       description,
       ...(headers && {
@@ -85,6 +87,7 @@ function responsesOf(route: Route, components: Components): Json {
         ),
       }),
       ...(schema && { content: jsonContent(components.refer(schema)) }),
+      ...(binary && { content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } }),
     };
   }
   for (const status of route.errors) {
@@ -106,6 +109,7 @@ const errorWords: Record<number, string> = {
   501: 'Not available in this installation',
   503: 'Not possible now; nothing was changed',
   504: 'Took too long; nothing was changed',
+  507: 'There is no space left; nothing was changed',
 };
 
 const jsonContent = (schema: Json): Json => ({ 'application/json': { schema } });

@@ -25,6 +25,9 @@ export async function respond(
   try {
     const match = table(request.method, path);
     if (match.kind === 'not_found') return errorBody({ code: 404, message: `No such route: ${request.method} ${path}` });
+    if (match.kind === 'found' && request.method === 'HEAD' && match.route.route.responses[200]?.binary) {
+      return errorBody({ code: 405, message: 'HEAD is not allowed here; allowed: GET' }, { Allow: 'GET' });
+    }
     if (match.kind === 'method_not_allowed') {
       const message = `${request.method} is not allowed here; allowed: ${match.allowed.join(', ')}`;
       return errorBody({ code: 405, message }, { Allow: match.allowed.join(', ') });
@@ -84,8 +87,9 @@ async function readBody({ route, body: validate }: CompiledRoute, request: Reque
   return validate?.(body ?? {});
 }
 
-function responseOf({ status, body, headers = {} }: Reply, quota: RateQuota | null): Response {
+function responseOf({ status, body, stream, headers = {} }: Reply, quota: RateQuota | null): Response {
   const all = quota === null ? headers : { ...headers, ...quotaHeaders(quota) };
+  if (stream) return new Response(stream, { status, headers: { 'Content-Type': 'application/octet-stream', ...all } });
   return body === undefined ? new Response(null, { status, headers: all }) : Response.json(body, { status, headers: all });
 }
 

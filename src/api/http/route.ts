@@ -7,18 +7,20 @@ import type { Auth, CallerOf } from './authenticate.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** One kind of success. Header values are their descriptions. */
-type ResponseSpec = { description: string; schema?: TSchema; headers?: Record<string, string> };
+type ResponseSpec = { description: string; schema?: TSchema; /** Bytes, and no JSON. */ binary?: true; headers?: Record<string, string> };
 type Responses = { readonly [status: number]: ResponseSpec };
 
 type ReplyHeaders = Record<string, string>;
 type ReplyOf<R extends Responses> = {
   [S in keyof R & number]: R[S] extends { schema: infer T extends TSchema }
     ? { status: S; body: Static<T>; headers?: ReplyHeaders }
+    : R[S] extends { binary: true }
+    ? { status: S; stream: ReadableStream<Uint8Array>; headers?: ReplyHeaders }
     : { status: S; headers?: ReplyHeaders };
 }[keyof R & number];
 
 /** What a handler may answer, types erased. */
-export type Reply = { status: number; body?: unknown; headers?: ReplyHeaders };
+export type Reply = { status: number; body?: unknown; stream?: ReadableStream<Uint8Array>; headers?: ReplyHeaders };
 
 export type Input<C extends Caller | null, P, Q, B> = {
   caller: C;
@@ -92,7 +94,7 @@ export function route<
 >(spec: RouteSpec<A, P, Q, B, R, Out>): Route {
   const implied = [
     ...(spec.auth === 'none' ? [] : [401, 403]),
-    ...(spec.auth === 'team' || spec.auth === 'teamOrUser' ? [429] : []),
+    ...(spec.auth === 'team' || spec.auth === 'teamOrUser' || spec.auth === 'volume' ? [429] : []),
     ...(spec.query || spec.body ? [400] : []),
     ...(spec.body ? [413] : []),
     500,

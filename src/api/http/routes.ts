@@ -33,6 +33,8 @@ import { offerFileUpload, putTemplateFiles } from './template-files.ts';
 import { listTemplatesV1, listTemplatesV2, readTemplateRoute } from './template-list.ts';
 import { assignTagsRoute, deleteTagsRoute, listTagsRoute } from './template-tags.ts';
 import { createWebhookRoute, deleteWebhookRoute, listDeliveriesRoute, listWebhooksRoute, readWebhookRoute, redeliverRoute, updateWebhookRoute } from './webhooks.ts';
+import { changeVolumeEntry, listVolumeDirectory, makeVolumeDirectory, readVolumeFile, removeVolumeEntry, statVolumeEntry, writeVolumeFile } from './volume-content.ts';
+import { createVolumeRoute, deleteVolumeRoute, listVolumesRoute, readVolumeRoute } from './volumes.ts';
 
 /** The version of the interface, as its description carries it. */
 const interfaceVersion = '0.1.0';
@@ -121,6 +123,17 @@ export const routes: readonly Route[] = [
   deleteWebhookRoute,
   listDeliveriesRoute,
   redeliverRoute,
+  listVolumesRoute,
+  createVolumeRoute,
+  readVolumeRoute,
+  deleteVolumeRoute,
+  statVolumeEntry,
+  changeVolumeEntry,
+  removeVolumeEntry,
+  listVolumeDirectory,
+  makeVolumeDirectory,
+  readVolumeFile,
+  writeVolumeFile,
 ];
 
 /** The OpenAPI document, as served and as committed in docs/openapi.json. */

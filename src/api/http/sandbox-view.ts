@@ -31,7 +31,7 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
     diskSizeMB: sandbox.diskMiB,
     state,
     ...(sandbox.metadata !== null && { metadata: sandbox.metadata }),
-    volumeMounts: sandbox.volumeMounts,
+    volumeMounts: sandbox.volumeMounts.map(({ name, path }) => ({ name, path })),
   };
 }
 

@@ -10,6 +10,7 @@ import { secrets } from './migrations/0006-secrets.ts';
 import { nodes } from './migrations/0004-nodes.ts';
 import { lifecycle } from './migrations/0007-lifecycle.ts';
 import { sandboxesByState } from './migrations/0008-sandboxes-by-state.ts';
+import { volumes } from './migrations/0009-volumes.ts';
 import { metrics } from './migrations/0010-metrics.ts';
 import { events } from './migrations/0012-events.ts';
 import type { Tables } from './schema.ts';
@@ -24,6 +25,7 @@ const migrations: Record<string, Migration> = {
   '0006-secrets': secrets,
   '0007-lifecycle': lifecycle,
   '0008-sandboxes-by-state': sandboxesByState,
+  '0009-volumes': volumes,
   '0010-metrics': metrics,
   '0012-events': events,
 };

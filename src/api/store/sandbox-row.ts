@@ -5,6 +5,9 @@ import type { Kept } from '../../protocol/node.ts';
 import type { SandboxState } from '../../protocol/state.ts';
 import type { Flag, SandboxTable } from './schema.ts';
 
+/** A volume that a sandbox has, by the name that it had when it was mounted. */
+export type MountedVolume = VolumeMount & { volumeId: string };
+
 /** A sandbox as the platform knows it. Times are microseconds since the epoch. */
 export type SandboxRecord = {
   sandboxId: string;
@@ -34,7 +37,7 @@ export type SandboxRecord = {
   envVars: Record<string, string>;
   mcp: Record<string, unknown> | null;
   iam: Record<string, unknown> | null;
-  volumeMounts: VolumeMount[];
+  volumeMounts: MountedVolume[];
   /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
   kept: Kept | null;
   /** While it is resumed: the incarnation that begins. Else null. */

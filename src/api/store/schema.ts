@@ -31,6 +31,8 @@ export type Tables = {
   events: EventTable;
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
+  volumes: VolumeTable;
+  sandbox_volumes: SandboxVolumeTable;
 };
 
 export type Flag = 0 | 1;
@@ -296,4 +298,19 @@ export type WebhookDeliveryTable = {
   last_status: number | null;
   last_error: string | null;
   finished_at_us: number | null;
+};
+
+export type VolumeTable = {
+  volume_id: Fixed<string>;
+  team_id: Fixed<string>;
+  node_id: Fixed<string>;
+  name: Fixed<string>;
+  size_mib: Fixed<number>;
+  created_at_us: Fixed<number>;
+};
+
+/** Which sandboxes, running or paused, have a volume. */
+export type SandboxVolumeTable = {
+  sandbox_id: Fixed<string>;
+  volume_id: Fixed<string>;
 };

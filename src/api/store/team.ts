@@ -14,6 +14,10 @@ export type TeamLimits = {
   diskMiB: number;
   /** Requests a second to the API on average; 0: no limit. */
   requestsPerSecond: number;
+  /** 0: none, the feature is off. */
+  volumes: number;
+  /** Size of each new volume. */
+  volumeMiB: number;
 };
 
 export type TeamRecord = {

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { MountedVolume } from './sandbox-row.ts';
 import type { BuildTable, TemplateTable } from './schema.ts';
 
 /** How sandboxes made from a build start. */
@@ -13,6 +14,8 @@ export type BuildConfig = {
   buildEnv: Record<string, string>;
   /** Of a snapshot that has kept memory: the ID by which nodes know it. */
   memorySnapshotId?: string;
+  /** Of a snapshot: the volumes that its sandbox had. */
+  volumeMounts?: MountedVolume[];
 };
 
 export type BuildRecord = {

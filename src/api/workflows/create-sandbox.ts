@@ -48,7 +48,9 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     name: 'reserve',
     async run({ app, team, sandbox }) {
       const limit = limitsOf(app, team).concurrentSandboxes;
-      if ((await insertSandbox(app.store, sandbox, limit)) === 'full') {
+      const outcome = await insertSandbox(app.store, sandbox, limit);
+      if (outcome === 'volume_gone') throw new AtollError('invalid', 'volumeMounts: a volume was deleted at this moment');
+      if (outcome === 'full') {
         throw new AtollError('rate_limited', `The team has ${limit} sandboxes running, which is its limit: end one first`);
       }
     },
@@ -68,6 +70,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
           network: egressPolicyOf(sandbox),
           envVars: globalEnvironment(sandbox),
           accessToken: tokensOf(app.seed, sandbox).accessToken,
+          volumes: sandbox.volumeMounts.map(({ volumeId, path }) => ({ volumeId, path })),
         },
         signal,
       );

@@ -2,6 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, nullable } from './primitives.ts';
 
+/** The smallest volume: less would be all file system and no content. */
+export const volumeMiBMin = 16;
 /** The longest name of a key or token. */
 export const credentialNameCharactersMax = 128;
 const credentialName = Type.String({ minLength: 1, maxLength: credentialNameCharactersMax });
@@ -72,6 +74,8 @@ export const TeamLimitsInput = Type.Object(
     memoryMiB: limit('Memory of a sandbox'),
     diskMiB: limit('Disk of a sandbox'),
     requestsPerSecond: limit('Requests to the API; 0: no limit'),
+    volumes: limit('Volumes; 0: none'),
+    volumeMiB: Type.Optional(int32({ minimum: volumeMiBMin, description: 'Size of each new volume' })),
   },
   { $id: 'TeamLimits' },
 );

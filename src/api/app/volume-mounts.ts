@@ -1,0 +1,63 @@
+import { AtollError } from '../../base/error.ts';
+import type { VolumeMount } from '../../protocol/api/sandbox.ts';
+import type { MountedVolume } from '../store/sandbox-row.ts';
+import type { TeamRecord } from '../store/team.ts';
+import { listVolumes } from '../store/volumes.ts';
+import type { VolumeRecord } from '../store/volumes.ts';
+import type { App } from './context.ts';
+
+/** Of one sandbox. */
+const mountsMax = 16;
+/** Places that the platform itself has in every sandbox. */
+const reserved = ['/proc', '/sys', '/dev', '/.agent'];
+
+/**
+ * The volumes that a sandbox gets: those that are asked for, and at other paths those that the snapshot it is made from had.
+ * All problems are told in one `invalid`.
+ */
+export async function resolveVolumeMounts(
+  app: App,
+  team: TeamRecord,
+  asked: VolumeMount[],
+  options: { nodeId: string; inherited: MountedVolume[] },
+): Promise<MountedVolume[]> {
+  const inherited = options.inherited.filter(({ path }) => !asked.some(mount => mount.path === path));
+  if (asked.length === 0 && inherited.length === 0) return [];
+  const problems = problemsOf(asked);
+  if (!app.features.volumes) problems.push('volumeMounts: volumes are not available in this installation');
+  const known = await listVolumes(app.store.db, team.teamId);
+  const mounts: MountedVolume[] = [];
+  const add = (volume: VolumeRecord | undefined, path: string, problem: string) => {
+    if (!volume) problems.push(problem);
+    else if (volume.nodeId !== options.nodeId) problems.push(`volumeMounts: volume "${volume.name}" is on a machine that takes no sandboxes now`);
+    else mounts.push({ volumeId: volume.volumeId, name: volume.name, path });
+  };
+  for (const [index, { name, path }] of asked.entries()) {
+    if (name !== '') add(known.find(volume => volume.name === name), path, `volumeMounts[${index}].name: the team has no volume "${name}"`);
+  }
+  for (const { volumeId, name, path } of inherited) {
+    const problem = `volumeMounts: the snapshot was taken with volume "${name}" at "${path}", which is not there any more: give another one for this path`;
+    add(known.find(volume => volume.volumeId === volumeId), path, problem);
+  }
+  if (mounts.length > mountsMax) problems.push(`volumeMounts: ${mounts.length} volumes, the most is ${mountsMax}`);
+  if (problems.length > 0) throw new AtollError('invalid', problems.join('; '));
+  return mounts;
+}
+
+function problemsOf(mounts: VolumeMount[]): string[] {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  for (const [index, { name, path }] of mounts.entries()) {
+    const field = `volumeMounts[${index}]`;
+    if (name === '') problems.push(`${field}.name: must not be empty`);
+    if (!/^\/(?:[^/\0\n]+(?:\/[^/\0\n]+)*)?$/.test(path) || path.split('/').some(part => part === '.' || part === '..')) {
+      problems.push(`${field}.path: must be absolute and clean (no ".", "..", "//" or trailing "/")`);
+    } else if (seen.has(path)) {
+      problems.push(`${field}.path: "${path}" is given twice`);
+    } else if (path === '/' || reserved.some(place => path === place || path.startsWith(`${place}/`))) {
+      problems.push(`${field}.path: "${path}" is a place of the system`);
+    }
+    seen.add(path);
+  }
+  return problems;
+}

@@ -1,0 +1,138 @@
+import { Type } from '@sinclair/typebox';
+import { NewVolumeEntryQuery, VolumeEntryChange, VolumeEntryStat, VolumeListQuery, VolumePathQuery } from '../../protocol/api/volume.ts';
+import type { VolumeEntry } from '../../protocol/volume.ts';
+import { formatTime } from '../../base/time.ts';
+import { contentOf, newEntry, streamDescriptor, uploadFile } from '../app/volume-content.ts';
+import { route } from './route.ts';
+
+const params = Type.Object({ volumeID: Type.String() });
+const stat = { description: 'What is there', schema: VolumeEntryStat };
+// What happens to content is not told in the audit log: it would be one entry for each file.
+const changes = false;
+
+export const statVolumeEntry = route({
+  operationId: 'getVolumePath',
+  method: 'GET',
+  path: '/volumecontent/{volumeID}/path',
+  summary: 'What is at a path of a volume; a symlink is not followed',
+  auth: 'volume',
+  params,
+  query: VolumePathQuery,
+  responses: { 200: stat },
+  errors: [404],
+  async handle(app, { caller, params, query }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    return { status: 200, body: entryView(await content.stat(volume.volumeId, query.path)) };
+  },
+});
+
+export const changeVolumeEntry = route({
+  operationId: 'updateVolumePath',
+  method: 'PATCH',
+  path: '/volumecontent/{volumeID}/path',
+  summary: 'Change owner and permissions; a symlink is followed inside of the volume',
+  auth: 'volume',
+  changes,
+  params,
+  query: VolumePathQuery,
+  body: VolumeEntryChange,
+  responses: { 200: stat },
+  errors: [404],
+  async handle(app, { caller, params, query, body }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    return { status: 200, body: entryView(await content.changeEntry(volume.volumeId, query.path, body)) };
+  },
+});
+
+export const removeVolumeEntry = route({
+  operationId: 'deleteVolumePath',
+  method: 'DELETE',
+  path: '/volumecontent/{volumeID}/path',
+  summary: 'Remove what is at a path, with all below it',
+  auth: 'volume',
+  changes,
+  params,
+  query: VolumePathQuery,
+  responses: { 204: { description: 'It is gone' } },
+  errors: [404],
+  async handle(app, { caller, params, query }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    await content.removeEntry(volume.volumeId, query.path);
+    return { status: 204 };
+  },
+});
+
+export const listVolumeDirectory = route({
+  operationId: 'listVolumeDirectory',
+  method: 'GET',
+  path: '/volumecontent/{volumeID}/dir',
+  summary: 'What is in a directory, each directory followed by its children, by name',
+  auth: 'volume',
+  params,
+  query: VolumeListQuery,
+  responses: { 200: { description: 'The entries', schema: Type.Array(VolumeEntryStat) } },
+  errors: [404],
+  async handle(app, { caller, params, query }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    const entries = await content.listDirectory(volume.volumeId, query.path, query.depth ?? 1);
+    return { status: 200, body: entries.map(entryView) };
+  },
+});
+
+export const makeVolumeDirectory = route({
+  operationId: 'createVolumeDirectory',
+  method: 'POST',
+  path: '/volumecontent/{volumeID}/dir',
+  summary: 'Make a directory',
+  auth: 'volume',
+  changes,
+  params,
+  query: NewVolumeEntryQuery,
+  responses: { 201: stat },
+  errors: [404, 409, 507],
+  async handle(app, { caller, params, query }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    return { status: 201, body: entryView(await content.makeDirectory(volume.volumeId, query.path, newEntry('directory', query))) };
+  },
+});
+
+export const readVolumeFile = route({
+  operationId: 'getVolumeFile',
+  method: 'GET',
+  path: '/volumecontent/{volumeID}/file',
+  summary: 'The content of a file',
+  auth: 'volume',
+  params,
+  query: VolumePathQuery,
+  responses: { 200: { description: 'The content', binary: true } },
+  errors: [404],
+  async handle(app, { caller, params, query, signal }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    const { sizeBytes, descriptor } = await content.openRead(volume.volumeId, query.path);
+    return { status: 200, stream: streamDescriptor(descriptor, sizeBytes, signal) };
+  },
+});
+
+export const writeVolumeFile = route({
+  operationId: 'putVolumeFile',
+  method: 'PUT',
+  path: '/volumecontent/{volumeID}/file',
+  summary: 'Write a file from the body; it is there whole or not at all',
+  auth: 'volume',
+  changes,
+  params,
+  query: NewVolumeEntryQuery,
+  responses: { 201: stat },
+  errors: [404, 409, 503, 507],
+  async handle(app, { caller, params, query, upload, signal }) {
+    const { volume, content } = contentOf(app, caller, params.volumeID);
+    return { status: 201, body: entryView(await uploadFile(content, volume.volumeId, query.path, newEntry('file', query), { ...upload, signal })) };
+  },
+});
+
+function entryView(entry: VolumeEntry): VolumeEntryStat {
+  const { name, type, path, sizeBytes, mode, uid, gid, target } = entry;
+  const time = (ms: number) => formatTime(Math.floor(ms * 1000));
+  const times = { atime: time(entry.accessedAtMs), mtime: time(entry.modifiedAtMs), ctime: time(entry.changedAtMs) };
+  return { name, type, path, size: sizeBytes, mode, uid, gid, ...times, ...(target !== undefined && { target }) };
+}

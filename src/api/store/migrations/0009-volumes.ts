@@ -1,0 +1,25 @@
+import type { Kysely } from 'kysely';
+import type { Migration } from 'kysely/migration';
+
+/** Volumes of teams, and which sandboxes have them: while one has it, a volume can't be deleted. */
+export const volumes: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .createTable('volumes')
+      .addColumn('volume_id', 'text', column => column.primaryKey())
+      .addColumn('team_id', 'text', column => column.notNull().references('teams.team_id').onDelete('cascade'))
+      .addColumn('node_id', 'text', column => column.notNull())
+      .addColumn('name', 'text', column => column.notNull())
+      .addColumn('size_mib', 'integer', column => column.notNull())
+      .addColumn('created_at_us', 'bigint', column => column.notNull())
+      .addUniqueConstraint('volumes_name', ['team_id', 'name'])
+      .execute();
+    await db.schema
+      .createTable('sandbox_volumes')
+      .addColumn('sandbox_id', 'text', column => column.notNull().references('sandboxes.sandbox_id').onDelete('cascade'))
+      .addColumn('volume_id', 'text', column => column.notNull().references('volumes.volume_id'))
+      .addPrimaryKeyConstraint('sandbox_volumes_pair', ['sandbox_id', 'volume_id'])
+      .execute();
+    await db.schema.createIndex('sandbox_volumes_by_volume').on('sandbox_volumes').column('volume_id').execute();
+  },
+};

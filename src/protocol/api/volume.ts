@@ -1,0 +1,75 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { volumeEntryTypes } from '../volume.ts';
+import { dateTime, int32, int64, oneOf } from './primitives.ts';
+
+/** Bounds of what clients say about volumes and what is in them. */
+export const volumeBounds = {
+  nameCharactersMax: 128,
+  /** Levels of one listing. */
+  depthMax: 10,
+  /** User and group IDs that sandboxes know. */
+  idMax: 65_535,
+  /** Permission bits, with set-user-ID, set-group-ID and sticky. */
+  modeMax: 0o7777,
+} as const;
+
+export const Volume = Type.Object({ volumeID: Type.String({ format: 'uuid' }), name: Type.String() }, { $id: 'Volume' });
+export type Volume = Static<typeof Volume>;
+
+export const VolumeAndToken = Type.Object(
+  {
+    volumeID: Type.String({ format: 'uuid' }),
+    name: Type.String(),
+    token: Type.String({ description: 'For the content of this volume alone' }),
+    domain: Type.Optional(Type.String({ description: 'Where the content is, if elsewhere' })),
+  },
+  { $id: 'VolumeAndToken' },
+);
+export type VolumeAndToken = Static<typeof VolumeAndToken>;
+
+export const NewVolume = Type.Object(
+  { name: Type.String({ minLength: 1, maxLength: volumeBounds.nameCharactersMax, pattern: '^[a-zA-Z0-9_-]+$' }) },
+  { $id: 'NewVolume' },
+);
+
+const id = () => int32({ minimum: 0, maximum: volumeBounds.idMax });
+const mode = () => int32({ minimum: 0, maximum: volumeBounds.modeMax, description: 'Permission bits' });
+
+export const VolumeEntryStat = Type.Object(
+  {
+    name: Type.String(),
+    type: oneOf(volumeEntryTypes),
+    path: Type.String(),
+    size: int64({ minimum: 0 }),
+    mode: Type.Integer({ minimum: 0, description: 'Permission bits' }),
+    uid: Type.Integer({ minimum: 0 }),
+    gid: Type.Integer({ minimum: 0 }),
+    atime: dateTime(),
+    mtime: dateTime(),
+    ctime: dateTime(),
+    target: Type.Optional(Type.String({ description: 'Of a symlink' })),
+  },
+  { $id: 'VolumeEntryStat' },
+);
+export type VolumeEntryStat = Static<typeof VolumeEntryStat>;
+
+export const VolumeEntryChange = Type.Object(
+  { uid: Type.Optional(id()), gid: Type.Optional(id()), mode: Type.Optional(mode()) },
+  { $id: 'VolumeEntryChange' },
+);
+
+const path = Type.String({ minLength: 1, description: 'From the volume\'s root' });
+
+/** Names something in a volume. */
+export const VolumePathQuery = Type.Object({ path });
+export const VolumeListQuery = Type.Object({ path, depth: Type.Optional(int32({ minimum: 1, maximum: volumeBounds.depthMax, default: 1 })) });
+/** Names something that is to be made in a volume. */
+export const NewVolumeEntryQuery = Type.Object({
+  path,
+  uid: Type.Optional(id()),
+  gid: Type.Optional(id()),
+  mode: Type.Optional(mode()),
+  force: Type.Optional(Type.Boolean({ description: 'Make missing parents, and take what is there' })),
+});
+export type NewVolumeEntryQuery = Static<typeof NewVolumeEntryQuery>;
