@@ -1,5 +1,7 @@
 import { messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import type { Family } from '../base/meter.ts';
+import type { Span } from '../base/trace.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
@@ -13,6 +15,7 @@ import { CredentialCache } from './app/credential-cache.ts';
 import { SandboxDirectory } from './app/directory.ts';
 import type { SandboxRoute } from './app/directory.ts';
 import { defaultLimits } from './app/limits.ts';
+import { createMeasures } from './app/measures.ts';
 import { RateLimiter } from './app/rate-limit.ts';
 import { wakeSandbox } from './app/sandbox-wake.ts';
 import { StartCounts } from './app/start-counts.ts';
@@ -68,6 +71,10 @@ export type ApiOptions = {
   checkAnswers?: boolean;
   /** Say in a `Server-Timing` header how long each step of a request took. */
   trace?: boolean;
+  /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
+  spans?: { record(spans: Span[]): void; ratio: number };
+  /** What other parts of the process have counted, for the operator's metrics. */
+  families?: () => Family[];
 };
 
 export type Api = {
@@ -105,7 +112,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   started.defer(() => dispatcher.stop());
   const isReady = () => ready.adopted;
   const { socketPath, checkAnswers = false } = options;
-  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers, trace: options.trace ?? false });
+  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers, trace: options.trace ?? false, ...(options.spans && { spans: options.spans }) });
   started.defer(() => server.stop());
 
   const disposal = started.move();
@@ -123,7 +130,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
 }
 
 /** The rules' context alone, without server and reconcilers: for provisioning by a process of its own. */
-export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers' | 'trace'>): Promise<App> {
+export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers' | 'trace' | 'spans'>): Promise<App> {
   const { nodeId } = await options.node.info();
   const clock = systemClock();
   return {
@@ -140,6 +147,8 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
     startCounts: new StartCounts(),
+    measures: createMeasures(),
+    families: options.families ?? (() => []),
     rateLimiter: new RateLimiter(),
     log: options.log,
     busy: new BusyExecutions(),
@@ -163,19 +172,20 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
   };
   await reconcileLeftovers(app).catch(error => log.warn('leftovers are tried again', { error: messageOf(error) }));
   await adopt().catch(error => log.warn('adoption is tried again', { error: messageOf(error) }));
+  const onRun = (name: string, outcome: 'ok' | 'failed') => app.measures.reconciled(name, outcome);
   return [
-    startLoop({ name: 'adoption', intervalMs: () => (ready.adopted ? adoptionIntervalMs : firstAdoptionRetryMs), run: adopt, log }),
-    startLoop({ name: 'leftovers', intervalMs: () => leftoversIntervalMs, run: () => reconcileLeftovers(app), log }),
-    startLoop({ name: 'builds', intervalMs: () => buildsIntervalMs, run: () => reconcileBuilds(app), log }),
-    startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log }),
-    startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log }),
-    startLoop({ name: 'volumes', intervalMs: () => volumesIntervalMs, run: () => reconcileVolumes(app), log }),
-    startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log }),
-    startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log }),
-    startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log }),
-    startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log }),
-    startLoop({ name: 'team-metrics', intervalMs: () => teamMetricsIntervalMs, run: teamWatch(app), log }),
-    startLoop({ name: 'metrics-retention', intervalMs: () => metricsPruneIntervalMs, run: () => pruneMetrics(app, retention), log }),
-    startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log }),
+    startLoop({ name: 'adoption', intervalMs: () => (ready.adopted ? adoptionIntervalMs : firstAdoptionRetryMs), run: adopt, log, onRun }),
+    startLoop({ name: 'leftovers', intervalMs: () => leftoversIntervalMs, run: () => reconcileLeftovers(app), log, onRun }),
+    startLoop({ name: 'builds', intervalMs: () => buildsIntervalMs, run: () => reconcileBuilds(app), log, onRun }),
+    startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log, onRun }),
+    startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log, onRun }),
+    startLoop({ name: 'volumes', intervalMs: () => volumesIntervalMs, run: () => reconcileVolumes(app), log, onRun }),
+    startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log, onRun }),
+    startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log, onRun }),
+    startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log, onRun }),
+    startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log, onRun }),
+    startLoop({ name: 'team-metrics', intervalMs: () => teamMetricsIntervalMs, run: teamWatch(app), log, onRun }),
+    startLoop({ name: 'metrics-retention', intervalMs: () => metricsPruneIntervalMs, run: () => pruneMetrics(app, retention), log, onRun }),
+    startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log, onRun }),
   ];
 }

@@ -1,26 +1,126 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { AtollError } from './error.ts';
+import { randomHex } from './secret.ts';
 
 type Step = { name: string; durationMs: number };
 
-const active = new AsyncLocalStorage<Step[]>();
+/** A span of work as OpenTelemetry has it. Times: epoch milliseconds. */
+export type Span = {
+  /** 32 and 16 hex digits. */
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | undefined;
+  name: string;
+  kind: 'server' | 'internal';
+  startMs: number;
+  endMs: number;
+  attributes: Record<string, string | number>;
+  /** The code of the error that it ended with: messages may tell what is nobody's business. */
+  error: string | undefined;
+};
+
+type Trace = {
+  traceId: string;
+  /** Null where nobody wants the spans. */
+  spans: Span[] | null;
+  steps: Step[];
+  /** The traced work is done: what it has set going and left going is not noted any more. */
+  isOver: boolean;
+  root: { name: string; attributes: Record<string, string | number>; error: string | undefined };
+};
+
+const active = new AsyncLocalStorage<{ trace: Trace; spanId: string }>();
+
+/** Of one trace, further spans are not kept: a request does not have so many steps. */
+const spansMax = 256;
 
 /** Does `work` and, where somebody traces, notes how long it took under `name` (a token of RFC 9110). Steps may nest. */
 export async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const steps = active.getStore();
-  if (!steps) return work();
-  const startMs = performance.now();
+  const above = active.getStore();
+  if (!above || above.trace.isOver) return work();
+  const { trace } = above;
+  const spanId = newSpanId();
+  const startMs = now();
+  let error: string | undefined;
   try {
-    return await work();
+    return await active.run({ trace, spanId }, work);
+  } catch (thrown) {
+    error = codeOf(thrown);
+    throw thrown;
   } finally {
-    steps.push({ name, durationMs: performance.now() - startMs });
+    const endMs = now();
+    trace.steps.push({ name, durationMs: endMs - startMs });
+    if (trace.spans && trace.spans.length < spansMax) {
+      trace.spans.push({ traceId: trace.traceId, spanId, parentSpanId: above.spanId, name, kind: 'internal', startMs, endMs, attributes: {}, error });
+    }
   }
 }
 
+export type TraceOptions = {
+  /** What the caller says of its own trace: the header `traceparent` (W3C Trace Context). Another text is none. */
+  parent?: string | null;
+  /** Gets the spans when the work is done, the outermost last, unless the caller's trace is not recorded. */
+  record?: (spans: Span[]) => void;
+  /** Of the traces that begin here, the share that is recorded, 0 to 1. Default 1. */
+  ratio?: number;
+};
+
 /** Does `work` and answers its steps as the value of a `Server-Timing` header (W3C Server Timing), ms, in the order in which they ended. */
-export async function traced<T>(work: () => Promise<T>): Promise<{ result: T; serverTiming: string }> {
-  const steps: Step[] = [];
-  const startMs = performance.now();
-  const result = await active.run(steps, work);
-  steps.push({ name: 'total', durationMs: performance.now() - startMs });
-  return { result, serverTiming: steps.map(({ name, durationMs }) => `${name};dur=${durationMs.toFixed(3)}`).join(', ') };
+export async function traced<T>(work: () => Promise<T>, options: TraceOptions = {}): Promise<{ result: T; serverTiming: string; traceId: string }> {
+  const parent = parseTraceparent(options.parent ?? null);
+  const traceId = parent?.traceId ?? randomHex(16);
+  const isRecorded = options.record !== undefined && (parent ? parent.isRecorded : isChosen(traceId, options.ratio ?? 1));
+  const trace: Trace = { traceId, spans: isRecorded ? [] : null, steps: [], isOver: false, root: { name: 'request', attributes: {}, error: undefined } };
+  const spanId = newSpanId();
+  const startMs = now();
+  try {
+    const result = await active.run({ trace, spanId }, work);
+    trace.steps.push({ name: 'total', durationMs: now() - startMs });
+    return { result, serverTiming: trace.steps.map(({ name, durationMs }) => `${name};dur=${durationMs.toFixed(3)}`).join(', '), traceId };
+  } finally {
+    trace.isOver = true;
+    if (trace.spans) {
+      const outermost: Span = { traceId, spanId, parentSpanId: parent?.spanId, kind: 'server', startMs, endMs: now(), ...trace.root };
+      options.record?.([...trace.spans, outermost]);
+    }
+  }
+}
+
+/** Names the work that is traced, and says what is known of it. */
+export function describeTrace(name: string, attributes: Record<string, string | number>, error?: string): void {
+  const trace = active.getStore()?.trace;
+  if (!trace) return;
+  trace.root = { name, attributes: { ...trace.root.attributes, ...attributes }, error };
+}
+
+/** What goes into the header `traceparent` of a request that is made on behalf of the work; undefined where nobody traces. */
+export function traceparent(): string | undefined {
+  const here = active.getStore();
+  return here && `00-${here.trace.traceId}-${here.spanId}-${here.trace.spans ? '01' : '00'}`;
+}
+
+/** Version 00, and what later versions must keep of it. Source: W3C Trace Context, section 3.2. */
+export function parseTraceparent(text: string | null): { traceId: string; spanId: string; isRecorded: boolean } | undefined {
+  const [, version, traceId, spanId, flags, rest] = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(text ?? '') ?? [];
+  if (version === undefined || traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  if (version === 'ff' || (version === '00' && rest !== undefined) || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, isRecorded: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** Decided by the trace ID, so that all who share it come to the same. */
+function isChosen(traceId: string, ratio: number): boolean {
+  return Number.parseInt(traceId.slice(-13), 16) / 2 ** 52 < ratio;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof AtollError ? error.code : 'internal';
+}
+
+/** Epoch milliseconds with fractions. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+function newSpanId(): string {
+  return randomHex(8);
 }

@@ -6,6 +6,7 @@ import { type Api, startApi } from '../api/start.ts';
 import { openStore } from '../api/store/database.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import { edgeFamilies } from '../edge/families.ts';
 import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
@@ -15,6 +16,7 @@ import { forgetInstance, noteInstance } from './instance.ts';
 import { criuDir, repository } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 import { beginWantedTemplates, ensureBaseTemplate } from './shipped-templates.ts';
+import { spanExportOf } from './spans.ts';
 
 export type PlatformOptions = {
   settings: Settings;
@@ -58,12 +60,17 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
   const store = started.use(await openStore(storeLocation(settings)));
   const socketPath = join(node.runDir, 'api.sock');
+  const spans = spanExportOf(settings, log);
+  if (spans) started.defer(() => spans.stop());
+  const opened: { edge?: Edge } = {};
   const api = await startApi({
     socketPath,
     store,
     node: node.protocol,
     builder: node.builds,
     trace: settings.trace,
+    ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
+    families: () => [...(spans?.families() ?? []), ...(opened.edge ? edgeFamilies(opened.edge.stats()) : [])],
     retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: settings.metricsHours },
     filesDir: join(settings.dataDir, 'files'),
     seed,
@@ -88,6 +95,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   });
 
   const edge = openPort(settings, log, { api, node, socketPath });
+  opened.edge = edge;
   started.defer(() => edge.stop());
   started.defer(api.directory.onClosed(closed => edge.closed(closed)));
   const disposal = started.move();

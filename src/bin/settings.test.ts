@@ -48,6 +48,19 @@ test('a certificate needs its key, and a port', () => {
 
 test('the configuration document has a row with name and default for each setting, and no other', () => {
   const text = readFileSync(join(repository, 'docs/configuration.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| `(ATOLL_\w+)` \| (.*?) \|/gm)].map(([, name, fallback]) => [name, fallback]);
+  const rows = [...text.matchAll(/^\| `((?:ATOLL|OTEL)_\w+)` \| (.*?) \|/gm)].map(([, name, fallback]) => [name, fallback]);
   expect(rows.sort()).toEqual(Object.values(settingsTable).map(({ variable, fallback }) => [variable, fallback === undefined ? 'none' : `\`${fallback}\``]).sort());
+});
+
+test('headers for the collector of traces are read as OpenTelemetry writes them, and never repeated', () => {
+  expect(readSettings({ OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc==,x-scope = team' }).otlpHeaders).toEqual({ authorization: 'Basic abc==', 'x-scope': 'team' });
+  const failure = (() => {
+    try {
+      return String(readSettings({ OTEL_EXPORTER_OTLP_HEADERS: 'a=b,Bearer t0psecret' }));
+    } catch (error) {
+      return String(error);
+    }
+  })();
+  expect(failure).toContain('OTEL_EXPORTER_OTLP_HEADERS must be');
+  expect(failure).not.toContain('t0psecret');
 });

@@ -52,6 +52,14 @@ export type Settings = {
   volumeTokenHours: number;
   /** Answers say how long each step took. */
   trace: boolean;
+  /** Where spans go, by OTLP over HTTP: for the first, `/v1/traces` is put behind it. Neither: nowhere. */
+  otlpEndpoint: string | undefined;
+  otlpTracesEndpoint: string | undefined;
+  /** Sent with every export, e.g. a credential. */
+  otlpHeaders: Record<string, string> | undefined;
+  serviceName: string;
+  /** Of the requests whose clients do not trace, the share that is. */
+  traceRatio: number;
 };
 
 type Setting<T> = {
@@ -60,6 +68,8 @@ type Setting<T> = {
   fallback: string | undefined;
   /** The value, or a sentence that says what it must be. */
   parse(text: string): T | Wrong;
+  /** A wrong value is not repeated in the message. */
+  isSecret?: boolean;
 };
 
 class Wrong {
@@ -103,6 +113,21 @@ const volumeMiB = (text: string) => (/^\d{2,8}$/.test(text) && Number(text) >= v
 const volumeTokenHoursMax = 8760;
 const volumeTokenHours = (text: string) =>
   /^[1-9]\d{0,3}$/.test(text) && Number(text) <= volumeTokenHoursMax ? Number(text) : new Wrong(`a number from 1 to ${volumeTokenHoursMax}`);
+const httpUrl = (text: string) => (/^https?:\/\//.test(text) && URL.canParse(text) ? text : new Wrong('a URL that starts with http:// or https://'));
+const ratio = (text: string) => (/^(0|1)(\.\d+)?$/.test(text) && Number(text) <= 1 ? Number(text) : new Wrong('a number from 0 to 1'));
+/** Source: OpenTelemetry specification, "Specifying headers via environment variables". */
+const headerList = (text: string) => {
+  const pairs = text.split(',').map(pair => /^\s*([\w!#$%&'*+.^`|~-]+)\s*=([^\r\n]*)$/.exec(pair));
+  const entries = pairs.flatMap(pair => (pair ? [[pair[1] ?? '', decoded((pair[2] ?? '').trim())]] : []));
+  return entries.length === pairs.length ? (Object.fromEntries(entries) as Record<string, string>) : new Wrong('name=value pairs, separated by commas');
+};
+const decoded = (text: string) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -133,6 +158,11 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom1To(400) },
   webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
+  otlpEndpoint: { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', fallback: undefined, parse: httpUrl },
+  otlpTracesEndpoint: { variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', fallback: undefined, parse: httpUrl },
+  otlpHeaders: { variable: 'OTEL_EXPORTER_OTLP_HEADERS', fallback: undefined, parse: headerList, isSecret: true },
+  serviceName: { variable: 'OTEL_SERVICE_NAME', fallback: 'atoll', parse: text => text },
+  traceRatio: { variable: 'OTEL_TRACES_SAMPLER_ARG', fallback: '1', parse: ratio },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
   volumeMiB: { variable: 'ATOLL_VOLUME_MIB', fallback: '10240', parse: volumeMiB },
   volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: volumeTokenHours },
@@ -148,11 +178,11 @@ export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host 
  */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const problems: string[] = [];
-  const entries = Object.entries(settingsTable).map(([name, { variable, fallback, parse }]) => {
+  const entries = Object.entries(settingsTable).map(([name, { variable, fallback, parse, isSecret }]) => {
     const text = environment[variable] || fallback;
     const value = text === undefined ? undefined : parse(text);
     if (!(value instanceof Wrong)) return [name, value];
-    problems.push(`${variable} is '${text}' and must be ${value.mustBe}.`);
+    problems.push(`${variable} ${isSecret ? '' : `is '${text}' and `}must be ${value.mustBe}.`);
     return [name, undefined];
   });
   const known = Object.values(settingsTable).map(({ variable }) => variable);

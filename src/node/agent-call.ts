@@ -1,5 +1,6 @@
 import { agentPort, controlTokenHeader, type AgentInit } from '../protocol/agent.ts';
 import { AtollError, messageOf } from '../base/error.ts';
+import { traceparent } from '../base/trace.ts';
 import { dial } from './network/dial.ts';
 import type { NetworkNamespace } from './native/netns.ts';
 
@@ -40,7 +41,9 @@ async function request(namespace: NetworkNamespace, method: string, path: string
   const answer = Promise.withResolvers<string>();
   const timer = setTimeout(() => answer.reject(new AtollError('internal', 'the agent did not answer in time')), callTimeoutMs);
   let text = '';
-  const fields = { host: 'agent', connection: 'close', 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers };
+  const parent = traceparent();
+  const traceHeader = parent === undefined ? {} : { traceparent: parent };
+  const fields = { host: 'agent', connection: 'close', 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...traceHeader, ...headers };
   const lines = Object.entries(fields);
   let unsent: Uint8Array = Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`);
   const send = (socket: { write(data: Uint8Array): number }) => (unsent = unsent.subarray(Math.max(socket.write(unsent), 0)));

@@ -186,5 +186,6 @@ export const authorizationRows: Record<string, Row> = {
   adminCreateAccessToken: operator(201, ({ user }) => `/admin/users/${user.userId}/access-tokens`, { name: 'new' }),
   adminAddMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newUser()}`),
   adminRemoveMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newMember()}`),
+  getMetrics: operator(200, () => '/metrics'),
   adminGetAudit: operator(200, () => '/admin/audit'),
 };

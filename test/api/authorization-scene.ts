@@ -20,6 +20,7 @@ export type Caller =
   | 'member with a foreign team'
   | 'wrong admin token'
   | 'admin'
+  | 'admin\'s token as bearer'
   | 'admin with team'
   | 'volume\'s token'
   | 'other team\'s volume token'
@@ -70,6 +71,7 @@ export class Scene implements AsyncDisposable {
         'member with a foreign team': { authorization: bearer(member.token), 'x-team-id': other.team.teamId },
         'wrong admin token': { 'x-admin-token': 'wrong', 'x-team-id': platform.team.teamId },
         admin: { 'x-admin-token': adminToken },
+        'admin\'s token as bearer': { authorization: bearer(adminToken) },
         'admin with team': { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId },
         'volume\'s token': { authorization: bearer(volumeToken(app, volume)) },
         'other team\'s volume token': { authorization: bearer(volumeToken(app, foreignVolume)) },

@@ -10,7 +10,7 @@ import { registerTemplate } from '../../src/api/app/provision-template.ts';
 import type { TemplateRegistration } from '../../src/api/app/provision-template.ts';
 import type { BuildProtocol } from '../../src/protocol/build.ts';
 import { startApi } from '../../src/api/start.ts';
-import type { Api } from '../../src/api/start.ts';
+import type { Api, ApiOptions } from '../../src/api/start.ts';
 import type { WebhookSettings } from '../../src/api/webhooks/settings.ts';
 import { openStore } from '../../src/api/store/database.ts';
 import type { Store, StoreLocation } from '../../src/api/store/database.ts';
@@ -28,6 +28,7 @@ export type PlatformOptions = {
   features?: Partial<Features>;
   builder?: BuildProtocol;
   webhooks?: Partial<WebhookSettings>;
+  spans?: ApiOptions['spans'];
 };
 
 /** The operator's token of every platform in the tests. */
@@ -114,6 +115,7 @@ export class Platform implements AsyncDisposable {
       log: createLog('warn', line => this.logged.push(line)),
       adminToken,
       checkAnswers: true,
+      ...(this.#options.spans && { spans: this.#options.spans }),
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),
       ...(this.#options.webhooks && { webhooks: this.#options.webhooks }),
@@ -156,7 +158,8 @@ export async function call(
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+  const isText = response.headers.get('content-type')?.startsWith('text/') ?? false;
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : isText ? text : JSON.parse(text) };
 }
 
 /** Waits until `condition` holds; fails after `limitMs`. */

@@ -30,7 +30,7 @@ export type VolumeCaller = { kind: 'volume'; team: TeamRecord; volume: VolumeRec
 export type Caller = TeamCaller | UserCaller | AdminCaller | VolumeCaller;
 
 /** The ways to prove oneself, each with what it makes of the caller. */
-export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin' | 'volumeToken';
+export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin' | 'adminBearer' | 'volumeToken';
 
 /**
  * Finds the caller. The ways are tried independently: a good credential counts whatever else is sent with it.
@@ -59,6 +59,7 @@ const wayWords: Record<Way, string> = {
   user: 'an access token (Authorization: Bearer)',
   admin: 'X-Admin-Token',
   volumeToken: 'the token of the volume (Authorization: Bearer), which has not expired',
+  adminBearer: 'the operator\'s token (Authorization: Bearer)',
 };
 
 function checkTeam(team: TeamRecord, readsOrRemoves: boolean): void {
@@ -99,6 +100,9 @@ const finders: Record<Way, (app: App, credentials: Credentials) => Promise<Calle
     const [volume, team] = await Promise.all([findVolume(app.store.db, named.volumeId), app.credentials.team(named.teamId)]);
     return volume && team && volume.teamId === team.teamId ? { kind: 'volume', team, volume, actor: null } : null;
   },
+  async adminBearer(app, { bearer }) {
+    return isAdminToken(app, bearer) ? { kind: 'admin', actor: { kind: 'admin', id: null } } : null;
+  },
   async adminTeam(app, credentials) {
     if (credentials.teamId === null || !isAdmin(app, credentials)) return null;
     const team = await app.credentials.team(credentials.teamId);
@@ -116,5 +120,9 @@ function userActor({ user }: KnownToken): Actor {
 }
 
 function isAdmin(app: App, { adminToken }: Credentials): boolean {
-  return app.adminToken !== null && adminToken !== null && secretsEqual(adminToken, app.adminToken);
+  return isAdminToken(app, adminToken);
+}
+
+function isAdminToken(app: App, text: string | null): boolean {
+  return app.adminToken !== null && text !== null && secretsEqual(text, app.adminToken);
 }

@@ -29,6 +29,7 @@ export function followBuild(app: App, buildId: string): void {
 
 async function follow(app: App, buildId: string): Promise<void> {
   const { db } = app.store;
+  const startMs = performance.now();
   let next = await buildLogLength(db, buildId);
   for (let failures = 0; !app.stopping.aborted; ) {
     try {
@@ -38,6 +39,7 @@ async function follow(app: App, buildId: string): Promise<void> {
       next = progress.next;
       if (progress.result) {
         await end(app, buildId, progress.result);
+        app.measures.build(progress.result.status, (performance.now() - startMs) / 1000);
         await app.builder.forget(buildId);
         return;
       }

@@ -1,4 +1,5 @@
 import type { Log } from '../../base/log.ts';
+import type { Family } from '../../base/meter.ts';
 import type { BuildProtocol } from '../../protocol/build.ts';
 import type { CreateCounts } from '../placement/create-counts.ts';
 import type { Nodes } from '../placement/nodes.ts';
@@ -8,6 +9,7 @@ import type { BusyExecutions } from './busy.ts';
 import type { Clock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import type { WebhookSettings } from '../webhooks/settings.ts';
+import type { Measures } from './measures.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
@@ -44,6 +46,9 @@ export type App = {
   startedAtUs: number;
   createCounts: CreateCounts;
   startCounts: StartCounts;
+  measures: Measures;
+  /** What other parts of the process have counted. */
+  families: () => Family[];
   rateLimiter: RateLimiter;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */

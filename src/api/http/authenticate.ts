@@ -17,6 +17,8 @@ export const waysOf = {
   admin: ['admin'],
   /** Whoever has the token of one volume. */
   volume: ['volumeToken'],
+  /** An operator, also by the one header that every scraper of metrics can send. */
+  scraper: ['admin', 'adminBearer'],
 } as const satisfies Record<string, readonly Way[]>;
 
 export type Auth = keyof typeof waysOf;
@@ -30,6 +32,7 @@ export type CallerOf = {
   user: UserCaller;
   admin: AdminCaller;
   volume: VolumeCaller;
+  scraper: AdminCaller;
 };
 
 /** The caller of a route, or null where none is asked for. Throws `unauthenticated` or `forbidden`. */

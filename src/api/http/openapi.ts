@@ -13,6 +13,7 @@ const securitySchemes: Json = {
   accessToken: { type: 'http', scheme: 'bearer', description: 'Access token of a user: sk_e2b_<hex>' },
   adminToken: { type: 'apiKey', in: 'header', name: 'X-Admin-Token', description: 'Token of the installation\'s operator' },
   volumeToken: { type: 'http', scheme: 'bearer', description: 'Token of one volume, as its create and read answer it' },
+  adminBearer: { type: 'http', scheme: 'bearer', description: 'The same token, for scrapers of metrics' },
   teamId: { type: 'apiKey', in: 'header', name: 'X-Team-ID', description: 'The team for which a user or operator acts' },
 };
 
@@ -25,6 +26,7 @@ const securityOf: Record<Way, Json> = {
   user: { accessToken: [] },
   admin: { adminToken: [] },
   volumeToken: { volumeToken: [] },
+  adminBearer: { adminBearer: [] },
 };
 
 /** The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes. */
@@ -78,7 +80,7 @@ function parametersOf(schema: TObject | null, place: 'path' | 'query', component
 
 function responsesOf(route: Route, components: Components): Json {
   const responses: Json = {};
-  for (const [status, { description, schema, binary, headers }] of Object.entries(route.responses)) {
+  for (const [status, { description, schema, binary, headers, contentType }] of Object.entries(route.responses)) {
     responses[status] = {
       description,
       ...(headers && {
@@ -86,7 +88,7 @@ function responsesOf(route: Route, components: Components): Json {
           Object.entries(headers).map(([name, text]) => [name, { description: text, schema: { type: 'string' } }]),
         ),
       }),
-      ...(schema && { content: jsonContent(components.refer(schema)) }),
+      ...(schema && { content: contentType === undefined ? jsonContent(components.refer(schema)) : { [contentType]: { schema: components.refer(schema) } } }),
       ...(binary && { content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } }),
     };
   }

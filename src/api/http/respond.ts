@@ -1,4 +1,5 @@
 import { AtollError, messageOf } from '../../base/error.ts';
+import { describeTrace } from '../../base/trace.ts';
 import { recordChange } from '../app/audit.ts';
 import type { Change } from '../app/audit.ts';
 import type { Caller } from '../app/authentication.ts';
@@ -11,7 +12,7 @@ import type { CompiledRoute } from './compile.ts';
 import { preflightResponse } from './cors.ts';
 import { errorBody, errorResponse } from './error.ts';
 import type { RouteTable } from './match.ts';
-import type { Reply } from './route.ts';
+import type { Reply, Route } from './route.ts';
 
 /** The answer to any request; never fails. */
 export async function respond(
@@ -20,7 +21,26 @@ export async function respond(
   isReady: () => boolean,
   request: Request,
 ): Promise<Response> {
-  if (request.method === 'OPTIONS') return preflightResponse();
+  const answered = app.measures.request(request.method);
+  const served: { route: Route | null } = { route: null };
+  const response = request.method === 'OPTIONS' ? preflightResponse() : await answerTo(app, table, isReady, request, served);
+  const { route } = served;
+  const { status } = response;
+  if (route?.noStore) response.headers.set('Cache-Control', 'no-store');
+  answered(route?.path ?? null, status);
+  const attributes = { 'http.request.method': request.method, ...(route && { 'http.route': route.path }), 'http.response.status_code': status };
+  describeTrace(`${request.method}${route ? ` ${route.path}` : ''}`, attributes, status >= 500 ? `HTTP ${status}` : undefined);
+  return response;
+}
+
+/** `served` learns which route it was. */
+async function answerTo(
+  app: App,
+  table: RouteTable<CompiledRoute>,
+  isReady: () => boolean,
+  request: Request,
+  served: { route: Route | null },
+): Promise<Response> {
   const { path, query } = splitUrl(request.url);
   try {
     const match = table(request.method, path);
@@ -32,12 +52,9 @@ export async function respond(
       const message = `${request.method} is not allowed here; allowed: ${match.allowed.join(', ')}`;
       return errorBody({ code: 405, message }, { Allow: match.allowed.join(', ') });
     }
-    if (!isReady()) {
-      throw new AtollError('unavailable', 'The platform is starting; nothing was changed', { retryAfterSeconds: 1 });
-    }
-    const response = await answer(app, match.route, match.params, query, request).catch((error: unknown) => failed(app, request.method, path, error));
-    if (match.route.route.noStore) response.headers.set('Cache-Control', 'no-store');
-    return response;
+    served.route = match.route.route;
+    if (!isReady()) throw new AtollError('unavailable', 'The platform is starting; nothing was changed', { retryAfterSeconds: 1 });
+    return await answer(app, match.route, match.params, query, request);
   } catch (error) {
     return failed(app, request.method, path, error);
   }
@@ -78,7 +95,7 @@ async function answer(
   }
   compiled.answers.get(reply.status)?.(reply.body);
   await audit(reply.status);
-  return responseOf(reply, quota);
+  return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }
 
 async function readBody({ route, body: validate }: CompiledRoute, request: Request): Promise<unknown> {
@@ -87,9 +104,10 @@ async function readBody({ route, body: validate }: CompiledRoute, request: Reque
   return validate?.(body ?? {});
 }
 
-function responseOf({ status, body, stream, headers = {} }: Reply, quota: RateQuota | null): Response {
+function responseOf({ status, body, stream, headers = {} }: Reply, quota: RateQuota | null, contentType: string | undefined): Response {
   const all = quota === null ? headers : { ...headers, ...quotaHeaders(quota) };
   if (stream) return new Response(stream, { status, headers: { 'Content-Type': 'application/octet-stream', ...all } });
+  if (contentType !== undefined) return new Response(String(body), { status, headers: { ...all, 'Content-Type': contentType } });
   return body === undefined ? new Response(null, { status, headers: all }) : Response.json(body, { status, headers: all });
 }
 

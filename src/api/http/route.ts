@@ -6,8 +6,8 @@ import type { Auth, CallerOf } from './authenticate.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One kind of success. Header values are their descriptions. */
-type ResponseSpec = { description: string; schema?: TSchema; /** Bytes, and no JSON. */ binary?: true; headers?: Record<string, string> };
+/** One kind of success. Header values are their descriptions. With `contentType`, the body is text and sent as it is. */
+type ResponseSpec = { description: string; schema?: TSchema; /** Bytes, and no JSON. */ binary?: true; headers?: Record<string, string>; contentType?: string };
 type Responses = { readonly [status: number]: ResponseSpec };
 
 type ReplyHeaders = Record<string, string>;

@@ -8,6 +8,7 @@ import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3
 import { startBuildRoute, startBuildV1 } from './build-start.ts';
 import { readBuildLogsRoute, readBuildStatus } from './build-status.ts';
 import { listEventsRoute, listSandboxEventsRoute, readSandboxEventsRoute } from './events.ts';
+import { readOperatorMetrics } from './metrics.ts';
 import { listNodesRoute, readNodeRoute, updateNodeRoute } from './nodes.ts';
 import { openApiDocument } from './openapi.ts';
 import { documentRoute, health } from './platform.ts';
@@ -108,6 +109,7 @@ export const routes: readonly Route[] = [
   addMemberAsAdmin,
   removeMemberAsAdmin,
   readAuditRoute,
+  readOperatorMetrics,
   listSecretsRoute,
   createSecretRoute,
   readSecretRoute,

@@ -1,5 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { traced } from '../../base/trace.ts';
+import type { Span } from '../../base/trace.ts';
 import type { App } from '../app/context.ts';
 import { compileRoute } from './compile.ts';
 import { addCors } from './cors.ts';
@@ -25,6 +26,8 @@ export type ServerOptions = {
   checkAnswers?: boolean;
   /** Say in a `Server-Timing` header how long each step of a request took. */
   trace?: boolean;
+  /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
+  spans?: { record(spans: Span[]): void; ratio: number };
 };
 
 /** Requests that are under way when the server stops may take this long to end. */
@@ -42,7 +45,7 @@ export async function serveApi(options: ServerOptions): Promise<{ stop(): Promis
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     async fetch(request) {
       const answer = () => respond(options.app, table, options.isReady, request);
-      const response = options.trace ? await withTiming(answer) : await answer();
+      const response = options.trace || options.spans ? await withTrace(answer, request, options) : await answer();
       addCors(response.headers);
       return response;
     },
@@ -57,8 +60,9 @@ export async function serveApi(options: ServerOptions): Promise<{ stop(): Promis
   };
 }
 
-async function withTiming(answer: () => Promise<Response>): Promise<Response> {
-  const { result, serverTiming } = await traced(answer);
-  result.headers.set('Server-Timing', serverTiming);
+async function withTrace(answer: () => Promise<Response>, request: Request, { trace, spans }: ServerOptions): Promise<Response> {
+  const { result, serverTiming, traceId } = await traced(answer, { parent: request.headers.get('traceparent'), ...spans });
+  if (trace) result.headers.set('Server-Timing', serverTiming);
+  if (spans) result.headers.set('X-E2B-Trace-ID', traceId);
   return result;
 }

@@ -9,7 +9,7 @@ export type Loop = {
 };
 
 /** Runs `run` now and `intervalMs()` after the end of each run, never twice at once. What it throws is logged. */
-export function startLoop(options: { name: string; intervalMs(): number; run(): Promise<void>; log: Log }): Loop {
+export function startLoop(options: { name: string; intervalMs(): number; run(): Promise<void>; log: Log; onRun?: (name: string, outcome: 'ok' | 'failed') => void }): Loop {
   let stopped = false;
   let woken = false;
   let wakeUp = () => {};
@@ -18,7 +18,9 @@ export function startLoop(options: { name: string; intervalMs(): number; run(): 
       woken = false;
       try {
         await options.run();
+        options.onRun?.(options.name, 'ok');
       } catch (error) {
+        options.onRun?.(options.name, 'failed');
         options.log.warn('reconciler failed and will run again', { reconciler: options.name, error: messageOf(error) });
       }
       if (woken || stopped) continue;

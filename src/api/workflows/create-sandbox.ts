@@ -33,7 +33,7 @@ export async function createSandboxWorkflow(context: CreateContext, signal: Abor
   app.busy.add(sandbox.executionId);
   try {
     await runWorkflow('create-sandbox', createSandboxSteps, context, {
-      log: app.log.with({ sandboxId: sandbox.sandboxId }),
+      log: app.log.with({ sandboxId: sandbox.sandboxId }), measures: app.measures,
       signal,
     });
     app.startCounts.note(sandbox.teamId);

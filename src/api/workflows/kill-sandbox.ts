@@ -14,7 +14,7 @@ export async function killSandboxWorkflow(app: App, sandbox: SandboxRecord): Pro
   app.busy.add(sandbox.executionId);
   try {
     await runWorkflow('kill-sandbox', killSandboxSteps, { app, sandbox }, {
-      log: app.log.with({ sandboxId: sandbox.sandboxId }),
+      log: app.log.with({ sandboxId: sandbox.sandboxId }), measures: app.measures,
     });
   } finally {
     app.busy.delete(sandbox.executionId);

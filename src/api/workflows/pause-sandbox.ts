@@ -19,7 +19,7 @@ export type PauseContext = {
 export async function pauseSandboxWorkflow(app: App, sandbox: SandboxRecord): Promise<SandboxRecord> {
   const context: PauseContext = { app, sandbox };
   await app.busy.while(sandbox.executionId, () =>
-    runWorkflow('pause-sandbox', pauseSandboxSteps, context, { log: app.log.with({ sandboxId: sandbox.sandboxId }) }),
+    runWorkflow('pause-sandbox', pauseSandboxSteps, context, { log: app.log.with({ sandboxId: sandbox.sandboxId }), measures: app.measures }),
   );
   return context.sandbox;
 }

@@ -32,7 +32,7 @@ export type ResumeContext = {
 export async function resumeSandboxWorkflow(context: ResumeContext): Promise<{ sandbox: SandboxRecord; from: Kept }> {
   const { app, sandbox } = context;
   await app.busy.while(sandbox.executionId, () =>
-    runWorkflow('resume-sandbox', resumeSandboxSteps, context, { log: app.log.with({ sandboxId: sandbox.sandboxId }) }),
+    runWorkflow('resume-sandbox', resumeSandboxSteps, context, { log: app.log.with({ sandboxId: sandbox.sandboxId }), measures: app.measures }),
   );
   assert(context.from !== undefined, 'a resume ended without having begun');
   return { sandbox: context.sandbox, from: context.from };

@@ -1,6 +1,8 @@
 import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/log.ts';
 import { step as traceStep } from '../../base/trace.ts';
+import { outcomeOf } from '../app/measures.ts';
+import type { Measures } from '../app/measures.ts';
 
 /**
  * One step of a multi-step change. Both directions may be repeated, after a failure or by another process after a crash:
@@ -21,16 +23,20 @@ export async function runWorkflow<Context>(
   name: string,
   steps: readonly Step<Context>[],
   context: Context,
-  options: { log: Log; signal?: AbortSignal },
+  options: { log: Log; signal?: AbortSignal; measures?: Measures },
 ): Promise<void> {
   const begun: Step<Context>[] = [];
+  const startMs = performance.now();
+  const seconds = () => (performance.now() - startMs) / 1000;
   try {
     for (const step of steps) {
       options.signal?.throwIfAborted();
       begun.push(step);
       await traceStep(step.name, () => step.run(context, options.signal));
     }
+    options.measures?.workflow(name, 'ok', seconds());
   } catch (error) {
+    options.measures?.workflow(name, outcomeOf(error), seconds());
     options.log.debug('workflow is undone', { workflow: name, step: begun.at(-1)?.name, error: messageOf(error) });
     await undo(name, begun, context, options.log);
     throw error;

@@ -24,7 +24,7 @@ export type SnapshotContext = {
 export async function snapshotSandboxWorkflow(app: App, sandbox: SandboxRecord, memory: boolean): Promise<TakenSnapshot> {
   const context: SnapshotContext = { app, sandbox, snapshotId: newUuid(), memory };
   await app.busy.while(sandbox.executionId, () =>
-    runWorkflow('snapshot-sandbox', snapshotSandboxSteps, context, { log: app.log.with({ sandboxId: sandbox.sandboxId }) }),
+    runWorkflow('snapshot-sandbox', snapshotSandboxSteps, context, { log: app.log.with({ sandboxId: sandbox.sandboxId }), measures: app.measures }),
   );
   const { taken, snapshotId } = context;
   if (!taken) throw sandboxMoved(sandbox.sandboxId);

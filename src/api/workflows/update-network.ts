@@ -18,7 +18,7 @@ export type UpdateNetworkContext = { app: App; sandbox: SandboxRecord; settings:
  * store afterwards, so that of updates at the same time the one that the store kept is the one that holds.
  */
 export async function updateNetworkWorkflow(context: UpdateNetworkContext): Promise<void> {
-  await runWorkflow('update-network', updateNetworkSteps, context, { log: context.app.log.with({ sandboxId: context.sandbox.sandboxId }) });
+  await runWorkflow('update-network', updateNetworkSteps, context, { log: context.app.log.with({ sandboxId: context.sandbox.sandboxId }), measures: context.app.measures });
 }
 
 export const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [

@@ -1,0 +1,18 @@
+import type { Family } from '../base/meter.ts';
+import type { EdgeStats } from './start.ts';
+
+/** What is open at the edge, for the operator's metrics. */
+export function edgeFamilies({ clientConnections, inSandboxes, upstreamConnections }: EdgeStats): Family[] {
+  return [
+    {
+      name: 'atoll_edge_connections',
+      help: 'Open connections: of clients, and to the API and into sandboxes, idle ones included',
+      kind: 'gauge',
+      samples: [
+        { labels: { side: 'client' }, value: clientConnections },
+        { labels: { side: 'upstream' }, value: upstreamConnections },
+      ],
+    },
+    { name: 'atoll_edge_sandbox_requests_in_flight', help: 'Requests and upgraded connections that are in sandboxes', kind: 'gauge', samples: [{ value: inSandboxes }] },
+  ];
+}

@@ -1,0 +1,111 @@
+import { expect, test } from 'bun:test';
+import type { Span } from '../../src/base/trace.ts';
+import { onEachDatabase } from './databases.ts';
+import { adminToken, Platform } from './platform.ts';
+
+/** The value of each series, by its name with labels; fails for a line that is none of the format. */
+function parseMetrics(text: string): Map<string, number> {
+  const series = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('# HELP ') || line.startsWith('# TYPE ')) continue;
+    const [, name, value] = /^([a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+\})?) ([-+0-9.eInfNa]+)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) throw new Error(`not a sample: ${line}`);
+    if (series.has(name)) throw new Error(`twice: ${name}`);
+    series.set(name, Number(value.replace('Inf', 'Infinity')));
+  }
+  return series;
+}
+
+async function scrape(platform: Platform): Promise<Map<string, number>> {
+  const response = await fetch('http://api/metrics', { unix: platform.socketPath, headers: { authorization: `Bearer ${adminToken}` } });
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  return parseMetrics(await response.text());
+}
+
+onEachDatabase(database => {
+  test('operators are told of requests, sandboxes, machines and builds', async () => {
+    await using platform = await Platform.start({ database });
+    const kept = await platform.createSandbox();
+    const gone = await platform.createSandbox();
+    await platform.call('DELETE', `/sandboxes/${gone.sandboxID}`);
+    await platform.call('POST', `/sandboxes/${kept.sandboxID}/pause`);
+    platform.node.before = async call => {
+      if (call === 'create') throw new Error('broken');
+    };
+    await platform.call('POST', '/v2/sandboxes', { templateID: 'base' });
+    await platform.call('GET', `/sandboxes/${gone.sandboxID}`);
+    await platform.call('GET', '/wp-login.php');
+    const series = await scrape(platform);
+    const expected: Record<string, number> = {
+      'atoll_sandboxes{state="paused"}': 1,
+      'atoll_sandboxes{state="running"}': 0,
+      'atoll_builds{status="building"}': 0,
+      'atoll_http_requests_total{method="POST",route="/v2/sandboxes",status="201"}': 2,
+      'atoll_http_requests_total{method="POST",route="/v2/sandboxes",status="500"}': 1,
+      'atoll_http_requests_total{method="GET",route="/sandboxes/{sandboxID}",status="404"}': 1,
+      'atoll_http_requests_total{method="GET",route="none",status="404"}': 1,
+      'atoll_http_request_duration_seconds_count{method="POST",route="/v2/sandboxes"}': 3,
+      'atoll_http_requests_in_flight': 1,
+      'atoll_sandbox_operations_total{operation="create-sandbox",result="ok"}': 2,
+      'atoll_sandbox_operations_total{operation="create-sandbox",result="failed"}': 1,
+      'atoll_sandbox_operations_total{operation="kill-sandbox",result="ok"}': 1,
+      'atoll_sandbox_operations_total{operation="pause-sandbox",result="ok"}': 1,
+      'atoll_sandbox_operation_duration_seconds_count{operation="create-sandbox"}': 2,
+      'atoll_node_up{node="node-1"}': 1,
+      'atoll_node_cpu_used_ratio{node="node-1"}': 0.124,
+      'atoll_node_memory_bytes{node="node-1"}': 4 * 1024 ** 3,
+      'atoll_node_disk_used_bytes{node="node-1",mountpoint="/",device="/dev/sda1"}': 3 * 1024 ** 3,
+      'atoll_node_pool_ready{node="node-1"}': 3,
+      'atoll_node_pool_claims_total{node="node-1",result="miss"}': 1,
+      'atoll_node_pool_refills_total{node="node-1",result="ok"}': 8,
+      'atoll_node_egress_sent_bytes_total{node="node-1"}': 100,
+      'atoll_node_egress_denied_total{node="node-1"}': 3,
+    };
+    expect(Object.fromEntries(Object.keys(expected).map(name => [name, series.get(name)]))).toEqual(expected);
+    expect(series.get('atoll_reconciler_runs_total{reconciler="expiry",result="ok"}')).toBeGreaterThan(0);
+    expect(series.get('process_resident_memory_bytes')).toBeGreaterThan(1024 ** 2);
+    // IDs never become labels.
+    expect([...series.keys()].filter(name => name.includes(kept.sandboxID) || name.includes(platform.team.teamId))).toEqual([]);
+  });
+});
+
+test('strange requests do not make new series', async () => {
+  await using platform = await Platform.start();
+  const before = (await scrape(platform)).size;
+  for (let index = 0; index < 50; index++) await platform.call('GET', `/random-${index}`);
+  for (const method of ['BREW', 'PROPFIND', 'SUBSCRIBE']) await platform.call(method, '/sandboxes').catch(() => {});
+  const series = await scrape(platform);
+  expect(series.get('atoll_http_requests_total{method="GET",route="none",status="404"}')).toBe(50);
+  // One route and status more, and methods that are none of ours together.
+  expect(series.size - before).toBeLessThan(80);
+});
+
+test('metrics are for the operator alone', async () => {
+  await using platform = await Platform.start();
+  const ask = async (headers: Record<string, string>) => (await fetch('http://api/metrics', { unix: platform.socketPath, headers })).status;
+  expect(await ask({ 'x-admin-token': adminToken })).toBe(200);
+  expect(await ask({ authorization: `Bearer ${adminToken}` })).toBe(200);
+  expect(await ask({})).toBe(401);
+  expect(await ask({ 'x-api-key': platform.key })).toBe(401);
+  expect(await ask({ authorization: 'Bearer nonsense' })).toBe(401);
+  // The operator's other routes take the token in its own header only.
+  expect((await fetch('http://api/nodes', { unix: platform.socketPath, headers: { authorization: `Bearer ${adminToken}` } })).status).toBe(401);
+});
+
+test('a request is a trace, the client’s where it has one', async () => {
+  const spans: Span[] = [];
+  await using platform = await Platform.start({ spans: { record: made => void spans.push(...made), ratio: 1 } });
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const answer = await platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { traceparent: `00-${traceId}-00f067aa0ba902b7-01` });
+  expect(answer.headers.get('x-e2b-trace-id')).toBe(traceId);
+  const own = spans.filter(span => span.traceId === traceId);
+  expect(own.map(span => span.name)).toEqual(['reserve', 'start', 'publish', 'POST /v2/sandboxes']);
+  const root = own.at(-1);
+  expect(root).toMatchObject({ kind: 'server', parentSpanId: '00f067aa0ba902b7', attributes: { 'http.route': '/v2/sandboxes', 'http.response.status_code': 201 } });
+  expect(own.slice(0, -1).every(span => span.parentSpanId === root?.spanId)).toBe(true);
+  expect(JSON.stringify(spans)).not.toContain(platform.key);
+
+  const other = await platform.call('GET', '/v2/sandboxes');
+  expect(other.headers.get('x-e2b-trace-id')).toMatch(/^[0-9a-f]{32}$/);
+  expect(other.headers.get('server-timing')).toBeNull();
+});
