@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { measureBuilds } from './builds/builds.ts';
 import { plot } from './measure/plot.ts';
 import { alternatives } from './platform/alternatives.ts';
 import { clientOf } from './platform/client.ts';
@@ -17,6 +18,9 @@ const figures: Figure[] = [];
 
 say('what a user would pick instead');
 const others = await alternatives();
+
+say('builds of templates');
+const builds = await measureBuilds();
 
 say('creates without a pool');
 {
@@ -50,4 +54,6 @@ writeFileSync(
 );
 const report = `Measured ${new Date().toISOString().slice(0, 10)} on ${machineFacts()}.\n\n${figuresTable(figures)}\n\n${alternativesTable(others)}\n`;
 writeFileSync(join(output, 'table.md'), report);
-process.stdout.write(report);
+const buildsReport = `Measured ${new Date().toISOString().slice(0, 10)} on ${machineFacts()}.\n\n${builds}`;
+writeFileSync(join(output, 'builds.md'), buildsReport);
+process.stdout.write(`${report}\n${buildsReport}`);

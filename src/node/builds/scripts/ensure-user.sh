@@ -34,6 +34,8 @@ if [ "$admin" = admin ]; then
     grep -q "^$group:" /etc/group 2>/dev/null || continue
     if command -v usermod >/dev/null 2>&1; then usermod -aG "$group" "$name"
     elif command -v addgroup >/dev/null 2>&1; then addgroup "$name" "$group" >/dev/null 2>&1 || :
+    elif ! grep -q "^$group:.*[:,]$name\(,\|\$\)" /etc/group; then
+      sed -i -e "s/^\($group:[^:]*:[^:]*:\)$/\1$name/;t" -e "s/^\($group:[^:]*:[^:]*:..*\)$/\1,$name/" /etc/group
     fi
     break
   done
