@@ -3,6 +3,7 @@ import { keyCommands } from '../cli/keys.ts';
 import { runCommandLine } from '../cli/run.ts';
 import { sandboxCommands } from '../cli/sandboxes.ts';
 import { templateCommands } from '../cli/templates.ts';
+import { volumeCommands } from '../cli/volumes.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
 import { withKeyStore } from './accounts.ts';
 import { platformRequest } from './platform-request.ts';
@@ -20,6 +21,7 @@ const commands = [
   downCommand(settings),
   doctorCommand(() => examineHost({ ...settings(), criuDir })),
   ...sandboxCommands(request),
+  ...volumeCommands(request),
   ...templateCommands(request),
   ...keyCommands(use => withKeyStore(settings(), use)),
 ];

@@ -4,7 +4,7 @@ import { reconcileVolumes } from '../../src/api/reconcilers/volumes.ts';
 import { findVolume } from '../../src/api/store/volumes.ts';
 import { newUuid } from '../../src/base/id.ts';
 import { onEachDatabase } from './databases.ts';
-import { Platform, call } from './platform.ts';
+import { Platform, adminToken, call } from './platform.ts';
 
 const create = async (platform: Platform, name: string) => (await platform.call('POST', '/volumes', { name })).body as { volumeID: string; name: string; token: string };
 const content = (platform: Platform, token: string, method: string, path: string, body?: unknown) =>
@@ -70,6 +70,16 @@ onEachDatabase(database => describe('volumes', () => {
     for (const [changes, status] of [[{}, 200], [{ domain: 'elsewhere' }, 401], [{ clock: () => app.clock() - dayUs }, 401], [{ clock: () => app.clock() + dayUs }, 401], [{ seed: new Uint8Array(32) }, 401]] as const) {
       expect((await content(platform, volumeToken({ ...app, ...changes }, record), 'GET', read)).status).toBe(status);
     }
+    for (const [change, statuses] of [[{ blocked: true }, [200, 403, 204]], [{ banned: true }, [403, 403, 403]]] as const) {
+      const team = await platform.otherTeam(Object.keys(change)[0]);
+      const theirs = (await platform.call('POST', '/volumes', { name: 'v' }, { 'x-api-key': team.key })).body as { volumeID: string; token: string };
+      await content(platform, theirs.token, 'POST', `${theirs.volumeID}/dir?path=/d`);
+      await call(platform.socketPath, 'PATCH', `/admin/teams/${team.team.teamId}`, change, { 'x-admin-token': adminToken });
+      const asked = [['GET', 'path?path=/'], ['POST', 'dir?path=/e'], ['DELETE', 'path?path=/d']] as const;
+      const answered = [];
+      for (const [method, path] of asked) answered.push((await content(platform, theirs.token, method, `${theirs.volumeID}/${path}`)).status);
+      expect([change, answered]).toEqual([change, [...statuses]]);
+    }
     await platform.call('DELETE', `/volumes/${volume.volumeID}`);
     expect((await content(platform, volume.token, 'GET', read)).status).toBe(401);
   });
@@ -124,10 +134,18 @@ onEachDatabase(database => describe('volumes', () => {
     const child = await platform.createSandbox({ templateID: snapshotID });
     expect(platform.node.created.at(-1)?.volumes).toEqual(volumes);
     expect((await platform.call('GET', `/sandboxes/${child.sandboxID}`)).body).toMatchObject({ volumeMounts: [{ name, path: '/data' }] });
+    // Another team gets nothing of it, where the snapshot is everybody's.
+    await platform.call('PATCH', `/v2/templates/${snapshotID.split(':')[0]}`, { public: true });
+    const stranger = { 'x-api-key': (await platform.otherTeam('strange')).key };
+    await platform.call('POST', '/volumes', { name }, stranger);
+    const refused = await platform.call('POST', '/v2/sandboxes', { templateID: snapshotID }, stranger);
+    expect(refused).toMatchObject({ status: 400, body: { message: expect.stringContaining('/data') } });
     for (const { sandboxId } of platform.node.executions()) await platform.call('DELETE', `/sandboxes/${sandboxId}`);
     expect((await platform.call('DELETE', `/volumes/${volumeID}`)).status).toBe(204);
     // Without the volume it can't begin, with another one it can.
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: snapshotID })).status).toBe(400);
+    const many = Array.from({ length: 17 }, (_, index) => ({ name: 'k', path: `/m${index}` }));
+    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', volumeMounts: many })).status).toBe(400);
     const other = await create(platform, 'r');
     await platform.createSandbox({ templateID: snapshotID, volumeMounts: [{ name: other.name, path: '/data' }] });
     expect(platform.node.created.at(-1)?.volumes).toEqual([{ volumeId: other.volumeID, path: '/data' }]);

@@ -69,6 +69,20 @@ test('processes with open files and their directory in a volume go on after a pa
   await Promise.all([resumed, witness].map(each => protocol().kill(each)));
 }, 60_000);
 
+test('where an open file of a volume was deleted meanwhile, the resume says so and leaves the choice to boot', async () => {
+  const sandbox = await create();
+  const witness = await create();
+  await furnish(sandbox);
+  const paused = await protocol().pause(sandbox, { memory: true });
+  await it.restart();
+  await inside(witness, 'rm /data/log');
+  await expect(resume(paused)).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('data/log') });
+  expect(await protocol().listPaused()).toMatchObject([{ sandboxId: sandbox.sandboxId }]);
+  const booted = await resume(paused, { memory: false });
+  expect(await volumeMounts(booted)).toBe('3');
+  await Promise.all([booted, witness].map(each => protocol().kill(each)));
+}, 60_000);
+
 test('a sandbox that boots from its files has its volumes', async () => {
   const sandbox = await create();
   await inside(sandbox, 'echo kept > /data/kept; echo own > /root/own');
