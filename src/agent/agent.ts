@@ -1,4 +1,6 @@
 import type { Log } from '../base/log.ts';
+import type { OutputBudget } from './journal/budget.ts';
+import type { Journal } from './journal/journal.ts';
 import type { Native } from './native.ts';
 import type { OutOfMemoryWatch } from './process/process.ts';
 import type { ProcessTable } from './process/process-table.ts';
@@ -15,6 +17,8 @@ export type Agent = {
   readonly store: SettingsStore;
   readonly processes: ProcessTable;
   readonly outOfMemory: OutOfMemoryWatch;
+  readonly journal: Journal;
+  readonly outputBudget: OutputBudget;
   /** The settings in force. Only for what is reached after the platform has called `/init`. */
   settings(): Settings;
 };

@@ -3,7 +3,7 @@ import { AtollError } from '../base/error.ts';
 import type { Agent } from './agent.ts';
 import { readBounded } from './bounded-body.ts';
 import { parseJson } from './connect/envelope.ts';
-import { asMessage, stringField, stringMapField, type Message } from './connect/message.ts';
+import { asMessage, booleanField, stringField, stringMapField, type Message } from './connect/message.ts';
 import { furnish } from './sandbox/furnish.ts';
 
 /** Environment and certificates of a sandbox. */
@@ -28,6 +28,8 @@ function readInit(body: Message): AgentInit {
     const value = body[name];
     if (typeof value === 'number' && value > 0) init[name] = value;
   }
+  const logOutput = booleanField(body, 'logOutput');
+  if (logOutput !== undefined) init.logOutput = logOutput;
   if (init.timestamp !== undefined && Number.isNaN(Date.parse(init.timestamp))) throw new AtollError('invalid', 'timestamp must be a time of RFC 3339');
   return init;
 }

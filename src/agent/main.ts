@@ -4,6 +4,8 @@ import type { Agent } from './agent.ts';
 import { openStateFile } from './durable/state-file.ts';
 import { fileRoutes } from './files/routes.ts';
 import { filesystemMethods } from './filesystem/methods.ts';
+import { createOutputBudget } from './journal/budget.ts';
+import { Journal } from './journal/journal.ts';
 import { openNative } from './native.ts';
 import { adoptProcesses } from './process/adopt.ts';
 import { processMethods } from './process/methods.ts';
@@ -34,12 +36,17 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
     store,
     processes: new ProcessTable(),
     outOfMemory: watchOutOfMemory(),
+    journal: new Journal(crypto.randomUUID()),
+    outputBudget: createOutputBudget(),
     settings() {
       if (!store.current) throw new AtollError('unavailable', 'the sandbox is not ready yet');
       return store.current;
     },
   };
-  if (store.current) adoptProcesses(agent);
+  if (store.current) {
+    agent.journal.add('warn', 'agent', 'the agent was started again: what its processes wrote meanwhile is lost', { event: 'restart' });
+    adoptProcesses(agent);
+  }
   const routes = new Map([...sandboxRoutes(), ...fileRoutes()]);
   const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);
   const server = serve({ agent, routes, methods }, port);

@@ -8,6 +8,7 @@ import type { Methods } from './connect/call.ts';
 import { serveCall } from './connect/serve-call.ts';
 import { allowOrigins, preflight } from './cors.ts';
 import { init } from './init-route.ts';
+import { followLogs } from './journal/route.ts';
 import type { Routes } from './route.ts';
 
 export type Serving = { agent: Agent; routes: Routes; methods: Methods };
@@ -48,6 +49,10 @@ async function answer({ agent, routes, methods }: Serving, request: Request): Pr
     // To everyone else there is no such route.
     if (request.method !== 'POST' || !isPlatform(request, agent.state.controlToken)) throw noRoute(request, path);
     return init(agent, request);
+  }
+  if (path === '/logs') {
+    if (request.method !== 'GET' || !isPlatform(request, agent.state.controlToken)) throw noRoute(request, path);
+    return followLogs(agent, url);
   }
   const settings = agent.store.current;
   if (!settings) throw new AtollError('unavailable', 'the sandbox is not ready yet');

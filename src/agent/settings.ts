@@ -15,6 +15,8 @@ export type Settings = {
   /** Limits of the sandbox where no cgroup tells them; 0: unknown. */
   memoryBytes: number;
   cpuCount: number;
+  /** What processes write is put into the log. */
+  logOutput: boolean;
 };
 
 /** Settings as long as the sandbox lives: they survive an agent that was killed. */
@@ -27,6 +29,7 @@ export type SettingsStore = {
 
 const initial: Settings = {
   envVars: {}, accessToken: null, defaultUser: 'root', defaultWorkdir: '', hostname: '', timestampMs: 0, memoryBytes: 0, cpuCount: 0,
+  logOutput: true,
 };
 
 export function openSettings(state: StateFile): SettingsStore {
@@ -49,6 +52,7 @@ export function openSettings(state: StateFile): SettingsStore {
         timestampMs,
         memoryBytes: init.memoryBytes ?? before.memoryBytes,
         cpuCount: init.cpuCount ?? before.cpuCount,
+        logOutput: init.logOutput ?? before.logOutput,
       };
       state.saveSettings(next);
       current = next;

@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { Family } from '../base/meter.ts';
 import type { Span } from '../base/trace.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
+import { sandboxLogDays } from '../protocol/logs.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
 import { BusyExecutions } from './app/busy.ts';
@@ -90,7 +91,7 @@ export type Api = {
   stop(): Promise<void>;
 };
 
-const defaultRetention: MetricsRetention = { teamDays: 14, pastSandboxHours: 24 };
+const defaultRetention: MetricsRetention = { teamDays: 14, pastSandboxHours: sandboxLogDays * 24 };
 const firstAdoptionRetryMs = 500;
 const flushUsesIntervalMs = 10_000;
 const defaultVolumeTokenSeconds = 24 * 3600;

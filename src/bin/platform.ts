@@ -10,6 +10,7 @@ import { edgeFamilies } from '../edge/families.ts';
 import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
+import { sandboxLogDays } from '../protocol/logs.ts';
 import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
@@ -71,7 +72,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     trace: settings.trace,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
     families: () => [...(spans?.families() ?? []), ...(opened.edge ? edgeFamilies(opened.edge.stats()) : [])],
-    retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: settings.metricsHours },
+    retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: Math.max(settings.metricsHours, sandboxLogDays * 24) },
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,
@@ -136,6 +137,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     criuDir,
     standMs: settings.frozenSeconds * 1000,
     metricsHours: settings.metricsHours,
+    logs: { bytesMax: settings.sandboxLogsMiB * 1024 ** 2, output: settings.sandboxLogOutput },
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
   });

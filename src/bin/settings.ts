@@ -50,6 +50,10 @@ export type Settings = {
   volumeMiB: number;
   /** For how long a token for a volume's content is good. */
   volumeTokenHours: number;
+  /** What the logs of all sandboxes may take on the disk. */
+  sandboxLogsMiB: number;
+  /** What processes write is put into the logs of their sandboxes. */
+  sandboxLogOutput: boolean;
   /** Answers say how long each step took. */
   trace: boolean;
   /** Where spans go, by OTLP over HTTP: for the first, `/v1/traces` is put behind it. Neither: nowhere. */
@@ -128,6 +132,7 @@ const decoded = (text: string) => {
     return text;
   }
 };
+const logsMiB = (text: string) => (/^[1-9]\d{0,6}$/.test(text) ? Number(text) : new Wrong('a whole number of MiB, at least 1'));
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -157,6 +162,8 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom1To(24 * 30) },
   teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom1To(400) },
   webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
+  sandboxLogsMiB: { variable: 'ATOLL_SANDBOX_LOGS_MIB', fallback: '1024', parse: logsMiB },
+  sandboxLogOutput: { variable: 'ATOLL_SANDBOX_LOGS_OUTPUT', fallback: '1', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   otlpEndpoint: { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', fallback: undefined, parse: httpUrl },
   otlpTracesEndpoint: { variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', fallback: undefined, parse: httpUrl },

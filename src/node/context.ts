@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { SandboxExit } from '../protocol/node.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Layout, Slot } from './layout.ts';
+import type { SandboxLogs } from './logs/sandbox-logs.ts';
 import type { Helper } from './native/helper.ts';
 import type { NetworkNamespace } from './native/netns.ts';
 import type { Egress } from './network/egress/egress.ts';
@@ -70,6 +71,9 @@ export type NodeContext = {
   /** Starts of blank sandboxes go through here. */
   starts: Gate;
   egress: Egress;
+  logs: SandboxLogs;
+  /** What processes write is put into the logs. */
+  logOutput: boolean;
   /** Absent: every create starts its own processes. */
   pool?: Pool;
   /** By sandbox ID. */

@@ -85,6 +85,8 @@ export type Layout = {
   volumes: string;
   bundles: string;
   sandboxes: string;
+  /** What sandboxes did, a directory each. */
+  logs: string;
   /** Memory that snapshots keep, a directory each. */
   snapshots: string;
   /** What each sandbox has used, a file or two for each; kept for a while when it is gone. */
@@ -111,6 +113,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     volumes: join(data, 'volumes'),
     bundles: join(runDir, 'bundles'),
     sandboxes: join(data, 'sandboxes'),
+    logs: join(data, 'logs'),
     snapshots: join(data, 'snapshots'),
     metrics: join(data, 'metrics'),
     runtimeState: join(runDir, 'runtime'),

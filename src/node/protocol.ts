@@ -29,7 +29,7 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
     }),
     usage: async () => ({ ...machine.usage(), ...(node.pool && { pool: node.pool.counts() }), traffic: node.egress.totals() }),
     create: async request => summaryOf(await createSandbox(node, request)),
-    kill: target => killSandbox(node, target),
+    kill: (target, reason) => killSandbox(node, target, reason),
     list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
     pause: (target, options) => pauseSandbox(node, target, options),
     async resume(request) {
@@ -51,6 +51,7 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
     },
     updateNetwork: (target, network) => updateNetwork(node, target, network),
     volumes: volumeProtocolOf(node),
+    logs: request => node.logs.read(request),
     traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
     samples: async (sandboxId, range) => history.samples(sandboxId, range),
     latestSamples: async sandboxIds => history.latest(sandboxIds),

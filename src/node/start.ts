@@ -16,6 +16,7 @@ import { createEgress, resolversInside, type EgressSettings } from './network/eg
 import { startHistory } from './metrics/history.ts';
 import { observeMachine } from './metrics/machine.ts';
 import { outgoingMtu } from './network/host-table.ts';
+import { openSandboxLogs } from './logs/sandbox-logs.ts';
 import { protocolOf } from './protocol.ts';
 import { createDisks } from './rootfs/disks.ts';
 import { createLayers, type Layers } from './rootfs/layers.ts';
@@ -38,6 +39,7 @@ const startsPerCore = 2;
 
 const defaultStandMs = 20_000;
 const defaultMetricsHours = 24;
+const defaultLogBytesMax = 1 << 30;
 
 export type NodeOptions = {
   nodeId: string;
@@ -59,6 +61,8 @@ export type NodeOptions = {
   standMs?: number;
   /** Of each sandbox, what it used in so many hours of its running is kept, and as long when it is gone. Default 24. */
   metricsHours?: number;
+  /** The logs of sandboxes: bytes of all together (default 1 GiB), and whether what processes write is in them (default: yes). */
+  logs?: { bytesMax?: number; output?: boolean };
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -95,6 +99,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const agent = keepAgent(options.agentDir, layout.agents);
   await helper.call('show', agent, layout.agentMount);
   const cgroups = detectCgroups();
+  const logs = openSandboxLogs({ directory: layout.logs, bytesMax: options.logs?.bytesMax ?? defaultLogBytesMax, log });
   const node: NodeContext = {
     layout,
     log,
@@ -112,7 +117,9 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     slots: createSlots(layout.installation),
     releases: createReleases(log),
     starts: createGate(startsPerCore * cpus().length),
-    egress: createEgress({ layout, log, nameservers: options.nameservers, settings: options.egress ?? {} }),
+    egress: createEgress({ layout, log, onDenied: logs.denied, nameservers: options.nameservers, settings: options.egress ?? {} }),
+    logs,
+    logOutput: options.logs?.output ?? true,
     running: new Map(),
     paused: new Map(),
     standing: new Set(),
@@ -145,6 +152,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     }
     await node.egress.stop();
     node.volumes.stop();
+    await node.logs.close();
     await helper.stop();
     installation.unlock();
   };

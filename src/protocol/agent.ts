@@ -29,4 +29,24 @@ export type AgentInit = {
   /** What the sandbox may use, for `/metrics` where no cgroup tells it. */
   memoryBytes?: number;
   cpuCount?: number;
+  /** False: what processes write is not put into the sandbox's log. */
+  logOutput?: boolean;
 };
+
+/**
+ * A line of `GET /logs`, which the platform follows: first one with the agent's epoch alone, then an entry each. `after` and
+ * `epoch` in the query name the last one that is known, so that a broken connection loses nothing that is still there.
+ */
+export type AgentLogLine =
+  | { epoch: string }
+  | {
+    /** Counts the entries of the epoch from 1. A gap: that many were dropped. */
+    n: number;
+    /** Epoch milliseconds. */
+    t: number;
+    /** Place in `sandboxLogLevels`. */
+    l: number;
+    logger: string;
+    message: string;
+    fields: Record<string, string>;
+  };

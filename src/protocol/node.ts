@@ -1,3 +1,4 @@
+import type { ReadSandboxLogs, SandboxLogEntry } from './logs.ts';
 import type { EgressPolicy } from './network.ts';
 import type { SandboxVolume, VolumeProtocol } from './volume.ts';
 
@@ -124,6 +125,9 @@ export type SampleRange = { startSeconds: number; endSeconds: number; pointsMax:
 /** Why a sandbox ended without being told to. */
 export type SandboxExit = ExecutionRef & { reason: 'init_exited' | 'out_of_memory' };
 
+/** Why a sandbox is ended: somebody wants it, or its time is over. */
+export type EndReason = 'asked' | 'timed_out';
+
 export type NodeInfo = {
   nodeId: string;
   cpuCount: number;
@@ -169,9 +173,9 @@ export type NodeProtocol = {
   /**
    * Ends a sandbox, running or paused, and answers when no process, mount, namespace, interface, cgroup or file of it is left.
    * A create, pause or resume of the same execution that is under way is waited for.
-   * Unknown sandboxes and other executions answer at once: the wanted state holds.
+   * Unknown sandboxes and other executions answer at once: the wanted state holds. `reason` (default `asked`) is for its log.
    */
-  kill(target: ExecutionRef): Promise<void>;
+  kill(target: ExecutionRef, reason?: EndReason): Promise<void>;
 
   /** Every sandbox that runs on the node and whose create or resume was answered, adopted ones included. */
   list(): Promise<NodeSandbox[]>;
@@ -221,6 +225,11 @@ export type NodeProtocol = {
    * what is now denied are cut. Errors: `not_found` when this execution does not run here.
    */
   updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void>;
+
+  /**
+   * What happened in and with a sandbox that is or was on the node, as far as it is still kept. None is known of: no entries.
+   */
+  logs(request: ReadSandboxLogs): Promise<SandboxLogEntry[]>;
 
   /** Counters of the sandbox's network. Errors: `not_found` when this execution does not run here. */
   traffic(target: ExecutionRef): Promise<TrafficCounters>;

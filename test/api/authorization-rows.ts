@@ -91,6 +91,8 @@ export const authorizationRows: Record<string, Row> = {
   getSandboxMetrics: { ...sandbox(200, id => `/sandboxes/${id}/metrics`), foreign: 200 },
   getSandboxesMetrics: { ...sandbox(200, id => `/sandboxes/metrics?sandbox_ids=${id}`), foreign: 200 },
   getSandboxTraffic: sandbox(200, id => `/sandboxes/${id}/traffic`),
+  getSandboxLogs: sandbox(200, id => `/sandboxes/${id}/logs`),
+  getSandboxLogsV2: sandbox(200, id => `/v2/sandboxes/${id}/logs?direction=forward&level=warn&search=x`),
   updateSandboxNetwork: sandbox(204, id => `/sandboxes/${id}/network`, { denyOut: ['0.0.0.0/0'] }),
 
   listTemplates: own(200, '/templates'),

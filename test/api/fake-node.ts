@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
+import type { ReadSandboxLogs, SandboxLogEntry } from '../../src/protocol/logs.ts';
 import type {
   CreateSandbox,
   ExecutionRef,
@@ -34,6 +35,8 @@ export class FakeNode implements NodeProtocol {
   /** What may leave each sandbox now. */
   readonly networks = new Map<string, SandboxNetwork>();
   readonly resumed: ResumeSandbox[] = [];
+  /** The log of every sandbox. */
+  logEntries: SandboxLogEntry[] = [];
   /** Called before the work of each call; may wait or throw. */
   before: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** Called after the work of each call, before its answer. */
@@ -168,6 +171,10 @@ export class FakeNode implements NodeProtocol {
     if (!existsSync(this.#path(target))) throw new AtollError('not_found', 'not here');
     this.networks.set(target.sandboxId, network);
     await this.after('updateNetwork', target);
+  }
+
+  async logs({ backward, limit }: ReadSandboxLogs): Promise<SandboxLogEntry[]> {
+    return (backward ? this.logEntries.toReversed() : this.logEntries).slice(0, limit);
   }
 
   async traffic(): Promise<TrafficCounters> {

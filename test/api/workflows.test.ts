@@ -108,7 +108,7 @@ onEachDatabase(database => {
         expect(await traces(platform)).toEqual(one);
         const sandbox = await moveSandbox(platform.store.db, context.sandbox, ['running'], 'killing');
         if (!sandbox) throw new Error('the sandbox did not run');
-        const kill: KillContext = { app: platform.api.app, sandbox };
+        const kill: KillContext = { app: platform.api.app, sandbox, reason: 'asked' };
         platform.api.app.busy.add(sandbox.executionId);
         const broken = changed(killSandboxSteps, at, step => ({
           ...step,

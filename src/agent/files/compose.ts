@@ -34,6 +34,7 @@ export async function compose(agent: Agent, request: Request): Promise<Response>
   await checkSources(sources, destination);
   await concatenate(sources, destination, user);
   for (const source of new Set(sources)) await unlink(source).catch(error => Promise.reject(fileError(error, source)));
+  agent.journal.add('info', 'filesystem', `composed ${destination}`, { event: 'write', path: destination, sources: String(sources.length) });
   return json({ path: destination, name: basename(destination), type: 'file' });
 }
 

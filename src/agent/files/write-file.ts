@@ -49,15 +49,18 @@ export async function openWriter(agent: Agent, path: string, user: User, metadat
 
 function writerOf(agent: Agent, file: FileHandle, path: string, metadata: Metadata): FileWriter {
   const sink = Bun.file(file.fd).writer({ highWaterMark: bufferBytes });
+  let bytesWritten = 0;
   const translated = (error: unknown) => Promise.reject(fileError(error, path));
   return {
     async write(bytes) {
+      bytesWritten += bytes.length;
       await Promise.resolve(sink.write(bytes)).catch(translated);
     },
     async finish() {
       try {
         await Promise.resolve(sink.end()).catch(translated);
         replaceMetadata(agent.native, file.fd, metadata);
+        agent.journal.add('info', 'filesystem', `wrote ${path}`, { event: 'write', path, bytes: String(bytesWritten) });
         const stored = readMetadata(agent.native, file.fd);
         return { path, name: basename(path), type: 'file', ...(stored && { metadata: stored }) };
       } finally {

@@ -75,6 +75,7 @@ async function makeDir(agent: Agent, { call, user, resolve }: Asked): Promise<ob
       ? new AtollError('conflict', `directory '${path}' already exists`)
       : new AtollError('invalid', `path '${path}' already exists and is not a directory`);
   }
+  agent.journal.add('info', 'filesystem', `made directory ${path}`, { event: 'mkdir', path });
   return { entry: await entryAt(agent, path, call) };
 }
 
@@ -87,11 +88,14 @@ async function move(agent: Agent, { call, user, resolve }: Asked): Promise<objec
   } catch (error) {
     throw fileError(error, destination, { ENOTDIR: 'internal', ENOENT: 'internal' });
   }
+  agent.journal.add('info', 'filesystem', `moved ${source} to ${destination}`, { event: 'move', path: source, destination });
   return { entry: await entryAt(agent, destination, call) };
 }
 
 async function remove(agent: Agent, { resolve }: Asked): Promise<object> {
-  await removePath(resolve('path'), agent.initPath);
+  const path = resolve('path');
+  await removePath(path, agent.initPath);
+  agent.journal.add('info', 'filesystem', `removed ${path}`, { event: 'remove', path });
   return {};
 }
 

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent.ts';
 import type { OrphanEnd } from '../durable/state-file.ts';
+import { logProcess } from '../journal/process-log.ts';
 import { readSmallFile } from '../sandbox/small-file.ts';
 import type { ProcessConfig } from './config.ts';
 import { endEventOf, endingOfWaitStatus, type Ending } from './end-status.ts';
@@ -25,7 +26,8 @@ export function adoptProcesses(agent: Agent): void {
     const { pid, startedAtMs, config, tag } = record as ProcessRecord;
     const startTicks = startTicksOf(pid);
     if (startTicks !== undefined && isSame(startTicks, startedAtMs)) {
-      const process = new Process(adoptedProgram(agent, pid, startTicks), config, tag, agent.outOfMemory);
+      const log = logProcess(agent.journal, agent.outputBudget, { pid, config, tag, user: '', environment: agent.settings().envVars, withOutput: false, adopted: true });
+      const process = new Process(adoptedProgram(agent, pid, startTicks), config, tag, { outOfMemory: agent.outOfMemory, log });
       agent.processes.add(process, () => agent.state.removeProcess(slot));
       agent.log.warn('took over a process without its input and output', { pid });
     } else {

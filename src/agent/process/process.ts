@@ -1,5 +1,6 @@
 import { encodeBytesMessage, encodeMessage } from '../connect/envelope.ts';
 import type { Outbox } from '../connect/outbox.ts';
+import type { ProcessLog } from '../journal/process-log.ts';
 import type { ProcessConfig } from './config.ts';
 import { endEventOf, type EndEvent, type Ending } from './end-status.ts';
 import { FanOut } from './fan-out.ts';
@@ -28,16 +29,18 @@ export class Process {
   isAlive = true;
 
   #fanOut = new FanOut();
+  #log: ProcessLog;
   #wasSignalled = false;
   #signalled = Promise.withResolvers<void>();
   #programEndedAt = Number.POSITIVE_INFINITY;
   #outputs: { bytesSinceEnd: number; readingSince: number; isOver: boolean }[] = [];
 
-  constructor(program: Program, config: ProcessConfig, tag: string | undefined, outOfMemory: OutOfMemoryWatch) {
+  constructor(program: Program, config: ProcessConfig, tag: string | undefined, { outOfMemory, log }: { outOfMemory: OutOfMemoryWatch; log: ProcessLog }) {
     this.program = program;
     this.pid = program.pid;
     this.config = config;
     this.tag = tag;
+    this.#log = log;
     this.ended = this.#run(outOfMemory);
   }
 
@@ -53,7 +56,10 @@ export class Process {
 
   /** Signals the program itself, not its children; where only they are left, their output is no longer waited for. */
   signal(number: number): void {
-    if (this.isAlive) this.program.signal(number);
+    if (this.isAlive) {
+      this.program.signal(number);
+      this.#log.signalled(number);
+    }
     this.#wasSignalled = true;
     this.#signalled.resolve();
   }
@@ -68,6 +74,7 @@ export class Process {
     // What is left in the pipe belongs before the end. Children that have the pipe too may keep it open for ever: that is
     // waited for, as a shell's `$(…)` does, unless a client wanted the process gone.
     await Promise.race([Promise.all(outputs), this.#signalled.promise.then(() => this.#quiet())]);
+    this.#log.ended(event);
     this.#fanOut.end(encodeMessage({ event: { end: event } }));
     return event;
   }
@@ -76,6 +83,7 @@ export class Process {
   async #pump({ name, reader }: Output): Promise<void> {
     const progress = { bytesSinceEnd: 0, readingSince: 0, isOver: false };
     this.#outputs.push(progress);
+    const lines = this.#log.linesOf(name);
     const [before, after] = [`{"event":{"data":{"${name}":"`, '"}}}'];
     for (;;) {
       progress.readingSince = performance.now();
@@ -84,11 +92,13 @@ export class Process {
       progress.readingSince = Number.POSITIVE_INFINITY;
       if (done || value === undefined) break;
       if (!this.isAlive) progress.bytesSinceEnd += value.length;
+      lines?.take(value);
       for (let at = 0; at < value.length && !this.#fanOut.isEmpty; at += pieceBytesMax[name]) {
         this.#fanOut.add(encodeBytesMessage(before, value.subarray(at, at + pieceBytesMax[name]), after));
         await this.#fanOut.room();
       }
     }
+    lines?.end();
     progress.isOver = true;
   }
 

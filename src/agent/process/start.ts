@@ -6,6 +6,7 @@ import { wireErrorOf } from '../connect/code.ts';
 import { keepAlive } from '../connect/keepalive.ts';
 import { booleanField, messageField, stringField, type Message } from '../connect/message.ts';
 import type { Outbox } from '../connect/outbox.ts';
+import { logProcess } from '../journal/process-log.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
 import type { ProcessRecord } from './adopt.ts';
@@ -37,7 +38,10 @@ export function start(agent: Agent, message: Message, call: Call, outbox: Outbox
     agent.initPath,
     agent.native,
   );
-  const process = new Process(program, config, stringField(message, 'tag'), agent.outOfMemory);
+  const tag = stringField(message, 'tag');
+  const facts = { pid: program.pid, config, tag, user: user.name, environment: settings.envVars, withOutput: settings.logOutput };
+  const log = logProcess(agent.journal, agent.outputBudget, facts);
+  const process = new Process(program, config, tag, { outOfMemory: agent.outOfMemory, log });
   const record: ProcessRecord = { pid: process.pid, startedAtMs: Date.now(), config, tag: process.tag };
   const slot = agent.state.addProcess(record);
   agent.processes.add(process, () => agent.state.removeProcess(slot));

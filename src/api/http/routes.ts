@@ -17,6 +17,7 @@ import { connectSandboxV1, connectSandboxV2 } from './sandbox-connect.ts';
 import { createSandboxV1, createSandboxV2 } from './sandbox-create.ts';
 import { forkSandboxRoute } from './sandbox-fork.ts';
 import { deleteSandbox } from './sandbox-kill.ts';
+import { readSandboxLogsV1, readSandboxLogsV2 } from './sandbox-logs.ts';
 import { pauseSandboxRoute } from './sandbox-pause.ts';
 import { resumeSandboxRoute } from './sandbox-resume.ts';
 import { createSnapshotRoute, listSnapshotsRoute } from './sandbox-snapshot.ts';
@@ -63,6 +64,8 @@ export const routes: readonly Route[] = [
   readSandboxMetrics,
   readSandboxesMetrics,
   readSandboxTraffic,
+  readSandboxLogsV1,
+  readSandboxLogsV2,
   listTemplatesV1,
   listTemplatesV2,
   readTemplateRoute,

@@ -36,7 +36,7 @@ export async function reconcileExpiry(app: App): Promise<void> {
     expired.push(marked);
   }
   await forEachParallel(expired, endsAtOnce, async sandbox => {
-    await killSandboxWorkflow(app, sandbox).finally(() => app.busy.delete(sandbox.executionId));
+    await killSandboxWorkflow(app, sandbox, 'timed_out').finally(() => app.busy.delete(sandbox.executionId));
   });
 }
 

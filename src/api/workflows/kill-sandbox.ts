@@ -1,19 +1,20 @@
+import type { EndReason } from '../../protocol/node.ts';
 import type { App } from '../app/context.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { deleteSandbox } from '../store/sandbox-state.ts';
 import { runWorkflow } from './run.ts';
 import type { Step } from './run.ts';
 
-export type KillContext = { app: App; sandbox: SandboxRecord };
+export type KillContext = { app: App; sandbox: SandboxRecord; reason: EndReason };
 
 /**
  * Ends a sandbox whose row was moved to `killing`. From that move on there is no way back:
  * a step that fails leaves the row, and the reconciler of leftovers runs the same steps again.
  */
-export async function killSandboxWorkflow(app: App, sandbox: SandboxRecord): Promise<void> {
+export async function killSandboxWorkflow(app: App, sandbox: SandboxRecord, reason: EndReason = 'asked'): Promise<void> {
   app.busy.add(sandbox.executionId);
   try {
-    await runWorkflow('kill-sandbox', killSandboxSteps, { app, sandbox }, {
+    await runWorkflow('kill-sandbox', killSandboxSteps, { app, sandbox, reason }, {
       log: app.log.with({ sandboxId: sandbox.sandboxId }), measures: app.measures,
     });
   } finally {
@@ -30,12 +31,12 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   },
   {
     name: 'end',
-    async run({ app, sandbox }) {
+    async run({ app, sandbox, reason }) {
       const node = app.nodes.get(sandbox.nodeId);
       const { sandboxId, executionId, nextExecutionId } = sandbox;
       // The one that a resume begins goes first: a resume that fails meanwhile leaves the other one.
-      if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId });
-      await node.kill({ sandboxId, executionId });
+      if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId }, reason);
+      await node.kill({ sandboxId, executionId }, reason);
     },
   },
   {

@@ -71,6 +71,7 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
     node.egress.adopt({ sandboxId: record.sandboxId, slot, namespace }, record.network);
     node.running.set(record.sandboxId, running);
     onEnded(node, running);
+    node.logs.follow(running);
     return true;
   } catch (error) {
     namespace.close();

@@ -34,6 +34,7 @@ export async function createFromMemory(node: NodeContext, request: CreateSandbox
       accessToken: request.accessToken,
       timestamp: new Date().toISOString(),
       entropy: freshEntropy(),
+      logOutput: node.logOutput,
       ...(caBundle !== undefined && { caBundle }),
     });
     const startTicks = startTicksOf(blank.pid);

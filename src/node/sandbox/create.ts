@@ -28,30 +28,38 @@ export function createSandbox(node: NodeContext, request: CreateSandbox): Promis
 
 async function create(node: NodeContext, request: CreateSandbox): Promise<Running> {
   const { sandboxId, resources } = request;
+  const beganMs = Date.now();
   await admit(node);
   const { memorySnapshotId } = request.image;
-  if (memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId);
+  if (memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId, beganMs);
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
   const blank = node.pool?.take(resources.diskMiB) ?? (await step('blank', () => startBlank(node, resources)));
   try {
-    return started(node, await furnish(node, blank, request, layers));
+    return started(node, await furnish(node, blank, request, layers), beganMs);
   } catch (error) {
     await removeSandbox(node, { sandboxId, blank });
     throw error;
   }
 }
 
-async function createWithMemory(node: NodeContext, request: CreateSandbox, snapshotId: string): Promise<Running> {
+async function createWithMemory(node: NodeContext, request: CreateSandbox, snapshotId: string, beganMs: number): Promise<Running> {
   try {
-    return started(node, await createFromMemory(node, request, snapshotId));
+    return started(node, await createFromMemory(node, request, snapshotId), beganMs);
   } catch (error) {
     await node.records.remove(request.sandboxId);
     throw error;
   }
 }
 
-function started(node: NodeContext, running: Running): Running {
-  node.running.set(running.record.sandboxId, running);
+function started(node: NodeContext, running: Running, beganMs: number): Running {
+  const { sandboxId, image, resources } = running.record;
+  const { cpuCount, memoryMiB } = resources;
+  node.running.set(sandboxId, running);
+  node.logs.note(sandboxId, 'info', 'sandbox', `created from template ${image.templateId}`, {
+    ...{ event: 'created', templateId: image.templateId, buildId: image.buildId },
+    ...{ cpuCount: String(cpuCount), memoryMiB: String(memoryMiB), memory: String(image.memorySnapshotId !== undefined) },
+  });
+  node.logs.follow(running, beganMs);
   onEnded(node, running);
   return running;
 }
@@ -74,6 +82,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
     timestamp: new Date().toISOString(),
     defaultUser: image.defaultUser,
     defaultWorkdir: image.defaultWorkdir,
+    logOutput: node.logOutput,
     ...(caBundle !== undefined && { caBundle }),
   };
   await step('init', () => initAgent(namespace, controlToken, init));

@@ -67,7 +67,7 @@ async function pauseWithFiles(node: NodeContext, running: Running): Promise<Paus
     throw error;
   }
   // From here on the sandbox is paused, whatever happens.
-  const paused = notePaused(node, record);
+  const paused = await notePaused(node, record);
   node.driver.killFrozen(slot);
   await leave(node, paused, running);
   return paused;
@@ -97,7 +97,7 @@ async function pauseWithMemory(node: NodeContext, running: Running, host: Restor
         await node.records.write(record);
       },
     });
-    const paused = notePaused(node, record);
+    const paused = await notePaused(node, record);
     if (end === 'stand-still') letStand(node, paused, running);
     else await leave(node, paused, running);
     return paused;
@@ -110,10 +110,13 @@ async function pauseWithMemory(node: NodeContext, running: Running, host: Restor
   }
 }
 
-function notePaused(node: NodeContext, record: PausedRecord): Paused {
+async function notePaused(node: NodeContext, record: PausedRecord): Promise<Paused> {
+  const { sandboxId, kept } = record;
   const paused: Paused = { record };
-  node.running.delete(record.sandboxId);
-  node.paused.set(record.sandboxId, paused);
+  node.running.delete(sandboxId);
+  node.paused.set(sandboxId, paused);
+  await node.logs.leave(sandboxId);
+  node.logs.note(sandboxId, 'info', 'sandbox', kept === 'memory' ? 'paused with its memory' : 'paused with its files', { event: 'paused', kept });
   return paused;
 }
 

@@ -1,4 +1,5 @@
 import { messageOf } from '../../base/error.ts';
+import type { EndReason, SandboxExit } from '../../protocol/node.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import type { Blank } from './blank.ts';
@@ -15,9 +16,22 @@ export function onEnded(node: NodeContext, running: Running): void {
     } catch (error) {
       node.log.error('a sandbox that ended could not be removed', { sandboxId, error: messageOf(error) });
     }
+    noteEnd(node, sandboxId, outOfMemory ? 'out_of_memory' : 'init_exited');
     const exit = { sandboxId, executionId, reason: outOfMemory ? 'out_of_memory' : 'init_exited' } as const;
     for (const listener of node.exitListeners) listener(exit);
   });
+}
+
+const endings: Record<EndReason | SandboxExit['reason'], string> = {
+  asked: 'killed',
+  timed_out: 'ended: its time was over',
+  out_of_memory: 'ended: its memory was used up',
+  init_exited: 'ended by itself: its first process ended',
+};
+
+/** Takes note in its log of how a sandbox ended. */
+export function noteEnd(node: NodeContext, sandboxId: string, reason: EndReason | SandboxExit['reason']): void {
+  node.logs.note(sandboxId, reason === 'out_of_memory' || reason === 'init_exited' ? 'error' : 'info', 'sandbox', endings[reason], { event: 'ended', reason });
 }
 
 /** Removes a running sandbox. Answers `paused` where a pause that was under way came first: then nothing was removed. */
@@ -27,6 +41,8 @@ export function remove(node: NodeContext, running: Running): Promise<'removed' |
     const { record, namespace, ended } = running;
     if (node.running.get(record.sandboxId) !== running) return 'paused';
     const slot = slotOf(node.layout.installation, record.slot);
+    // It holds the network that is about to go.
+    await node.logs.leave(record.sandboxId);
     await removeSandbox(node, { sandboxId: record.sandboxId, blank: { slot, namespace, ended } });
     node.running.delete(record.sandboxId);
     return 'removed';

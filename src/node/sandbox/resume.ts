@@ -42,6 +42,9 @@ async function resume(node: NodeContext, paused: Paused, request: ResumeSandbox)
   node.paused.delete(sandboxId);
   node.running.set(sandboxId, running);
   onEnded(node, running);
+  const from = running.record.resumedFrom ?? 'filesystem';
+  node.logs.note(sandboxId, 'info', 'sandbox', from === 'memory' ? 'resumed with its memory' : 'resumed: booted from its files', { event: 'resumed', from });
+  node.logs.follow(running);
   if (withMemory) await refreshAgent(node, running, request);
   await dropMemory(node, sandboxId);
   return running;
@@ -129,6 +132,7 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
       timestamp: new Date().toISOString(),
       defaultUser: image.defaultUser,
       defaultWorkdir: image.defaultWorkdir,
+      logOutput: node.logOutput,
       ...(caBundle !== undefined && { caBundle }),
     });
     // Whatever keeps the template's server from starting again: the files must stay within reach.
@@ -149,7 +153,7 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
 /** What must be new to a sandbox that goes on from its memory. One whose agent does not listen is a sandbox all the same. */
 async function refreshAgent(node: NodeContext, { record, namespace }: Running, { accessToken }: ResumeSandbox): Promise<void> {
   const caBundle = node.egress.trusted(record.network);
-  const init = { accessToken, timestamp: new Date().toISOString(), entropy: freshEntropy(), ...(caBundle !== undefined && { caBundle }) };
+  const init = { accessToken, timestamp: new Date().toISOString(), entropy: freshEntropy(), logOutput: node.logOutput, ...(caBundle !== undefined && { caBundle }) };
   await initAgent(namespace, record.controlToken, init).catch(error => {
     node.log.warn('the agent of a resumed sandbox does not answer', { sandboxId: record.sandboxId, error: messageOf(error) });
   });

@@ -26,4 +26,5 @@ async function replace(node: NodeContext, running: Running, network: SandboxNetw
   const caBundle = node.egress.trusted(network);
   if (caBundle !== undefined) await initAgent(namespace, record.controlToken, { caBundle });
   await node.egress.update({ sandboxId: record.sandboxId, slot, namespace }, network);
+  node.logs.note(record.sandboxId, 'info', 'network', 'what may leave the sandbox was replaced', { event: 'policy' });
 }

@@ -86,6 +86,8 @@ export type EgressSettings = {
 export type EgressOptions = {
   layout: Layout;
   log: Log;
+  /** Told of a sample of what is refused. */
+  onDenied(sandboxId: string, denial: Denial): void;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
   settings: EgressSettings;
@@ -103,7 +105,7 @@ type Known = {
 };
 
 /** Makes the egress control of an installation. Nothing on the host changes before `install`. */
-export function createEgress({ layout, log, nameservers, settings }: EgressOptions): Egress {
+export function createEgress({ layout, log, onDenied, nameservers, settings }: EgressOptions): Egress {
   const { installation } = layout;
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
@@ -124,13 +126,12 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
   const chains = (policy: CompiledPolicy) =>
     chainsOf(policy, { forwardDns, platform: platform && { address: platform.insideAddress, ports: [...platform.httpPorts, ...platform.tlsPorts] } });
   const usesProxy = (policy: CompiledPolicy) => needsProxy(policy) || (forwardDns && !policy.closed);
-  const logDenial = ({ sandboxId }: Guest, { host, port, rule }: Denial) => log.info(`denied: host ${host} port ${port} by rule ${rule}`, { sandboxId });
 
   const note = (refusal: Refusal) => {
     for (const { guest, policy } of known.values()) {
       if (guest.slot.address !== refusal.source) continue;
       const { rule } = permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
-      logDenial(guest, { host: refusal.destination.join('.'), port: refusal.port, rule });
+      onDenied(guest.sandboxId, { host: refusal.destination.join('.'), port: refusal.port, rule });
     }
   };
 
@@ -138,7 +139,7 @@ export function createEgress({ layout, log, nameservers, settings }: EgressOptio
     const entry = known.get(slot);
     if (!entry) return;
     entry.denied += count;
-    for (const denial of sample) logDenial(entry.guest, denial);
+    for (const denial of sample) onDenied(entry.guest.sandboxId, denial);
   };
 
   const launchProxy = () =>

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test';
+import type { AgentLogLine } from '../../protocol/agent.ts';
+import { Journal } from './journal.ts';
+
+/** Reads lines until there are `count`. */
+async function take(stream: ReadableStream<Uint8Array>, count: number): Promise<AgentLogLine[]> {
+  const reader = stream.getReader();
+  let text = '';
+  while (text.split('\n').length <= count) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    text += new TextDecoder().decode(value);
+  }
+  reader.releaseLock();
+  return text.split('\n').filter(Boolean).map(line => JSON.parse(line) as AgentLogLine);
+}
+const messages = (lines: AgentLogLine[]) => lines.flatMap(line => ('message' in line ? [line.message] : []));
+
+test('who follows gets what was there and what comes, from the entry on that he knows', async () => {
+  const journal = new Journal('one');
+  journal.add('info', 'process', 'first', {});
+  journal.add('info', 'process', 'second', {});
+  const stream = journal.follow('', 0);
+  const before = await take(stream, 3);
+  expect(before[0]).toEqual({ epoch: 'one' });
+  expect(messages(before)).toEqual(['first', 'second']);
+  journal.add('warn', 'process', 'third', { a: 'b' });
+  expect(await take(stream, 1)).toMatchObject([{ n: 3, l: 2, message: 'third', fields: { a: 'b' } }]);
+  expect(messages(await take(journal.follow('one', 2), 2))).toEqual(['third']);
+  // Another epoch's numbers say nothing.
+  expect(messages(await take(journal.follow('two', 2), 4))).toEqual(['first', 'second', 'third']);
+  expect((await stream.getReader().read()).done).toBe(true);
+});
+
+test('what nobody takes is bounded, and the gap shows', async () => {
+  const journal = new Journal('one');
+  for (let count = 0; count < 5000; count++) journal.add('info', 'process', `entry ${count}`, {});
+  const [, first] = await take(journal.follow('one', 10), 1001);
+  expect(first).toMatchObject({ n: 4001, message: 'entry 4000' });
+  journal.add('info', 'process', 'x'.repeat(100_000), {});
+  for (let count = 0; count < 500; count++) journal.add('info', 'process', 'x'.repeat(2000), {});
+  const [, oldest] = await take(journal.follow('one', 0), 2);
+  expect(oldest && 'n' in oldest ? oldest.n : 0).toBeGreaterThan(5300);
+});

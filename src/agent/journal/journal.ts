@@ -1,0 +1,112 @@
+import type { AgentLogLine } from '../../protocol/agent.ts';
+import { sandboxLogLevels, type SandboxLogLevel } from '../../protocol/logs.ts';
+
+/** What waits for the platform, or was sent lately and may be asked for again. */
+const entriesMax = 1000;
+const bytesMax = 256 << 10;
+/** One entry: its message, and each of its fields. */
+export const messageCharactersMax = 2048;
+/** After something was sent, how long more is collected before it is sent too, milliseconds. */
+const collectMs = 20;
+/** Bytes that may wait in the connection before it is left alone. */
+const streamBytesMax = 64 << 10;
+
+type Kept = { number: number; line: Uint8Array<ArrayBuffer> };
+type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>; sent: number };
+
+export type Fields = Record<string, string>;
+
+/**
+ * What happened in the sandbox, for the platform to keep. The newest entries stay in memory, so that they are not lost while
+ * nobody follows; it goes into a checkpoint with the rest of the agent. Environment values and the bytes of files never get in.
+ */
+export class Journal {
+  /** Tells this agent from the one before it, whose numbers are its own. */
+  readonly #epoch: string;
+  #kept: Kept[] = [];
+  #bytes = 0;
+  #next = 1;
+  #follower: Follower | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #sentAt = 0;
+
+  constructor(epoch: string) {
+    this.#epoch = epoch;
+  }
+
+  /** Takes note of something. `now`: the platform is told without delay. */
+  add(level: SandboxLogLevel, logger: string, message: string, fields: Fields, { now = false } = {}): void {
+    const line: AgentLogLine = {
+      n: this.#next++,
+      t: Date.now(),
+      l: sandboxLogLevels.indexOf(level),
+      logger,
+      message: short(message),
+      fields: Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, short(value)])),
+    };
+    const bytes = encode(line);
+    this.#kept.push({ number: line.n, line: bytes });
+    this.#bytes += bytes.length;
+    while (this.#kept.length > entriesMax || this.#bytes > bytesMax) this.#bytes -= this.#kept.shift()?.line.length ?? 0;
+    if (now) this.#send();
+    else this.#sendSoon();
+  }
+
+  /** The lines behind entry `after` of `epoch`, and all that come. A new follower ends the stream of the one before. */
+  follow(epoch: string, after: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+    this.#end();
+    const sent = epoch === this.#epoch ? Math.min(after, this.#next - 1) : 0;
+    let own: Follower | undefined;
+    return new ReadableStream(
+      {
+        start: controller => {
+          controller.enqueue(encode({ epoch: this.#epoch }));
+          this.#follower = own = { controller, sent };
+          this.#send();
+        },
+        pull: () => this.#send(),
+        cancel: () => {
+          if (this.#follower === own) this.#follower = undefined;
+        },
+      },
+      { highWaterMark: streamBytesMax, size: chunk => chunk?.length ?? 0 },
+    );
+  }
+
+  #sendSoon(): void {
+    if (this.#follower === undefined || this.#timer !== undefined) return;
+    const waitMs = Math.max(0, this.#sentAt + collectMs - performance.now());
+    this.#timer = setTimeout(() => this.#send(), waitMs);
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const follower = this.#follower;
+    if (follower === undefined) return;
+    // The numbers have no gap, and what was dropped from the beginning can't be sent any more.
+    let at = Math.max(0, follower.sent + this.#kept.length + 1 - this.#next);
+    for (let kept = this.#kept[at]; kept !== undefined; kept = this.#kept[++at]) {
+      if ((follower.controller.desiredSize ?? 0) <= 0) return;
+      follower.controller.enqueue(kept.line);
+      follower.sent = kept.number;
+      this.#sentAt = performance.now();
+    }
+  }
+
+  #end(): void {
+    const follower = this.#follower;
+    this.#follower = undefined;
+    try {
+      follower?.controller.close();
+    } catch {
+      // Its client was gone already.
+    }
+  }
+}
+
+const short = (text: string) => (text.length > messageCharactersMax ? `${text.slice(0, messageCharactersMax)}… (${text.length} characters)` : text);
+
+function encode(line: AgentLogLine): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,149 @@
+import { messageOf } from '../../base/error.ts';
+import type { Log } from '../../base/log.ts';
+import { agentPort, controlTokenHeader } from '../../protocol/agent.ts';
+import { createHttpReader } from '../agent-http.ts';
+import { dial } from '../network/dial.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
+import { readAgentLine } from './agent-line.ts';
+import type { LogStore } from './log-store.ts';
+import type { AgentPlace } from './segments.ts';
+
+/** A sandbox that lives for a moment only is never asked. */
+const firstDelayMs = 20;
+/** Between two attempts: an agent that was killed is there again soon, one that nobody can revive is not worth much. */
+const retryMsMin = 200;
+const retryMsMax = 30_000;
+/** What is read of one sandbox in a second: beyond, it waits in its connection, and the agent drops what is too much. */
+const bytesPerSecond = 256 << 10;
+const entriesPerSecond = 500;
+const lineBytesMax = 64 << 10;
+
+export type Followed = {
+  sandboxId: string;
+  namespace: NetworkNamespace;
+  controlToken: string;
+  /** When it was created, for one that is new: what is older is another's, of which its memory was taken. */
+  createdMs: number | undefined;
+};
+
+/** Puts what the agent of a sandbox tells into the store, for as long as it lasts. */
+export type Follower = {
+  /** Takes what has come, and stops. From then on nothing holds the sandbox's network. */
+  stop(): Promise<void>;
+};
+
+export function followAgent(followed: Followed, { store, log }: { store: LogStore; log: Log }): Follower {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let connection: { terminate(): void } | undefined;
+  let place: AgentPlace | undefined;
+  let bytesLeft = bytesPerSecond;
+  let entriesLeft = entriesPerSecond;
+
+  /** One connection, to its end. */
+  const stream = async () => {
+    const { namespace, controlToken } = followed;
+    const closed = Promise.withResolvers<void>();
+    const fd = await dial(namespace, agentPort, signal);
+    if (signal.aborted) return namespace.closeSocket(fd);
+    const query = place === undefined ? '' : `?epoch=${place.epoch}&after=${place.number}`;
+    const request = Buffer.from(`GET /logs${query} HTTP/1.1\r\nhost: agent\r\n${controlTokenHeader}: ${controlToken}\r\n\r\n`);
+    const lines = createLines(text => take(text));
+    const reader = createHttpReader(lines);
+    const take = (text: string) => {
+      const line = readAgentLine(text, Date.now());
+      if (line === undefined) throw new Error('the agent sent what is no log');
+      if ('epoch' in line) {
+        if (line.epoch !== place?.epoch) place = { epoch: line.epoch, number: 0 };
+        return;
+      }
+      if (place === undefined || line.number <= place.number) return;
+      const missing = place.number === 0 ? 0 : line.number - place.number - 1;
+      place = { epoch: place.epoch, number: line.number };
+      if (followed.createdMs !== undefined && line.entry.timestampMs < followed.createdMs) return;
+      if (missing > 0) store.note(followed.sandboxId, 'warn', 'agent', `${missing} entries were dropped: there were too many at a time`, { event: 'dropped', entries: String(missing) });
+      if (entriesLeft-- > 0) store.add(followed.sandboxId, line.entry, place);
+      else if (entriesLeft === -1) store.note(followed.sandboxId, 'warn', 'agent', `entries are dropped: there are more than ${entriesPerSecond} a second`, { event: 'dropped' });
+    };
+    const socket = await Bun.connect({
+      fd,
+      socket: {
+        open: (own: { write(data: Uint8Array): number }) => void own.write(request),
+        data(own: { terminate(): void; pause(): void }, bytes: Buffer) {
+          try {
+            reader.take(bytes);
+            if (reader.failure() !== undefined) own.terminate();
+          } catch (error) {
+            closed.reject(error);
+            own.terminate();
+          }
+          bytesLeft -= bytes.length;
+          if (bytesLeft <= 0) own.pause();
+        },
+        close: () => closed.resolve(),
+        error: () => closed.resolve(),
+      },
+    } as unknown as Parameters<typeof Bun.connect>[0]);
+    const refill = setInterval(() => {
+      if (bytesLeft <= 0) socket.resume();
+      [bytesLeft, entriesLeft] = [bytesPerSecond, entriesPerSecond];
+    }, 1000);
+    refill.unref();
+    connection = socket;
+    if (signal.aborted) socket.terminate();
+    try {
+      await closed.promise;
+    } finally {
+      clearInterval(refill);
+      socket.terminate();
+      connection = undefined;
+    }
+  };
+
+  const ended = (async () => {
+    await pause(firstDelayMs, signal);
+    if (followed.createdMs === undefined && !signal.aborted) place = await store.place(followed.sandboxId);
+    for (let delayMs = retryMsMin; !signal.aborted; delayMs = Math.min(delayMs * 2, retryMsMax)) {
+      const startedAt = performance.now();
+      await stream().catch(error => log.debug('the agent of a sandbox does not tell its log', { sandboxId: followed.sandboxId, error: messageOf(error) }));
+      if (performance.now() - startedAt > retryMsMax) delayMs = retryMsMin;
+      await pause(delayMs, signal);
+    }
+  })();
+
+  return {
+    async stop() {
+      // What the agent said before whoever stops it was told is in the connection already: once around the loop reads it.
+      if (connection) await new Promise(resolve => setImmediate(resolve));
+      stopping.abort();
+      connection?.terminate();
+      await ended;
+    },
+  };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}
+
+/** Makes lines of parts. Throws where one is longer than any agent of ours sends. */
+function createLines(onLine: (line: string) => void): (part: Uint8Array) => void {
+  let rest = Buffer.alloc(0);
+  return part => {
+    rest = rest.length > 0 ? Buffer.concat([rest, part]) : Buffer.from(part);
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      onLine(rest.toString('utf8', 0, end));
+      rest = rest.subarray(end + 1);
+    }
+    if (rest.length > lineBytesMax) throw new Error('the agent sent too long a line');
+  };
+}

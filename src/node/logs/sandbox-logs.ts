@@ -1,0 +1,57 @@
+import type { Log } from '../../base/log.ts';
+import type { Running } from '../context.ts';
+import { followAgent, type Follower } from './follow-agent.ts';
+import { openLogStore, type LogStore } from './log-store.ts';
+
+/** Denied connections of one sandbox that are written down: at once, and then in each second. */
+const denialsMax = 50;
+const denialsPerSecond = 5;
+
+/** What happened in and with the sandboxes of a node. */
+export type SandboxLogs = Pick<LogStore, 'note' | 'read'> & {
+  /** Takes over what the sandbox's agent tells from now on. `createdMs`: see `Followed`. */
+  follow(running: Running, createdMs?: number): void;
+  /** Takes what the agent has told, and leaves the sandbox alone. Before its processes are ended or frozen for good. */
+  leave(sandboxId: string): Promise<void>;
+  /** Takes note of a connection that was refused. Of many, a sample. */
+  denied(sandboxId: string, denial: { host: string; port: number; rule: string }): void;
+  close(): Promise<void>;
+};
+
+export function openSandboxLogs(options: { directory: string; bytesMax: number; log: Log }): SandboxLogs {
+  const store = openLogStore(options);
+  const followers = new Map<string, Follower>();
+  const denials = new Map<string, { left: number; atMs: number; dropped: number }>();
+  const leave = async (sandboxId: string) => {
+    const follower = followers.get(sandboxId);
+    followers.delete(sandboxId);
+    denials.delete(sandboxId);
+    await follower?.stop();
+  };
+  return {
+    note: store.note,
+    read: store.read,
+    follow({ record, namespace }, createdMs) {
+      const { sandboxId, controlToken } = record;
+      void leave(sandboxId);
+      followers.set(sandboxId, followAgent({ sandboxId, namespace, controlToken, createdMs }, { store, log: options.log }));
+    },
+    leave,
+    denied(sandboxId, { host, port, rule }) {
+      const nowMs = performance.now();
+      const budget = denials.get(sandboxId) ?? { left: denialsMax, atMs: nowMs, dropped: 0 };
+      denials.set(sandboxId, budget);
+      budget.left = Math.min(denialsMax, budget.left + ((nowMs - budget.atMs) / 1000) * denialsPerSecond);
+      budget.atMs = nowMs;
+      if (budget.left < 1) return void budget.dropped++;
+      budget.left--;
+      const more = budget.dropped > 0 ? ` (and ${budget.dropped} more that are not in the log)` : '';
+      budget.dropped = 0;
+      store.note(sandboxId, 'warn', 'network', `denied: host ${host} port ${port} by rule ${rule}${more}`, { event: 'denied', host, port: String(port), rule });
+    },
+    async close() {
+      await Promise.all([...followers.keys()].map(leave));
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { appendFile, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sandboxLogLevels, type SandboxLogEntry } from '../../protocol/logs.ts';
+
+/** Bytes of one file, and files of one sandbox: the oldest goes when there are more. */
+const segmentBytesMax = 1 << 20;
+const segmentsMax = 8;
+/** What of the end of a file is read to find its last line. */
+const tailBytes = 32 << 10;
+
+/** The last entry of an agent that was written down. */
+export type AgentPlace = { epoch: string; number: number };
+
+/** An entry as a line of a file, in short. Those of an agent have their place in its stream. */
+export type StoredEntry = { t: number; l: number; g: string; m: string; f?: Record<string, string>; e?: string; n?: number };
+
+/** One sandbox's files, named by the time of their first entry. */
+export type Segments = {
+  lastMs: number;
+  place: AgentPlace | undefined;
+  /** Adds entries, which get a time of their own each. */
+  append(entries: StoredEntry[]): Promise<number>;
+};
+
+export async function openSegments(directory: string): Promise<Segments> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const names = await segmentsIn(directory);
+  const newest = names.at(-1);
+  const end = newest === undefined ? undefined : await endOf(join(directory, newest));
+  // A line that a crash cut off must not swallow the next one: what comes goes into a file of its own.
+  let current = newest !== undefined && end?.isWhole ? newest : undefined;
+  let bytes = end?.bytes ?? 0;
+  const segments: Segments = {
+    lastMs: end?.last?.t ?? Number(newest?.slice(0, -'.jsonl'.length) ?? 0),
+    place: end?.place,
+    async append(entries) {
+      const lines = entries.map(entry => {
+        segments.lastMs = Math.max(entry.t, segments.lastMs + 1);
+        if (entry.e !== undefined && entry.n !== undefined) segments.place = { epoch: entry.e, number: entry.n };
+        return `${JSON.stringify({ ...entry, t: segments.lastMs })}\n`;
+      });
+      if (current === undefined || bytes >= segmentBytesMax) {
+        current = `${segments.lastMs - entries.length + 1}.jsonl`;
+        bytes = 0;
+        names.push(current);
+        while (names.length > segmentsMax) await unlink(join(directory, names.shift() ?? '')).catch(() => {}); // pruned already
+      }
+      const text = Buffer.from(lines.join(''));
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await appendFile(join(directory, current), text, { mode: 0o600 });
+      bytes += text.length;
+      return text.length;
+    },
+  };
+  return segments;
+}
+
+/** The names of a sandbox's files, the oldest first. */
+export async function segmentsIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch(() => []);
+  return names.filter(name => /^\d+\.jsonl$/.test(name)).sort((a, b) => Number.parseInt(a) - Number.parseInt(b));
+}
+
+/** The entries of a file, the oldest first. What a crash cut off is left out. */
+export async function readSegment(path: string, wanted: (line: string) => boolean): Promise<SandboxLogEntry[]> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return text.split('\n').flatMap(line => {
+    const stored = line !== '' && wanted(line) ? parse(line) : undefined;
+    return stored ? [{ timestampMs: stored.t, level: sandboxLogLevels[stored.l] ?? 'info', logger: stored.g, message: stored.m, fields: stored.f ?? {} }] : [];
+  });
+}
+
+type End = { isWhole: boolean; bytes: number; last: StoredEntry | undefined; place: AgentPlace | undefined };
+
+async function endOf(path: string): Promise<End> {
+  const { size } = await stat(path);
+  const start = Math.max(0, size - tailBytes);
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+  const text = buffer.toString('utf8', 0, bytesRead);
+  const entries = text.split('\n').slice(start > 0 ? 1 : 0).flatMap(line => (line === '' ? [] : (parse(line) ?? [])));
+  const told = entries.findLast(entry => entry.e !== undefined);
+  return { isWhole: text.endsWith('\n'), bytes: size, last: entries.at(-1), place: told?.e === undefined ? undefined : { epoch: told.e, number: told.n ?? 0 } };
+}
+
+/** Only `append` wrote it, so that whatever parses is whole. */
+function parse(line: string): StoredEntry | undefined {
+  try {
+    return JSON.parse(line) as StoredEntry;
+  } catch {
+    return undefined;
+  }
+}
