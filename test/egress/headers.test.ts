@@ -79,7 +79,10 @@ test('the values go to the named host alone', async () => {
   const there = await headers(sandbox, 'http://allowed.test/headers', '-H "Host: attacker.test"', `--connect-to allowed.test:80:${addresses.attacker}:80`);
   expect(JSON.stringify(there)).not.toContain(secret);
   expect((await lab.run(sandbox, `grep -rlE "s3cret-value" /run /etc /proc/*/environ /tmp /var 2>/dev/null | head`)).stdout).toBe('');
-  expect((await lab.logged()).join('')).not.toContain('s3cret');
+  // The server tells them back, and programs print that: not even then.
+  const history = (await lab.history(sandbox)).join('\n');
+  expect(history).toContain('***');
+  expect(history + (await lab.logged()).join('')).not.toContain('s3cret');
   await lab.kill(sandbox);
 });
 

@@ -1,11 +1,13 @@
 import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/log.ts';
 import { agentPort, controlTokenHeader } from '../../protocol/agent.ts';
+import type { SandboxLogEntry } from '../../protocol/logs.ts';
 import { createHttpReader } from '../agent-http.ts';
 import { dial } from '../network/dial.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { readAgentLine } from './agent-line.ts';
 import type { LogStore } from './log-store.ts';
+import { withoutSecrets } from './policy-secrets.ts';
 import type { AgentPlace } from './segments.ts';
 
 /** A sandbox that lives for a moment only is never asked. */
@@ -22,6 +24,8 @@ export type Followed = {
   sandboxId: string;
   namespace: NetworkNamespace;
   controlToken: string;
+  /** What must not be told, see `secretsOf`; asked for each time, as policies change. */
+  secrets(): readonly string[];
   /** When it was created, for one that is new: what is older is another's, of which its memory was taken. */
   createdMs: number | undefined;
 };
@@ -62,7 +66,7 @@ export function followAgent(followed: Followed, { store, log }: { store: LogStor
       place = { epoch: place.epoch, number: line.number };
       if (followed.createdMs !== undefined && line.entry.timestampMs < followed.createdMs) return;
       if (missing > 0) store.note(followed.sandboxId, 'warn', 'agent', `${missing} entries were dropped: there were too many at a time`, { event: 'dropped', entries: String(missing) });
-      if (entriesLeft-- > 0) store.add(followed.sandboxId, line.entry, place);
+      if (entriesLeft-- > 0) store.add(followed.sandboxId, cleaned(line.entry, followed.secrets()), place);
       else if (entriesLeft === -1) store.note(followed.sandboxId, 'warn', 'agent', `entries are dropped: there are more than ${entriesPerSecond} a second`, { event: 'dropped' });
     };
     const socket = await Bun.connect({
@@ -133,6 +137,12 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     const timer = setTimeout(done, ms);
     signal.addEventListener('abort', done);
   });
+}
+
+function cleaned(entry: SandboxLogEntry, secrets: readonly string[]): SandboxLogEntry {
+  if (secrets.length === 0) return entry;
+  const fields = Object.entries(entry.fields).map(([name, text]) => [name, withoutSecrets(text, secrets)]);
+  return { ...entry, message: withoutSecrets(entry.message, secrets), fields: Object.fromEntries(fields) };
 }
 
 /** Makes lines of parts. Throws where one is longer than any agent of ours sends. */

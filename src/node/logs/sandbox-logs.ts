@@ -1,7 +1,9 @@
 import type { Log } from '../../base/log.ts';
 import type { Running } from '../context.ts';
+import type { RunningRecord } from '../sandbox/record.ts';
 import { followAgent, type Follower } from './follow-agent.ts';
 import { openLogStore, type LogStore } from './log-store.ts';
+import { secretsOf } from './policy-secrets.ts';
 
 /** Denied connections of one sandbox that are written down: at once, and then in each second. */
 const denialsMax = 50;
@@ -17,6 +19,15 @@ export type SandboxLogs = Pick<LogStore, 'note' | 'read'> & {
   denied(sandboxId: string, denial: { host: string; port: number; rule: string }): void;
   close(): Promise<void>;
 };
+
+/** Worked out once for each policy that a sandbox has had. */
+function secretsOfPolicy(record: RunningRecord): () => readonly string[] {
+  let [policy, secrets] = [record.network, secretsOf(record.network)];
+  return () => {
+    if (policy !== record.network) [policy, secrets] = [record.network, secretsOf(record.network)];
+    return secrets;
+  };
+}
 
 export function openSandboxLogs(options: { directory: string; bytesMax: number; log: Log }): SandboxLogs {
   const store = openLogStore(options);
@@ -34,7 +45,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
     follow({ record, namespace }, createdMs) {
       const { sandboxId, controlToken } = record;
       void leave(sandboxId);
-      followers.set(sandboxId, followAgent({ sandboxId, namespace, controlToken, createdMs }, { store, log: options.log }));
+      followers.set(sandboxId, followAgent({ sandboxId, namespace, controlToken, createdMs, secrets: secretsOfPolicy(record) }, { store, log: options.log }));
     },
     leave,
     denied(sandboxId, { host, port, rule }) {

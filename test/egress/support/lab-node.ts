@@ -69,6 +69,7 @@ await serveRemote(async () => {
       installation: () => node.installation,
       intrusions: () => intrusions.splice(0),
       logged: () => lines.splice(0),
+      history: async (sandboxId: string) => (await node.protocol.logs({ sandboxId, backward: false, limit: 1000 })).map(({ message }) => message),
       async restart() {
         await node.stop();
         node = await start();

@@ -43,6 +43,8 @@ export type Lab = {
   traffic(sandboxId: string): Promise<TrafficCounters>;
   /** What the node has logged since the last call, one JSON object a line. */
   logged(): Promise<string[]>;
+  /** What the sandbox's own log says. */
+  history(sandboxId: string): Promise<string[]>;
   /** Stops the node, sandboxes running on, and starts another on the same data. */
   restart(): Promise<void>;
   /** What reached the internet's servers since the last call. */
@@ -91,6 +93,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       build: command => node.call('build', command),
       traffic: sandboxId => node.call('traffic', sandboxId),
       logged: () => node.call('logged'),
+      history: sandboxId => node.call('history', sandboxId),
       restart: () => node.call('restart'),
       visits: () => internet.call('visits'),
       watch: permitted => watchArrivals(names.internet, permitted),
