@@ -17,7 +17,7 @@ const retryMsMin = 200;
 const retryMsMax = 30_000;
 /** What is read of one sandbox in a second: beyond, it waits in its connection, and the agent drops what is too much. */
 const bytesPerSecond = 256 << 10;
-const entriesPerSecond = 500;
+const entriesPerSecond = 1000;
 const lineBytesMax = 64 << 10;
 
 export type Followed = {
