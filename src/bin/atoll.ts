@@ -6,6 +6,7 @@ import { templateCommands } from '../cli/templates.ts';
 import { volumeCommands } from '../cli/volumes.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
 import { withKeyStore } from './accounts.ts';
+import { backupCommands } from './backup/commands.ts';
 import { platformRequest } from './platform-request.ts';
 import { criuDir } from './repository.ts';
 import { readSettings } from './settings.ts';
@@ -20,6 +21,7 @@ const commands = [
   upCommand(settings, environment),
   downCommand(settings),
   doctorCommand(() => examineHost({ ...settings(), criuDir })),
+  ...backupCommands(settings),
   ...sandboxCommands(request),
   ...volumeCommands(request),
   ...templateCommands(request),

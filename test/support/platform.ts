@@ -36,7 +36,7 @@ export type TestPlatform = AsyncDisposable & {
  * deletes the directory. `env` adds settings; unless it says so, no template but `base` is built.
  */
 export async function startPlatform(env: Record<string, string> = {}): Promise<TestPlatform> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'atoll-e2e-'));
+  const dataDir = env['ATOLL_DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'atoll-e2e-')));
   const settings: NodeJS.ProcessEnv = { ...process.env, ATOLL_PORT: '0', ATOLL_DATA_DIR: dataDir, ATOLL_TEMPLATES: 'none', ...env };
   const first = await launch(settings).catch(async error => {
     await rm(dataDir, { recursive: true, force: true });

@@ -27,7 +27,7 @@ export type Store = {
 
 /** Opens the database and brings its schema up to date. */
 export async function openStore(location: StoreLocation): Promise<Store> {
-  const store = connect(location);
+  const store = connectStore(location);
   try {
     await migrate(store.db);
     return store;
@@ -37,7 +37,8 @@ export async function openStore(location: StoreLocation): Promise<Store> {
   }
 }
 
-function connect(location: StoreLocation): Store {
+/** Connects to a database whatever its schema is: for those who bring it up to date or copy it. */
+export function connectStore(location: StoreLocation): Store {
   if (location.kind === 'sqlite') {
     const { dialect, changedElsewhere } = connectSqlite(location.path);
     const db = new Kysely<Tables>({ dialect });

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import type { Migration } from 'kysely/migration';
@@ -13,10 +14,14 @@ import { sandboxesByState } from './migrations/0008-sandboxes-by-state.ts';
 import { volumes } from './migrations/0009-volumes.ts';
 import { metrics } from './migrations/0010-metrics.ts';
 import { events } from './migrations/0012-events.ts';
+import type { Db } from './database.ts';
 import type { Tables } from './schema.ts';
 
+/** Kysely's own. */
+const migrationTable = 'kysely_migration';
+
 /** In order, forward only. A migration that was released is never edited; its name never changes. */
-const migrations: Record<string, Migration> = {
+export const migrations: Record<string, Migration> = {
   '0001-first': first,
   '0002-tell-credential-changes': tellCredentialChanges,
   '0003-builds': builds,
@@ -30,17 +35,34 @@ const migrations: Record<string, Migration> = {
   '0012-events': events,
 };
 
-/** Brings the schema up to date: all missing migrations in one transaction, so that a crash leaves the old schema. */
-export async function migrate(db: Kysely<Tables>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error, results } = await migrator.migrateToLatest();
+/**
+ * Brings the schema up to date, or up to the migration `upTo`: all missing migrations in one transaction, so that a crash
+ * leaves the old schema. Throws `precondition`, and changes nothing, where a newer version has been at work.
+ */
+export async function migrate(db: Kysely<Tables>, upTo?: string): Promise<void> {
+  await refuseNewer(db, upTo);
+  // Between released versions numbers only grow; between the states of a branch they may come in another order.
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations }, allowUnorderedMigrations: true });
+  const { error, results } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
   if (error === undefined) return;
   const failed = results?.find(result => result.status === 'Error')?.migrationName;
-  throw new AtollError(
-    'internal',
-    failed === undefined
-      ? 'The database cannot be brought up to date: it was written by a newer version, or cannot be reached'
-      : `The database cannot be brought up to date: migration ${failed} failed`,
-    { cause: error },
-  );
+  throw new AtollError('internal', failed === undefined ? 'The database cannot be brought up to date' : `The database cannot be brought up to date: migration ${failed} failed`, { cause: error });
+}
+
+/** The newest migration that the database has had; null where it has had none. */
+export async function schemaVersion(db: Db): Promise<string | null> {
+  return (await doneMigrations(db)).at(-1) ?? null;
+}
+
+async function refuseNewer(db: Db, upTo: string | undefined): Promise<void> {
+  const unknown = [...(await doneMigrations(db)), ...(upTo === undefined ? [] : [upTo])].filter(name => migrations[name] === undefined);
+  if (unknown.length === 0) return;
+  throw new AtollError('precondition', `The state was written by a newer version of Atoll (it has had the migrations ${unknown.join(', ')}). Run that version, or restore a backup of this one; nothing was changed.`);
+}
+
+async function doneMigrations(db: Db): Promise<string[]> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some(({ name }) => name === migrationTable)) return [];
+  const { rows } = await sql<{ name: string }>`select name from ${sql.table(migrationTable)} order by name`.execute(db);
+  return rows.map(({ name }) => name);
 }

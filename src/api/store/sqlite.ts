@@ -47,6 +47,13 @@ export function connectSqlite(path: string): SqliteConnection {
   };
 }
 
+/** Writes a copy of a database as it is at one moment to a new file, while others go on using it. */
+export function vacuumInto(path: string, copy: string): void {
+  using database = new Database(path, { readwrite: true, strict: true });
+  database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
+  database.run('vacuum into ?', [copy]);
+}
+
 /**
  * Every transaction here writes. Taking the write lock at its begin lets a busy database be waited for;
  * a lock that is asked for after a read fails at once when another process wrote in between.

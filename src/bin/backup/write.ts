@@ -1,0 +1,144 @@
+import { cpSync, existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { connectStore } from '../../api/store/database.ts';
+import { dumpStore } from '../../api/store/dump.ts';
+import { sandboxesIn } from '../../api/store/sandbox-read.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
+import { storeLocation } from '../accounts.ts';
+import type { Settings } from '../settings.ts';
+import { writeManifest } from './manifest.ts';
+import { layerFile, nodeFiles, plainFiles, sandboxFiles } from './places.ts';
+import { copySparse, packDirectory } from './tar.ts';
+
+const linesAtOnce = 500;
+
+export type BackupReport = { file: string; bytes: number; layers: number; sandboxes: string[]; leftOut: { sandboxId: string; reason: string }[] };
+
+/**
+ * Writes everything that an installation needs to be there again into one file, while it may be running: it appears whole
+ * or not at all. Throws `not_found` where there is no installation, `conflict` where the file is there already.
+ */
+export async function writeBackup(settings: Settings, file: string, options: { sandboxes: boolean }): Promise<BackupReport> {
+  const { dataDir } = settings;
+  if (!existsSync(join(dataDir, 'seed'))) throw new AtollError('not_found', `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`);
+  if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
+  // On the file system of the installation, so that layers can be linked: then nobody deletes them under our hands.
+  removeLeftovers(dataDir);
+  const scratch = mkdtempSync(join(dataDir, `backup-${process.pid}-`));
+  const staging = join(scratch, 'content');
+  mkdirSync(staging);
+  const partial = `${file}.partial`;
+  try {
+    for (const name of plainFiles) if (existsSync(join(dataDir, name))) cpSync(join(dataDir, name), join(staging, name), { recursive: true, preserveTimestamps: true });
+    linkLayers(dataDir, staging);
+    const ofTemplates = await writeDump(settings, staging, join(scratch, 'copy.sqlite'));
+    const { kept, leftOut } = options.sandboxes ? await copySandboxes(settings, staging) : { kept: [], leftOut: [] };
+    const layers = pickLayers(dataDir, staging, ofTemplates);
+    for (const name of nodeFiles) if (existsSync(join(dataDir, 'node', name))) await packDirectory(join(dataDir, 'node', name), join(staging, `${name}.tar`), true);
+    await writeManifest(staging, kept);
+    mkdirSync(dirname(file), { recursive: true });
+    await packDirectory(staging, partial);
+    await syncFile(partial);
+    renameSync(partial, file);
+    return { file, bytes: statSync(file).size, layers, sandboxes: kept, leftOut };
+  } finally {
+    rmSync(partial, { force: true });
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function linkLayers(dataDir: string, staging: string): void {
+  const [from, to] = [join(dataDir, 'node/layers'), join(staging, 'layers')];
+  mkdirSync(to, { recursive: true });
+  if (!existsSync(from)) return;
+  for (const name of readdirSync(from)) {
+    if (!name.endsWith('.erofs') || existsSync(join(to, name))) continue;
+    try {
+      linkSync(join(from, name), join(to, name));
+    } catch (error) {
+      // It was collected just now: if somebody needed it, that is found when they are picked.
+      if (existsSync(join(from, name))) throw error;
+    }
+  }
+}
+
+/** Writes the state down and answers which layers its templates are made from. */
+async function writeDump(settings: Settings, staging: string, scratch: string): Promise<Set<string>> {
+  const layers = new Set<string>();
+  const file = await open(join(staging, 'state.jsonl'), 'wx', 0o600);
+  try {
+    let lines: string[] = [];
+    const flush = async () => {
+      await file.write(lines.map(line => `${line}\n`).join(''));
+      lines = [];
+    };
+    for await (const { line, table, row } of dumpStore(storeLocation(settings), scratch)) {
+      if (table === 'builds' && row?.['status'] === 'ready') for (const digest of JSON.parse(String(row['layers_json'])) as string[]) layers.add(layerFile(digest));
+      if (lines.push(line) >= linesAtOnce) await flush();
+    }
+    await flush();
+  } finally {
+    await file.close();
+  }
+  return layers;
+}
+
+/** Leaves the layers that something in the backup is made from. */
+function pickLayers(dataDir: string, staging: string, ofTemplates: ReadonlySet<string>): number {
+  linkLayers(dataDir, staging);
+  const needed = new Set(ofTemplates);
+  for (const folder of existsSync(join(staging, 'sandboxes')) ? readdirSync(join(staging, 'sandboxes')) : []) {
+    const record = JSON.parse(readFileSync(join(staging, 'sandboxes', folder, 'record.json'), 'utf8')) as { image: { layers: string[] } };
+    for (const digest of record.image.layers) needed.add(layerFile(digest));
+  }
+  const present = new Set(readdirSync(join(staging, 'layers')));
+  for (const name of needed) if (!present.has(name)) throw new AtollError('unavailable', `The layer ${name} of a template is not in ${dataDir}; was it being deleted? Try again`);
+  for (const name of present) if (!needed.has(name)) rmSync(join(staging, 'layers', name));
+  return needed.size;
+}
+
+/** What backups of before that were killed have left. */
+function removeLeftovers(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    const [, pid] = /^backup-(\d+)-/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(dataDir, name), { recursive: true, force: true });
+  }
+}
+
+/** Copies disks of paused sandboxes; of one that is resumed meanwhile, nothing. */
+async function copySandboxes(settings: Settings, staging: string): Promise<{ kept: string[]; leftOut: BackupReport['leftOut'] }> {
+  await using store = connectStore(storeLocation(settings));
+  const kept: string[] = [];
+  const leftOut: BackupReport['leftOut'] = [];
+  for (const { sandboxId, executionId } of await sandboxesIn(store.db, ['paused'])) {
+    const to = join(staging, 'sandboxes', sandboxId);
+    try {
+      await copySandbox(settings.dataDir, sandboxId, to);
+      const now = (await sandboxesIn(store.db, ['paused'])).find(sandbox => sandbox.sandboxId === sandboxId);
+      if (now?.executionId !== executionId) throw new AtollError('conflict', 'it was resumed meanwhile');
+      kept.push(sandboxId);
+    } catch (error) {
+      rmSync(to, { recursive: true, force: true });
+      leftOut.push({ sandboxId, reason: messageOf(error) });
+    }
+  }
+  return { kept, leftOut };
+}
+
+async function copySandbox(dataDir: string, sandboxId: string, to: string): Promise<void> {
+  const { record, disk } = sandboxFiles(dataDir, sandboxId);
+  const text = readFileSync(record, 'utf8');
+  const { state, standing } = JSON.parse(text) as { state: string; standing?: unknown };
+  if (state !== 'paused') throw new AtollError('conflict', 'it runs');
+  if (standing !== undefined) throw new AtollError('conflict', 'it was paused just now and its disk is still in use');
+  mkdirSync(to, { recursive: true });
+  await copySparse(disk, join(to, 'disk.img'));
+  await Bun.write(join(to, 'record.json'), text);
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync();
+  await file.close();
+}

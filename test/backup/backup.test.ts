@@ -1,0 +1,93 @@
+import { expect, test } from 'bun:test';
+import { Sandbox } from 'e2b';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { repository, startPlatform } from '../support/platform.ts';
+import type { TestPlatform } from '../support/platform.ts';
+import { runToEnd } from '../support/process.ts';
+
+const atoll = (env: NodeJS.ProcessEnv, ...args: string[]) => runToEnd([join(repository, 'bin/atoll'), ...args], { env });
+const clientOf = ({ ready }: TestPlatform) => ({ apiKey: ready.apiKey, apiUrl: ready.url, sandboxUrl: ready.url, domain: ready.domain });
+
+test('a backup of a platform in use becomes the same installation elsewhere; what is damaged, or in the way, is refused', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-backup-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'atoll.backup');
+  const target = join(folder, 'restored');
+  const targetEnv = { ...process.env, ATOLL_DATA_DIR: target };
+  let kept = '';
+  let secondKey = '';
+  let snapshotId = '';
+  {
+    // Nothing stands after a pause, so that disks are free at once.
+    await using platform = await startPlatform({ ATOLL_FROZEN_SECONDS: '0' });
+    const client = clientOf(platform);
+    const sandbox = await Sandbox.create(client);
+    await sandbox.files.write('/home/user/note', 'still here');
+    snapshotId = (await sandbox.createSnapshot()).snapshotId;
+    kept = sandbox.sandboxId;
+    await sandbox.pause();
+    secondKey = (await atoll(platform.env, 'key', 'create', '--name', 'second')).stdout.trim();
+    await platform.api('POST', '/secrets', { name: 'token', value: 'v' });
+
+    // While the backup is written, sandboxes come and go.
+    let busy = true;
+    const churn = (async () => {
+      for (let count = 0; ; count++) {
+        if (!busy) return count;
+        const made = await Sandbox.create(client);
+        await made.kill();
+      }
+    })();
+    const written = await atoll(platform.env, 'backup', file, '--sandboxes');
+    busy = false;
+    expect(await churn).toBeGreaterThan(0);
+    expect(written).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('1 paused sandboxes'), stderr: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(platform.ready.dataDir).filter(name => name.startsWith('backup-'))).toEqual([]);
+
+    expect(await atoll(platform.env, 'backup', file)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is there already') });
+    // Over a running platform, and over one that has stopped.
+    expect(await atoll(platform.env, 'restore', file)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is not empty') });
+  }
+
+  const bytes = readFileSync(file);
+  const damages: Record<string, () => void> = {
+    'cut short': () => truncateSync(file, Math.floor(bytes.length / 2)),
+    'one bit other': () => {
+      const other = Buffer.from(bytes);
+      const at = other.indexOf('"dump":1') + 3;
+      other[at] = (other[at] ?? 0) ^ 1;
+      writeFileSync(file, other);
+    },
+    'no backup at all': () => writeFileSync(file, 'hello'),
+  };
+  for (const [damage, make] of Object.entries(damages)) {
+    make();
+    const refused = await atoll(targetEnv, 'restore', file);
+    expect({ damage, exitCode: refused.exitCode, made: readdirSync(folder) }).toEqual({ damage, exitCode: 1, made: ['atoll.backup'] });
+    expect(refused.stderr).toMatch(/damaged|tar failed|no backup/);
+  }
+  writeFileSync(file, bytes);
+  mkdirSync(target);
+  expect(await atoll(targetEnv, 'restore', file)).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(readdirSync(folder).toSorted()).toEqual(['atoll.backup', 'restored']);
+
+  await using restored = await startPlatform({ ATOLL_DATA_DIR: target });
+  const client = clientOf(restored);
+  expect((await fetch(`${restored.ready.url}/templates`, { headers: { 'X-API-Key': secondKey } })).status).toBe(200);
+  expect((await Sandbox.list({ ...client }).nextItems()).map(({ sandboxId, state }) => ({ sandboxId, state }))).toEqual([{ sandboxId: kept, state: 'paused' }]);
+  const again = await Sandbox.connect(kept, { ...client, apiKey: secondKey });
+  expect(await again.files.read('/home/user/note')).toBe('still here');
+  expect((await again.commands.run('echo works')).stdout).toBe('works\n');
+  await again.kill();
+  const ofSnapshot = await Sandbox.create(snapshotId, client);
+  expect(await ofSnapshot.files.read('/home/user/note')).toBe('still here');
+  await ofSnapshot.kill();
+  const fresh = await Sandbox.create(client);
+  await fresh.kill();
+  expect(await (await restored.api('GET', '/secrets')).json()).toMatchObject([{ name: 'token' }]);
+  expect(existsSync(join(target, 'atoll.sqlite'))).toBe(true);
+}, 180_000);

@@ -1,0 +1,92 @@
+import { expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectStore, openStore } from '../../src/api/store/database.ts';
+import type { StoreLocation } from '../../src/api/store/database.ts';
+import { dumpStore } from '../../src/api/store/dump.ts';
+import { loadDump } from '../../src/api/store/load-dump.ts';
+import { recordVolumeEvent } from '../../src/api/store/event-write.ts';
+import { inTransaction } from '../../src/api/store/database.ts';
+import { onEachDatabase } from '../api/databases.ts';
+import { Platform } from '../api/platform.ts';
+
+const nothing = async () => {};
+
+onEachDatabase(database => {
+  const scene = async (): Promise<{ scratch: string; fresh(name: string): Promise<StoreLocation> } & AsyncDisposable> => {
+    const scratch = mkdtempSync(join(tmpdir(), 'atoll-dump-'));
+    return {
+      scratch,
+      fresh: async name => (await database.location()) ?? { kind: 'sqlite', path: join(scratch, name) },
+      [Symbol.asyncDispose]: async () => rmSync(scratch, { recursive: true, force: true }),
+    };
+  };
+  const dumped = async (location: StoreLocation, scratch: string) => {
+    const lines: string[] = [];
+    for await (const { line } of dumpStore(location, join(scratch, 'copy.sqlite'))) lines.push(line);
+    return lines;
+  };
+  async function* linesOf(lines: string[]) {
+    yield* lines;
+  }
+
+  test('a dump that is loaded gives the same dump, also in the other kind of database', async () => {
+    await using platform = await Platform.start({ database });
+    await using place = await scene();
+    await platform.call('POST', '/secrets', { name: 's', value: 'v', metadata: { quoted: '"\n\u0000\u{1f600}' } });
+    const { sandboxID } = await platform.createSandbox({ metadata: { a: 'b' } });
+    for (let i = 0; i < 700; i++) await inTransaction(platform.store.db, db => recordVolumeEvent(db, { teamId: platform.team.teamId, volumeId: 'v', name: `n${i}` }, { type: 'created', atUs: i }));
+    await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+    const lines = await dumped(platform.location, place.scratch);
+    expect(lines.length).toBeGreaterThan(700);
+    for (const target of [await place.fresh('same.sqlite'), { kind: 'sqlite', path: join(place.scratch, 'other.sqlite') } as const]) {
+      await loadDump(target, linesOf(lines), nothing);
+      expect(await dumped(target, place.scratch)).toEqual(lines);
+      // What it numbers by itself goes on.
+      await using store = await openStore(target);
+      await inTransaction(store.db, db => recordVolumeEvent(db, { teamId: platform.team.teamId, volumeId: 'v', name: 'next' }, { type: 'deleted', atUs: 1 }));
+      const last = await store.db.selectFrom('events').select(['type', 'sequence']).orderBy('sequence', 'desc').limit(2).execute();
+      expect(last[0]).toMatchObject({ type: 'volume.lifecycle.deleted', sequence: (last[1]?.sequence ?? 0) + 1 });
+    }
+  });
+
+  test('a dump is of one moment while others write', async () => {
+    await using platform = await Platform.start({ database });
+    await using place = await scene();
+    let writing = true;
+    const writer = (async () => {
+      for (let i = 0; writing; i++) {
+        // Two rows that are only there together.
+        await platform.store.db.transaction().execute(async db => {
+          await db.insertInto('users').values({ user_id: `u${i}`, email: null, name: 'u', created_at_us: i }).execute();
+          await db.insertInto('team_members').values({ team_id: platform.team.teamId, user_id: `u${i}`, is_default: 0, created_at_us: i }).execute();
+        });
+      }
+    })();
+    for (let round = 0; round < 5; round++) {
+      const lines = await dumped(platform.location, place.scratch);
+      const rows = (prefix: RegExp) => lines.filter(line => prefix.test(line)).length;
+      expect(rows(/^\["u\d+",null/)).toBe(rows(/,"u\d+",0,/));
+    }
+    writing = false;
+    await writer;
+    const [any] = await platform.store.db.selectFrom('users').select(({ fn }) => fn.countAll<number>().as('count')).execute();
+    expect(Number(any?.count)).toBeGreaterThan(5);
+  });
+
+  test('a database in use, a newer dump and a damaged one are refused, and nothing stays of them', async () => {
+    await using platform = await Platform.start({ database });
+    await using place = await scene();
+    const lines = await dumped(platform.location, place.scratch);
+    await expect(loadDump(platform.location, linesOf(lines), nothing)).rejects.toThrow('in use already');
+    const fresh = await place.fresh('fresh.sqlite');
+    await expect(loadDump(fresh, linesOf(['{"dump":1,"schema":"9999-future"}', ...lines.slice(1)]), nothing)).rejects.toThrow('newer version');
+    await expect(loadDump(fresh, linesOf([]), nothing)).rejects.toThrow('no JSON');
+    await loadDump(fresh, linesOf(lines), nothing);
+    const broken = await place.fresh('broken.sqlite');
+    await expect(loadDump(broken, linesOf([...lines, '["too","short"]']), nothing)).rejects.toThrow('fits no table');
+    await using store = connectStore(broken);
+    expect(await store.db.selectFrom('teams').selectAll().execute()).toEqual([]);
+  });
+});
