@@ -21,8 +21,7 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
   let secondKey = '';
   let snapshotId = '';
   {
-    // Nothing stands after a pause, so that disks are free at once.
-    await using platform = await startPlatform({ ATOLL_FROZEN_SECONDS: '0' });
+    await using platform = await startPlatform();
     const client = clientOf(platform);
     const sandbox = await Sandbox.create(client);
     await sandbox.files.write('/home/user/note', 'still here');

@@ -11,8 +11,10 @@ export function layerFile(digest: string): string {
   return `${digest.replace(/^sha256:/, '')}.erofs`;
 }
 
-/** What a node keeps of a paused sandbox. */
-export function sandboxFiles(dataDir: string, sandboxId: string): { record: string; disk: string } {
-  const directory = join(dataDir, 'node/sandboxes', sandboxId);
-  return { record: join(directory, 'record.json'), disk: join(directory, 'kept/disk.img') };
+/** What is packed of a paused sandbox's directory. Not its memory: that fits one machine and one directory. */
+export const sandboxFiles = { record: 'record.json', disk: 'kept/disk.img' } as const;
+
+/** The directory of a paused sandbox. */
+export function sandboxDirectory(dataDir: string, sandboxId: string): string {
+  return join(dataDir, 'node/sandboxes', sandboxId);
 }

@@ -8,7 +8,7 @@ import { storeLocation } from '../accounts.ts';
 import type { Settings } from '../settings.ts';
 import { checkManifest } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
-import { nodeFiles, plainFiles, sandboxFiles } from './places.ts';
+import { nodeFiles, plainFiles, sandboxDirectory, sandboxFiles } from './places.ts';
 import { unpackInto } from './tar.ts';
 
 /**
@@ -52,11 +52,12 @@ async function placeFiles(unpacked: string, made: string, sandboxes: readonly st
     await unpackInto(join(made, 'node', name), join(unpacked, `${name}.tar`));
   }
   for (const sandboxId of sandboxes) {
-    const { record, disk } = sandboxFiles(made, sandboxId);
-    mkdirSync(dirname(disk), { recursive: true, mode: 0o700 });
-    renameSync(join(unpacked, 'sandboxes', sandboxId, 'disk.img'), disk);
-    // Memory is not in a backup: it fits one machine and one directory.
-    const known = JSON.parse(readFileSync(join(unpacked, 'sandboxes', sandboxId, 'record.json'), 'utf8')) as Record<string, unknown>;
+    const directory = sandboxDirectory(made, sandboxId);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    await unpackInto(directory, join(unpacked, 'sandboxes', `${sandboxId}.tar`));
+    const record = join(directory, sandboxFiles.record);
+    // Its memory is not in the backup, nor do any of its processes stand still here.
+    const { standing: _, ...known } = JSON.parse(readFileSync(record, 'utf8')) as Record<string, unknown>;
     writeFileSync(record, JSON.stringify({ ...known, kept: 'filesystem' }), { mode: 0o600 });
   }
 }

@@ -3,15 +3,16 @@ import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { connectStore } from '../../api/store/database.ts';
 import { dumpStore } from '../../api/store/dump.ts';
-import { sandboxesIn } from '../../api/store/sandbox-read.ts';
+import { findExecution, sandboxesIn } from '../../api/store/sandbox-read.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { storeLocation } from '../accounts.ts';
 import type { Settings } from '../settings.ts';
 import { writeManifest } from './manifest.ts';
-import { layerFile, nodeFiles, plainFiles, sandboxFiles } from './places.ts';
-import { copySparse, packDirectory } from './tar.ts';
+import { layerFile, nodeFiles, plainFiles, sandboxDirectory, sandboxFiles } from './places.ts';
+import { pack } from './tar.ts';
 
 const linesAtOnce = 500;
+const nothingPacked = { kept: [], leftOut: [], layers: new Set<string>() };
 
 export type BackupReport = { file: string; bytes: number; layers: number; sandboxes: string[]; leftOut: { sandboxId: string; reason: string }[] };
 
@@ -33,12 +34,12 @@ export async function writeBackup(settings: Settings, file: string, options: { s
     for (const name of plainFiles) if (existsSync(join(dataDir, name))) cpSync(join(dataDir, name), join(staging, name), { recursive: true, preserveTimestamps: true });
     linkLayers(dataDir, staging);
     const ofTemplates = await writeDump(settings, staging, join(scratch, 'copy.sqlite'));
-    const { kept, leftOut } = options.sandboxes ? await copySandboxes(settings, staging) : { kept: [], leftOut: [] };
-    const layers = pickLayers(dataDir, staging, ofTemplates);
-    for (const name of nodeFiles) if (existsSync(join(dataDir, 'node', name))) await packDirectory(join(dataDir, 'node', name), join(staging, `${name}.tar`), true);
+    const { kept, leftOut, layers: ofSandboxes } = options.sandboxes ? await packSandboxes(settings, staging) : nothingPacked;
+    const layers = pickLayers(dataDir, staging, ofTemplates.union(ofSandboxes));
+    for (const name of nodeFiles) if (existsSync(join(dataDir, 'node', name))) await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true });
     await writeManifest(staging, kept);
     mkdirSync(dirname(file), { recursive: true });
-    await packDirectory(staging, partial);
+    await pack(staging, partial);
     await syncFile(partial);
     renameSync(partial, file);
     return { file, bytes: statSync(file).size, layers, sandboxes: kept, leftOut };
@@ -85,13 +86,8 @@ async function writeDump(settings: Settings, staging: string, scratch: string): 
 }
 
 /** Leaves the layers that something in the backup is made from. */
-function pickLayers(dataDir: string, staging: string, ofTemplates: ReadonlySet<string>): number {
+function pickLayers(dataDir: string, staging: string, needed: ReadonlySet<string>): number {
   linkLayers(dataDir, staging);
-  const needed = new Set(ofTemplates);
-  for (const folder of existsSync(join(staging, 'sandboxes')) ? readdirSync(join(staging, 'sandboxes')) : []) {
-    const record = JSON.parse(readFileSync(join(staging, 'sandboxes', folder, 'record.json'), 'utf8')) as { image: { layers: string[] } };
-    for (const digest of record.image.layers) needed.add(layerFile(digest));
-  }
   const present = new Set(readdirSync(join(staging, 'layers')));
   for (const name of needed) if (!present.has(name)) throw new AtollError('unavailable', `The layer ${name} of a template is not in ${dataDir}; was it being deleted? Try again`);
   for (const name of present) if (!needed.has(name)) rmSync(join(staging, 'layers', name));
@@ -106,35 +102,38 @@ function removeLeftovers(dataDir: string): void {
   }
 }
 
-/** Copies disks of paused sandboxes; of one that is resumed meanwhile, nothing. */
-async function copySandboxes(settings: Settings, staging: string): Promise<{ kept: string[]; leftOut: BackupReport['leftOut'] }> {
+type PackedSandboxes = { kept: string[]; layers: Set<string>; leftOut: BackupReport['leftOut'] };
+
+/** Packs disks of paused sandboxes; of one that is resumed meanwhile, nothing. */
+async function packSandboxes(settings: Settings, staging: string): Promise<PackedSandboxes> {
   await using store = connectStore(storeLocation(settings));
-  const kept: string[] = [];
-  const leftOut: BackupReport['leftOut'] = [];
-  for (const { sandboxId, executionId } of await sandboxesIn(store.db, ['paused'])) {
-    const to = join(staging, 'sandboxes', sandboxId);
+  const packed: PackedSandboxes = { kept: [], layers: new Set(), leftOut: [] };
+  mkdirSync(join(staging, 'sandboxes'));
+  for (const sandbox of await sandboxesIn(store.db, ['paused'])) {
+    const { sandboxId } = sandbox;
+    const file = join(staging, 'sandboxes', `${sandboxId}.tar`);
     try {
-      await copySandbox(settings.dataDir, sandboxId, to);
-      const now = (await sandboxesIn(store.db, ['paused'])).find(sandbox => sandbox.sandboxId === sandboxId);
-      if (now?.executionId !== executionId) throw new AtollError('conflict', 'it was resumed meanwhile');
-      kept.push(sandboxId);
+      const layers = await packSandbox(settings.dataDir, sandboxId, file);
+      const now = await findExecution(store.db, sandbox);
+      if (now?.state !== 'paused') throw new AtollError('conflict', 'it was resumed meanwhile');
+      packed.kept.push(sandboxId);
+      for (const digest of layers) packed.layers.add(layerFile(digest));
     } catch (error) {
-      rmSync(to, { recursive: true, force: true });
-      leftOut.push({ sandboxId, reason: messageOf(error) });
+      rmSync(file, { force: true });
+      packed.leftOut.push({ sandboxId, reason: messageOf(error) });
     }
   }
-  return { kept, leftOut };
+  return packed;
 }
 
-async function copySandbox(dataDir: string, sandboxId: string, to: string): Promise<void> {
-  const { record, disk } = sandboxFiles(dataDir, sandboxId);
-  const text = readFileSync(record, 'utf8');
-  const { state, standing } = JSON.parse(text) as { state: string; standing?: unknown };
+/** Answers the layers that the sandbox is made from. */
+async function packSandbox(dataDir: string, sandboxId: string, file: string): Promise<string[]> {
+  const directory = sandboxDirectory(dataDir, sandboxId);
+  const { state, image } = JSON.parse(readFileSync(join(directory, sandboxFiles.record), 'utf8')) as { state: string; image: { layers: string[] } };
+  // What it had written was brought to its disk before this record was.
   if (state !== 'paused') throw new AtollError('conflict', 'it runs');
-  if (standing !== undefined) throw new AtollError('conflict', 'it was paused just now and its disk is still in use');
-  mkdirSync(to, { recursive: true });
-  await copySparse(disk, join(to, 'disk.img'));
-  await Bun.write(join(to, 'record.json'), text);
+  await pack(directory, file, { paths: Object.values(sandboxFiles) });
+  return image.layers;
 }
 
 async function syncFile(path: string): Promise<void> {
