@@ -37,6 +37,7 @@ type Case = {
   shows?: string[];
   log?: string[];
   start?: string;
+  ready?: string;
   user?: string;
   workdir?: string;
   fails?: string;
@@ -80,15 +81,23 @@ const cases: Case[] = [
   { name: 'a cache that outlives the build', dockerfile: 'FROM debian:12\nRUN --mount=type=cache,target=/var/cache/app,id=kept echo one >> /var/cache/app/log && cp /var/cache/app/log /log1\nRUN --mount=type=cache,target=/elsewhere,id=kept --mount=type=tmpfs,target=/scratch echo two >> /elsewhere/log; cp /elsewhere/log /log2; touch /scratch/x', look: 'cat /log2; ls /var/cache/app /elsewhere /scratch 2>&1', shows: ['one\ntwo'] },
   { name: 'what says nothing about files', dockerfile: 'FROM debian:12\nLABEL a=b "c d"="e"\nEXPOSE 80/tcp\nVOLUME /data\nHEALTHCHECK CMD true\nSTOPSIGNAL SIGTERM\nMAINTAINER me\nONBUILD RUN false\nRUN true' },
   { name: 'entry point and arguments', dockerfile: 'FROM debian:12\nENTRYPOINT ["python3", "-m", "http.server"]\nCMD ["--bind", "it\'s", "8080"]\nENTRYPOINT ["sleep"]\nCMD ["600"]', start: 'sleep 600' },
+  {
+    name: 'programs where PATH says, in the start command too',
+    dockerfile: 'FROM python:3.11-slim\nRUN python3 -m venv --without-pip /venv && printf "#!/bin/sh\\nexec sleep 600\\n" > /venv/bin/serve && chmod +x /venv/bin/serve\nENV PATH=/venv/bin:$PATH\nRUN command -v python3 > /which\nCMD ["serve"]',
+    look: 'cat /which',
+    shows: ['/venv/bin/python3'],
+    start: 'serve',
+    ready: 'pgrep sleep',
+  },
   { name: 'nothing at all', dockerfile: 'FROM scratch\nCOPY --from=debian:12 /etc/debian_version /etc/', look: 'cat /etc/debian_version', shows: ['12'] },
   { name: 'a command that fails', dockerfile: 'FROM debian:12\nRUN echo why; exit 5', fails: "failed to run command 'echo why; exit 5': exit status 5\nwhy" },
   { name: 'files that nobody sent', dockerfile: 'FROM debian:12\nCOPY . /app', fails: 'line 2: there are no files to copy' },
 ];
 
 describe('Dockerfiles', () => {
-  test.each(cases.map(each => [each.name, each] as const))('%s', async (_, { dockerfile, look, shows = [], log: logged = [], start, user, workdir, fails }) => {
+  test.each(cases.map(each => [each.name, each] as const))('%s', async (_, { dockerfile, look, shows = [], log: logged = [], start, ready = 'true', user, workdir, fails }) => {
     // The ready command spares the wait that a start command without one gets.
-    const { result, log } = await builds.build({ source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} }, startsAsUser: false, readyCommand: 'true' });
+    const { result, log } = await builds.build({ source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} }, startsAsUser: false, readyCommand: ready });
     for (const line of logged) expect(log).toContain(line);
     if (fails !== undefined) {
       expect(result).toMatchObject({ status: 'error' });

@@ -62,6 +62,31 @@ test('a private registry wants credentials, by the build or by the operator', as
   await builds.built({ source: image(reference) });
 });
 
+test('a registry may send to another server for tokens', async () => {
+  await using registry = await startRegistry(login, { tokens: true });
+  const realm = new URL((await fetch(`http://${registry.host}/v2/`)).headers.get('www-authenticate')?.match(/realm="([^"]+)"/)?.[1] ?? '');
+  const scope = (actions: string) => `${realm}?service=test&scope=repository:team/tool:${actions}`;
+  const { token } = (await (await fetch(scope('pull,push'), { headers: { authorization: `Basic ${btoa(`${login.username}:${login.password}`)}` } })).json()) as { token: string };
+  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), registry.host, 'team/tool', '1', `Bearer ${token}`);
+  // Both are on this machine: the operator allows them.
+  builds.settings({ registries: { [registry.host]: { http: true }, [realm.host]: { http: true } } });
+  const reference = `${registry.host}/team/tool:1`;
+  expect((await builds.build({ source: image(reference) })).result.status).toBe('error');
+  await builds.built({ source: image(reference, { type: 'registry', ...login }) });
+  expect((await builds.build({ source: image(reference, { type: 'registry', username: 'robot', password: 'no' }) })).result.status).toBe('error');
+});
+
+test('a service account is the password of a registry that takes its key', async () => {
+  const serviceAccountJson = JSON.stringify({ type: 'service_account', project_id: 'p' });
+  const account = { username: '_json_key', password: serviceAccountJson };
+  await using registry = await startRegistry(account);
+  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), registry.host, 'p/tool', '1', `Basic ${btoa(`${account.username}:${account.password}`)}`);
+  builds.settings({ registries: { [registry.host]: { http: true } } });
+  const source = { kind: 'image' as const, reference: `${registry.host}/p/tool:1` };
+  expect((await builds.build({ source })).result.status).toBe('error');
+  await builds.built({ source: { ...source, credential: { type: 'gcp', serviceAccountJson } } });
+});
+
 test('names stand for what the operator says: archives, layouts, mirrors', async () => {
   using dir = scratch();
   const made = makeImage([{ tar: busyboxTree(), compression: 'gzip' }, { tar: writeTar([text('mark', 'layout')]), compression: 'zstd' }], { index: true });

@@ -101,6 +101,18 @@ test('a Dockerfile is built by its instructions', async () => {
   assert.equal((await run('sdk-dockerfile', 'id -un; pwd; cat a.txt who.txt')).stdout, 'user\n/work\nalphadocker\n');
 });
 
+test('programs are found where PATH says, in steps and in the start command', async () => {
+  const script = '#!/bin/sh\\nexec sleep 600\\n';
+  const definition = template()
+    .fromTemplate('base')
+    .runCmd([`mkdir -p ~/own/bin`, `printf '${script}' > ~/own/bin/serve-it`, 'chmod +x ~/own/bin/serve-it'])
+    .setEnvs({ PATH: '/home/user/own/bin:$PATH' })
+    .runCmd('command -v serve-it > /tmp/which')
+    .setStartCmd('serve-it', 'pgrep sleep');
+  await Template.build(definition, 'sdk-path', connection);
+  assert.equal((await run('sdk-path', 'cat /tmp/which; pgrep -c sleep')).stdout, '/home/user/own/bin/serve-it\n1\n');
+});
+
 test('a template is built on another, and keeps its state', async () => {
   await Template.build(template().fromTemplate('base').setWorkdir('/parent').setEnvs({ P: '1' }).runCmd('echo p > here'), 'sdk-parent', connection);
   await Template.build(template().fromTemplate('sdk-parent').runCmd('cp here there; echo $P >> there'), 'sdk-child', connection);

@@ -32,7 +32,7 @@ export type BuildContext = {
 };
 
 /** Bumped when steps come to mean something else: what was cached before is made again. */
-const cacheVersion = 1;
+const cacheVersion = 2;
 
 /**
  * A step's layer on top of `state`, from the cache or made. Everything that the outcome depends on is in the key: the

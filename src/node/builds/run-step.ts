@@ -1,5 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { BuildState, BuildStep } from '../../protocol/build.ts';
+import { loginShell } from '../sandbox/login-shell.ts';
 import { readAccounts } from './accounts.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
 import { runForLayer, standardPath } from './run-command.ts';
@@ -20,7 +21,7 @@ export async function runStep(context: BuildContext, state: BuildState, step: Bu
       const [command, user = ''] = step.args;
       if (command === undefined || command === '' || step.args.length > 2) throw new AtollError('invalid', 'RUN needs a command');
       return cachedLayer(context, state, { kind: 'run', facts: step.args, label }, () =>
-        runForLayer(context, state, { argv: ['/bin/bash', '-l', '-c', command], shown: command, user: user || state.user, env: state.env, cwd: state.workdir }),
+        runForLayer(context, state, { argv: loginShell(command, state.env), shown: command, user: user || state.user, env: state.env, cwd: state.workdir }),
       );
     }
     case 'COPY':

@@ -2,6 +2,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import type { TemplateImage } from '../../protocol/node.ts';
 import { runInSandbox, type AgentProcess, type ProcessEnd } from '../agent-process.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
+import { loginShell } from './login-shell.ts';
 
 /** How a template's server is started and when it counts as ready. */
 export type StartCommands = {
@@ -45,8 +46,6 @@ export async function startTemplateServer(namespace: NetworkNamespace, image: Te
   }
 }
 
-const argvOf = (command: string): [string, ...string[]] => ['/bin/bash', '-l', '-c', command];
-
 /**
  * Starts the start command in the background. Settles with how it ended, if it ever does; when the connection to it is
  * given up, it runs on.
@@ -58,7 +57,7 @@ export function launchStartCommand(
 ): Promise<ProcessEnd> | undefined {
   if (startCommand === undefined) return undefined;
   const { signal, onStart, onOutput } = options;
-  const process = { argv: argvOf(startCommand), user, env, cwd: workdir, timeoutMs: 0, ...(signal && { signal }), ...(onStart && { onStart }) };
+  const process = { argv: loginShell(startCommand, env), user, env, cwd: workdir, timeoutMs: 0, ...(signal && { signal }), ...(onStart && { onStart }) };
   const started = run(process, onOutput);
   started.catch(() => {}); // whoever waits for readiness hears of it
   return started;
@@ -96,7 +95,7 @@ export async function awaitReady(
   }
   const deadline = performance.now() + options.timeoutMs;
   for (let waitMs = readyPauseMs.first; ; waitMs = Math.min(waitMs * 2, readyPauseMs.max)) {
-    const end = await run({ argv: argvOf(readyCommand), user, env, cwd: workdir, timeoutMs: readyRunTimeoutMs, signal }, () => {}).catch((error: unknown) => {
+    const end = await run({ argv: loginShell(readyCommand, env), user, env, cwd: workdir, timeoutMs: readyRunTimeoutMs, signal }, () => {}).catch((error: unknown) => {
       options.signal?.throwIfAborted();
       if (failure || !(error instanceof AtollError) || error.code !== 'deadline_exceeded') throw failure ?? error;
       return undefined;

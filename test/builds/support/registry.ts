@@ -2,18 +2,27 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { issuer, startTokenServer } from './token-server.ts';
 
 export type TestRegistry = AsyncDisposable & {
   /** `127.0.0.1:port` */
   host: string;
 };
 
-/** Debian's docker-registry on a free port of the loopback, with a password file when `login` is given. */
-export async function startRegistry(login?: { username: string; password: string }): Promise<TestRegistry> {
+type Login = { username: string; password: string };
+
+/**
+ * Debian's docker-registry on a free port of the loopback. With `login` it wants a password; with `tokens` one that was
+ * got from a server of its own for that password, as the large registries do.
+ */
+export async function startRegistry(login?: Login, { tokens = false } = {}): Promise<TestRegistry> {
   const directory = mkdtempSync(join(tmpdir(), 'atoll-registry-'));
   const port = await freePort();
   const host = `127.0.0.1:${port}`;
   const htpasswd = join(directory, 'htpasswd');
+  const tokenServer = login && tokens ? startTokenServer(login) : undefined;
+  const rootcertbundle = join(directory, 'authority.pem');
+  if (tokenServer) writeFileSync(rootcertbundle, tokenServer.authority);
   if (login) writeFileSync(htpasswd, `${login.username}:${await Bun.password.hash(login.password, { algorithm: 'bcrypt', cost: 4 })}\n`);
   const config = join(directory, 'config.yml');
   writeFileSync(
@@ -23,13 +32,16 @@ export async function startRegistry(login?: { username: string; password: string
       log: { level: 'error' },
       storage: { filesystem: { rootdirectory: join(directory, 'data') } },
       http: { addr: host },
-      ...(login && { auth: { htpasswd: { realm: 'test', path: htpasswd } } }),
+      ...(login && {
+        auth: tokenServer ? { token: { realm: tokenServer.realm, service: 'test', issuer, rootcertbundle } } : { htpasswd: { realm: 'test', path: htpasswd } },
+      }),
     }),
   );
   const child = Bun.spawn(['docker-registry', 'serve', config], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' });
   const stop = async () => {
     child.kill();
     await child.exited;
+    await tokenServer?.stop();
     rmSync(directory, { recursive: true, force: true });
   };
   const deadline = Date.now() + 15_000;
