@@ -21,8 +21,10 @@ export function connectPostgres(url: string): Dialect {
     application_name: 'atoll',
     types: { getTypeParser: typeParser },
   });
-  // An idle connection that the server closes is replaced at the next query; unheard, its error would end the process.
+  // A connection that the server closes is replaced at the next query; unheard, its error would end the process. The pool
+  // listens to idle ones alone, and one that is in use may have no query at the moment to tell it to.
   pool.on('error', () => {});
+  pool.on('connect', client => client.on('error', () => {}));
   return new PostgresDialect({ pool });
 }
 
