@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { measureBuilds } from './builds/builds.ts';
+import { lifecycleFigures } from './lifecycle/lifecycle.ts';
 import { plot } from './measure/plot.ts';
 import { alternatives } from './platform/alternatives.ts';
 import { clientOf } from './platform/client.ts';
@@ -27,6 +28,8 @@ say('creates without a pool');
   await using target = await startTarget({ poolSize: 0 });
   figures.push(...(await createLatency(clientOf(target), { name: 'create, pool empty', count: scale(100), pauseMs: 0, goal: 'p50 ≤ 50 ms' })));
 }
+
+figures.push(...(await lifecycleFigures(scale, say)));
 
 await using target = await startTarget({ poolSize: 8 });
 const client = clientOf(target);
