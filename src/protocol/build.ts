@@ -1,4 +1,4 @@
-import type { SandboxResources } from './node.ts';
+import type { SandboxResources, StartedImage } from './node.ts';
 
 /** Builds of templates on a node. Part of the node protocol: plain JSON, so that it works over a connection too. */
 
@@ -96,6 +96,8 @@ export type BuildResult =
       state: BuildState;
       startCommand?: string;
       readyCommand?: string;
+      /** Where the node could keep it. */
+      started?: StartedImage;
       /** Of all layers together, MiB. */
       layersMiB: number;
     }

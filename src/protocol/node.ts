@@ -23,6 +23,17 @@ export type TemplateImage = {
   buildEnv: Record<string, string>;
   /** The snapshot whose memory a sandbox begins with: the processes that ran then go on. Absent: it boots. */
   memorySnapshotId?: string;
+  /** What the start command has made of `layers`, where a build has kept that. A sandbox that can begin with it does not boot. */
+  started?: StartedImage;
+};
+
+/** A sandbox with its start command running and ready, as a snapshot. */
+export type StartedImage = {
+  snapshotId: string;
+  /** In place of the image's. */
+  layers: string[];
+  /** Those of the sandbox that it was taken of: programs look at them when they start. */
+  resources: SandboxResources;
 };
 
 export type SandboxResources = {

@@ -60,7 +60,7 @@ async function end(app: App, buildId: string, result: BuildResult): Promise<void
     const reason = { message: result.message, ...(result.step !== undefined && { step: result.step }) };
     return failBuilds(db, [buildId], reason, app.clock());
   }
-  const { state, startCommand, readyCommand } = result;
+  const { state, startCommand, readyCommand, started } = result;
   const build = await findBuild(db, buildId);
   if (!build) return; // its template was deleted
   const config = {
@@ -69,6 +69,7 @@ async function end(app: App, buildId: string, result: BuildResult): Promise<void
     buildEnv: state.env,
     ...(startCommand !== undefined && { startCommand }),
     ...(readyCommand !== undefined && { readyCommand }),
+    ...(started !== undefined && { started }),
   };
   await publishBuild(db, buildId, { layers: state.layers, config, agentVersion, diskMiB: build.diskMiB }, app.clock());
 }

@@ -56,7 +56,7 @@ export async function takeSnapshot(app: App, sandbox: SandboxRecord, memory: boo
 export async function bootConfigOf(app: App, sandbox: SandboxRecord): Promise<BuildConfig> {
   const build = await findBuild(app.store.db, sandbox.buildId);
   if (!build) throw new AtollError('conflict', `The build that sandbox "${sandbox.sandboxId}" was made from was deleted`);
-  const { memorySnapshotId: _, volumeMounts: __, ...config } = build.config;
+  const { memorySnapshotId: _, volumeMounts: __, started: ___, ...config } = build.config;
   return config;
 }
 

@@ -57,6 +57,6 @@ export async function openBuildCount(db: Db, teamId: string): Promise<number> {
 
 /** Every layer that a build which sandboxes can be made from needs. */
 export async function layersInUse(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('builds').select('layers_json').where('status', '=', 'ready').execute();
-  return [...new Set(rows.flatMap(row => JSON.parse(row.layers_json) as string[]))];
+  const rows = await db.selectFrom('builds').selectAll().where('status', '=', 'ready').execute();
+  return [...new Set(rows.map(buildOfRow).flatMap(({ layers, config }) => [...layers, ...(config.started?.layers ?? [])]))];
 }

@@ -45,6 +45,9 @@ export async function listSnapshots(db: Db, filter: SnapshotFilter, page: { afte
 
 /** The IDs by which nodes know the memory of the snapshots that sandboxes can be made from. */
 export async function memorySnapshotsInUse(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('builds').selectAll().where('source_sandbox_id', 'is not', null).where('status', '=', 'ready').execute();
-  return rows.flatMap(row => buildOfRow(row).config.memorySnapshotId ?? []);
+  const rows = await db.selectFrom('builds').selectAll().where('status', '=', 'ready').where('config_json', 'like', '%napshotId%').execute();
+  return rows.flatMap(row => {
+    const { memorySnapshotId, started } = buildOfRow(row).config;
+    return [memorySnapshotId, started?.snapshotId].filter(id => id !== undefined);
+  });
 }

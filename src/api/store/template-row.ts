@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { StartedImage } from '../../protocol/node.ts';
 import type { MountedVolume } from './sandbox-row.ts';
 import type { BuildTable, TemplateTable } from './schema.ts';
 
@@ -14,6 +15,8 @@ export type BuildConfig = {
   buildEnv: Record<string, string>;
   /** Of a snapshot that has kept memory: the ID by which nodes know it. */
   memorySnapshotId?: string;
+  /** Of a template with a start command whose memory was kept when it was ready. */
+  started?: StartedImage;
   /** Of a snapshot: the volumes that its sandbox had. */
   volumeMounts?: MountedVolume[];
 };

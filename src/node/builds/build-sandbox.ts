@@ -1,11 +1,12 @@
 import { randomHex } from '../../base/secret.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
-import type { SandboxResources } from '../../protocol/node.ts';
+import type { SandboxResources, Snapshot } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import { runInSandbox, type AgentProcess, type ProcessEnd } from '../agent-process.ts';
 import type { NodeContext } from '../context.ts';
 import { startBlank } from '../sandbox/blank.ts';
-import { slotMountPoint } from '../sandbox/slot-disk.ts';
+import { slotDisk, slotMountPoint } from '../sandbox/slot-disk.ts';
+import { keepSnapshot } from '../sandbox/snapshot.ts';
 import { releaseBlank } from '../sandbox/remove.ts';
 import { pathInHelper } from './layer/make-layer.ts';
 
@@ -16,6 +17,8 @@ export type BuildSandbox = AsyncDisposable & {
   bind(source: string, target: string): Promise<void>;
   /** Ends all processes. What was written stays, at the answered path of an overlay's upper directory, until disposal. */
   finish(): Promise<{ upper: string }>;
+  /** Keeps what it is at this moment, processes and memory included; it runs on. Errors: those of a snapshot. */
+  keep(snapshotId: string): Promise<Snapshot>;
   /** True when the kernel has ended processes for lack of memory. */
   outOfMemory(): boolean;
 };
@@ -28,7 +31,7 @@ export type BuildSandboxOptions = { layers: string[]; resources: SandboxResource
 export async function openBuildSandbox(node: NodeContext, options: BuildSandboxOptions): Promise<BuildSandbox> {
   const points = await Promise.all(options.layers.map(digest => node.layers.mount(digest)));
   const blank = await startBlank(node, options.resources);
-  const { slot, pid, namespace, controlToken, ended } = blank;
+  const { slot, pid, namespace, controlToken, bootId, ended } = blank;
   try {
     await node.egress.apply({ sandboxId: `build in ${slot.name}`, slot, namespace }, options.network);
     await node.driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(node, slot) });
@@ -54,6 +57,10 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
       await node.helper.call('kill', slot.name).catch(() => {}); // it has ended by itself
       await ended;
       return { upper: pathInHelper(node, `${slotMountPoint(node, slot)}/upper`) };
+    },
+    keep(snapshotId) {
+      const source = { slot, pid, disk: slotDisk(node, slot), layers: options.layers, facts: { agentDir: node.agentDir, bootId, controlToken } };
+      return keepSnapshot(node, { snapshotId, memory: true }, take => take(source));
     },
     outOfMemory: () => node.driver.outOfMemoryKills(slot) > 0,
     [Symbol.asyncDispose]: () => releaseBlank(node, blank),

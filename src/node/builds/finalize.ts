@@ -1,10 +1,12 @@
-import { AtollError } from '../../base/error.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
+import type { StartedImage } from '../../protocol/node.ts';
 import { awaitReady, launchStartCommand, readyTimeoutMs } from '../sandbox/start-command.ts';
 import { addFiles } from './add-files.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
-import { openBuildSandbox } from './build-sandbox.ts';
+import { openBuildSandbox, type BuildSandbox } from './build-sandbox.ts';
+import { findStarted, keepStarted } from './start-memory.ts';
 
 /** Lines of the start command's output that a failure quotes. */
 const quotedLines = 20;
@@ -13,21 +15,49 @@ type Commands = { startCommand: string | undefined; readyCommand: string | undef
 
 /**
  * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready command
- * says so. What they write is not kept: every sandbox starts them afresh.
+ * says so. Answers that sandbox with its memory, where this node can keep it; `state` has nothing of it, so that a sandbox
+ * that can't begin with the memory starts the command afresh.
  */
-export async function tryStartCommand(context: BuildContext, state: BuildState, commands: Commands): Promise<void> {
-  if (commands.startCommand === undefined && commands.readyCommand === undefined) return;
+export async function tryStartCommand(context: BuildContext, state: BuildState, commands: Commands): Promise<StartedImage | undefined> {
+  const { startCommand, readyCommand } = commands;
+  if (startCommand === undefined && readyCommand === undefined) return undefined;
+  const label = `[finalize] starting: ${startCommand ?? '(no start command)'}`;
+  if (startCommand !== undefined && context.node.memory.kept) return startAndKeep(context, state, { startCommand, readyCommand }, label);
   // On the same files it has proved itself before.
-  const label = `[finalize] starting: ${commands.startCommand ?? '(no start command)'}`;
-  await cachedLayer(context, state, { kind: 'start', facts: [commands.startCommand, commands.readyCommand], label }, async () => {
-    await runStartCommand(context, state, commands);
+  await cachedLayer(context, state, { kind: 'start', facts: [startCommand, readyCommand], label }, async () => {
+    await runStartCommand(context, state, commands, async () => {});
     return null;
   });
+  return undefined;
 }
 
-async function runStartCommand(context: BuildContext, state: BuildState, { startCommand, readyCommand }: Commands): Promise<void> {
+async function startAndKeep(context: BuildContext, state: BuildState, commands: Commands & { startCommand: string }, label: string): Promise<StartedImage | undefined> {
+  const { node, request } = context;
+  const facts = { state, ...commands, resources: request.resources };
+  const known = context.forced ? undefined : findStarted(node, facts);
+  if (known) {
+    context.log(`CACHED ${label}`);
+    return known;
+  }
+  context.log(label);
+  let started: StartedImage | undefined;
+  await runStartCommand(context, state, commands, async sandbox => {
+    try {
+      started = await keepStarted(node, sandbox, facts);
+      context.log('[finalize] kept with its memory: sandboxes begin with it running');
+    } catch (error) {
+      context.log(`[finalize] sandboxes start it themselves: ${messageOf(error)}`, { level: 'warn' });
+    }
+  });
+  return started;
+}
+
+/** `whenReady` gets the sandbox with all of it running and nobody connected to it. */
+async function runStartCommand(context: BuildContext, state: BuildState, { startCommand, readyCommand }: Commands, whenReady: (sandbox: BuildSandbox) => Promise<void>): Promise<void> {
   const { request, node, signal } = context;
-  await using sandbox = await openBuildSandbox(node, { ...state, resources: request.resources, authorities: context.authorities, network: context.network });
+  // Nothing of the build's but the files: what runs then may be what sandboxes begin with.
+  await using sandbox = await openBuildSandbox(node, { ...state, env: {}, resources: request.resources, authorities: undefined, network: context.network });
+  const connection = new AbortController();
   const last: string[] = [];
   const lines = createLineSplitter(line => {
     context.log(line);
@@ -35,10 +65,13 @@ async function runStartCommand(context: BuildContext, state: BuildState, { start
     if (last.length > quotedLines) last.shift();
   });
   const commands = { startCommand, readyCommand, user: state.user, workdir: state.workdir, env: state.env };
-  const started = launchStartCommand(sandbox.run, commands, { signal, onOutput: (stream, bytes) => lines.take(stream, bytes) });
+  const started = launchStartCommand(sandbox.run, commands, { signal: AbortSignal.any([signal, connection.signal]), onOutput: (stream, bytes) => lines.take(stream, bytes) });
   try {
     context.log(`[finalize] waiting until ready: ${readyCommand ?? 'for a while'}`);
     await awaitReady(sandbox.run, commands, { signal, started, timeoutMs: readyTimeoutMs.build });
+    connection.abort();
+    await started?.catch(() => {});
+    await whenReady(sandbox);
   } catch (error) {
     lines.end();
     signal.throwIfAborted();

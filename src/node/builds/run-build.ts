@@ -30,8 +30,9 @@ export async function runBuild(context: BuildContext, resolveSource: ResolveSour
     enter('finalize');
     const startCommand = request.startCommand ?? source.startCommand;
     const { readyCommand } = request;
-    await tryStartCommand(context, state, { startCommand, readyCommand });
+    const started = await tryStartCommand(context, state, { startCommand, readyCommand });
     state = await noteOrigin(context, state);
+    const startedLayers = started && (await noteOrigin(context, { ...state, layers: started.layers })).layers;
     const bytes = state.layers.reduce((sum, digest) => sum + node.layers.bytes(digest), 0);
     context.log(`[finalize] ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${state.layers.length} layers, ${(bytes / 1e6).toFixed(1)} MB`);
     return {
@@ -39,6 +40,7 @@ export async function runBuild(context: BuildContext, resolveSource: ResolveSour
       state,
       ...(startCommand !== undefined && { startCommand }),
       ...(readyCommand !== undefined && { readyCommand }),
+      ...(started && startedLayers && { started: { ...started, layers: startedLayers } }),
       layersMiB: Math.ceil(bytes / 1024 / 1024),
     };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { renameSync } from 'node:fs';
-import { AtollError } from '../../base/error.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import { step } from '../../base/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
@@ -32,6 +32,8 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
   await admit(node);
   const { memorySnapshotId } = request.image;
   if (memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId, beganMs);
+  const running = await createStarted(node, request, beganMs);
+  if (running) return running;
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
   const blank = node.pool?.take(resources.diskMiB) ?? (await step('blank', () => startBlank(node, resources)));
   try {
@@ -48,6 +50,22 @@ async function createWithMemory(node: NodeContext, request: CreateSandbox, snaps
   } catch (error) {
     await node.records.remove(request.sandboxId);
     throw error;
+  }
+}
+
+/**
+ * With the start command running as the template's build has kept it, where that is of this sandbox's size. Undefined where
+ * it is not or can't be used: the sandbox boots then, and starts the command.
+ */
+async function createStarted(node: NodeContext, request: CreateSandbox, beganMs: number): Promise<Running | undefined> {
+  const { started: kept, ...image } = request.image;
+  if (!kept || !node.memory.kept || limitsDiffer(kept.resources, request.resources) || volumesOf(request).volumes) return undefined;
+  const { snapshotId, layers } = kept;
+  try {
+    return await step('memory', () => createWithMemory(node, { ...request, image: { ...image, layers, memorySnapshotId: snapshotId } }, snapshotId, beganMs));
+  } catch (error) {
+    node.log.warn('a sandbox boots, because it can’t begin with the memory of its template', { sandboxId: request.sandboxId, error: messageOf(error) });
+    return undefined;
   }
 }
 

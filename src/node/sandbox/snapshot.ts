@@ -3,10 +3,11 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { Snapshot, TakeSnapshot } from '../../protocol/node.ts';
+import type { SandboxVolume } from '../../protocol/volume.ts';
 import { makeLayer, pathInHelper } from '../builds/layer/make-layer.ts';
 import { openView } from '../builds/view.ts';
 import type { NodeContext, Running } from '../context.ts';
-import { slotOf } from '../layout.ts';
+import { slotOf, type Slot } from '../layout.ts';
 import { platformFiles } from '../rootfs/platform-files.ts';
 import { checkpointAndRun } from '../snapshot/checkpoint.ts';
 import { hasManifest, readManifest } from '../snapshot/manifest.ts';
@@ -35,13 +36,38 @@ export function snapshotOf(node: NodeContext, snapshotId: string): string {
 
 /** Keeps what a running sandbox is at this moment. */
 export async function takeSnapshot(node: NodeContext, request: TakeSnapshot): Promise<Snapshot> {
-  const { snapshotId, memory } = request;
+  return keepSnapshot(node, request, stands => inTurn(runningOf(node, request), () => stands(sourceOf(node, runningOf(node, request)))));
+}
+
+/** Something that runs in a slot. */
+export type SnapshotSource = {
+  slot: Slot;
+  pid: number;
+  /** The image of its disk. */
+  disk: string;
+  layers: string[];
+  facts: SnapshotFacts;
+  volumes?: SandboxVolume[];
+};
+
+function sourceOf(node: NodeContext, { record }: Running): SnapshotSource {
+  const { slot, pid, sandboxId, agentDir, bootId, controlToken, image } = record;
+  const facts = { agentDir, bootId, controlToken };
+  return { slot: slotOf(node.layout.installation, slot), pid, disk: node.records.diskOf(sandboxId), layers: image.layers, facts, ...volumesOf(record) };
+}
+
+/** Keeps what runs in a slot. `whileItsTurn` calls the function that it is given when nothing else changes the source. Errors as for `takeSnapshot`. */
+export async function keepSnapshot(
+  node: NodeContext,
+  { snapshotId, memory }: Pick<TakeSnapshot, 'snapshotId' | 'memory'>,
+  whileItsTurn: (take: (source: SnapshotSource) => Promise<DiskCopy>) => Promise<DiskCopy>,
+): Promise<Snapshot> {
   const directory = snapshotOf(node, snapshotId);
   if (memory) requireMemory(node);
   const take = memory ? checkpoint : copyFrozen;
   mkdirSync(node.layout.snapshots, { recursive: true, mode: 0o700 });
   try {
-    await using copy = await inTurn(runningOf(node, request), () => copyDisk(node, runningOf(node, request), (running, image) => take(node, running, image, directory)));
+    await using copy = await whileItsTurn(source => copyDisk(node, source, image => take(node, source, image, directory)));
     // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
     const upper = await sealUpper(node, copy, memory ? [] : [...platformFiles, ...volatile]);
     const layers = await flattened(node, upper === null ? copy.below : [...copy.below, upper]);
@@ -84,22 +110,20 @@ export function forgetPartialSnapshots(node: NodeContext): void {
 type DiskCopy = AsyncDisposable & { mountPoint: string; below: string[] };
 
 /** A mounted copy of a sandbox's disk from one moment: `take` makes the image, while the sandbox stands still. */
-async function copyDisk(node: NodeContext, running: Running, take: (running: Running, image: string) => Promise<void>): Promise<DiskCopy> {
+async function copyDisk(node: NodeContext, source: SnapshotSource, take: (image: string) => Promise<void>): Promise<DiskCopy> {
   const directory = mkdtempSync(join(node.layout.snapshots, 'copying-'));
   const image = join(directory, 'disk.img');
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(directory, { recursive: true, force: true }));
-  await take(running, image);
+  await take(image);
   const mountPoint = mkdtempSync(join(node.layout.mounts, 'snapshot-'));
   undo.defer(() => node.disks.close(mountPoint));
   await node.disks.open(image, mountPoint);
   const disposal = undo.move();
-  return { mountPoint, below: running.record.image.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+  return { mountPoint, below: source.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-async function copyFrozen(node: NodeContext, { record }: Running, image: string): Promise<void> {
-  const slot = slotOf(node.layout.installation, record.slot);
-  const disk = node.records.diskOf(record.sandboxId);
+async function copyFrozen(node: NodeContext, { slot, disk }: SnapshotSource, image: string): Promise<void> {
   await node.driver.freeze(slot);
   try {
     await syncDisk(node, slot, disk);
@@ -110,13 +134,10 @@ async function copyFrozen(node: NodeContext, { record }: Running, image: string)
   }
 }
 
-async function checkpoint(node: NodeContext, { record }: Running, image: string, directory: string): Promise<void> {
-  const { slot: number, pid, sandboxId, agentDir, bootId, controlToken } = record;
-  const slot = slotOf(node.layout.installation, number);
-  const source = await checkpointSource(node, slot, { pid, disk: node.records.diskOf(sandboxId), layers: record.image.layers, ...volumesOf(record) });
-  const facts: SnapshotFacts = { agentDir, bootId, controlToken };
+async function checkpoint(node: NodeContext, { slot, facts, ...source }: SnapshotSource, image: string, directory: string): Promise<void> {
+  const checkpointed = await checkpointSource(node, slot, source);
   try {
-    await checkpointAndRun(requireMemory(node), source, { directory, name: `snapshot-${slot.name}`, facts, diskCopy: image });
+    await checkpointAndRun(requireMemory(node), checkpointed, { directory, name: `snapshot-${slot.name}`, facts, diskCopy: image });
   } catch (error) {
     throw explainCheckpoint(error);
   }

@@ -26,9 +26,9 @@ export type BuildNode = AsyncDisposable & {
   settings(images: object): void;
 };
 
-/** A node for one test file, with what its tests need to build on it. */
-export async function startBuildNode(): Promise<BuildNode> {
-  const test = await startTestNode();
+/** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
+export async function startBuildNode(options: { memory?: boolean } = {}): Promise<BuildNode> {
+  const test = await startTestNode(options);
   const base: BuildState = { layers: [test.base], env: {}, user: 'root', workdir: '' };
 
   const build: BuildNode['build'] = async request => {
