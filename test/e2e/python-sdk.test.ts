@@ -5,9 +5,9 @@ import { pythonWithSdk } from '../support/python.ts';
 import { testUnless } from '../support/skip.ts';
 
 const python = await pythonWithSdk();
-const cases = ['create_and_kill', 'commands', 'background_command', 'files', 'connect_and_timeout']
+const cases = ['create_and_kill', 'commands', 'background_command', 'files', 'connect_and_timeout', 'volumes']
   .map(name => `sync: ${name}`)
-  .concat(['create_and_kill', 'commands', 'background_command', 'files'].map(name => `async: ${name}`));
+  .concat(['create_and_kill', 'commands', 'background_command', 'files', 'volumes'].map(name => `async: ${name}`));
 
 let platform: TestPlatform | undefined;
 const outcomes = new Map<string, string | null>();
@@ -15,7 +15,7 @@ const outcomes = new Map<string, string | null>();
 beforeAll(async () => {
   if ('missing' in python) return;
   platform = await startPlatform();
-  const { stdout, stderr } = await runToEnd([python.program, 'run.py'], { cwd: `${import.meta.dir}/python`, env: platform.env, timeoutMs: 240_000 });
+  const { stdout, stderr } = await runToEnd([python.program, 'run.py'], { cwd: `${import.meta.dir}/python`, env: { ...platform.env, E2B_VOLUME_API_URL: platform.ready.url }, timeoutMs: 240_000 });
   for (const line of stdout.split('\n').filter(Boolean)) {
     const { case: name, problem } = JSON.parse(line) as { case: string; problem: string | null };
     outcomes.set(name, problem);

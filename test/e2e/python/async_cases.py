@@ -2,7 +2,7 @@
 
 import asyncio
 
-from e2b import AsyncSandbox, CommandExitException
+from e2b import AsyncSandbox, AsyncVolume, CommandExitException
 
 
 async def create_and_kill():
@@ -39,3 +39,11 @@ async def files():
         assert await sandbox.files.read("a.txt") == "text"
         assert await sandbox.files.exists("a.txt") is True
         assert "a.txt" in [entry.name for entry in await sandbox.files.list(".")]
+
+
+async def volumes():
+    volume = await AsyncVolume.create("python-async")
+    assert (await volume.write_file("/file", b"bytes")).size == 5
+    assert bytes(await volume.read_file("/file", format="bytes")) == b"bytes"
+    assert [entry.name for entry in await volume.list("/")] == ["file"]
+    assert await AsyncVolume.destroy(volume.volume_id) is True

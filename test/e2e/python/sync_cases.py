@@ -1,6 +1,6 @@
 """What a Python program does with sandboxes, by the published SDK's synchronous interface. Each function is a test."""
 
-from e2b import CommandExitException, FileNotFoundException, NotFoundException, Sandbox, SandboxException, TimeoutException
+from e2b import CommandExitException, FileNotFoundException, NotFoundException, Sandbox, SandboxException, TimeoutException, Volume
 
 
 def create_and_kill():
@@ -80,3 +80,22 @@ def connect_and_timeout():
         raise AssertionError("connecting to a killed sandbox did not raise")
     except (NotFoundException, SandboxException):
         pass
+
+
+def volumes():
+    volume = Volume.create("python")
+    assert [(item.volume_id, item.name) for item in Volume.list()] == [(volume.volume_id, "python")]
+    volume.make_dir("/a/b", force=True)
+    assert volume.write_file("/a/file", "text", mode=0o640).mode == 0o640
+    assert volume.read_file("/a/file") == "text"
+    assert bytes(volume.read_file("/a/file", format="bytes")) == b"text"
+    assert b"".join(volume.read_file("/a/file", format="stream")) == b"text"
+    assert [entry.path for entry in volume.list("/", depth=2)] == ["/a", "/a/b", "/a/file"]
+    assert volume.update_metadata("/a/file", uid=1000).uid == 1000
+    with Sandbox.create(volume_mounts={"/data": volume}) as sandbox:
+        assert sandbox.commands.run("cat /data/a/file; echo more > /data/more").stdout == "text"
+    assert volume.read_file("/more") == "more\n"
+    volume.remove("/a")
+    assert volume.exists("/a") is False
+    assert Volume.destroy(volume.volume_id) is True
+    assert Volume.destroy(volume.volume_id) is False
