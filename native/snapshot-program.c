@@ -243,8 +243,8 @@ static int protect(const char *pid, char **argument) {
 int snapshotProgram(int count, char **argument) {
   const char *stage = getenv("CRTOOLS_SCRIPT_ACTION"), *name = count > 2 ? argument[1] : "";
   if (stage) return actionScript(stage);
-  size_t own = strlen(argument[0]);
-  if (own >= 5 && !strcmp(argument[0] + own - 4, "gzip")) return copyThrough();
+  const char *slash = strrchr(argument[0], '/');
+  if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return copyThrough();
   if (!strcmp(name, "launch")) return launch(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
