@@ -8,6 +8,9 @@ import type { TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
 const atoll = (env: NodeJS.ProcessEnv, ...args: string[]) => runToEnd([join(repository, 'bin/atoll'), ...args], { env });
+type VolumeAnswer = { volumeID: string; token: string };
+const content = ({ ready }: TestPlatform, { volumeID, token }: VolumeAnswer, init: RequestInit = {}) =>
+  fetch(`${ready.url}/volumecontent/${volumeID}/file?path=/kept`, { ...init, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/octet-stream' } });
 const clientOf = ({ ready }: TestPlatform) => ({ apiKey: ready.apiKey, apiUrl: ready.url, sandboxUrl: ready.url, domain: ready.domain });
 
 test('a backup of a platform in use becomes the same installation elsewhere; what is damaged, or in the way, is refused', async () => {
@@ -29,6 +32,8 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     kept = sandbox.sandboxId;
     await sandbox.pause();
     secondKey = (await atoll(platform.env, 'key', 'create', '--name', 'second')).stdout.trim();
+    const volume = (await (await platform.api('POST', '/volumes', { name: 'data' })).json()) as VolumeAnswer;
+    expect((await content(platform, volume, { method: 'PUT', body: 'in the volume' })).status).toBe(201);
     await platform.api('POST', '/secrets', { name: 'token', value: 'v' });
 
     // While the backup is written, sandboxes come and go.
@@ -88,5 +93,8 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
   const fresh = await Sandbox.create(client);
   await fresh.kill();
   expect(await (await restored.api('GET', '/secrets')).json()).toMatchObject([{ name: 'token' }]);
+  const [volume] = (await (await restored.api('GET', '/volumes')).json()) as VolumeAnswer[];
+  const opened = (await (await restored.api('GET', `/volumes/${volume?.volumeID}`)).json()) as VolumeAnswer;
+  expect(await (await content(restored, opened)).text()).toBe('in the volume');
   expect(existsSync(join(target, 'atoll.sqlite'))).toBe(true);
 }, 180_000);

@@ -16,6 +16,7 @@ export function backupCommands(settings: () => Settings): Command[] {
         const { values, positionals } = parseArguments(args, { sandboxes: { type: 'boolean' } }, ['FILE']);
         const report = await writeBackup(settings(), resolve(positionals[0] ?? ''), { sandboxes: values.sandboxes ?? false });
         for (const { sandboxId, reason } of report.leftOut) terminal.err(`Sandbox ${sandboxId} is left out: ${reason}.\n`);
+        for (const volumeId of report.restlessVolumes) terminal.err(`Volume ${volumeId} was being written to all the time: files of that moment may be damaged in the backup.\n`);
         const sandboxes = values.sandboxes ? `, ${report.sandboxes.length} paused sandboxes` : '';
         terminal.out(`${report.file}: ${report.bytes} bytes, ${report.layers} layers${sandboxes}. It holds the keys of the installation: keep it where nobody else reads it.\n`);
         return 0;

@@ -3,8 +3,11 @@ import { join } from 'node:path';
 /** What of a data directory is copied as it is. */
 export const plainFiles: readonly string[] = ['node-id', 'seed', 'admin-token', 'api-key', 'images.json', 'tls', 'files'];
 
-/** What of a node's directory is packed with its owners: the authority that sandboxes trust, and volumes. */
-export const nodeFiles: readonly string[] = ['egress-authority', 'volumes'];
+/** What of a node's directory is packed with its owners: the authority that sandboxes trust. */
+export const nodeFiles: readonly string[] = ['egress-authority'];
+
+/** The image in the directory of a volume. */
+export const volumeImage = 'disk.img';
 
 /** The file name of a layer on its node. */
 export function layerFile(digest: string): string {

@@ -10,6 +10,7 @@ import { checkManifest } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { nodeFiles, plainFiles, sandboxDirectory, sandboxFiles } from './places.ts';
 import { unpackInto } from './tar.ts';
+import { restoreVolumes } from './volumes.ts';
 
 /**
  * Makes an installation of a backup, in a data directory that is empty or not there and, where one is configured, in an
@@ -32,6 +33,7 @@ export async function restoreBackup(settings: Settings, file: string): Promise<M
     await unpackInto(unpacked, file);
     const manifest = await checkManifest(unpacked);
     await placeFiles(unpacked, made, manifest.sandboxes);
+    await restoreVolumes(unpacked, made);
     await loadDump(storeLocation({ ...settings, dataDir: made }), linesOf(join(unpacked, 'state.jsonl')), db => forgetUnkept(db, manifest.sandboxes, Date.now() * 1000));
     rmSync(unpacked, { recursive: true });
     if (existsSync(dataDir)) rmdirSync(dataDir);

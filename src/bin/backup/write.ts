@@ -10,11 +10,12 @@ import type { Settings } from '../settings.ts';
 import { writeManifest } from './manifest.ts';
 import { layerFile, nodeFiles, plainFiles, sandboxDirectory, sandboxFiles } from './places.ts';
 import { pack } from './tar.ts';
+import { packVolumes } from './volumes.ts';
 
 const linesAtOnce = 500;
 const nothingPacked = { kept: [], leftOut: [], layers: new Set<string>() };
 
-export type BackupReport = { file: string; bytes: number; layers: number; sandboxes: string[]; leftOut: { sandboxId: string; reason: string }[] };
+export type BackupReport = { file: string; bytes: number; layers: number; sandboxes: string[]; leftOut: { sandboxId: string; reason: string }[]; restlessVolumes: string[] };
 
 /**
  * Writes everything that an installation needs to be there again into one file, while it may be running: it appears whole
@@ -37,12 +38,13 @@ export async function writeBackup(settings: Settings, file: string, options: { s
     const { kept, leftOut, layers: ofSandboxes } = options.sandboxes ? await packSandboxes(settings, staging) : nothingPacked;
     const layers = pickLayers(dataDir, staging, ofTemplates.union(ofSandboxes));
     for (const name of nodeFiles) if (existsSync(join(dataDir, 'node', name))) await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true });
+    const restlessVolumes = await packVolumes(dataDir, staging);
     await writeManifest(staging, kept);
     mkdirSync(dirname(file), { recursive: true });
     await pack(staging, partial);
     await syncFile(partial);
     renameSync(partial, file);
-    return { file, bytes: statSync(file).size, layers, sandboxes: kept, leftOut };
+    return { file, bytes: statSync(file).size, layers, sandboxes: kept, leftOut, restlessVolumes };
   } finally {
     rmSync(partial, { force: true });
     rmSync(scratch, { recursive: true, force: true });
