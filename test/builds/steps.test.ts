@@ -160,6 +160,16 @@ test('a build that is cancelled ends at once with the reason, and leaves no sand
   expect((await node.protocol.info()).sandboxCount).toBe(0);
 });
 
+test('a build ends when its time is over, and only as many run at a time as may', async () => {
+  await using short = await startBuildNode({ builds: { timeoutMs: 3_000, concurrentMax: 1 } });
+  const slow = short.build({ steps: [step('RUN', 'echo begun; sleep 600')] });
+  await expect(short.build({})).rejects.toThrow('runs 1 builds, its maximum');
+  const { result } = await slow;
+  expect(result).toMatchObject({ status: 'error', step: '1', message: expect.stringContaining('took longer than') });
+  expect((await short.test.node.protocol.info()).sandboxCount).toBe(0);
+  await short.built({});
+});
+
 test('a step that takes more memory than the template has says so', async () => {
   const { result } = await builds.build({ steps: [step('RUN', 'python3 -c "x = bytearray(900 << 20); print(len(x))"')] });
   expect(result.status === 'error' && result.message).toContain('out of memory');

@@ -1,7 +1,10 @@
 import { Sandbox, Template } from 'e2b';
 import assert from 'node:assert/strict';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { waitFor } from '../support/process.ts';
 
 let platform: TestPlatform;
 let connection: { apiUrl: string; apiKey: string; sandboxUrl: string; domain: string };
@@ -42,5 +45,22 @@ test('a build that a crash cuts off ends with the reason; what it finished is ca
   const sandbox = await Sandbox.create('cut-off', connection);
   const { stdout } = await sandbox.commands.run('cmp /tmp/first /tmp/second && echo same');
   assert.equal(stdout, 'same\n');
+  await sandbox.kill();
+});
+
+test('a crash while a layer is written leaves none behind, and the next build has the right content', async () => {
+  const layers = join(platform.ready.dataDir, 'node/layers');
+  const unfinished = () => readdirSync(layers).filter(name => name.startsWith('sealing-'));
+  const isWriting = () => unfinished().some(name => (statSync(join(layers, name, 'image'), { throwIfNoEntry: false })?.size ?? 0) > 0);
+  const big = Template().fromTemplate('base').runCmd('head -c 200000000 /dev/urandom > ~/big && sha256sum ~/big > ~/sum').runCmd('sha256sum --check ~/sum');
+  await Template.buildInBackground(big, 'cut-writing', connection);
+  await waitFor('a layer to be written', isWriting, 60_000);
+  await platform.kill9();
+  assert.equal(unfinished().length, 1);
+  await platform.restart();
+  assert.deepEqual(unfinished(), []);
+  await Template.build(big, 'cut-writing', connection);
+  const sandbox = await Sandbox.create('cut-writing', connection);
+  assert.match((await sandbox.commands.run('sha256sum --check ~/sum')).stdout, /OK/);
   await sandbox.kill();
 });

@@ -5,7 +5,7 @@ import { pythonWithSdk } from '../support/python.ts';
 import { testUnless } from '../support/skip.ts';
 
 const python = await pythonWithSdk();
-const cases = ['create_and_kill', 'commands', 'background_command', 'files', 'connect_and_timeout', 'volumes']
+const cases = ['create_and_kill', 'commands', 'background_command', 'files', 'connect_and_timeout', 'volumes', 'template']
   .map(name => `sync: ${name}`)
   .concat(['create_and_kill', 'commands', 'background_command', 'files', 'volumes'].map(name => `async: ${name}`));
 

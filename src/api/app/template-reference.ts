@@ -1,4 +1,5 @@
 import { AtollError } from '../../base/error.ts';
+import { newestBuilds } from '../store/template-list.ts';
 import { firstAlias, readyBuild, taggedBuild, templateById, templateByName } from '../store/template-resolve.ts';
 import type { BuildRecord, TemplateRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
@@ -75,11 +76,17 @@ export async function resolveBuild(
     throw new AtollError(
       'not_found',
       reference.tag === null
-        ? `Template "${text}" has no build that is ready`
+        ? `Template "${text}" has no build that is ready: ${await newestOf(app, template)}`
         : `Template "${text}" was not found: no ready build carries the tag "${reference.tag}"`,
     );
   }
   return { template, build, alias: await firstAlias(app.store.db, template.templateId) };
+}
+
+async function newestOf(app: App, { templateId }: TemplateRecord): Promise<string> {
+  const { status } = (await newestBuilds(app.store.db, [templateId])).get(templateId)?.newest ?? {};
+  if (status === 'building') return 'one is under way';
+  return status === 'error' ? 'the newest one failed' : status === 'ready' ? 'the ready ones carry other tags' : 'none was started';
 }
 
 /** The build that a tag, or a build ID in its place, selects of a template. */

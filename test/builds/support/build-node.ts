@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newUuid } from '../../../src/base/id.ts';
+import type { BuildSettings } from '../../../src/node/builds/compose.ts';
 import type { BuildLogEntry, BuildResult, BuildState, BuildStep, StartBuild } from '../../../src/protocol/build.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../../node/support/test-node.ts';
@@ -27,7 +28,7 @@ export type BuildNode = AsyncDisposable & {
 };
 
 /** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
-export async function startBuildNode(options: { memory?: boolean } = {}): Promise<BuildNode> {
+export async function startBuildNode(options: { memory?: boolean; builds?: Partial<BuildSettings> } = {}): Promise<BuildNode> {
   const test = await startTestNode(options);
   const base: BuildState = { layers: [test.base], env: {}, user: 'root', workdir: '' };
 

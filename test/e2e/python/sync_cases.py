@@ -1,6 +1,6 @@
 """What a Python program does with sandboxes, by the published SDK's synchronous interface. Each function is a test."""
 
-from e2b import CommandExitException, FileNotFoundException, NotFoundException, Sandbox, SandboxException, TimeoutException, Volume
+from e2b import BuildException, CommandExitException, FileNotFoundException, NotFoundException, Sandbox, SandboxException, Template, TimeoutException, Volume, wait_for_port
 
 
 def create_and_kill():
@@ -99,3 +99,25 @@ def volumes():
     assert volume.exists("/a") is False
     assert Volume.destroy(volume.volume_id) is True
     assert Volume.destroy(volume.volume_id) is False
+
+
+def template():
+    lines = []
+    definition = (
+        Template()
+        .from_template("base")
+        .set_envs({"GREETING": "hello"})
+        .set_workdir("/srv/site")
+        .run_cmd("echo $GREETING > index.html")
+        .set_start_cmd("python3 -m http.server 8000", wait_for_port(8000))
+    )
+    Template.build(definition, "python-made", cpu_count=1, memory_mb=512, on_build_logs=lambda entry: lines.append(entry.message))
+    assert any("RUN echo $GREETING" in line for line in lines), lines
+    assert Template.exists("python-made")
+    with Sandbox.create("python-made") as sandbox:
+        assert sandbox.commands.run("curl -s localhost:8000/; pwd").stdout == "hello\n/srv/site\n"
+    try:
+        Template.build(Template().from_template("base").run_cmd("exit 4"), "python-fails")
+        raise AssertionError("a failing build did not raise")
+    except BuildException as error:
+        assert "failed to run command 'exit 4': exit status 4" in str(error), error
