@@ -25,6 +25,7 @@ import { agentsInUse } from './sandbox/agents-in-use.ts';
 import { findMemory } from './sandbox/find-memory.ts';
 import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
+import { recordKey } from './sandbox/record-key.ts';
 import { createReleases } from './sandbox/releases.ts';
 import { killSandbox } from './sandbox/kill.ts';
 import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
@@ -112,7 +113,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(options.nameservers)) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     volumes: createVolumes({ helper, dir: layout.volumes, mounts: layout.mounts, log }),
-    records: createRecords(layout.sandboxes),
+    records: createRecords(layout.sandboxes, recordKey(layout.run)),
     memory: { kept: false, reason: 'this was not found out yet' },
     slots: createSlots(layout.installation),
     releases: createReleases(log),

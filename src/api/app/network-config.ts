@@ -25,6 +25,8 @@ export type NetworkContext = {
   prefix: 'network.' | '';
   allowInternetAccess: boolean | null;
   features: Features;
+  /** The names of `iam.tokens`. */
+  tokens: readonly string[];
 };
 
 /** Checks the whole configuration of a new sandbox; throws `invalid` or `forbidden` naming the member at fault. */

@@ -11,7 +11,9 @@ import type { TeamRecord } from '../store/team.ts';
 import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
 import { resolveAwaitedBuild } from './awaited-build.ts';
 import type { App } from './context.ts';
+import { checkRuleSecrets } from './egress-secrets.ts';
 import { requireMemory } from './memory-ability.ts';
+import { sealNetwork } from './network-secrets.ts';
 import { checkSandboxOptions } from './sandbox-options.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
 import { resolveVolumeMounts } from './volume-mounts.ts';
@@ -35,6 +37,7 @@ export async function createSandbox(
   const timeoutSeconds = body.timeout ?? defaultTimeoutSeconds[version];
   checkTimeout(app, team, timeoutSeconds);
   checkSandboxOptions(app, body, secure);
+  if (body.network) await checkRuleSecrets(app, team, body.network, 'network.');
   const { template, build, alias } = await resolveAwaitedBuild(app, team, body.templateID, clientSignal);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
   const volumeMounts = await resolveVolumeMounts(app, team, body.volumeMounts ?? [], { nodeId, inherited: build.config.volumeMounts ?? [] });
@@ -87,7 +90,7 @@ function newRecord(
     autoPauseMemory: body.autoPauseMemory ?? true,
     autoResume: body.autoResume?.enabled ?? false,
     allowInternetAccess: body.allow_internet_access ?? null,
-    network: body.network ?? null,
+    network: body.network ? sealNetwork(app, team.teamId, body.network) : null,
     metadata: body.metadata ?? null,
     envVars: body.envVars ?? {},
     mcp: body.mcp ?? null,

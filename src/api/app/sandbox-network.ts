@@ -3,7 +3,9 @@ import type { SandboxRecord } from '../store/sandbox-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { updateNetworkWorkflow } from '../workflows/update-network.ts';
 import type { App } from './context.ts';
+import { checkRuleSecrets } from './egress-secrets.ts';
 import { checkEgress } from './network-config.ts';
+import { sealNetwork } from './network-secrets.ts';
 import { sandboxFor } from './sandbox-find.ts';
 
 /**
@@ -12,9 +14,11 @@ import { sandboxFor } from './sandbox-find.ts';
  */
 export async function updateNetworkOf(app: App, team: TeamRecord, sandboxId: string, update: SandboxNetworkUpdate): Promise<SandboxRecord> {
   const { allow_internet_access: allowInternetAccess = null, ...egress } = update;
-  checkEgress(egress, { prefix: '', allowInternetAccess, features: app.features });
   const sandbox = await sandboxFor(app, team, sandboxId, 'updateNetwork');
-  const network = { ...ingressOf(sandbox.network), ...egress };
+  const tokens = Object.keys(sandbox.iam?.tokens ?? {});
+  checkEgress(egress, { prefix: '', allowInternetAccess, features: app.features, tokens });
+  await checkRuleSecrets(app, team, egress, '');
+  const network = { ...ingressOf(sandbox.network), ...sealNetwork(app, team.teamId, egress) };
   const settings = { allowInternetAccess, network: Object.keys(network).length > 0 ? network : null };
   await updateNetworkWorkflow({ app, sandbox, settings });
   return sandbox;

@@ -20,7 +20,7 @@ export function checkSandboxOptions(app: App, body: NewSandbox, secure: boolean)
   checkIam(app, body.iam);
   if (body.network) {
     const allowInternetAccess = body.allow_internet_access ?? null;
-    checkNetwork(body.network, { prefix: 'network.', allowInternetAccess, secure, features: app.features });
+    checkNetwork(body.network, { prefix: 'network.', allowInternetAccess, secure, features: app.features, tokens: Object.keys(body.iam?.tokens ?? {}) });
   }
 }
 

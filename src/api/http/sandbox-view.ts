@@ -1,9 +1,11 @@
+import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
 import type { ListedSandbox, Sandbox, SandboxDetail } from '../../protocol/api/sandbox.ts';
 import { clientId } from '../../protocol/api/sandbox.ts';
 import { assert } from '../../base/error.ts';
 import { shownState } from '../../protocol/state.ts';
 import { formatTime } from '../../base/time.ts';
 import type { App } from '../app/context.ts';
+import { openNetwork } from '../app/network-secrets.ts';
 import { tokensOf } from '../app/tokens.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 
@@ -38,12 +40,13 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
 /** Everything that clients may know of a sandbox. The password of its egress proxy they may not. */
 export function sandboxDetailView(app: App, sandbox: SandboxRecord): SandboxDetail {
   const { accessToken } = tokensOf(app.seed, sandbox);
+  const network = openNetwork(app, sandbox);
   return {
     ...listedSandboxView(sandbox),
     ...(accessToken !== null && { envdAccessToken: accessToken }),
     ...(sandbox.allowInternetAccess !== null && { allowInternetAccess: sandbox.allowInternetAccess }),
     domain: null,
-    ...(sandbox.network !== null && { network: withoutPassword(sandbox.network) }),
+    ...(network !== null && { network: withoutPassword(network) }),
     lifecycle: { autoResume: sandbox.autoResume, onTimeout: sandbox.autoPause ? 'pause' : 'kill' },
   };
 }
@@ -58,7 +61,7 @@ function identityView(sandbox: SandboxRecord): Pick<Sandbox, 'templateID' | 'san
   };
 }
 
-function withoutPassword(network: NonNullable<SandboxRecord['network']>): NonNullable<SandboxRecord['network']> {
+function withoutPassword(network: SandboxNetworkConfig): SandboxNetworkConfig {
   if (!network.egressProxy) return network;
   const { password: _, ...egressProxy } = network.egressProxy;
   return { ...network, egressProxy };

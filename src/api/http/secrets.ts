@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { int32 } from '../../protocol/api/primitives.ts';
 import { NewSecret, NewSecretVersion, Secret } from '../../protocol/api/secret.ts';
 import { formatTime } from '../../base/time.ts';
+import { applySecretChange } from '../app/secret-change.ts';
 import { createSecret, listSecretsOf, readSecret, removeSecret, secretPageMax, updateSecret } from '../app/secrets.ts';
 import type { SecretRecord } from '../store/secrets.ts';
 import { route } from './route.ts';
@@ -75,6 +76,7 @@ export const updateSecretRoute = route({
     const secret = await updateSecret(app, caller.team, params.secretID, body);
     const version = secret.currentVersion;
     note({ target: `secret:${secret.secretId}`, before: { version: version - 1 }, after: { version } });
+    await applySecretChange(app, secret);
     return { status: 200, body: secretView(secret) };
   },
 });
@@ -92,6 +94,7 @@ export const deleteSecretRoute = route({
   async handle(app, { caller, params, note }) {
     const secret = await removeSecret(app, caller.team, params.secretID);
     note({ target: `secret:${secret.secretId}`, before: { name: secret.name, version: secret.currentVersion } });
+    await applySecretChange(app, secret);
     return { status: 204 };
   },
 });

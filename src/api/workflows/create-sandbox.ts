@@ -4,7 +4,7 @@ import { occupyingStates } from '../../protocol/state.ts';
 import { microsPerSecond } from '../app/clock.ts';
 import { limitsOf } from '../app/context.ts';
 import type { App } from '../app/context.ts';
-import { egressPolicyOf } from '../app/network-config.ts';
+import { egressPolicyFor } from '../app/egress-secrets.ts';
 import { tokensOf } from '../app/tokens.ts';
 import { insertSandbox } from '../store/sandbox-create.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
@@ -67,7 +67,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
           executionId: sandbox.executionId,
           image,
           resources: { cpuCount: sandbox.cpuCount, memoryMiB: sandbox.memoryMiB, diskMiB: sandbox.diskMiB },
-          network: egressPolicyOf(sandbox),
+          network: await egressPolicyFor(app, sandbox),
           envVars: globalEnvironment(sandbox),
           accessToken: tokensOf(app.seed, sandbox).accessToken,
           volumes: sandbox.volumeMounts.map(({ volumeId, path }) => ({ volumeId, path })),

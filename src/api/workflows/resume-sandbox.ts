@@ -2,7 +2,7 @@ import { AtollError, assert } from '../../base/error.ts';
 import type { Kept } from '../../protocol/node.ts';
 import { limitsOf } from '../app/context.ts';
 import type { App } from '../app/context.ts';
-import { egressPolicyOf } from '../app/network-config.ts';
+import { egressPolicyFor } from '../app/egress-secrets.ts';
 import { sandboxMoved } from '../app/sandbox-find.ts';
 import { tokensOf } from '../app/tokens.ts';
 import { beginResume, finishResume } from '../store/sandbox-resume.ts';
@@ -66,7 +66,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
         executionId,
         nextExecutionId,
         memory,
-        network: egressPolicyOf(sandbox),
+        network: await egressPolicyFor(app, sandbox),
         envVars: globalEnvironment(sandbox),
         accessToken: tokensOf(app.seed, sandbox).accessToken,
       });

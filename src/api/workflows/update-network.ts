@@ -1,5 +1,5 @@
 import type { App } from '../app/context.ts';
-import { egressPolicyOf } from '../app/network-config.ts';
+import { egressPolicyFor } from '../app/egress-secrets.ts';
 import { sandboxMoved } from '../app/sandbox-find.ts';
 import { findExecution } from '../store/sandbox-read.ts';
 import { setSandboxNetwork } from '../store/sandbox-network.ts';
@@ -42,9 +42,9 @@ export async function applyNetwork(app: App, target: SandboxRecord): Promise<voi
   for (let applies = 0; applies < appliesMax; applies++) {
     const sandbox = await findExecution(app.store.db, target);
     if (sandbox?.state !== 'running') return;
-    const policy = egressPolicyOf(sandbox);
+    const policy = await egressPolicyFor(app, sandbox);
     await app.nodes.get(sandbox.nodeId).updateNetwork({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId }, policy);
     const after = await findExecution(app.store.db, target);
-    if (!after || JSON.stringify(egressPolicyOf(after)) === JSON.stringify(policy)) return;
+    if (!after || JSON.stringify(await egressPolicyFor(app, after)) === JSON.stringify(policy)) return;
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { seal, unseal } from '../../base/seal.ts';
 import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
 
@@ -69,7 +70,8 @@ export type Records = {
   list(): { sandboxId: string; record: SandboxRecord | undefined }[];
 };
 
-export function createRecords(dir: string): Records {
+/** `key` seals what policies prove themselves with: it is lost when the host restarts, and then nothing runs that needs it. */
+export function createRecords(dir: string, key: Uint8Array): Records {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const directoryOf = (sandboxId: string) => join(dir, sandboxId);
   const keptOf = (sandboxId: string) => join(directoryOf(sandboxId), 'kept');
@@ -86,7 +88,7 @@ export function createRecords(dir: string): Records {
       // A platform that is killed leaves either the old record or the new one.
       const file = await open(`${path}.new`, 'w', 0o600);
       try {
-        await file.writeFile(JSON.stringify(record));
+        await file.writeFile(JSON.stringify({ ...record, network: seal(key, JSON.stringify(record.network), record.sandboxId) }));
         if (durable) await file.sync();
       } finally {
         await file.close();
@@ -96,7 +98,7 @@ export function createRecords(dir: string): Records {
     },
     forget: sandboxId => rmSync(recordOf(sandboxId), { force: true }),
     remove: sandboxId => rm(directoryOf(sandboxId), { recursive: true, force: true }),
-    list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, record: read(recordOf(sandboxId)) })),
+    list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, record: read(recordOf(sandboxId), key) })),
   };
 }
 
@@ -106,8 +108,20 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-function read(path: string): SandboxRecord | undefined {
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as SandboxRecord) : undefined;
+function read(path: string, key: Uint8Array): SandboxRecord | undefined {
+  if (!existsSync(path)) return undefined;
+  // Only `write` writes them, and before it sealed anything, it wrote records.
+  const stored = JSON.parse(readFileSync(path, 'utf8')) as SandboxRecord & { network: SandboxNetwork | string };
+  return typeof stored.network === 'string' ? { ...stored, network: opened(stored.network, key, stored.sandboxId) } : stored;
+}
+
+/** Of another start of the host, the key is gone: nothing may leave until whoever resumes the sandbox says what. */
+function opened(sealed: string, key: Uint8Array, sandboxId: string): SandboxNetwork {
+  try {
+    return JSON.parse(unseal(key, sealed, sandboxId)) as SandboxNetwork;
+  } catch {
+    return { internetAccess: false };
+  }
 }
 
 /** When a process started, in clock ticks since boot; undefined when there is none. Source: proc(5), stat field 22. */

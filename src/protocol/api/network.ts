@@ -11,6 +11,9 @@ export const networkBounds = {
   ruleHeadersMax: 20,
   headerNameCharactersMax: 64,
   headerValueBytesMax: 2048,
+  /** Different secrets in the rules of one sandbox, and bytes of each. */
+  ruleSecretsMax: 50,
+  secretInHeaderBytesMax: 16_384,
   proxyCredentialBytesMax: 255,
   httpsPortsMax: 64,
 } as const;
