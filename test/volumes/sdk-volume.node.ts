@@ -105,10 +105,15 @@ test('sandboxes share volumes through pauses, forks, snapshots and a crash of th
   await one.commands.run('while :; do date +%s%N > own/tick; sleep 0.05; done', { background: true, timeoutMs: 0 });
   const ticks = (sandbox: Sandbox) => waitFor('the loop to go on', async () => (await inside(sandbox, 'cat own/tick')) !== (await inside(sandbox, 'sleep 0.2; cat own/tick')));
 
+  await two.commands.run('tail -f of-one', { background: true, timeoutMs: 0, cwd: '/srv/shared' });
   await one.pause();
+  const { hostname, port } = new URL(platform.ready.url);
+  const upload = connect(Number(port), hostname).on('error', () => {});
+  upload.write(`PUT /volumecontent/${shared.volumeId}/file?path=/cut HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.token}\r\nContent-Length: 100\r\n\r\nhello`);
   await assert.rejects(Volume.destroy(own.volumeId), failsWith(/409.*mounted/s));
   await platform.kill9();
   await platform.restart();
+  assert.equal(await shared.exists('/cut'), false);
   assert.equal(await inside(two, 'cat /srv/shared/of-one'), 'one');
   const resumed = await Sandbox.connect(one.sandboxId);
   await ticks(resumed);
@@ -123,6 +128,16 @@ test('sandboxes share volumes through pauses, forks, snapshots and a crash of th
   const child = await Sandbox.create(snapshotId);
   await ticks(child);
   assert.equal(await inside(child, 'cat /data/of-fork'), 'fork');
+
+  // What two has open is gone when it comes back: that is said, and it can boot.
+  await two.pause();
+  await platform.stop();
+  await platform.restart();
+  await shared.remove('/of-one');
+  await assert.rejects(Sandbox.connect(two.sandboxId), failsWith(/of-one.*memory: false/s));
+  const booted = await platform.api('POST', `/sandboxes/${two.sandboxId}/connect`, { timeout: 60, memory: false });
+  assert.equal(booted.status, 201);
+  assert.equal(await inside(two, 'cat /srv/shared/of-fork'), 'fork');
 
   await Promise.all([resumed, two, fork, child].map(sandbox => sandbox.kill()));
   assert.equal(await shared.readFile('/of-fork'), 'fork');

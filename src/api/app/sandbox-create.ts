@@ -15,6 +15,7 @@ import { checkRuleSecrets } from './egress-secrets.ts';
 import { requireMemory } from './memory-ability.ts';
 import { sealNetwork } from './network-secrets.ts';
 import { checkSandboxOptions } from './sandbox-options.ts';
+import { restoreFailed } from './sandbox-resume.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
 import { resolveVolumeMounts } from './volume-mounts.ts';
 
@@ -115,7 +116,7 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
       cause: error,
     });
   }
-  if (!(error instanceof AtollError)) return failedToStart(error);
+  if (!(error instanceof AtollError) || error.detail === restoreFailed) return failedToStart(error);
   if (error.code === 'unavailable' || error.code === 'no_space') {
     return new AtollError('unavailable', 'There is no room for another sandbox now; nothing was changed', {
       detail: error.detail ?? 'sandbox_capacity_unavailable',

@@ -10,6 +10,8 @@ import { checkTimeout } from './sandbox-timeout.ts';
 import { awaitTransition } from './transition.ts';
 
 const attemptsMax = 3;
+/** What a node says of a sandbox whose memory it could not put back. */
+export const restoreFailed = 'checkpoint_failed';
 
 export type ResumeOptions = {
   seconds: number;
@@ -50,6 +52,14 @@ export async function resumePaused(app: App, team: TeamRecord, paused: SandboxRe
 /** Says what a resume that was undone means to the caller. */
 function explain(error: unknown, sandboxId: string): unknown {
   if (!(error instanceof AtollError)) return failed(error, sandboxId);
+  // No matter of room: it has something that is not as it was, e.g. a file of a volume that others have deleted.
+  if (error.detail === restoreFailed) {
+    return new AtollError('internal', `Sandbox "${sandboxId}" stays paused: ${error.message}. With memory: false it starts from its files`, {
+      detail: 'sandbox_resume_failed',
+      fields: error.fields,
+      cause: error,
+    });
+  }
   if (error.code === 'unavailable' || error.code === 'no_space') {
     return new AtollError('unavailable', `There is no room to resume sandbox "${sandboxId}" now; it stays paused`, {
       detail: error.detail ?? 'sandbox_capacity_unavailable',
