@@ -82,8 +82,12 @@ function cgroupsNamed(name: string): string[] {
 }
 
 function withDescendants(group: string): string[] {
-  const below = readdirSync(group, { withFileTypes: true }).filter(entry => entry.isDirectory());
-  return [group, ...below.flatMap(entry => withDescendants(join(group, entry.name)))];
+  try {
+    const below = readdirSync(group, { withFileTypes: true }).filter(entry => entry.isDirectory());
+    return [group, ...below.flatMap(entry => withDescendants(join(group, entry.name)))];
+  } catch {
+    return []; // it went while it was looked at
+  }
 }
 
 const pidsOf = (group: string) => readOr(join(group, 'cgroup.procs')).split('\n').filter(Boolean);

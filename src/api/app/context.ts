@@ -6,7 +6,7 @@ import type { Nodes } from '../placement/nodes.ts';
 import type { Store } from '../store/database.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
 import type { BusyExecutions } from './busy.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, SteadyClock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import type { WebhookSettings } from '../webhooks/settings.ts';
 import type { Measures } from './measures.ts';
@@ -43,6 +43,8 @@ export type App = {
   features: Features;
   webhooks: WebhookSettings;
   clock: Clock;
+  /** Where `clock` stands beside the machine's. */
+  clockSteps: Pick<SteadyClock, 'steppedUs' | 'follow'>;
   startedAtUs: number;
   createCounts: CreateCounts;
   startCounts: StartCounts;
