@@ -21,6 +21,7 @@ import { createMeasures } from './app/measures.ts';
 import { RateLimiter } from './app/rate-limit.ts';
 import { wakeSandbox } from './app/sandbox-wake.ts';
 import { StartCounts } from './app/start-counts.ts';
+import type { TemplateDrivers } from './app/template-driver.ts';
 import { tokensOf } from './app/tokens.ts';
 import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
@@ -70,6 +71,8 @@ export type ApiOptions = {
   retention?: MetricsRetention;
   /** What differs from `defaultWebhookSettings`. */
   webhooks?: Partial<WebhookSettings>;
+  /** Which templates are isolated otherwise than by the node's default. */
+  templateDrivers?: TemplateDrivers;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
   /** Another than the machine's, for tests. */
@@ -148,6 +151,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     limits: { ...defaultLimits, ...options.limits },
     features: { egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     webhooks: { ...defaultWebhookSettings, ...options.webhooks },
+    templateDrivers: options.templateDrivers ?? new Map(),
     clock,
     clockSteps,
     startedAtUs: clock(),

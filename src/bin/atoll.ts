@@ -12,7 +12,7 @@ import { examineHost } from '../node/doctor/examine-host.ts';
 import { withLocalAccounts } from './local-accounts.ts';
 import { backupCommands } from './backup/commands.ts';
 import { platformList, platformRequest } from './platform-request.ts';
-import { criuDir } from './repository.ts';
+import { criuDir, runscDir } from './repository.ts';
 import { readSettings } from './settings.ts';
 import { downCommand, upCommand } from './up.ts';
 
@@ -26,7 +26,7 @@ const withAccounts: WithAccounts = use => withLocalAccounts(settings(), environm
 const commands = [
   upCommand(settings, environment),
   downCommand(settings),
-  doctorCommand(() => examineHost({ ...settings(), criuDir })),
+  doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir })),
   ...backupCommands(settings),
   ...sandboxCommands(request, platformList(settings)),
   ...volumeCommands(request),

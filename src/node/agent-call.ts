@@ -14,7 +14,7 @@ export async function agentListens(namespace: NetworkNamespace, ended: Promise<v
   void ended.then(() => (dead = true));
   const deadline = performance.now() + agentStartTimeoutMs;
   for (;;) {
-    const { fd, progress } = namespace.connect('ipv4', agentPort);
+    const { fd, progress } = namespace.connect(namespace.targets[0], agentPort);
     const connected = progress() === 'connected';
     namespace.closeSocket(fd);
     if (connected) return;

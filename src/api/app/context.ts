@@ -13,6 +13,7 @@ import type { Measures } from './measures.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
+import type { TemplateDrivers } from './template-driver.ts';
 
 /** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
 export type Features = {
@@ -42,6 +43,7 @@ export type App = {
   limits: TeamLimits;
   features: Features;
   webhooks: WebhookSettings;
+  templateDrivers: TemplateDrivers;
   clock: Clock;
   /** Where `clock` stands beside the machine's. */
   clockSteps: Pick<SteadyClock, 'steppedUs' | 'follow'>;
