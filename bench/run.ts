@@ -1,12 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { measureBuilds } from './builds/builds.ts';
+import { edgeBesideNginx } from './edge/beside-nginx.ts';
 import { lifecycleFigures } from './lifecycle/lifecycle.ts';
 import { plot } from './measure/plot.ts';
-import { alternatives } from './platform/alternatives.ts';
-import { clientOf } from './platform/client.ts';
-import { alternativesTable, figuresTable, machineFacts, type Figure } from './platform/report.ts';
-import { burst, createLatency, firstCommand, growth, sustained, warmCommand } from './platform/series.ts';
+import { alternatives, type Alternative } from './platform/alternatives.ts';
+import { clientOf, type Client, type Target } from './platform/client.ts';
+import { growth } from './platform/growth.ts';
+import { alternativesTable, figuresTable, machineFacts, type Figure, type Plot } from './platform/report.ts';
+import { burst, createLatency, firstCommand, killUntilGone, sustained, warmCommand } from './platform/series.ts';
 import { startTarget } from './platform/target.ts';
 
 /** Where the table and the plots go. */
@@ -14,49 +17,70 @@ const output = join(import.meta.dir, '../docs/performance');
 const quick = process.argv.includes('--quick');
 const scale = (count: number) => (quick ? Math.ceil(count / 10) : count);
 const say = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
+const [load = 0] = loadavg();
 
 const figures: Figure[] = [];
+const plots: Plot[] = [];
+let others: Alternative[] = [];
+let builds: string | undefined;
 
-say('what a user would pick instead');
-const others = await alternatives();
-
-say('builds of templates');
-const builds = await measureBuilds();
-
-say('creates without a pool');
-{
-  await using target = await startTarget({ poolSize: 0 });
-  figures.push(...(await createLatency(clientOf(target), { name: 'create, pool empty', count: scale(100), pauseMs: 0, goal: 'p50 ≤ 50 ms' })));
+/** A part that fails is a row of the table that says so; the others go on. */
+async function part(name: string, work: () => Promise<{ figures: Figure[]; plots?: Plot[] }>): Promise<void> {
+  say(name);
+  try {
+    const measured = await work();
+    figures.push(...measured.figures);
+    plots.push(...(measured.plots ?? []));
+  } catch (error) {
+    say(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    figures.push({ name, goal: '', value: `failed: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}` });
+  }
 }
 
-figures.push(...(await lifecycleFigures(scale, say)));
+async function withTarget(poolSize: number, work: (client: Client, target: Target) => Promise<void>): Promise<void> {
+  await using target = await startTarget({ poolSize });
+  await work(clientOf(target), target);
+}
 
-await using target = await startTarget({ poolSize: 8 });
-const client = clientOf(target);
-say('creates from the pool');
-figures.push(...(await createLatency(client, { name: 'create, pool warm', count: scale(200), goal: 'p50 ≤ 10 ms, p99 ≤ 40 ms' })));
-say('commands');
-figures.push(await firstCommand(client, scale(100)), await warmCommand(client, scale(300)));
-say('a burst');
-figures.push(await burst(client, 100));
-say('create and kill without pause');
-figures.push(await sustained(client, target, scale(60)));
-say('many idle sandboxes');
-const { figures: idle, points } = await growth(client, target, quick ? [0, 20] : [0, 100, 300, 500]);
-figures.push(...idle);
+await part('what a user would pick instead', async () => {
+  others = await alternatives(scale(100));
+  return { figures: [] };
+});
+await part('a platform without a pool', async () => {
+  await withTarget(0, client =>
+    part('creates without a pool', async () => ({ figures: await createLatency(client, { name: 'create, pool empty', count: scale(100), pauseMs: 0, goal: 'p50 ≤ 50 ms' }) })),
+  );
+  return { figures: [] };
+});
+await part('a platform with a pool', async () => {
+  await withTarget(8, async (client, target) => {
+    await part('creates from the pool', async () => ({ figures: await createLatency(client, { name: 'create, pool warm', count: scale(200), goal: 'p50 ≤ 10 ms, p99 ≤ 40 ms' }) }));
+    await part('what a kill leaves for a moment', async () => ({ figures: [await killUntilGone(client, target, scale(100))] }));
+    await part('commands', async () => ({ figures: [await firstCommand(client, scale(100)), await warmCommand(client, scale(300))] }));
+    await part('a burst', async () => ({ figures: [await burst(client, 100)] }));
+    await part('create and kill without pause', () => sustained(client, target, scale(60)));
+    await part('many idle sandboxes', () => growth(client, target, quick ? [0, 20] : [0, 100, 300, 500]));
+  });
+  return { figures: [] };
+});
+await part('pauses, forks and snapshots', async () => ({ figures: await lifecycleFigures(scale, say) }));
+await part('the edge beside nginx', async () => {
+  const { nginx, edge, share, nginxP50Ms, edgeP50Ms } = await edgeBesideNginx({ rounds: quick ? 1 : 5, durationMs: quick ? 1000 : 3000 });
+  const value = `${(share * 100).toFixed(0)} % of nginx: ${edge.toFixed(0)} and ${nginx.toFixed(0)} requests/s; p50 of one client ${edgeP50Ms.toFixed(3)} and ${nginxP50Ms.toFixed(3)} ms`;
+  return { figures: [{ name: 'edge, 16 connections that are kept', goal: '≥ 80 % of nginx', value }] };
+});
+
+await part('builds of templates', async () => {
+  builds = await measureBuilds();
+  return { figures: [] };
+});
 
 mkdirSync(output, { recursive: true });
-const lines = (name: string, pick: (point: (typeof points)[number]) => number) => ({ name, points: points.map(point => ({ x: point.sandboxes, y: pick(point) })) });
-writeFileSync(
-  join(output, 'latency.svg'),
-  plot({ title: 'Latency as sandboxes grow', xLabel: 'sandboxes running', yLabel: 'ms', lines: [lines('create, p50', p => p.createMs), lines('list of 100, p50', p => p.listMs), lines('list of 1, p99', p => p.getP99Ms)] }),
-);
-writeFileSync(
-  join(output, 'memory.svg'),
-  plot({ title: 'Memory of each idle sandbox', xLabel: 'sandboxes running', yLabel: 'MiB', lines: [lines('MiB each', p => p.memoryMiBEach)] }),
-);
-const report = `Measured ${new Date().toISOString().slice(0, 10)} on ${machineFacts()}.\n\n${figuresTable(figures)}\n\n${alternativesTable(others)}\n`;
+for (const { file, ...drawing } of plots) if (drawing.lines.some(line => line.points.length > 0)) writeFileSync(join(output, `${file}.svg`), plot(drawing));
+const conditions = `${quick ? ', with `--quick`' : ''}, load average at the start ${load.toFixed(1)}`;
+const measured = `Measured ${new Date().toISOString().slice(0, 10)} on ${machineFacts()}${conditions}.\n\n`;
+const report = `${measured}${figuresTable(figures)}\n\n${alternativesTable(others)}\n`;
 writeFileSync(join(output, 'table.md'), report);
-const buildsReport = `Measured ${new Date().toISOString().slice(0, 10)} on ${machineFacts()}.\n\n${builds}`;
-writeFileSync(join(output, 'builds.md'), buildsReport);
-process.stdout.write(`${report}\n${buildsReport}`);
+if (builds !== undefined) writeFileSync(join(output, 'builds.md'), `${measured}${builds}`);
+process.stdout.write(`${report}\n${builds ?? ''}`);
+say('done');

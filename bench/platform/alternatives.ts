@@ -5,24 +5,48 @@ import { summarize, timeEach, type Summary } from '../measure/statistics.ts';
 
 export type Alternative = { name: string; summary: Summary } | { name: string; missing: string };
 
-const runs = 30;
-
 /**
  * What a user would pick instead, doing the least that compares: start something isolated from the host's own root and
  * run `true` in it to its end. `fork+exec` is the floor below which no way can be.
  */
-export async function alternatives(): Promise<Alternative[]> {
+export async function alternatives(runs: number): Promise<Alternative[]> {
   const work = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
   try {
+    const measure = (name: string, argv: string[], wrap?: Wrap) => measureRuns(runs, name, argv, wrap);
+    const image = 'debian:bookworm';
+    const crun = ['crun', '--root', join(work, 'state')];
     return [
       await measure('fork + exec', ['/bin/true']),
       await measure('bwrap', ['bwrap', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--unshare-all', '/bin/true']),
-      await measure('crun run', ['crun', '--root', join(work, 'state'), 'run', '--bundle', bundle(work), 'atoll-bench'], inOwnCgroupView),
-      await measure('runsc run', ['runsc', '--root', join(work, 'runsc'), '--ignore-cgroups', '--network=none', 'run', '--bundle', bundle(work), 'atoll-bench']),
-      await measure('docker run', ['docker', 'run', '--rm', 'debian:bookworm', 'true']),
+      await measure('crun run', [...crun, 'run', '--bundle', bundle(work, ['/usr/bin/true']), 'atoll-bench'], inOwnCgroupView),
+      await besides(
+        inOwnCgroupView([...crun, 'run', '--detach', '--bundle', bundle(work, ['/usr/bin/sleep', '600']), 'atoll-bench-exec']),
+        () => measure('crun exec', [...crun, 'exec', 'atoll-bench-exec', '/usr/bin/true'], inOwnCgroupView),
+        inOwnCgroupView([...crun, 'delete', '--force', 'atoll-bench-exec']),
+      ),
+      await measure('runsc run', ['runsc', '--root', join(work, 'runsc'), '--ignore-cgroups', '--network=none', 'run', '--bundle', bundle(work, ['/usr/bin/true']), 'atoll-bench']),
+      await measure('docker run', ['docker', 'run', '--rm', image, 'true']),
+      await besides(
+        ['docker', 'run', '--detach', '--name', 'atoll-bench-exec', image, 'sleep', '600'],
+        () => measure('docker exec', ['docker', 'exec', 'atoll-bench-exec', 'true']),
+        ['docker', 'rm', '--force', 'atoll-bench-exec'],
+      ),
     ];
   } finally {
     rmSync(work, { recursive: true, force: true });
+  }
+}
+
+type Wrap = (argv: string[]) => string[];
+
+/** Measures while something else runs, which `end` takes away; where it can't be started, the measurement says why itself. */
+async function besides(start: string[], measured: () => Promise<Alternative>, end: string[]): Promise<Alternative> {
+  const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const;
+  const ran = Bun.which(start[0] as string) !== null && (await Bun.spawn(start, quiet).exited) === 0;
+  try {
+    return await measured();
+  } finally {
+    if (ran) await Bun.spawn(end, quiet).exited;
   }
 }
 
@@ -32,13 +56,13 @@ const inOwnCgroupView = (argv: string[]) => [
   'if [ -e /sys/fs/cgroup/memory/tasks ] && [ -e /sys/fs/cgroup/unified ]; then mount -t tmpfs none /sys/fs/cgroup/unified; fi; exec "$@"', 'sh', ...argv,
 ];
 
-async function measure(name: string, argv: string[], wrap: (argv: string[]) => string[] = same => same): Promise<Alternative> {
+async function measureRuns(runs: number, name: string, argv: string[], wrap: Wrap = same => same): Promise<Alternative> {
   if (!Bun.which(argv[0] as string)) return { name, missing: 'not installed' };
   const command = wrap(argv);
   const run = async () => {
     const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' });
     const text = await new Response(child.stderr).text();
-    if ((await child.exited) !== 0) throw new Error(text.trim().split('\n').at(-1) ?? 'failed');
+    if ((await child.exited) !== 0) throw new Error(text.trim().split('\n')[0] ?? 'failed');
   };
   try {
     await run();
@@ -49,8 +73,8 @@ async function measure(name: string, argv: string[], wrap: (argv: string[]) => s
 }
 
 /** The plainest container: the host's programs read-only, namespaces, no limits. */
-function bundle(work: string): string {
-  const directory = join(work, 'bundle');
+function bundle(work: string, args: string[]): string {
+  const directory = join(work, `bundle-${args.length}`);
   const root = join(directory, 'root');
   for (const name of ['usr', 'proc', 'dev', 'etc']) mkdirSync(join(root, name), { recursive: true });
   const mount = (destination: string, type: string, source: string, ...options: string[]) => ({ destination, type, source, options });
@@ -58,7 +82,7 @@ function bundle(work: string): string {
     join(directory, 'config.json'),
     JSON.stringify({
       ociVersion: '1.0.2',
-      process: { user: { uid: 0, gid: 0 }, args: ['/usr/bin/true'], env: ['PATH=/usr/bin'], cwd: '/' },
+      process: { user: { uid: 0, gid: 0 }, args, env: ['PATH=/usr/bin'], cwd: '/' },
       root: { path: root, readonly: false },
       mounts: [
         mount('/proc', 'proc', 'proc'),

@@ -6,6 +6,7 @@ export type Target = {
   apiKey: string;
   /** The platform's process; its helper and whatever else it started are its children. */
   readonly pid: number;
+  readonly dataDir: string;
   /** Ends the platform as a crash does and starts it again; resolves when it serves. */
   crashAndRestart(): Promise<void>;
 };

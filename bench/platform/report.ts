@@ -1,9 +1,13 @@
 import { cpus, release, totalmem } from 'node:os';
+import type { Line } from '../measure/plot.ts';
 import type { Summary } from '../measure/statistics.ts';
 import type { Alternative } from './alternatives.ts';
 
 /** One measured figure: a series of times, or what was counted, beside its goal. */
 export type Figure = { name: string; goal: string; summary?: Summary; value?: string };
+
+/** A series that is drawn into `<file>.svg`. */
+export type Plot = { file: string; title: string; xLabel: string; yLabel: string; lines: Line[] };
 
 const ms = (value: number) => (value < 10 ? value.toFixed(2) : value.toFixed(1));
 
