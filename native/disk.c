@@ -117,7 +117,7 @@ static int attachLoop(const char *image, int access, char *device, size_t size, 
   return fd;
 }
 
-// disk-mount image directory ["durable"]: mounts the image read-write.
+// disk-mount image directory ["durable"]: mounts the image read-write on a directory, which is made where it is missing.
 // Flushes are passed on to the host's disk only where it is to be durable: what else must survive the host is synced
 // explicitly when it is paused.
 int opDiskMount(struct request *r, struct failure *f) {
@@ -126,6 +126,7 @@ int opDiskMount(struct request *r, struct failure *f) {
   int fd = findLoop(r->argument[0], device, sizeof device);
   if (fd < 0) fd = attachLoop(r->argument[0], O_RDWR, device, sizeof device, f);
   if (fd < 0) return -1;
+  if (mkdir(r->argument[1], 0755) < 0 && errno != EEXIST) return fail(f, r->argument[1]), close(fd), -1;
   int result = mount(device, r->argument[1], "ext4", MS_NODEV | MS_NOSUID, durable ? "noinit_itable,discard" : "noinit_itable,nobarrier,discard");
   if (result < 0) fail(f, "mount ext4");
   close(fd); // the mount holds the device; without one it is released here
@@ -153,9 +154,12 @@ int opShow(struct request *r, struct failure *f) {
   return mount(r->argument[0], r->argument[1], NULL, MS_BIND, NULL) < 0 ? fail(f, r->argument[0]) : 0;
 }
 
-// unmount directory: at once where nothing uses it, else as soon as nothing does.
+// unmount directory: at once where nothing uses it, else as soon as nothing does. The directory goes where it is empty then.
 int opUnmount(struct request *r, struct failure *f) {
-  if (umount2(r->argument[0], UMOUNT_NOFOLLOW) == 0) return 0;
-  if (errno == EINVAL || errno == ENOENT) return 0; // not mounted: the wanted state holds
-  return umount2(r->argument[0], MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? fail(f, r->argument[0]) : 0;
+  const char *directory = r->argument[0];
+  int result = umount2(directory, UMOUNT_NOFOLLOW);
+  if (result < 0 && (errno == EINVAL || errno == ENOENT)) result = 0; // not mounted: the wanted state holds
+  if (result < 0 && umount2(directory, MNT_DETACH | UMOUNT_NOFOLLOW) < 0) return fail(f, directory);
+  rmdir(directory);
+  return 0;
 }

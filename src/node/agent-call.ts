@@ -6,6 +6,8 @@ import type { NetworkNamespace } from './native/netns.ts';
 
 const answerBytesMax = 64 << 10;
 const agentStartTimeoutMs = 10_000;
+/** Starting takes the agent some ms: looking sooner and more often would take them from it. */
+const agentPollMs = { first: 6, next: 2 } as const;
 const callTimeoutMs = 10_000;
 
 /** Waits until the agent in a blank sandbox accepts connections. `ended` settles when the sandbox dies first. */
@@ -13,14 +15,15 @@ export async function agentListens(namespace: NetworkNamespace, ended: Promise<v
   let dead = false;
   void ended.then(() => (dead = true));
   const deadline = performance.now() + agentStartTimeoutMs;
+  await Bun.sleep(agentPollMs.first);
   for (;;) {
-    const { fd, progress } = namespace.connect(namespace.targets[0], agentPort);
+    const { fd, progress } = namespace.connect('ipv4', agentPort);
     const connected = progress() === 'connected';
     namespace.closeSocket(fd);
     if (connected) return;
     if (dead) throw new AtollError('internal', 'the sandbox ended before its agent listened');
     if (performance.now() > deadline) throw new AtollError('internal', 'the agent in the sandbox did not start in time');
-    await Bun.sleep(1);
+    await Bun.sleep(agentPollMs.next);
   }
 }
 

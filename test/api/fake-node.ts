@@ -60,8 +60,7 @@ export class FakeNode implements NodeProtocol {
       memoryBytes: 4 * 1024 ** 3,
       sandboxCount: this.executions().length,
       sandboxesMax: 1000,
-      driver: 'crun',
-      memoryByDriver: { crun: this.memory },
+      driver: 'fake',
       memory: this.memory,
       machine: { cpuFamily: '6', cpuModel: '85', cpuModelName: 'A processor', cpuArchitecture: 'x86_64' },
     };
@@ -99,10 +98,6 @@ export class FakeNode implements NodeProtocol {
     rmSync(this.#path(target), { force: true });
     rmSync(this.#pausedPath(target), { force: true });
     await this.after('kill', target);
-  }
-
-  async memoryAbility(): Promise<MemoryAbility> {
-    return this.memory;
   }
 
   async pause(target: ExecutionRef, { memory }: { memory: boolean }): Promise<PausedSandbox> {
@@ -148,7 +143,7 @@ export class FakeNode implements NodeProtocol {
     this.#requireMemory(request.memory);
     if (request.memory) this.#write(join(this.#directory, 'snapshots', request.snapshotId), { takenAtMs: Date.now() });
     await this.after('snapshot', request);
-    return { layers: ['sha256:00', `sha256:${request.snapshotId}`], kept: request.memory ? 'memory' : 'filesystem', driver: 'crun' };
+    return { layers: ['sha256:00', `sha256:${request.snapshotId}`], kept: request.memory ? 'memory' : 'filesystem' };
   }
 
   async deleteSnapshot(snapshotId: string): Promise<void> {

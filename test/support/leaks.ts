@@ -81,12 +81,13 @@ function cgroupsNamed(name: string): string[] {
   return hierarchies.map(hierarchy => join(hierarchy, name)).filter(group => existsSync(group)).flatMap(withDescendants);
 }
 
+/** Groups come and go meanwhile. */
 function withDescendants(group: string): string[] {
   try {
     const below = readdirSync(group, { withFileTypes: true }).filter(entry => entry.isDirectory());
     return [group, ...below.flatMap(entry => withDescendants(join(group, entry.name)))];
   } catch {
-    return []; // it went while it was looked at
+    return [];
   }
 }
 

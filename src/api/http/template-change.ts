@@ -1,8 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { TemplateUpdate, TemplateUpdated } from '../../protocol/api/template-build.ts';
 import { deleteTemplate, updateTemplate, updateTemplateV1 } from '../app/template-change.ts';
-import type { Change } from '../app/audit.ts';
-import type { TemplateRecord } from '../store/template-row.ts';
 import { route } from './route.ts';
 
 const params = Type.Object({ templateID: Type.String() });
@@ -19,10 +17,8 @@ export const updateTemplateV2Route = route({
   bodyOptional: true,
   responses: { 200: updated },
   errors: [404],
-  async handle(app, { caller, params, body, note }) {
-    const { before, names } = await updateTemplate(app, caller.team, params.templateID, body);
-    note(publicChange(before, body));
-    return { status: 200, body: { names } };
+  async handle(app, { caller, params, body }) {
+    return { status: 200, body: { names: await updateTemplate(app, caller.team, params.templateID, body) } };
   },
 });
 
@@ -38,10 +34,8 @@ export const updateTemplateV1Route = route({
   bodyOptional: true,
   responses: { 200: updated },
   errors: [404, 409],
-  async handle(app, { caller, params, body, note }) {
-    const { before, names } = await updateTemplateV1(app, caller.team, params.templateID, body);
-    note(publicChange(before, body));
-    return { status: 200, body: { names } };
+  async handle(app, { caller, params, body }) {
+    return { status: 200, body: { names: await updateTemplateV1(app, caller.team, params.templateID, body) } };
   },
 });
 
@@ -54,13 +48,8 @@ export const deleteTemplateRoute = route({
   params,
   responses: { 204: { description: 'It is gone' } },
   errors: [400, 404],
-  async handle(app, { caller, params, note }) {
-    const { templateId, public: wasPublic } = await deleteTemplate(app, caller.team, params.templateID);
-    note({ target: `template:${templateId}`, before: { public: wasPublic } });
+  async handle(app, { caller, params }) {
+    await deleteTemplate(app, caller.team, params.templateID);
     return { status: 204 };
   },
 });
-
-function publicChange({ templateId, public: wasPublic }: TemplateRecord, change: { public?: boolean }): Change {
-  return { target: `template:${templateId}`, before: { public: wasPublic }, after: { public: change.public ?? wasPublic } };
-}

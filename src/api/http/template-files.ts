@@ -29,8 +29,7 @@ export const putTemplateFiles = route({
   query: Type.Object({ expires: int64({ minimum: 0 }), signature: Type.String() }),
   responses: { 201: { description: 'The archive is here' } },
   errors: [401, 413],
-  async handle(app, { params, query, upload, note }) {
-    note({ target: `files:${params.teamID}/${params.hash}` });
+  async handle(app, { params, query, upload }) {
     await takeUpload(app, { teamId: params.teamID, hash: params.hash, expires: query.expires, signature: query.signature }, upload.stream, upload.length);
     return { status: 201 };
   },

@@ -211,8 +211,7 @@ export type AuditTable = {
   at_us: Fixed<number>;
   operation: Fixed<string>;
   target: Fixed<string>;
-  /** `local`: who is root on the machine, by the command line; the ID is the account's name. */
-  actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'local' | 'none'>;
+  actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'none'>;
   actor_id: Fixed<string | null>;
   /** Not a foreign key: what a team did is told also when it is gone. */
   team_id: Fixed<string | null>;

@@ -1,12 +1,10 @@
 import { AtollError } from '../../base/error.ts';
-import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeProtocol, TemplateImage } from '../../protocol/node.ts';
 import { occupyingStates } from '../../protocol/state.ts';
 import { microsPerSecond } from '../app/clock.ts';
 import { limitsOf } from '../app/context.ts';
 import type { App } from '../app/context.ts';
 import { egressPolicyFor } from '../app/egress-secrets.ts';
-import { holdSecrets } from '../app/secret-change.ts';
 import { tokensOf } from '../app/tokens.ts';
 import { insertSandbox } from '../store/sandbox-create.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
@@ -24,8 +22,6 @@ export type CreateContext = {
   sandbox: SandboxRecord;
   /** What it begins as, where it is a fork. */
   forkOf?: SandboxRecord;
-  /** What its node was told of what may leave it. */
-  policy?: EgressPolicy;
 };
 
 /**
@@ -64,16 +60,14 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
   },
   {
     name: 'start',
-    async run(context, signal) {
-      const { app, node, image, sandbox } = context;
-      context.policy = await egressPolicyFor(app, sandbox);
+    async run({ app, node, image, sandbox }, signal) {
       await node.create(
         {
           sandboxId: sandbox.sandboxId,
           executionId: sandbox.executionId,
           image,
           resources: { cpuCount: sandbox.cpuCount, memoryMiB: sandbox.memoryMiB, diskMiB: sandbox.diskMiB },
-          network: context.policy,
+          network: await egressPolicyFor(app, sandbox),
           envVars: globalEnvironment(sandbox),
           accessToken: tokensOf(app.seed, sandbox).accessToken,
           volumes: sandbox.volumeMounts.map(({ volumeId, path }) => ({ volumeId, path })),
@@ -90,14 +84,13 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     async run(context, signal) {
       // The client that asked is gone or was told that it took too long: nobody knows this sandbox's ID.
       signal?.throwIfAborted();
-      const { app, sandbox, forkOf, policy } = context;
+      const { app, sandbox, forkOf } = context;
       const startedAtUs = app.clock();
       const endAtUs = startedAtUs + sandbox.timeoutSeconds * microsPerSecond;
       const running = await publishSandbox(app.store, sandbox, { startedAtUs, endAtUs }, forkOf);
       if (!running) throw new AtollError('internal', 'The sandbox ended while it was starting', { detail: 'sandbox_create_failed' });
       context.sandbox = running;
       app.directory.apply(running);
-      if (policy) await holdSecrets(app, running, policy);
     },
     async undo({ app, sandbox }) {
       app.directory.close(sandbox);

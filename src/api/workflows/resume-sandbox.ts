@@ -1,11 +1,9 @@
 import { AtollError, assert } from '../../base/error.ts';
-import type { EgressPolicy } from '../../protocol/network.ts';
 import type { Kept } from '../../protocol/node.ts';
 import { limitsOf } from '../app/context.ts';
 import type { App } from '../app/context.ts';
 import { egressPolicyFor } from '../app/egress-secrets.ts';
 import { sandboxMoved } from '../app/sandbox-find.ts';
-import { holdSecrets } from '../app/secret-change.ts';
 import { tokensOf } from '../app/tokens.ts';
 import { beginResume, finishResume } from '../store/sandbox-resume.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
@@ -28,8 +26,6 @@ export type ResumeContext = {
   /** Replaces what the sandbox does when its time is over. */
   autoPause?: boolean;
   from?: Kept;
-  /** What its node was told of what may leave it. */
-  policy?: EgressPolicy;
 };
 
 /** Lets a paused sandbox run again. Where it fails, the sandbox stays paused. */
@@ -65,13 +61,12 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
     async run(context) {
       const { app, sandbox, nextExecutionId, memory } = context;
       const { sandboxId, executionId } = sandbox;
-      context.policy = await egressPolicyFor(app, sandbox);
       const { from } = await app.nodes.get(sandbox.nodeId).resume({
         sandboxId,
         executionId,
         nextExecutionId,
         memory,
-        network: context.policy,
+        network: await egressPolicyFor(app, sandbox),
         envVars: globalEnvironment(sandbox),
         accessToken: tokensOf(app.seed, sandbox).accessToken,
       });
@@ -81,7 +76,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
   {
     name: 'publish',
     async run(context) {
-      const { app, sandbox, nextExecutionId, seconds, autoPause, policy } = context;
+      const { app, sandbox, nextExecutionId, seconds, autoPause } = context;
       const { sandboxId, executionId } = sandbox;
       if (executionId === nextExecutionId) return;
       const run = { ...runFrom(app, seconds), ...(autoPause !== undefined && { autoPause }) };
@@ -89,7 +84,6 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       if (!running) throw sandboxMoved(sandboxId);
       context.sandbox = running;
       app.directory.apply(running);
-      if (policy) await holdSecrets(app, running, policy);
     },
   },
 ];

@@ -143,10 +143,14 @@ function directories(path: string): string[] {
 }
 
 async function removeTree(path: string): Promise<void> {
-  for (const name of directories(path)) await removeTree(join(path, name));
   try {
     await rmdir(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    // Most groups have none below: they are only looked for where removing it was in vain.
+    const below = directories(path);
+    if (below.length === 0) throw error;
+    for (const name of below) await removeTree(join(path, name));
+    await rmdir(path);
   }
 }

@@ -41,12 +41,10 @@ export function createDisks(options: { helper: Helper; dir: string; files: DiskF
       await this.open(image, mountPoint);
     },
     async open(image, mountPoint) {
-      mkdirSync(mountPoint, { recursive: true });
       await helper.call('disk-mount', image, mountPoint);
     },
     async close(mountPoint) {
       await helper.call('unmount', mountPoint);
-      rmSync(mountPoint, { recursive: true, force: true });
     },
   };
 }

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { open, rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { seal, unseal } from '../../base/seal.ts';
-import type { DriverName, Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
+import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
 
 type Known = {
@@ -18,8 +18,6 @@ type Known = {
   image: TemplateImage;
   /** The copy of the agent that its processes were started from. */
   agentDir: string;
-  /** What isolates it. Absent in records of before there was a choice: crun. */
-  driver?: DriverName;
   startedAtMs: number;
   /** Absent: none. */
   volumes?: SandboxVolume[];
@@ -72,41 +70,62 @@ export type Records = {
   list(): { sandboxId: string; record: SandboxRecord | undefined }[];
 };
 
+/** Folders of removed sandboxes, emptied, that the next ones get: making and removing two folders costs more than renaming one. */
+const spareMax = 64;
+
 /** `key` seals what policies prove themselves with: it is lost when the host restarts, and then nothing runs that needs it. */
 export function createRecords(dir: string, key: Uint8Array): Records {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const spareDir = `${dir}-spare`;
+  rmSync(spareDir, { recursive: true, force: true });
+  mkdirSync(spareDir, { mode: 0o700 });
+  const spare: string[] = [];
   const directoryOf = (sandboxId: string) => join(dir, sandboxId);
   const keptOf = (sandboxId: string) => join(directoryOf(sandboxId), 'kept');
   const recordOf = (sandboxId: string) => join(directoryOf(sandboxId), 'record.json');
   return {
     keptOf(sandboxId) {
-      mkdirSync(keptOf(sandboxId), { recursive: true, mode: 0o700 });
+      const folder = existsSync(directoryOf(sandboxId)) ? undefined : spare.pop();
+      if (folder !== undefined) renameSync(folder, directoryOf(sandboxId));
+      else mkdirSync(keptOf(sandboxId), { recursive: true, mode: 0o700 });
       return keptOf(sandboxId);
     },
     diskOf: sandboxId => join(keptOf(sandboxId), 'disk.img'),
     async write(record) {
       const path = recordOf(record.sandboxId);
-      const durable = record.state === 'paused';
       // A platform that is killed leaves either the old record or the new one.
-      const file = await open(`${path}.new`, 'w', 0o600);
-      try {
-        await file.writeFile(JSON.stringify({ ...record, network: seal(key, JSON.stringify(record.network), record.sandboxId) }));
-        if (durable) await file.sync();
-      } finally {
-        await file.close();
-      }
+      writeFileSync(`${path}.new`, JSON.stringify({ ...record, network: seal(key, JSON.stringify(record.network), record.sandboxId) }), { mode: 0o600 });
+      const durable = record.state === 'paused';
+      if (durable) await sync(`${path}.new`);
       renameSync(`${path}.new`, path);
-      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await syncFolder(folder);
+      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await sync(folder);
     },
     forget: sandboxId => rmSync(recordOf(sandboxId), { force: true }),
-    remove: sandboxId => rm(directoryOf(sandboxId), { recursive: true, force: true }),
+    async remove(sandboxId) {
+      await rm(join(keptOf(sandboxId), 'disk.img'), { force: true });
+      if (spare.length < spareMax && (await isBare(directoryOf(sandboxId)))) {
+        const folder = join(spareDir, sandboxId);
+        renameSync(directoryOf(sandboxId), folder);
+        spare.push(folder);
+      } else await rm(directoryOf(sandboxId), { recursive: true, force: true });
+    },
     list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, record: read(recordOf(sandboxId), key) })),
   };
 }
 
-/** Makes the names in a folder survive a crash of the host. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
+/** Nothing is left in a sandbox's folder but the empty one for what a pause keeps. */
+async function isBare(directory: string): Promise<boolean> {
+  try {
+    const [only, ...others] = await readdir(directory);
+    return only === 'kept' && others.length === 0 && (await readdir(join(directory, only))).length === 0;
+  } catch {
+    return false; // there is none
+  }
+}
+
+/** Makes a file, or the names in a folder, survive a crash of the host. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r');
   await handle.sync().finally(() => handle.close());
 }
 
