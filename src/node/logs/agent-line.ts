@@ -5,8 +5,6 @@ const messageCharactersMax = 4096;
 const fieldsMax = 12;
 /** What agents write about; the platform's own loggers can't be named. */
 const loggers = ['agent', 'process', 'filesystem'];
-/** Of an agent's clock, how far it may be behind ours, milliseconds: entries wait while nobody follows. */
-const lateMsMax = 24 * 3600 * 1000;
 
 export type AgentEntry = { number: number; entry: SandboxLogEntry };
 
@@ -18,7 +16,8 @@ export function readAgentLine(text: string, nowMs: number): { epoch: string } | 
   if (typeof epoch === 'string') return /^[0-9a-f-]{1,64}$/.test(epoch) ? { epoch } : undefined;
   const level = typeof l === 'number' ? sandboxLogLevels[l] : undefined;
   if (typeof n !== 'number' || !Number.isSafeInteger(n) || n < 1 || level === undefined || typeof message !== 'string') return undefined;
-  const timestampMs = typeof t === 'number' && t <= nowMs && t > nowMs - lateMsMax ? Math.floor(t) : nowMs;
+  // However old: an agent that goes on from a snapshot tells what it remembers, and its time says that it is another's.
+  const timestampMs = typeof t === 'number' && t <= nowMs && t >= 0 ? Math.floor(t) : nowMs;
   const known = loggers.find(name => name === logger) ?? 'agent';
   return { number: n, entry: { timestampMs, level, logger: known, message: plain(message), fields: plainFields(fields) } };
 }

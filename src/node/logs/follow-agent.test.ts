@@ -1,0 +1,107 @@
+import { afterEach, expect, test } from 'bun:test';
+import type { Socket } from 'bun';
+import { silentLog } from '../../base/log.ts';
+import type { SandboxLogEntry } from '../../protocol/logs.ts';
+import { openNetworkNamespace } from '../native/netns.ts';
+import { followAgent } from './follow-agent.ts';
+import type { LogStore } from './log-store.ts';
+import type { AgentPlace } from './segments.ts';
+
+const cleanUps: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+/** Follows what calls itself an agent: `serve` gets each connection and the request on it. */
+function follow(serve: (socket: Socket, request: string) => void, options: { createdMs?: number; secrets?: string[]; known?: AgentPlace } = {}) {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket, bytes) => serve(socket, bytes.toString()) } });
+  const own = openNetworkNamespace(process.pid);
+  const namespace = { ...own, connect: () => own.connect('ipv4', server.port) };
+  const [added, notes]: [{ entry: SandboxLogEntry; place: AgentPlace }[], string[]] = [[], []];
+  const store: LogStore = {
+    note: (_id, _level, _logger, message) => void notes.push(message),
+    add: (_id, entry, place) => void added.push({ entry, place }),
+    place: async () => options.known,
+    read: async () => [],
+    close: async () => {},
+  };
+  const follower = followAgent({ sandboxId: 's', namespace, controlToken: 't', createdMs: options.createdMs, secrets: () => options.secrets ?? [] }, { store, log: silentLog });
+  cleanUps.push(() => server.stop(true), () => own.close(), () => follower.stop());
+  return { added, notes, follower };
+}
+
+const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const line = (n: number, message = `entry ${n}`, t = Date.now()) => `${JSON.stringify({ n, t, l: 1, logger: 'process', message, fields: {} })}\n`;
+const epoch = (name: string) => `${JSON.stringify({ epoch: name })}\n`;
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await Bun.sleep(5);
+}
+
+test('what an agent tells is taken once, over broken connections, from the place that is known', async () => {
+  const requests: string[] = [];
+  const { added, notes } = follow((socket, request) => {
+    requests.push(request.split(' ')[1] ?? '');
+    const lines = requests.length === 1 ? [1, 2, 3] : requests.length === 2 ? [3, 4, 9] : [10];
+    socket.write(head + chunk(epoch('abc') + lines.map(n => line(n)).join('')));
+    if (requests.length < 3) socket.end();
+  }, { createdMs: 0 });
+  await until(() => added.length === 6);
+  expect(added.map(({ place }) => place)).toEqual([1, 2, 3, 4, 9, 10].map(number => ({ epoch: 'abc', number })));
+  expect(requests).toEqual(['/logs', '/logs?epoch=abc&after=3', '/logs?epoch=abc&after=9']);
+  expect(notes).toEqual(['4 entries were dropped: there were too many at a time']);
+});
+
+test('another agent’s numbers are its own; what is older than the sandbox is another’s; secrets stay out', async () => {
+  const { added } = follow(
+    socket => void socket.write(head + chunk(epoch('b') + line(1, 'of the one before', 1000) + line(2, 'it is the-secret-value') + line(3))),
+    { createdMs: Date.now() - 1000, secrets: ['the-secret-value'] },
+  );
+  await until(() => added.length === 2);
+  expect(added.map(({ entry }) => entry.message)).toEqual(['it is ***', 'entry 3']);
+  const later = follow(socket => void socket.write(head + chunk(epoch('c') + line(1))), { known: { epoch: 'b', number: 7 } });
+  await until(() => later.added.length === 1);
+});
+
+test.each([
+  ['no HTTP', 'garbage\r\n\r\n'],
+  ['another status', 'HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno'],
+  ['no log', head + chunk('{"what": 1}\n')],
+  ['an entry before its epoch', head + chunk(line(1))],
+  ['an endless line', head + chunk('x'.repeat(100_000))],
+  ['a broken chunk', `${head}zz\r\n`],
+])('%s is left, asked again, and believed nothing of', async (_, answer) => {
+  let asked = 0;
+  const { added } = follow(socket => {
+    asked++;
+    socket.write(answer);
+    if (answer.includes('{"n"')) socket.end();
+  }, { createdMs: 0 });
+  await until(() => asked >= 2);
+  expect(added).toEqual([]);
+});
+
+test('who tells without end is read only so fast, and stopping does not wait for him', async () => {
+  let sent = 0;
+  let number = 0;
+  const flood = (socket: Socket) => {
+    for (;;) {
+      const text = chunk(line(++number, 'x'.repeat(1000)));
+      const written = socket.write(text);
+      sent += Math.max(written, 0);
+      // What was written in part can't be gone on with here: the connection is left as full as it is.
+      if (written < text.length) return;
+    }
+  };
+  const { added, notes, follower } = follow(socket => {
+    socket.write(head + chunk(epoch('a')));
+    flood(socket);
+  }, { createdMs: 0 });
+  await until(() => notes.length > 0 || added.length > 100);
+  await Bun.sleep(300);
+  expect(added.length).toBeLessThanOrEqual(1000);
+  const readBytes = added.reduce((sum, { entry }) => sum + entry.message.length, 0);
+  expect(readBytes).toBeLessThan(1 << 20);
+  expect(sent).toBeGreaterThan(1 << 20);
+  await follower.stop();
+});
