@@ -133,6 +133,23 @@ onEachDatabase(database => {
     expect((await start(running)).status).toBe(400);
   });
 
+  test('a team never runs more builds at once than its limit, however many it had registered before', async () => {
+    const { builder, platform, register, start, becomes } = await scene(database, { concurrentBuilds: 2 });
+    await using _ = platform;
+    const builds = [];
+    for (const name of ['a', 'b', 'c', 'd']) builds.push(await register({ name }));
+    const answers = await Promise.all(builds.map(build => start(build)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 202, 429, 429]);
+    expect(answers.every(({ headers }) => headers.get('retry-after') === null)).toBe(true);
+    // An end makes room.
+    const running = builds[answers.findIndex(({ status }) => status === 202)];
+    const waiting = builds[answers.findIndex(({ status }) => status === 429)];
+    if (!running || !waiting) throw new Error('none was started, or all');
+    builder.succeed(running.buildID);
+    await becomes(running, 'ready');
+    expect((await start(waiting)).status).toBe(202);
+  });
+
   test('what a registration must not ask for', async () => {
     const { platform, built } = await scene(database, { cpuCount: 8, memoryMiB: 4096, diskMiB: 20_480 });
     await using _ = platform;

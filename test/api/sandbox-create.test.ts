@@ -84,6 +84,16 @@ onEachDatabase(database => {
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(201);
   });
 
+  test('a template that is larger than a team may have is refused by name', async () => {
+    await using platform = await Platform.start({ database });
+    for (const [limit, value] of [['cpuCount', 1], ['memoryMiB', 512], ['diskMiB', 1024]] as const) {
+      const { key } = await platform.otherTeam(`small-${value}`, { [limit]: value });
+      const refused = await platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { 'x-api-key': key });
+      expect({ limit, ...refused }).toMatchObject({ limit, status: 400, body: { message: expect.stringContaining(`up to ${value}`) } });
+    }
+    expect(platform.node.created).toEqual([]);
+  });
+
   test('what the node can\'t do is answered by its kind and leaves nothing', async () => {
     await using platform = await Platform.start({ database });
     const failures: Array<[error: unknown, status: number, detail: string]> = [

@@ -3,23 +3,26 @@ import type { StartBuildV2 } from '../../protocol/api/template-build.ts';
 import type { BuildSource, BuildStep, StartBuild } from '../../protocol/build.ts';
 import { rivalBuilds } from '../store/build-read.ts';
 import type { BuildDetail } from '../store/build-read.ts';
-import { moveBuild } from '../store/build-write.ts';
+import { beginBuild, moveBuild } from '../store/build-write.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { cancelBuilds, followBuild } from './build-follow.ts';
+import { limitsOf } from './context.ts';
 import type { App } from './context.ts';
 import { resolveBuild } from './template-reference.ts';
 
 export type BuildPlan = Pick<StartBuild, 'source' | 'steps' | 'force' | 'startsAsUser' | 'startCommand' | 'readyCommand'>;
 
-/** Starts a build that waits. It is `building` when this answers. Throws `invalid`, `unavailable`. */
+/** Starts a build that waits. It is `building` when this answers. Throws `invalid`, `rate_limited`, `unavailable`. */
 export async function startBuild(app: App, team: TeamRecord, build: BuildDetail, plan: BuildPlan): Promise<void> {
   const { buildId, templateId } = build;
   const { db } = app.store;
-  if (!(await moveBuild(db, buildId, 'waiting', 'building', app.clock()))) {
-    throw new AtollError('invalid', `Build ${buildId} can't be started: it was started before or is superseded`);
-  }
+  const rivals = await rivalBuilds(db, { templateId, buildId }, ['building']);
+  const concurrentMax = limitsOf(app, team).concurrentBuilds;
+  const begun = await beginBuild(app.store, { buildId, teamId: team.teamId }, { concurrentMax, rivals, nowUs: app.clock() });
+  if (begun === 'full') throw new AtollError('rate_limited', `The team has ${concurrentMax} builds running, which is its limit: wait until one has ended`);
+  if (!begun) throw new AtollError('invalid', `Build ${buildId} can't be started: it was started before or is superseded`);
   try {
-    await cancelBuilds(app, await rivalBuilds(db, { templateId, buildId }, ['building']), 'A newer build of the same template and tags was started');
+    await cancelBuilds(app, rivals, 'A newer build of the same template and tags was started');
     const resources = { cpuCount: build.cpuCount, memoryMiB: build.memoryMiB, diskMiB: build.diskMiB };
     await app.builder.start({ buildId, templateId, teamId: team.teamId, resources, ...plan });
   } catch (error) {

@@ -10,6 +10,7 @@ import type { BuildRecord } from '../store/template-row.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
 import { resolveAwaitedBuild } from './awaited-build.ts';
+import { limitsOf } from './context.ts';
 import type { App } from './context.ts';
 import { checkRuleSecrets } from './egress-secrets.ts';
 import { requireMemory } from './memory-ability.ts';
@@ -40,6 +41,7 @@ export async function createSandbox(
   checkSandboxOptions(app, body, secure);
   if (body.network) await checkRuleSecrets(app, team, body.network, 'network.');
   const { template, build, alias } = await resolveAwaitedBuild(app, team, body.templateID, clientSignal);
+  checkSize(app, team, build);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
   const volumeMounts = await resolveVolumeMounts(app, team, body.volumeMounts ?? [], { nodeId, inherited: build.config.volumeMounts ?? [] });
   if (body.autoPause === true && body.autoPauseMemory !== false) {
@@ -59,6 +61,17 @@ export async function createSandbox(
     if (!(explained instanceof AtollError) || explained.status >= 500) app.createCounts.note(nodeId, 'fails');
     throw explained;
   }
+}
+
+/** A public template of another team, or one from before a limit was lowered, may be larger than the team may have. */
+function checkSize(app: App, team: TeamRecord, { cpuCount, memoryMiB, diskMiB }: BuildRecord): void {
+  const limits = limitsOf(app, team);
+  const tooMuch = (what: string, size: number, limit: number, unit: string) => {
+    if (size > limit) throw new AtollError('invalid', `templateID: sandboxes of this template have ${size} ${unit} of ${what}, and the team may use up to ${limit}`);
+  };
+  tooMuch('CPU', cpuCount, limits.cpuCount, 'cores');
+  tooMuch('memory', memoryMiB, limits.memoryMiB, 'MiB');
+  tooMuch('disk', diskMiB, limits.diskMiB, 'MiB');
 }
 
 function newRecord(

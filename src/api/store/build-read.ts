@@ -43,14 +43,15 @@ export async function rivalBuilds(db: Db, build: { templateId: string; buildId: 
   return rows.map(row => row.build_id);
 }
 
-/** How many builds of a team wait or run. */
-export async function openBuildCount(db: Db, teamId: string): Promise<number> {
+/** How many builds of a team run, but for `except`. */
+export async function openBuildCount(db: Db, teamId: string, except: readonly string[] = []): Promise<number> {
   const row = await db
     .selectFrom('builds')
     .innerJoin('templates', 'templates.template_id', 'builds.template_id')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('team_id', '=', teamId)
     .where('status', '=', 'building')
+    .$if(except.length > 0, query => query.where('build_id', 'not in', except))
     .executeTakeFirstOrThrow();
   return Number(row.count);
 }

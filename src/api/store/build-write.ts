@@ -1,8 +1,9 @@
 import type { BuildStatus } from '../../protocol/api/template.ts';
 import { recordBuildEvent } from './build-events.ts';
+import { openBuildCount } from './build-read.ts';
 import type { BuildReason, BuildRequest } from './build-read.ts';
 import { inTransaction } from './database.ts';
-import type { Db } from './database.ts';
+import type { Db, Store } from './database.ts';
 import type { BuildConfig, BuildRecord } from './template-row.ts';
 
 /** Of what an event says of a failure; the build's status has all of it. */
@@ -68,6 +69,22 @@ export async function moveBuild(db: Db, buildId: string, from: BuildStatus, to: 
     if (numUpdatedRows === 0n) return false;
     if (to === 'building') await recordBuildEvent(db, buildId, { type: 'started', atUs: nowUs });
     return true;
+  });
+}
+
+/**
+ * `waiting` → `building`, unless the team has `concurrentMax` that run, `rivals` not counted. Counting and moving are one
+ * transaction: two starts at once can't both take the last place. Null when it does not wait (any more).
+ */
+export async function beginBuild(
+  store: Store,
+  build: { buildId: string; teamId: string },
+  { concurrentMax, rivals, nowUs }: { concurrentMax: number; rivals: readonly string[]; nowUs: number },
+): Promise<'begun' | 'full' | null> {
+  return store.db.transaction().execute(async db => {
+    if (store.kind === 'postgres') await db.selectFrom('teams').select('team_id').where('team_id', '=', build.teamId).forUpdate().execute();
+    if ((await openBuildCount(db, build.teamId, rivals)) >= concurrentMax) return 'full';
+    return (await moveBuild(db, build.buildId, 'waiting', 'building', nowUs)) ? 'begun' : null;
   });
 }
 
