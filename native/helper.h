@@ -39,6 +39,7 @@ int opAdoptRoot(struct request *, struct failure *); // root.c
 int opBind(struct request *, struct failure *);
 int opLinkUp(struct request *, struct failure *); // link.c
 int opLinkDown(struct request *, struct failure *);
+int opAccessUp(struct request *, struct failure *);
 int opView(struct request *, struct failure *); // view.c
 int opOverlayMount(struct request *, struct failure *); // snapshot-overlay.c
 int opMappedMount(struct request *, struct failure *);

@@ -2,6 +2,7 @@
 //
 //   init [serve] [--port N] [-- agent [argument…]]   process 1: starts the agent, keeps it running, reaps orphans
 //   init exec UID GID GROUPS FLAGS CWD -- program…    becomes a program of a user (see becomeProgram)
+//   init [serve] --relay ADDRESS PORT OWN [--port N]   the same, and leads connections in (relay.c)
 //   init pump                                         copies fd 3 (inotify) to stdout until either end closes
 //   init remove DIRECTORY                             removes a directory with all that is in it
 //
@@ -33,6 +34,8 @@
 #include "remove-tree.h"
 
 extern char **environ;
+
+int serveRelay(const char *address, int port, const char *own); // relay.c
 
 // ---- What init and the agent share: a memfd, at this fd in the agent. src/agent/durable/layout.ts names the same numbers.
 enum {
@@ -214,6 +217,8 @@ static int pump(void) {
 
 struct serving {
   pid_t agent;
+  pid_t relay; // 0: there is none
+  char **relayArguments; // address, port, own address; NULL: none is wanted
   char **agentArguments;
   struct orphanEnds *ends;
   int64_t startedMs;
@@ -289,6 +294,17 @@ static void startAgent(struct serving *serving) {
   serving->agent = pid;
 }
 
+// It holds nothing that must last: one that ended is started again.
+static void startRelay(struct serving *serving) {
+  if (!serving->relayArguments || (serving->relay = fork()) != 0) return;
+  allSignalsDefault();
+  signal(SIGPIPE, SIG_IGN);
+  setsid();
+  close(stateFd);
+  prctl(PR_SET_NAME, "relay");
+  _exit(serveRelay(serving->relayArguments[0], atoi(serving->relayArguments[1]), serving->relayArguments[2]));
+}
+
 // A steady agent is back at once; one that keeps ending is started ever slower, up to once a second.
 static void agentEnded(struct serving *serving, int status) {
   say("init: the agent ended (%s %d), starting it again\n", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -308,6 +324,8 @@ static void reap(struct serving *serving) {
       if (pid == serving->agent) kill(pid, SIGCONT);
     } else if (pid == serving->agent) {
       agentEnded(serving, status);
+    } else if (pid == serving->relay) {
+      startRelay(serving);
     } else {
       uint32_t count = atomic_load(&serving->ends->count);
       serving->ends->ring[count % exitsMax] = (struct orphanEnd){ pid, status };
@@ -344,9 +362,9 @@ static void closeOutside(int isProcessOne) {
   syscall(SYS_close_range, 3, ~0U, 0);
 }
 
-static int serve(int port, char **agentArguments) {
+static int serve(int port, char **relayArguments, char **agentArguments) {
   static char token[tokenBytesMax];
-  struct serving serving = { .agentArguments = agentArguments };
+  struct serving serving = { .agentArguments = agentArguments, .relayArguments = relayArguments };
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
   int isProcessOne = getpid() == 1;
@@ -367,6 +385,7 @@ static int serve(int port, char **agentArguments) {
     if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE && number != SIGABRT) sigaddset(&waited, number);
   sigprocmask(SIG_SETMASK, &waited, NULL);
   startAgent(&serving);
+  startRelay(&serving);
   for (;;) {
     struct timespec wait = { 3600, 0 };
     if (serving.restartAtMs) {
@@ -386,10 +405,12 @@ int main(int count, char **argv) {
   if (count > 2 && !strcmp(argv[1], "remove")) return removeTree(AT_FDCWD, argv[2]);
   int at = count > 1 && !strcmp(argv[1], "serve") ? 2 : 1;
   int port = defaultPort;
+  char **relayArguments = NULL;
+  if (at + 3 < count && !strcmp(argv[at], "--relay")) { relayArguments = argv + at + 1; at += 4; }
   if (at + 1 < count && !strcmp(argv[at], "--port")) { port = atoi(argv[at + 1]); at += 2; }
   static char portText[16];
   snprintf(portText, sizeof portText, "%d", port);
   static char *ours[] = { "/.agent/agent", "--port", portText, NULL };
-  if (at < count && !strcmp(argv[at], "--") && at + 1 < count) return serve(port, argv + at + 1);
-  return serve(port, ours);
+  if (at < count && !strcmp(argv[at], "--") && at + 1 < count) return serve(port, relayArguments, argv + at + 1);
+  return serve(port, relayArguments, ours);
 }

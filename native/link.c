@@ -94,7 +94,7 @@ static void disableIpv6(const char *name) {
   close(fd);
 }
 
-static int makePair(const char *name, const uint8_t *outerMac, const uint8_t *innerMac, int netns, uint32_t mtu) {
+static int makePair(const char *name, const uint8_t *outerMac, const char *innerName, const uint8_t *innerMac, int netns, uint32_t mtu) {
   struct batch b = {0};
   begin(&b, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &(struct ifinfomsg){0}, sizeof(struct ifinfomsg));
   put(&b, IFLA_IFNAME, name, strlen(name) + 1), put(&b, IFLA_ADDRESS, outerMac, 6), put(&b, IFLA_MTU, &mtu, 4);
@@ -102,7 +102,7 @@ static int makePair(const char *name, const uint8_t *outerMac, const uint8_t *in
   put(&b, IFLA_INFO_KIND, "veth", 5);
   struct rtattr *data = put(&b, IFLA_INFO_DATA, NULL, 0);
   struct rtattr *peer = put(&b, VETH_INFO_PEER, &(struct ifinfomsg){0}, sizeof(struct ifinfomsg));
-  put(&b, IFLA_IFNAME, "eth0", 5), put(&b, IFLA_ADDRESS, innerMac, 6), put(&b, IFLA_MTU, &mtu, 4), put(&b, IFLA_NET_NS_FD, &netns, 4);
+  put(&b, IFLA_IFNAME, innerName, strlen(innerName) + 1), put(&b, IFLA_ADDRESS, innerMac, 6), put(&b, IFLA_MTU, &mtu, 4), put(&b, IFLA_NET_NS_FD, &netns, 4);
   closeNest(&b, peer), closeNest(&b, data), closeNest(&b, info);
   return submit(&b);
 }
@@ -137,7 +137,7 @@ int opLinkUp(struct request *r, struct failure *f) {
   snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[0]);
   int netns = open(path, O_RDONLY | O_CLOEXEC), own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), result = -1;
   if (netns < 0 || own < 0) fail(f, "network namespace");
-  else if (makePair(name, outerMac, innerMac, netns, atoi(r->argument[7])) < 0) fail(f, "veth");
+  else if (makePair(name, outerMac, "eth0", innerMac, netns, atoi(r->argument[7])) < 0) fail(f, "veth");
   else if (configureOuter(name, slot, inner, innerMac) < 0) fail(f, "outer end");
   else if (setns(netns, CLONE_NEWNET) < 0) fail(f, "setns");
   else {
@@ -145,6 +145,43 @@ int opLinkUp(struct request *r, struct failure *f) {
     if (setns(own, CLONE_NEWNET) < 0) exit(3);
   }
   if (netns >= 0) close(netns);
+  if (own >= 0) close(own);
+  return result;
+}
+
+// One end of a pair, in the current namespace: up, with a fixed neighbour.
+static int configureEnd(const char *name, in_addr_t own, in_addr_t other, const uint8_t *otherMac) {
+  int index = if_nametoindex(name);
+  disableIpv6(name);
+  struct batch b = {0};
+  struct ifaddrmsg a = {.ifa_family = AF_INET, .ifa_prefixlen = 30, .ifa_index = index};
+  begin(&b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &a, sizeof a);
+  put(&b, IFA_LOCAL, &own, 4), put(&b, IFA_ADDRESS, &own, 4);
+  addUp(&b, index), addNeighbour(&b, index, other, otherMac);
+  return submit(&b);
+}
+
+// access-up outerPid innerPid outerAddress innerAddress outerMac innerMac mtu: a pair between two processes' networks that
+// leads nowhere else: the way to a sandbox whose network stack is not the kernel's.
+int opAccessUp(struct request *r, struct failure *f) {
+  char path[64];
+  uint8_t outerMac[6], innerMac[6];
+  in_addr_t outer = inet_addr(r->argument[2]), inner = inet_addr(r->argument[3]);
+  parseMac(r->argument[4], outerMac), parseMac(r->argument[5], innerMac);
+  snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[0]);
+  int outside = open(path, O_RDONLY | O_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[1]);
+  int inside = open(path, O_RDONLY | O_CLOEXEC), own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), result = -1;
+  if (outside < 0 || inside < 0 || own < 0 || setns(outside, CLONE_NEWNET) < 0) fail(f, "network namespace");
+  else {
+    if (makePair("access", outerMac, "access", innerMac, inside, atoi(r->argument[6])) < 0) fail(f, "veth");
+    else if (configureEnd("access", outer, inner, innerMac) < 0) fail(f, "outer end");
+    else if (setns(inside, CLONE_NEWNET) < 0) fail(f, "setns");
+    else result = configureEnd("access", inner, outer, outerMac) < 0 ? fail(f, "inner end") : 0;
+    if (setns(own, CLONE_NEWNET) < 0) exit(3);
+  }
+  if (outside >= 0) close(outside);
+  if (inside >= 0) close(inside);
   if (own >= 0) close(own);
   return result;
 }

@@ -1,6 +1,7 @@
 // What CRIU needs around it, as small programs: the helper's binary started with other arguments.
 //
 //   helper launch GROUPFILE... -- program argument...   starts a program in a sandbox's control groups, seeing only them
+//   helper without-network-settings program argument...  starts a program that finds none in /proc/sys, see below
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
 //   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
@@ -55,6 +56,16 @@ static int launch(char **argument) {
   if (unshare(CLONE_NEWCGROUP) < 0) return complain("control group namespace");
   execvp(argument[1], argument + 1);
   return complain(argument[1]);
+}
+
+// ---- without-network-settings
+
+// runsc takes a network namespace for the host's own where /proc/sys/net/core/rmem_default is, as it did before Linux 6.17.
+static int withoutNetworkSettings(char **argument) {
+  if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) return complain("mount namespace");
+  if (mount("none", "/proc/sys/net", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k") < 0) return complain("/proc/sys/net");
+  execvp(argument[0], argument);
+  return complain(argument[0]);
 }
 
 // ---- action script
@@ -246,6 +257,7 @@ int snapshotProgram(int count, char **argument) {
   const char *slash = strrchr(argument[0], '/');
   if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return copyThrough();
   if (!strcmp(name, "launch")) return launch(argument + 2);
+  if (!strcmp(name, "without-network-settings")) return withoutNetworkSettings(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
   if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);

@@ -17,7 +17,7 @@ const mountPoint = '/.agent';
 const machine = { x64: { bun: 'bun-linux-x64-baseline', loader: 'ld-linux-x86-64.so.2' }, arm64: { bun: 'bun-linux-aarch64', loader: 'ld-linux-aarch64.so.1' } }[process.arch];
 if (!machine) fail(`no agent for ${process.arch}: x64 and arm64 are supported`);
 const bun = join(root, 'node_modules/@oven', machine.bun, 'bin/bun');
-const inputs = ['src/agent', 'src/base', 'src/protocol', 'src/bin/agent.ts', 'native/init.c', 'native/remove-tree.c', 'native/remove-tree.h', 'scripts/build-agent.mjs', 'tsconfig.json'];
+const inputs = ['src/agent', 'src/base', 'src/protocol', 'src/bin/agent.ts', 'native/init.c', 'native/relay.c', 'native/remove-tree.c', 'native/remove-tree.h', 'scripts/build-agent.mjs', 'tsconfig.json'];
 
 const digest = digestOf(inputs.map(input => join(root, input)), `${process.arch} ${readFileSync(join(root, 'node_modules/@oven', machine.bun, 'package.json'), 'utf8')}`);
 const stamp = join(output, 'made-from');
@@ -37,7 +37,8 @@ function build() {
 }
 
 function buildInit(file) {
-  run('musl-gcc', ['-std=gnu11', '-static', '-Os', '-s', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-o', file, join(root, 'native/init.c'), join(root, 'native/remove-tree.c')]);
+  const sources = ['init.c', 'relay.c', 'remove-tree.c'].map(name => join(root, 'native', name));
+  run('musl-gcc', ['-std=gnu11', '-static', '-Os', '-s', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-o', file, ...sources]);
 }
 
 function buildAgent(file) {

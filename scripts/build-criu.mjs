@@ -3,9 +3,10 @@
 // Distributions are slow here: Linux 6.16 changed what CRIU before 4.2 relies on. Where the machine's own CRIU is too old,
 // the packages of the distribution's next release are taken from the machine's own mirror, by apt with its signatures, and
 // unpacked beside the system. Nothing is installed. OUTPUT/criu.json says how to start it, or why there is none.
-import { copyFileSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { ownMirror, privateApt } from './setup/apt.mjs';
 import { Problem } from './setup/problem.mjs';
 import { run } from './setup/run.mjs';
 
@@ -13,8 +14,6 @@ import { run } from './setup/run.mjs';
 const versionMin = [4, 2];
 /** Suites of the machine's own mirror that may have it, the calmer first. */
 const suitesOf = { Debian: ['testing', 'sid'], Ubuntu: ['devel'] };
-const componentsOf = { Debian: 'main', Ubuntu: 'main universe' };
-const keyringOf = { Debian: '/usr/share/keyrings/debian-archive-keyring.gpg', Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' };
 
 const output = resolve(process.argv[2] ?? 'dist/criu');
 const say = text => process.stdout.write(`${text}\n`);
@@ -64,45 +63,6 @@ async function unpackNewer(output) {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
-}
-
-/** The mirror and the key that this machine's apt uses for its distribution. */
-async function ownMirror() {
-  const format = '$(ORIGIN)\t$(LABEL)\t$(REPO_URI)\t$(SIGNED_BY)';
-  const text = await run(['apt-get', 'indextargets', '--format', format, 'Created-By: Packages']).catch(() => '');
-  for (const line of text.split('\n')) {
-    const [origin, label, uri, signedBy] = line.split('\t');
-    if (!(origin in suitesOf) || label !== origin) continue;
-    const keyring = signedBy?.startsWith('/') ? signedBy : keyringOf[origin];
-    if (!existsSync(keyring)) throw new Problem(`the keyring ${keyring} is missing`);
-    return { origin, uri, keyring };
-  }
-  throw new Problem('apt knows no Debian or Ubuntu mirror here: run `apt-get update`, or install CRIU 4.2 or newer');
-}
-
-/** An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. */
-async function privateApt(directory, mirror, suite) {
-  for (const name of ['lists/partial', 'archives/partial', 'parts']) mkdirSync(join(directory, name), { recursive: true });
-  const source = { Types: 'deb', URIs: mirror.uri, Suites: suite, Components: componentsOf[mirror.origin], 'Signed-By': mirror.keyring };
-  writeFileSync(join(directory, 'parts/atoll.sources'), Object.entries(source).map(([name, value]) => `${name}: ${value}\n`).join(''));
-  writeFileSync(join(directory, 'status'), '');
-  const settings = {
-    'Dir::Etc::sourcelist': '/dev/null',
-    'Dir::Etc::sourceparts': join(directory, 'parts'),
-    'Dir::State': directory,
-    'Dir::State::lists': join(directory, 'lists'),
-    'Dir::State::status': join(directory, 'status'),
-    'Dir::Cache': directory,
-    'Dir::Cache::archives': join(directory, 'archives'),
-    'APT::Get::AllowUnauthenticated': 'false',
-    'APT::Sandbox::User': 'root',
-    'Acquire::Languages': 'none',
-    'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',
-    'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
-  };
-  const file = join(directory, 'apt.conf');
-  writeFileSync(file, Object.entries(settings).map(([name, value]) => `${name} "${value}";\n`).join(''));
-  return { run: argv => run(argv, { env: { ...process.env, APT_CONFIG: file, LC_ALL: 'C' } }) };
 }
 
 /** Unpacks the downloaded packages and keeps what CRIU loads: the program, its libraries, and the loader that finds them. */

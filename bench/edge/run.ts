@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { cpuMsOf } from '../measure/processes.ts';
 import { percentile } from '../measure/statistics.ts';
@@ -23,7 +25,11 @@ await series('16 clients over TLS', 'requests/s', 'µs/request', backends.ways, 
 await series('download of 1 GiB', 'MB/s', 'ms/GiB', backends.ways, false, way => move('download', way, '/big'));
 await series('download of 1 GiB over TLS', 'MB/s', 'ms/GiB', backends.ways, true, way => move('download', way, '/big'));
 await series('upload of 1 GiB', 'MB/s', 'ms/GiB', backends.sinkWays, false, way => move('upload', way, '/'));
-process.stdout.write(`${report()}\n`);
+const text = `Measured ${new Date().toISOString().slice(0, 10)} on ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}, which clients, servers and the proxy share; load ${loadavg()[0]?.toFixed(1)} at the end.\n\n${report()}\n`;
+const output = join(import.meta.dir, '../../docs/performance');
+mkdirSync(output, { recursive: true });
+writeFileSync(join(output, 'edge.md'), `# Traffic into sandboxes\n\n${text}`);
+process.stdout.write(text);
 
 type Port = { port: number; host: string; tls: boolean };
 

@@ -4,12 +4,14 @@ import { step } from './progress.mjs';
 import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
+/** What the agent's init is made of: it runs inside of sandboxes. */
+const inside = ['init.c', 'relay.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror=implicit-function-declaration', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
-/** Compiles the node's helper (every file of native/ but the agent's init) to dist/helper where its source changed. */
+/** Compiles the node's helper (every file of native/ but the agent's) to dist/helper where its source changed. */
 export async function buildNativeHelper(root) {
   const folder = join(root, 'native');
-  const sources = readdirSync(folder).filter(name => name.endsWith('.c') && name !== 'init.c').sort();
+  const sources = readdirSync(folder).filter(name => name.endsWith('.c') && !inside.includes(name)).sort();
   const output = join(root, 'dist/helper');
   const inputs = [...sources, ...readdirSync(folder).filter(name => name.endsWith('.h'))].map(name => join(folder, name));
   const digest = digestOf(inputs, `${flags.join(' ')} ${process.arch}`);

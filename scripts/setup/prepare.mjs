@@ -5,10 +5,11 @@ import { checkHost } from './host.mjs';
 import { exclusively } from './lock.mjs';
 import { buildNativeHelper } from './native-helper.mjs';
 import { installNpmPackages } from './npm-packages.mjs';
+import { prepareRunsc } from './runsc.mjs';
 import { installSystemPackages } from './system-packages.mjs';
 
 /**
- * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent, CRIU.
+ * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent, CRIU, gVisor.
  * What is there already is not done again, and says nothing.
  */
 export async function prepare(root, { forTests = false, runtimeOnly = false } = {}) {
@@ -20,5 +21,6 @@ export async function prepare(root, { forTests = false, runtimeOnly = false } = 
     await buildNativeHelper(root);
     await buildAgent(root);
     await prepareCriu(root);
+    await prepareRunsc(root);
   });
 }

@@ -2,6 +2,7 @@ import { dlopen } from 'bun:ffi';
 
 const closeOnExec = 0o2000000;
 const setWindowSize = 0x5414;
+const setNonBlocking = 0x5421; // FIONBIO
 /** XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, bytes. */
 const attributeBytesMax = 64 << 10;
 
@@ -14,6 +15,8 @@ export type Native = {
   pipe(): [number, number];
   /** Tells the terminal behind `master` its size; its foreground processes get SIGWINCH. */
   setTerminalSize(master: number, columns: number, rows: number): boolean;
+  /** From here on nothing that is read from or written to the open file waits, by any of its descriptors. */
+  neverWait(fd: number): void;
   /** Extended attributes of a path whose final link is not followed, or of an open file. Empty where there are none or can be none. */
   attributes(file: string | Uint8Array | number): Map<string, string>;
   /** False: the file system keeps no such attribute, or has no room for it. */
@@ -40,6 +43,7 @@ export function openNative(): Native {
     setTerminalSize(master, columns, rows) {
       return symbols().ioctl(master, setWindowSize, new Uint16Array([rows, columns, 0, 0])) === 0;
     },
+    neverWait: fd => void symbols().ioctl(fd, setNonBlocking, new Int32Array([1])),
     attributes(file) {
       const { llistxattr, flistxattr, lgetxattr, fgetxattr } = symbols();
       const into = (buffer ??= Buffer.allocUnsafeSlow(attributeBytesMax));

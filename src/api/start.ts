@@ -10,7 +10,8 @@ import { BusyExecutions } from './app/busy.ts';
 import { noBuilder } from './app/no-builder.ts';
 import { auditPruneIntervalMs, reconcileAudit } from './app/audit.ts';
 import { eventsPruneIntervalMs, reconcileEvents } from './app/events.ts';
-import { systemClock } from './app/clock.ts';
+import { steadyClock } from './app/clock.ts';
+import type { SteadyClock } from './app/clock.ts';
 import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
 import { SandboxDirectory } from './app/directory.ts';
@@ -20,12 +21,14 @@ import { createMeasures } from './app/measures.ts';
 import { RateLimiter } from './app/rate-limit.ts';
 import { wakeSandbox } from './app/sandbox-wake.ts';
 import { StartCounts } from './app/start-counts.ts';
+import type { TemplateDrivers } from './app/template-driver.ts';
 import { tokensOf } from './app/tokens.ts';
 import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
 import { CreateCounts } from './placement/create-counts.ts';
 import { singleNode } from './placement/nodes.ts';
 import { adoptionIntervalMs, noteExit, reconcileNodes } from './reconcilers/adoption.ts';
+import { reconcileClock } from './reconcilers/clock.ts';
 import { expiryIntervalMs, reconcileAutoPause, reconcileExpiry } from './reconcilers/expiry.ts';
 import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcilers/layers.ts';
@@ -68,8 +71,12 @@ export type ApiOptions = {
   retention?: MetricsRetention;
   /** What differs from `defaultWebhookSettings`. */
   webhooks?: Partial<WebhookSettings>;
+  /** Which templates are isolated otherwise than by the node's default. */
+  templateDrivers?: TemplateDrivers;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
+  /** Another than the machine's, for tests. */
+  clock?: SteadyClock;
   /** Say in a `Server-Timing` header how long each step of a request took. */
   trace?: boolean;
   /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
@@ -133,7 +140,7 @@ export async function startApi(options: ApiOptions): Promise<Api> {
 /** The rules' context alone, without server and reconcilers: for provisioning by a process of its own. */
 export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers' | 'trace' | 'spans'>): Promise<App> {
   const { nodeId } = await options.node.info();
-  const clock = systemClock();
+  const { clock, ...clockSteps } = options.clock ?? steadyClock();
   return {
     store: options.store,
     nodes: singleNode(nodeId, options.node),
@@ -144,7 +151,9 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     limits: { ...defaultLimits, ...options.limits },
     features: { egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     webhooks: { ...defaultWebhookSettings, ...options.webhooks },
+    templateDrivers: options.templateDrivers ?? new Map(),
     clock,
+    clockSteps,
     startedAtUs: clock(),
     createCounts: new CreateCounts(),
     startCounts: new StartCounts(),
@@ -181,7 +190,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
     startLoop({ name: 'layers', intervalMs: () => layersIntervalMs, run: () => reconcileLayers(app), log, onRun }),
     startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log, onRun }),
     startLoop({ name: 'volumes', intervalMs: () => volumesIntervalMs, run: () => reconcileVolumes(app), log, onRun }),
-    startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileExpiry(app), log, onRun }),
+    startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileClock(app).then(() => reconcileExpiry(app)), log, onRun }),
     startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log, onRun }),
     startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log, onRun }),
     startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log, onRun }),

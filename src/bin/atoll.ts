@@ -1,14 +1,18 @@
+import { userInfo } from 'node:os';
 import { doctorCommand } from '../cli/doctor.ts';
 import { keyCommands } from '../cli/keys.ts';
 import { runCommandLine } from '../cli/run.ts';
+import type { WithAccounts } from '../cli/local-accounts.ts';
 import { sandboxCommands } from '../cli/sandboxes.ts';
+import { teamCommands } from '../cli/teams.ts';
 import { templateCommands } from '../cli/templates.ts';
+import { userCommands } from '../cli/users.ts';
 import { volumeCommands } from '../cli/volumes.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
-import { withKeyStore } from './accounts.ts';
+import { withLocalAccounts } from './local-accounts.ts';
 import { backupCommands } from './backup/commands.ts';
-import { platformRequest } from './platform-request.ts';
-import { criuDir } from './repository.ts';
+import { platformList, platformRequest } from './platform-request.ts';
+import { criuDir, runscDir } from './repository.ts';
 import { readSettings } from './settings.ts';
 import { downCommand, upCommand } from './up.ts';
 
@@ -16,16 +20,20 @@ import { downCommand, upCommand } from './up.ts';
 const environment = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 const settings = () => readSettings(environment);
 const request = platformRequest(settings);
+// Who the audit log names: behind sudo, the person and not root.
+const withAccounts: WithAccounts = use => withLocalAccounts(settings(), environment['SUDO_USER'] || userInfo().username, use);
 
 const commands = [
   upCommand(settings, environment),
   downCommand(settings),
-  doctorCommand(() => examineHost({ ...settings(), criuDir })),
+  doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir })),
   ...backupCommands(settings),
-  ...sandboxCommands(request),
+  ...sandboxCommands(request, platformList(settings)),
   ...volumeCommands(request),
   ...templateCommands(request),
-  ...keyCommands(use => withKeyStore(settings(), use)),
+  ...keyCommands(withAccounts),
+  ...teamCommands(withAccounts),
+  ...userCommands(withAccounts),
 ];
 
 process.exitCode = await runCommandLine(process.argv.slice(2), commands, {

@@ -8,13 +8,14 @@ import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import { edgeFamilies } from '../edge/families.ts';
 import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
+import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
 import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
-import { criuDir, repository } from './repository.ts';
+import { criuDir, repository, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 import { beginWantedTemplates, ensureBaseTemplate } from './shipped-templates.ts';
 import { spanExportOf } from './spans.ts';
@@ -47,6 +48,7 @@ export type Platform = AsyncDisposable & {
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const { settings, log } = options;
   assertPortsFree(settings);
+  assertDriversThere(settings);
   const failed = Promise.withResolvers<never>();
   // Whoever waits for it may come later than the failure.
   failed.promise.catch(() => {});
@@ -77,6 +79,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     seed,
     adminToken,
     webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
+    templateDrivers: settings.templateDrivers ?? new Map(),
     features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },
     domain: settings.domain,
     volumeTokenSeconds: settings.volumeTokenHours * 3600,
@@ -135,6 +138,8 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
       network: settings.buildNetwork,
     },
     criuDir,
+    runscDir,
+    driver: settings.driver,
     standMs: settings.frozenSeconds * 1000,
     metricsHours: settings.metricsHours,
     logs: { bytesMax: settings.sandboxLogsMiB * 1024 ** 2, output: settings.sandboxLogOutput },
@@ -181,6 +186,13 @@ function tlsOf(settings: Settings): { tls?: TlsOptions } {
       ? { kind: 'files', certFile: tlsCertificate, keyFile: tlsKey }
       : { kind: 'local', folder: join(dataDir, 'tls'), names: [...new Set([domain, `*.${domain}`, 'localhost', '127.0.0.1', ...(isWildcard(host) ? [] : [host])])] };
   return { tls: { hostname: host, port: tlsPort, certificate } };
+}
+
+/** What is to be isolated by gVisor must never run on anything less. */
+function assertDriversThere({ driver, templateDrivers }: Settings): void {
+  const runsc = findRunsc(runscDir);
+  if (runsc.found || ![driver, ...(templateDrivers?.values() ?? [])].includes('gvisor')) return;
+  throw new AtollError('unavailable', `ATOLL_DRIVER or ATOLL_TEMPLATE_DRIVERS asks for gVisor, which is not there: ${runsc.reason}.`);
 }
 
 /** Says so at once, and not after the base template was made for minutes. */

@@ -5,3 +5,6 @@ export const repository = join(import.meta.dir, '../..');
 
 /** Where set-up puts CRIU, or the reason why there is none. */
 export const criuDir = join(repository, 'dist/criu');
+
+/** Where set-up puts gVisor's runsc, or the reason why there is none. */
+export const runscDir = join(repository, 'dist/runsc');

@@ -4,6 +4,7 @@ import type { Level } from '../base/log.ts';
 import { type EgressPolicy, isDomainPattern, parseBlock } from '../protocol/network.ts';
 import { offeredTemplates } from './offered-templates.ts';
 import { volumeMiBMin } from '../protocol/api/team.ts';
+import type { DriverName } from '../protocol/node.ts';
 
 /** The settings of an installation. docs/configuration.md describes each. */
 export type Settings = {
@@ -35,6 +36,10 @@ export type Settings = {
   buildNetwork: EgressPolicy;
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
+  /** What isolates sandboxes whose template is not named in `templateDrivers`. */
+  driver: DriverName;
+  /** Templates whose sandboxes are isolated otherwise, by name, namespace/name or ID. */
+  templateDrivers: ReadonlyMap<string, DriverName> | undefined;
   /** For how long a sandbox that was paused with its memory can be let go again at once. */
   frozenSeconds: number;
   /** What each sandbox may send, and receive; undefined: as much as there is. */
@@ -133,6 +138,18 @@ const decoded = (text: string) => {
   }
 };
 const logsMiB = (text: string) => (/^[1-9]\d{0,6}$/.test(text) ? Number(text) : new Wrong('a whole number of MiB, at least 1'));
+const driverNames: readonly DriverName[] = ['crun', 'gvisor'];
+const driverName = (text: string) => driverNames.find(name => name === text) ?? new Wrong(`one of ${driverNames.join(', ')}`);
+const templateDrivers = (text: string) => {
+  const entries = text.split(',').map(entry => /^\s*([a-z0-9_-]+(?:\/[a-z0-9_-]+)?)=(\w+)\s*$/i.exec(entry));
+  const drivers = new Map<string, DriverName>();
+  for (const [, reference = '', name = ''] of entries.map(entry => entry ?? [])) {
+    const driver = driverName(name);
+    if (reference === '' || driver instanceof Wrong) return new Wrong(`names of templates with their driver, e.g. base=gvisor,team/tools=crun (${driverNames.join(' or ')})`);
+    drivers.set(reference.toLowerCase(), driver);
+  }
+  return drivers;
+};
 const addressList = (text: string) => {
   const list = text.split(',').map(item => item.trim());
   return list.every(item => /^\d{1,3}(\.\d{1,3}){3}$/.test(item)) ? list : new Wrong('IPv4 addresses, separated by commas');
@@ -170,6 +187,8 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   otlpHeaders: { variable: 'OTEL_EXPORTER_OTLP_HEADERS', fallback: undefined, parse: headerList, isSecret: true },
   serviceName: { variable: 'OTEL_SERVICE_NAME', fallback: 'atoll', parse: text => text },
   traceRatio: { variable: 'OTEL_TRACES_SAMPLER_ARG', fallback: '1', parse: ratio },
+  driver: { variable: 'ATOLL_DRIVER', fallback: 'crun', parse: driverName },
+  templateDrivers: { variable: 'ATOLL_TEMPLATE_DRIVERS', fallback: undefined, parse: templateDrivers },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
   volumeMiB: { variable: 'ATOLL_VOLUME_MIB', fallback: '10240', parse: volumeMiB },
   volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: volumeTokenHours },

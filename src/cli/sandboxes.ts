@@ -1,13 +1,13 @@
 import { parseArguments } from './arguments.ts';
 import type { Command } from './command.ts';
-import type { PlatformRequest } from './platform-request.ts';
+import type { PlatformList, PlatformRequest } from './platform-request.ts';
 import { tableText } from './table.ts';
 
 /** The part of a listed sandbox that the table shows. */
 type Listed = { sandboxID: string; alias?: string; templateID: string; state: string; startedAt: string; endAt: string; cpuCount: number; memoryMB: number };
 
 /** `atoll sandbox …`: what runs, and ending it. */
-export function sandboxCommands(request: PlatformRequest): Command[] {
+export function sandboxCommands(request: PlatformRequest, list: PlatformList): Command[] {
   return [
     {
       name: 'sandbox list',
@@ -15,7 +15,7 @@ export function sandboxCommands(request: PlatformRequest): Command[] {
       summary: 'Lists the sandboxes of the running platform',
       async run(args, terminal) {
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
-        const sandboxes = (await request('GET', '/v2/sandboxes')) as Listed[];
+        const sandboxes = (await list('/v2/sandboxes')) as Listed[];
         const rows = sandboxes.map(item => [item.sandboxID, item.alias ?? item.templateID, item.state, item.startedAt, item.endAt, `${item.cpuCount} CPU, ${item.memoryMB} MiB`]);
         terminal.out(values.json ? `${JSON.stringify(sandboxes, null, 2)}\n` : tableText([['ID', 'TEMPLATE', 'STATE', 'STARTED', 'ENDS', 'SIZE'], ...rows]));
         return 0;

@@ -17,7 +17,7 @@ export async function agentListens(namespace: NetworkNamespace, ended: Promise<v
   const deadline = performance.now() + agentStartTimeoutMs;
   await Bun.sleep(agentPollMs.first);
   for (;;) {
-    const { fd, progress } = namespace.connect('ipv4', agentPort);
+    const { fd, progress } = namespace.connect(namespace.targets[0], agentPort);
     const connected = progress() === 'connected';
     namespace.closeSocket(fd);
     if (connected) return;

@@ -1,7 +1,7 @@
 import type { Gate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { SandboxExit } from '../protocol/node.ts';
-import type { Driver } from './drivers/driver.ts';
+import type { Drivers } from './drivers/drivers.ts';
 import type { Layout, Slot } from './layout.ts';
 import type { SandboxLogs } from './logs/sandbox-logs.ts';
 import type { Helper } from './native/helper.ts';
@@ -53,7 +53,9 @@ export type NodeContext = {
   helper: Helper;
   /** The helper's executable: started with other arguments, it is small programs for single tasks. */
   helperBinary: string;
-  driver: Driver;
+  drivers: Drivers;
+  /** What isolates a sandbox that was started, whichever it is. */
+  driver: Drivers['bySlot'];
   disks: Disks;
   layers: Layers;
   volumes: Volumes;

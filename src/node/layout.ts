@@ -15,6 +15,15 @@ export const gatewayAddress = '169.254.0.22';
 export const innerMac = '02:a0:11:00:00:21';
 export const outerMac = '02:a0:11:00:00:22';
 
+/**
+ * The two ends of the link by which the platform reaches a sandbox whose network stack is not the kernel's. It leads
+ * nowhere else; all such sandboxes have the same.
+ */
+export const accessAddress = { outside: '169.254.0.26', inside: '169.254.0.25' } as const;
+export const accessMac = { outside: '02:a0:11:00:00:26', inside: '02:a0:11:00:00:25' } as const;
+/** Where, on the inner end, connections to the sandbox's loopback are led on (native/relay.c). */
+export const relayPort = 49982;
+
 /** Everything of the host that one slot of one installation uses is named by these two numbers alone. */
 export type Slot = {
   number: number;
@@ -66,6 +75,11 @@ export function platformInsideAddress(installation: number): string {
   return `198.19.1.${installation + 1}`;
 }
 
+/** The control group above those of all sandboxes of an installation. */
+export function cgroupRootOf({ installation }: Pick<Layout, 'installation'>): string {
+  return `/atoll${installation}`;
+}
+
 /** Where a node keeps its files. `data` survives a reboot of the host, `run` does not. */
 export type Layout = {
   installation: number;
@@ -92,6 +106,8 @@ export type Layout = {
   /** What each sandbox has used, a file or two for each; kept for a while when it is gone. */
   metrics: string;
   runtimeState: string;
+  /** What the gVisor driver keeps of its slots, a directory each: who has one is the driver's. */
+  gvisorState: string;
   /** A file for each slot: what its programs read as the kernel's boot ID. */
   bootIds: string;
   /** Mount points, used in the helper's mount namespace only. */
@@ -117,6 +133,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     snapshots: join(data, 'snapshots'),
     metrics: join(data, 'metrics'),
     runtimeState: join(runDir, 'runtime'),
+    gvisorState: join(runDir, 'gvisor'),
     bootIds: join(runDir, 'boot-ids'),
     mounts: join(runDir, 'mounts'),
   };

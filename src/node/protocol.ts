@@ -7,6 +7,7 @@ import type { History } from './metrics/history.ts';
 import type { Machine } from './metrics/machine.ts';
 import { dial } from './network/dial.ts';
 import { createSandbox } from './sandbox/create.ts';
+import { memoryAbilityOf } from './sandbox/memory.ts';
 import { killSandbox } from './sandbox/kill.ts';
 import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
 import { resumeSandbox } from './sandbox/resume.ts';
@@ -23,14 +24,16 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
       memoryBytes: totalmem(),
       sandboxCount: node.running.size,
       sandboxesMax: slotsMax,
-      driver: node.driver.name,
-      memory: node.memory.kept ? { kept: true } : node.memory,
+      driver: node.drivers.defaultName,
+      memory: memoryAbilityOf(node, node.drivers.defaultName),
+      memoryByDriver: Object.fromEntries(node.drivers.names.map(name => [name, memoryAbilityOf(node, name)])),
       machine: machine.facts,
     }),
     usage: async () => ({ ...machine.usage(), ...(node.pool && { pool: node.pool.counts() }), traffic: node.egress.totals() }),
     create: async request => summaryOf(await createSandbox(node, request)),
     kill: (target, reason) => killSandbox(node, target, reason),
     list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
+    memoryAbility: async ({ sandboxId }) => memoryAbilityOf(node, node.running.get(sandboxId)?.record.driver ?? node.drivers.defaultName),
     pause: (target, options) => pauseSandbox(node, target, options),
     async resume(request) {
       const running = await resumeSandbox(node, request);

@@ -3,12 +3,15 @@ import { cpus, totalmem } from 'node:os';
 import { createGate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
-import type { NodeProtocol, SandboxResources } from '../protocol/node.ts';
+import type { DriverName, NodeProtocol, SandboxResources } from '../protocol/node.ts';
 import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
 import { composeBuilds, type BuildSettings } from './builds/compose.ts';
 import { detectCgroups } from './cgroup/cgroup.ts';
 import type { NodeContext, Running } from './context.ts';
 import { createCrunDriver } from './drivers/crun/driver.ts';
+import { createDrivers } from './drivers/drivers.ts';
+import { createGvisorDriver } from './drivers/gvisor/driver.ts';
+import { findRunsc } from './drivers/gvisor/find-runsc.ts';
 import { claimInstallation } from './installation.ts';
 import { layoutOf, slotOf, slotsMax } from './layout.ts';
 import { startHelper } from './native/helper.ts';
@@ -58,6 +61,10 @@ export type NodeOptions = {
   builds: BuildSettings;
   /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: nothing does. */
   criuDir?: string;
+  /** Where set-up has put gVisor's runsc; absent: no sandbox can run on it. */
+  runscDir?: string;
+  /** What isolates sandboxes whose template asks for nothing else; default crun. */
+  driver?: DriverName;
   /** For how long a paused sandbox whose memory was kept can be let go again at once; 0: not at all. Default 20 s. */
   standMs?: number;
   /** Of each sandbox, what it used in so many hours of its running is kept, and as long when it is gone. Default 24. */
@@ -101,15 +108,26 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   await helper.call('show', agent, layout.agentMount);
   const cgroups = detectCgroups();
   const logs = openSandboxLogs({ directory: layout.logs, bytesMax: options.logs?.bytesMax ?? defaultLogBytesMax, log });
+  const mtu = outgoingMtu();
+  const { helperBinary } = options;
+  const runsc = findRunsc(options.runscDir);
+  const drivers = createDrivers({
+    layout,
+    crun: createCrunDriver({ helper, layout, cgroups, hostname }),
+    gvisor: createGvisorDriver({ runsc: runsc.found ? runsc.program : 'runsc', helper, helperBinary, cgroups, layout, hostname, mtu }),
+    gvisorReason: runsc.found ? undefined : runsc.reason,
+    defaultName: options.driver ?? 'crun',
+  });
   const node: NodeContext = {
     layout,
     log,
     helper,
-    helperBinary: options.helperBinary,
+    helperBinary,
     agentDir: agent,
     agentsShown: new Set(),
     standMs: options.standMs ?? defaultStandMs,
-    driver: createCrunDriver({ helper, layout, cgroups, hostname }),
+    drivers,
+    driver: drivers.bySlot,
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(options.nameservers)) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     volumes: createVolumes({ helper, dir: layout.volumes, mounts: layout.mounts, log }),
@@ -128,7 +146,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     killing: new Set(),
     openingSnapshots: new Map(),
     exitListeners: new Set(),
-    mtu: outgoingMtu(),
+    mtu,
   };
   undo.defer(() => node.egress.stop());
   const found = await adoptSandboxes(node);
@@ -137,7 +155,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   await node.egress.install();
   const { resources } = options.pool;
   node.memory = options.criuDir === undefined ? { kept: false, reason: 'CRIU was not set up' } : await findMemory(node, { criuDir: options.criuDir, cgroups, resources });
-  if (options.pool.size > 0) node.pool = createPool(node, options.pool.size, resources);
+  // Only crun's sandboxes can wait without a root.
+  if (options.pool.size > 0 && drivers.defaultName === 'crun') node.pool = createPool(node, options.pool.size, resources);
   const builds = composeBuilds(node, options.builds);
   const history = startHistory(node, cgroups, options.metricsHours ?? defaultMetricsHours);
   const machine = observeMachine(layout.data);

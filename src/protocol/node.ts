@@ -8,6 +8,12 @@ import type { SandboxVolume, VolumeProtocol } from './volume.ts';
  * Every command to a sandbox names its execution id: a late command can't hit a successor.
  */
 
+/**
+ * How a sandbox is isolated: by namespaces, control groups and seccomp of the host's kernel (crun), or by a kernel of its
+ * own in user space (gVisor).
+ */
+export type DriverName = 'crun' | 'gvisor';
+
 /** A template as a node needs it: layers, and how a sandbox made from it starts. */
 export type TemplateImage = {
   templateId: string;
@@ -25,6 +31,8 @@ export type TemplateImage = {
   memorySnapshotId?: string;
   /** What the start command has made of `layers`, where a build has kept that. A sandbox that can begin with it does not boot. */
   started?: StartedImage;
+  /** Absent: the node's default. */
+  driver?: DriverName;
 };
 
 /** A sandbox with its start command running and ready, as a snapshot. */
@@ -102,6 +110,8 @@ export type Snapshot = {
   /** Layer digests, lowest first: the sandbox's own, and what it has written on top. */
   layers: string[];
   kept: Kept;
+  /** What isolated the sandbox. */
+  driver: DriverName;
 };
 
 /** Whether a node can keep the memory of a sandbox, and if not, why. */
@@ -145,8 +155,12 @@ export type NodeInfo = {
   memoryBytes: number;
   sandboxCount: number;
   sandboxesMax: number;
-  driver: string;
+  /** Of sandboxes whose template asks for none. */
+  driver: DriverName;
+  /** What can be kept of the sandboxes of the default driver. */
   memory: MemoryAbility;
+  /** The same for each driver that the node has. */
+  memoryByDriver: Partial<Record<DriverName, MemoryAbility>>;
   /** What the machine is, as /proc/cpuinfo has it. */
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
 };
@@ -204,6 +218,9 @@ export type NodeProtocol = {
    * Errors: `not_found`, `unavailable` (no slot, memory or disk left), `internal` (also for a state that is damaged).
    */
   resume(request: ResumeSandbox): Promise<ResumedSandbox>;
+
+  /** Whether the memory of a running sandbox can be kept, and if not, why. Of one that is not here: what its node can do. */
+  memoryAbility(target: ExecutionRef): Promise<MemoryAbility>;
 
   /** Every paused sandbox on the node. */
   listPaused(): Promise<PausedSandbox[]>;

@@ -43,6 +43,28 @@ onEachDatabase(database => {
     expect(headersAt(platform, other.sandboxID)).toEqual({ Authorization: 'plain-header-value' });
   });
 
+  test('a secret that is changed while a sandbox starts or resumes holds in it all the same', async () => {
+    await using platform = await start();
+    await platform.call('POST', '/secrets', { name: 'k', value: 'before-start' });
+    const change = (call: string, value: string) => {
+      platform.node.after = async ended => {
+        if (ended !== call) return;
+        platform.node.after = async () => {};
+        await platform.call('POST', '/secrets/k', { value });
+      };
+    };
+    change('create', 'while-starting');
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('${e2b.secrets.k}') } });
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-starting' });
+    await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+    change('resume', 'while-resuming');
+    await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 });
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-resuming' });
+    change('snapshot', 'while-snapshotting');
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`, {})).status).toBe(201);
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-snapshotting' });
+  });
+
   test('what names no secret of the team, no token, or is malformed is refused, and changes nothing', async () => {
     await using platform = await start();
     await platform.call('POST', '/secrets', { name: 'lines', value: 'two\r\nlines: x' });

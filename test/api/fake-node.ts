@@ -60,7 +60,8 @@ export class FakeNode implements NodeProtocol {
       memoryBytes: 4 * 1024 ** 3,
       sandboxCount: this.executions().length,
       sandboxesMax: 1000,
-      driver: 'fake',
+      driver: 'crun',
+      memoryByDriver: { crun: this.memory },
       memory: this.memory,
       machine: { cpuFamily: '6', cpuModel: '85', cpuModelName: 'A processor', cpuArchitecture: 'x86_64' },
     };
@@ -98,6 +99,10 @@ export class FakeNode implements NodeProtocol {
     rmSync(this.#path(target), { force: true });
     rmSync(this.#pausedPath(target), { force: true });
     await this.after('kill', target);
+  }
+
+  async memoryAbility(): Promise<MemoryAbility> {
+    return this.memory;
   }
 
   async pause(target: ExecutionRef, { memory }: { memory: boolean }): Promise<PausedSandbox> {
@@ -143,7 +148,7 @@ export class FakeNode implements NodeProtocol {
     this.#requireMemory(request.memory);
     if (request.memory) this.#write(join(this.#directory, 'snapshots', request.snapshotId), { takenAtMs: Date.now() });
     await this.after('snapshot', request);
-    return { layers: ['sha256:00', `sha256:${request.snapshotId}`], kept: request.memory ? 'memory' : 'filesystem' };
+    return { layers: ['sha256:00', `sha256:${request.snapshotId}`], kept: request.memory ? 'memory' : 'filesystem', driver: 'crun' };
   }
 
   async deleteSnapshot(snapshotId: string): Promise<void> {

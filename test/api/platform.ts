@@ -9,6 +9,7 @@ import { addMember, createUser } from '../../src/api/app/provision-user.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
 import type { TemplateRegistration } from '../../src/api/app/provision-template.ts';
 import type { BuildProtocol } from '../../src/protocol/build.ts';
+import type { SteadyClock } from '../../src/api/app/clock.ts';
 import { startApi } from '../../src/api/start.ts';
 import type { Api, ApiOptions } from '../../src/api/start.ts';
 import type { WebhookSettings } from '../../src/api/webhooks/settings.ts';
@@ -28,6 +29,7 @@ export type PlatformOptions = {
   features?: Partial<Features>;
   builder?: BuildProtocol;
   webhooks?: Partial<WebhookSettings>;
+  clock?: SteadyClock;
   spans?: ApiOptions['spans'];
 };
 
@@ -115,6 +117,7 @@ export class Platform implements AsyncDisposable {
       log: createLog('warn', line => this.logged.push(line)),
       adminToken,
       checkAnswers: true,
+      ...(this.#options.clock && { clock: this.#options.clock }),
       ...(this.#options.spans && { spans: this.#options.spans }),
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),

@@ -113,6 +113,22 @@ onEachDatabase(database => describe('volumes', () => {
     expect((await platform.call('DELETE', `/volumes/${volumeID}`)).status).toBe(204);
   });
 
+  test('of a create with a volume and its deletion at the same time, one is refused', async () => {
+    const outcomes = new Set<string>();
+    for (let round = 0; round < 12; round++) {
+      const { volumeID, name } = await create(platform, `race${round}`);
+      const remove = async () => {
+        await Bun.sleep(round % 4);
+        return platform.call('DELETE', `/volumes/${volumeID}`);
+      };
+      const [made, removed] = await Promise.all([platform.call('POST', '/v2/sandboxes', { templateID: 'base', volumeMounts: [{ name, path: '/data' }] }), remove()]);
+      outcomes.add(`${made.status} ${removed.status}`);
+      expect(['201 409', '400 204']).toContain(`${made.status} ${removed.status}`);
+      if (made.status === 201) await platform.call('DELETE', `/sandboxes/${(made.body as { sandboxID: string }).sandboxID}`);
+    }
+    expect(outcomes.size).toBeGreaterThan(0);
+  });
+
   test('all that is wrong with mounts is told at once', async () => {
     const { name } = await create(platform, 'w');
     const stranger = await platform.otherTeam('stranger');

@@ -7,7 +7,7 @@ import { onEachDatabase } from './databases.ts';
 import { call, until } from './platform.ts';
 import { Receiver, isGenuine } from './webhook-receiver.ts';
 
-const crashes = 3;
+const crashes = 2;
 const sandboxesEach = 6;
 const secret = 'secret of the crash test';
 

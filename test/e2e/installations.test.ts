@@ -71,6 +71,45 @@ test('the command line lists, ends and revokes on the running platform', async (
   expect(await status()).toBe(401);
 }, 120_000);
 
+test('teams, users, keys and tokens are made, listed, renamed and revoked on the machine, and each change says by whom', async () => {
+  await using platform = await startPlatform();
+  const done = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await atoll(platform, ...args);
+    expect({ args, exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ args, exitCode: 0, stderr: '' });
+    return stdout.trim();
+  };
+  const status = async (headers: Record<string, string>, path = '/sandboxes') => (await fetch(`${platform.ready.url}${path}`, { headers })).status;
+  await done('team', 'create', 'blue', 'Blue');
+  await done('team', 'rename', 'blue', 'Azure');
+  const key = await done('key', 'create', '--team', 'blue', '--name', 'one');
+  const userId = await done('user', 'create', 'Ann', '--email', 'ann@example.com');
+  await done('user', 'join', userId, 'blue');
+  const token = await done('token', 'create', userId, '--name', 'laptop');
+  expect(await (await fetch(`${platform.ready.url}/teams`, { headers: { Authorization: `Bearer ${token}` } })).json()).toMatchObject([{ name: 'Azure', isDefault: true }]);
+  expect(await status({ 'X-API-Key': key })).toBe(200);
+  const [{ keyId = '' } = {}] = JSON.parse(await done('key', 'list', '--team', 'blue', '--json')) as { keyId: string }[];
+  await done('key', 'rename', keyId, 'two', '--team', 'blue');
+  expect(await done('key', 'list', '--team', 'blue')).toContain('two');
+  await done('key', 'revoke', keyId, '--team', 'blue');
+  expect(await status({ 'X-API-Key': key })).toBe(401);
+  const tokens = JSON.parse(await done('token', 'list', userId, '--json')) as { id: string; name: string }[];
+  await done('token', 'revoke', userId, tokens[0]?.id ?? '');
+  expect(await status({ Authorization: `Bearer ${token}` }, '/teams')).toBe(401);
+  await done('user', 'leave', userId, 'blue');
+  expect(await done('team', 'list')).toContain('Azure');
+  expect(await done('user', 'list')).toContain('ann@example.com');
+  expect(await atoll(platform, 'key', 'revoke', keyId, '--team', 'nobody')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('no team nobody') });
+
+  const admin = { 'X-Admin-Token': (await Bun.file(join(platform.ready.dataDir, 'admin-token')).text()).trim() };
+  const entries = (await (await fetch(`${platform.ready.url}/admin/audit`, { headers: admin })).json()) as { operation: string; actor: { kind: string; id: string } }[];
+  const local = entries.filter(({ operation }) => operation.startsWith('cli.'));
+  expect(local.map(({ operation }) => operation)).toEqual(
+    ['user.leave', 'token.revoke', 'key.revoke', 'key.rename', 'token.create', 'user.join', 'user.create', 'key.create', 'team.rename', 'team.create'].map(name => `cli.${name}`),
+  );
+  expect(local.every(({ actor }) => actor.kind === 'local' && actor.id !== '')).toBe(true);
+  expect(JSON.stringify(entries)).not.toContain(key.slice(4));
+}, 120_000);
+
 test('the TLS port serves API and sandboxes to whoever trusts the installation’s authority', async () => {
   await using platform = await startPlatform({ ATOLL_TLS_PORT: '0' });
   const { url = '', authorityFile } = platform.ready.tls ?? {};

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../src/base/error.ts';
 import { onEachDatabase } from '../api/databases.ts';
+import { steadyClock } from '../../src/api/app/clock.ts';
 import { Platform, until } from '../api/platform.ts';
 
 const stateOf = async (platform: Platform, id: string) => ((await platform.call('GET', `/sandboxes/${id}`)).body as { state?: string }).state;
@@ -28,6 +29,27 @@ onEachDatabase(database => {
     const [first = ''] = ids;
     expect((await platform.call('POST', `/v2/sandboxes/${first}/connect`, { timeout: 1 })).status).toBe(201);
     await until(async () => (await stateOf(platform, first)) === 'paused');
+  });
+
+  test('when the machine’s clock is set, what runs keeps the time that it had left, and the times that are told are the new ones', async () => {
+    let setMs = 0;
+    const wallMs = () => Date.now() + setMs;
+    await using platform = await Platform.start({ database, clock: steadyClock(wallMs) });
+    const { sandboxID: long } = await platform.createSandbox({ timeout: 600 });
+    const timesOf = async (id: string) => {
+      const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { startedAt: string; endAt: string };
+      return { startMs: Date.parse(startedAt), endMs: Date.parse(endAt) };
+    };
+    for (const stepMs of [3_600_000, -7_200_000]) {
+      const { sandboxID: short } = await platform.createSandbox({ timeout: 2 });
+      setMs += stepMs;
+      // Neither gone at once when the clock was set forward, nor kept for hours when it was set back.
+      await until(async () => Math.abs((await timesOf(long)).startMs - wallMs()) < 30_000);
+      const { startMs, endMs } = await timesOf(long);
+      expect(endMs - startMs).toBe(600_000);
+      await until(async () => (await platform.call('GET', `/sandboxes/${short}`)).status === 404);
+      expect((await platform.call('GET', `/sandboxes/${long}`)).status).toBe(200);
+    }
   });
 
   test('expiry while the platform is away is made up for at its start', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { agentPort } from '../../src/protocol/agent.ts';
 import { randomOf } from '../api/random.ts';
-import { restingCounts } from '../support/leaks.ts';
+import { holdingsOf, restingCounts } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
@@ -20,6 +20,8 @@ type Known = {
   states: Set<Shown | 'gone'>;
   /** The last text that was written into it and acknowledged, and one whose write was not. */
   notes: Set<string>;
+  /** The same for what its network denies; '' is nothing of the kind. */
+  denied: Set<string>;
   /** Whether its process must be there, must not be there, or may be. */
   process: boolean | undefined;
   busy: boolean;
@@ -69,8 +71,8 @@ class Storm {
     return output;
   }
 
-  #learn(id: string, process: boolean | undefined, notes: string[]): Known {
-    const sandbox: Known = { id, states: new Set(['running']), notes: new Set(notes), process, busy: false };
+  #learn(id: string, process: boolean | undefined, notes: string[], denied = ['']): Known {
+    const sandbox: Known = { id, states: new Set(['running']), notes: new Set(notes), denied: new Set(denied), process, busy: false };
     this.known.set(id, sandbox);
     return sandbox;
   }
@@ -120,7 +122,7 @@ class Storm {
       states.delete('paused');
       return true;
     }
-    if (dice < 0.45) {
+    if (dice < 0.4) {
       const memory = random() < 0.6;
       const before = sandbox.process;
       states.add('paused');
@@ -132,7 +134,9 @@ class Storm {
       sandbox.process = memory ? before : false;
       return true;
     }
-    if (dice < 0.65) {
+    if (dice < 0.5) return this.#setTimeout(sandbox, random);
+    if (dice < 0.55) return this.#setNetwork(sandbox, random);
+    if (dice < 0.7) {
       const note = `note ${Math.floor(random() * 1e9)}`;
       sandbox.notes.add(note);
       const written = await this.#agent(id, '/files?path=note.txt', { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: note }).catch(() => undefined);
@@ -140,17 +144,55 @@ class Storm {
       sandbox.notes = new Set([note]);
       return true;
     }
-    if (dice < 0.8) {
+    if (dice < 0.75) return this.#snapshot(sandbox);
+    if (dice < 0.85) {
       this.unknownMax++;
       const answer = await this.#ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
       if (!answer) return false;
       this.unknownMax--;
       expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
       const [result] = answer.body as [{ sandbox?: { sandboxID: string } }];
-      if (result.sandbox) this.#learn(result.sandbox.sandboxID, sandbox.process, [...sandbox.notes]);
+      if (result.sandbox) this.#learn(result.sandbox.sandboxID, sandbox.process, [...sandbox.notes], [...sandbox.denied]);
       return true;
     }
     return this.#kill(sandbox);
+  }
+
+  /** Later, or at once: then it is gone as if it had been killed. */
+  async #setTimeout(sandbox: Known, random: () => number): Promise<boolean> {
+    const ends = random() < 0.3;
+    if (ends) sandbox.states.add('gone');
+    const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/timeout`, { timeout: ends ? 0 : 3600 });
+    if (!answer) return false;
+    expect(answer.status).toBe(204);
+    if (!ends) return true;
+    sandbox.states = new Set(['gone']);
+    await waitFor('the expired sandbox to be gone', async () => this.over || (await this.#ask('GET', `/sandboxes/${sandbox.id}`))?.status !== 200);
+    return !this.over;
+  }
+
+  async #setNetwork(sandbox: Known, random: () => number): Promise<boolean> {
+    const denied = `198.51.100.${Math.floor(random() * 256)}/32`;
+    sandbox.denied.add(denied);
+    const answer = await this.#ask('PUT', `/sandboxes/${sandbox.id}/network`, { denyOut: [denied] });
+    if (!answer) return false;
+    expect(answer.status).toBe(204);
+    sandbox.denied = new Set([denied]);
+    return true;
+  }
+
+  /** A snapshot of it, and a sandbox that begins with that. */
+  async #snapshot(sandbox: Known): Promise<boolean> {
+    const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
+    if (!answer) return false;
+    expect({ id: sandbox.id, ...answer }).toMatchObject({ status: 201 });
+    this.unknownMax++;
+    const made = await this.#ask('POST', '/sandboxes', { templateID: (answer.body as { snapshotID: string }).snapshotID, timeout: 3600 });
+    if (!made) return false;
+    this.unknownMax--;
+    expect({ id: sandbox.id, ...made }).toMatchObject({ status: 201 });
+    this.#learn((made.body as { sandboxID: string }).sandboxID, sandbox.process, [...sandbox.notes]);
+    return true;
   }
 
   async #kill(sandbox: Known): Promise<boolean> {
@@ -184,6 +226,10 @@ class Storm {
     const note = await this.#agent(sandbox.id, '/files?path=note.txt').then(async answer => (answer.status === 200 ? await answer.text() : ''));
     expect({ id: sandbox.id, isKnown: sandbox.notes.has(note), note, notes: [...sandbox.notes] }).toMatchObject({ isKnown: true });
     sandbox.notes = new Set([note]);
+    const detail = (await (await this.#platform.api('GET', `/sandboxes/${sandbox.id}`)).json()) as { network?: { denyOut?: string[] } };
+    const denied = detail.network?.denyOut?.join(' ') ?? '';
+    expect({ id: sandbox.id, isKnown: sandbox.denied.has(denied), denied, known: [...sandbox.denied] }).toMatchObject({ isKnown: true });
+    sandbox.denied = new Set([denied]);
     const alive = (await this.#run(sandbox.id, 'pgrep -c -f "^sleep 86399" || true')).trim() === '1';
     expect({ id: sandbox.id, process: alive }).toEqual({ id: sandbox.id, process: sandbox.process ?? alive });
     sandbox.process = alive;
@@ -227,5 +273,7 @@ test(`kill -9 at random points of ${operations} mixed operations loses nothing t
   }
   expect(crashes).toBeGreaterThanOrEqual(Math.floor(operations / (2 * perCrash)));
   await storm.finish();
-  expect(await restingCounts(platform.ready.dataDir)).toEqual(before);
+  const after = await restingCounts(platform.ready.dataDir);
+  const left = Bun.deepEquals(after, before) ? '' : `${JSON.stringify(holdingsOf(platform.ready.dataDir))}\n${platform.log().slice(-logCharactersMax)}`;
+  expect({ ...after, left }).toEqual({ ...before, left: '' });
 }, 30 * 60_000);

@@ -5,7 +5,7 @@ import { waitFor } from '../support/process.ts';
 import { startTestNode, type TestNode } from './support/test-node.ts';
 
 /** Creates and kills, several at a time. */
-const cycles = 200;
+const cyclesOf = { crun: 200, gvisor: 8 };
 const atOnce = 4;
 
 /** Everything on the host that sandboxes are made of, as far as it is this installation's. */
@@ -18,6 +18,7 @@ function traces(it: TestNode) {
     links: readdirSync('/sys/class/net').filter(name => name.startsWith(`at${it.node.installation}-`)),
     loops: readdirSync('/sys/block').filter(name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir)),
     files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' }).filter(path => !/^(layers|agents|logs|sandboxes-spare)\//.test(path)).sort(),
+    runtimes: readdirSync(it.node.runDir, { recursive: true, encoding: 'utf8' }).filter(path => /^(runtime|gvisor|boot-ids)\//.test(path)).sort(),
     processes: readdirSync('/proc').filter(name => /^\d+$/.test(name) && usesSandboxIds(name, it.node.installation)),
   };
 }
@@ -45,8 +46,8 @@ function usesSandboxIds(pid: string, installation: number): boolean {
   }
 }
 
-test(`${cycles} creates and kills leave nothing behind`, async () => {
-  const it = await startTestNode({ poolSize: 0 });
+test.each(['crun', 'gvisor'] as const)('many creates and kills on %s leave nothing behind', async driver => {
+  const it = await startTestNode({ poolSize: 0, driver });
   try {
     const cycle = async () => it.node.protocol.kill(await it.node.protocol.create(it.request()));
     await cycle(); // what is made once for all sandboxes is there from now on
@@ -54,7 +55,7 @@ test(`${cycles} creates and kills leave nothing behind`, async () => {
     const before = traces(it);
     const filesBefore = openFiles();
     const rules = await rulesOf(it);
-    let left = cycles;
+    let left = cyclesOf[driver];
     await Promise.all(Array.from({ length: atOnce }, async () => { while (left-- > 0) await cycle(); }));
     // What a sandbox held is taken away after its kill was answered.
     await waitFor('everything to be gone', () => Bun.deepEquals(traces(it), before)).catch(() => {});

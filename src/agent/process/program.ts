@@ -87,10 +87,14 @@ function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, n
       open = false;
       closeSync(master);
     });
+    const outputs = [{ name: 'pty' as const, reader: readerOf(master) }];
+    const input = openInput('pty', master);
+    // Bun makes a terminal that is written to one that waits. Its reads then tell the kernel not to, and gVisor's does all the same.
+    native.neverWait(master);
     return {
       ...child,
-      outputs: [{ name: 'pty', reader: readerOf(master) }],
-      input: openInput('pty', master),
+      outputs,
+      input,
       resize: ({ cols, rows }) => open && native.setTerminalSize(master, cols, rows),
     };
   } catch (error) {

@@ -5,6 +5,7 @@ import type { Actor, Caller } from './authentication.ts';
 import { microsPerSecond } from './clock.ts';
 import type { App } from './context.ts';
 import { pageOf, parsePlace } from './page-token.ts';
+import type { Db } from '../store/database.ts';
 import type { Accounts } from './provision-team.ts';
 
 /** How long entries are kept. */
@@ -39,6 +40,28 @@ export async function recordChange(
     teamId: caller?.kind === 'team' ? caller.team.teamId : null,
     address: request.address.slice(0, addressCharactersMax),
     status: request.status,
+    before: change.before ?? null,
+    after: change.after ?? null,
+  });
+}
+
+/** Writes down what was done by the command line on the machine, in the transaction of the change. */
+export async function recordLocalChange(
+  db: Db,
+  command: { operation: `cli.${string}`; account: string; atUs: number; teamId: string | null },
+  change: Change,
+): Promise<void> {
+  await insertAudit(db, {
+    entryId: newUuid(),
+    atUs: command.atUs,
+    operation: command.operation,
+    target: change.target ?? '',
+    actorKind: 'local',
+    actorId: command.account.slice(0, addressCharactersMax),
+    teamId: command.teamId,
+    address: '',
+    // As the route would have answered.
+    status: 200,
     before: change.before ?? null,
     after: change.after ?? null,
   });

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { formatTime } from '../../base/time.ts';
-import { parseTime, systemClock } from './clock.ts';
+import { parseTime, steadyClock, systemClock } from './clock.ts';
 
 test('times keep their microseconds', () => {
   for (const us of [0, 1, 999, 1_000, 1_763_719_754_123_456, 1_763_719_754_000_001]) expect(parseTime(formatTime(us))).toBe(us);
@@ -28,4 +28,26 @@ test('readings one after the other differ', () => {
   const readings = Array.from({ length: 500 }, clock);
   expect(new Set(readings).size).toBe(500);
   expect(readings).toEqual(readings.toSorted((a, b) => a - b));
+});
+
+test('a steady clock goes on when the machine’s is set, says by how much, and follows when it is told to', () => {
+  let wallMs = 1_700_000_000_000;
+  let steadyMs = 5;
+  const { clock, steppedUs, follow } = steadyClock(() => wallMs, () => steadyMs);
+  const pass = (ms: number) => {
+    wallMs += ms;
+    steadyMs += ms;
+  };
+  pass(1_000);
+  expect([clock(), steppedUs()]).toEqual([1_700_000_001_000_000, 0]);
+  wallMs += 3_600_000;
+  expect([clock(), steppedUs()]).toEqual([1_700_000_001_000_001, 3_600_000_000]);
+  follow();
+  expect([clock(), steppedUs()]).toEqual([1_700_003_601_000_000, 0]);
+  wallMs -= 7_200_000;
+  expect(steppedUs()).toBe(-7_200_000_000);
+  follow();
+  pass(1);
+  wallMs += 10;
+  expect([steppedUs(), clock()]).toEqual([0, wallMs * 1000]);
 });

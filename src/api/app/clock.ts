@@ -1,15 +1,44 @@
-/** Wall-clock time, microseconds since the epoch. Follows changes of the clock. */
+/** Wall-clock time, microseconds since the epoch. */
 export type Clock = () => number;
 
 /** The machine's clock. Readings within one millisecond differ, so that what is made one after the other also sorts so. */
-export function systemClock(): Clock {
+export function systemClock(nowMs: () => number = Date.now): Clock {
   let lastMs = 0;
   let extraUs = 0;
   return () => {
-    const ms = Date.now();
+    const ms = Math.floor(nowMs());
     extraUs = ms === lastMs ? Math.min(extraUs + 1, 999) : 0;
     lastMs = ms;
     return ms * 1000 + extraUs;
+  };
+}
+
+/** Smaller ones are what time synchronisation does all the time. */
+const stepUsMin = 1_000_000;
+
+/** A clock that goes on as before when the machine's is set, and tells by how much that was. */
+export type SteadyClock = {
+  clock: Clock;
+  /** How far the machine's clock is ahead of this one, or behind it; 0 where it was not set. */
+  steppedUs(): number;
+  /** Shows what the machine's clock shows from here on. */
+  follow(): void;
+};
+
+/** `wallMs`: the machine's clock; `steadyMs`: one that nobody can set, from any beginning. */
+export function steadyClock(wallMs: () => number = Date.now, steadyMs: () => number = () => performance.now()): SteadyClock {
+  let offsetMs = wallMs() - steadyMs();
+  return {
+    clock: systemClock(() => offsetMs + steadyMs()),
+    steppedUs() {
+      const stepUs = Math.round((wallMs() - steadyMs() - offsetMs) * 1000);
+      if (Math.abs(stepUs) >= stepUsMin) return stepUs;
+      offsetMs += stepUs / 1000;
+      return 0;
+    },
+    follow() {
+      offsetMs = wallMs() - steadyMs();
+    },
   };
 }
 

@@ -6,13 +6,14 @@ import type { Nodes } from '../placement/nodes.ts';
 import type { Store } from '../store/database.ts';
 import type { TeamLimits, TeamRecord } from '../store/team.ts';
 import type { BusyExecutions } from './busy.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, SteadyClock } from './clock.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import type { WebhookSettings } from '../webhooks/settings.ts';
 import type { Measures } from './measures.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
+import type { TemplateDrivers } from './template-driver.ts';
 
 /** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
 export type Features = {
@@ -42,7 +43,10 @@ export type App = {
   limits: TeamLimits;
   features: Features;
   webhooks: WebhookSettings;
+  templateDrivers: TemplateDrivers;
   clock: Clock;
+  /** Where `clock` stands beside the machine's. */
+  clockSteps: Pick<SteadyClock, 'steppedUs' | 'follow'>;
   startedAtUs: number;
   createCounts: CreateCounts;
   startCounts: StartCounts;

@@ -3,7 +3,7 @@ import { newSandboxId, newUuid } from '../../base/id.ts';
 import { agentVersion } from '../../protocol/agent.ts';
 import { defaultTimeoutSeconds } from '../../protocol/api/sandbox.ts';
 import type { NewSandbox } from '../../protocol/api/sandbox.ts';
-import type { TemplateImage } from '../../protocol/node.ts';
+import type { DriverName, TemplateImage } from '../../protocol/node.ts';
 import { placeSandbox } from '../placement/place.ts';
 import type { MountedVolume, SandboxRecord } from '../store/sandbox-row.ts';
 import type { BuildRecord } from '../store/template-row.ts';
@@ -13,11 +13,12 @@ import { resolveAwaitedBuild } from './awaited-build.ts';
 import { limitsOf } from './context.ts';
 import type { App } from './context.ts';
 import { checkRuleSecrets } from './egress-secrets.ts';
-import { requireMemory } from './memory-ability.ts';
+import { requireMemoryOfDriver } from './memory-ability.ts';
 import { sealNetwork } from './network-secrets.ts';
 import { checkSandboxOptions } from './sandbox-options.ts';
 import { restoreFailed } from './sandbox-resume.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
+import { driverOf } from './template-driver.ts';
 import { resolveVolumeMounts } from './volume-mounts.ts';
 
 /** A client waits 60 s by default: what takes longer is undone, so that no sandbox runs that nobody knows of. */
@@ -44,11 +45,12 @@ export async function createSandbox(
   checkSize(app, team, build);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
   const volumeMounts = await resolveVolumeMounts(app, team, body.volumeMounts ?? [], { nodeId, inherited: build.config.volumeMounts ?? [] });
+  const driver = await driverOf(app, build);
   if (body.autoPause === true && body.autoPauseMemory !== false) {
-    await requireMemory(protocol, 'autoPause', 'autoPauseMemory: false keeps the files');
+    await requireMemoryOfDriver(protocol, driver, 'autoPause', 'autoPauseMemory: false keeps the files');
   }
   const sandbox = newRecord(app, team, body, { secure, timeoutSeconds, nodeId, build, alias, volumeMounts });
-  const image = imageOf(template.templateId, build);
+  const image = imageOf(template.templateId, build, driver);
 
   const deadline = AbortSignal.timeout(createDeadlineMs);
   try {
@@ -115,9 +117,9 @@ function newRecord(
   };
 }
 
-function imageOf(templateId: string, build: BuildRecord): TemplateImage {
+function imageOf(templateId: string, build: BuildRecord, driver: DriverName | undefined): TemplateImage {
   const { volumeMounts: _, ...config } = build.config;
-  return { templateId, buildId: build.buildId, layers: build.layers, ...config };
+  return { templateId, buildId: build.buildId, layers: build.layers, ...config, ...(driver !== undefined && { driver }) };
 }
 
 /** Says what a failed start means to the caller; the node's own words go to the log. */

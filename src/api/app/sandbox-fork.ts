@@ -32,10 +32,10 @@ export async function forkSandbox(app: App, team: TeamRecord, sandboxId: string,
   if (count >= limit) throw new AtollError('invalid', `count: must be less than the team's limit of ${limit} sandboxes at a time`);
   const source = await sandboxFor(app, team, sandboxId, 'fork');
   const node = app.nodes.get(source.nodeId);
-  await requireMemory(node, 'fork', 'a snapshot keeps the files');
+  await requireMemory(node, source, 'fork', 'a snapshot keeps the files');
   const config = await bootConfigOf(app, source);
-  const { layers, snapshotId } = await takeSnapshot(app, source, true);
-  const image: TemplateImage = { templateId: source.templateId, buildId: source.buildId, layers, ...config, memorySnapshotId: snapshotId };
+  const { layers, snapshotId, driver } = await takeSnapshot(app, source, true);
+  const image: TemplateImage = { templateId: source.templateId, buildId: source.buildId, layers, ...config, driver, memorySnapshotId: snapshotId };
   const results: ForkResult[] = [];
   const deadline = AbortSignal.timeout(forkDeadlineMs);
   try {

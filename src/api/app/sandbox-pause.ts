@@ -20,7 +20,7 @@ export async function pauseSandbox(app: App, team: TeamRecord, sandboxId: string
   for (let attempt = 1; ; attempt++) {
     const sandbox = await sandboxFor(app, team, sandboxId, 'pause');
     if (sandbox.state === 'running') {
-      if (memory) await requireMemory(app.nodes.get(sandbox.nodeId), 'pause', 'memory: false keeps the files');
+      if (memory) await requireMemory(app.nodes.get(sandbox.nodeId), sandbox, 'pause', 'memory: false keeps the files');
       const paused = await pauseRunning(app, sandbox, memory);
       if (paused) return paused;
     }

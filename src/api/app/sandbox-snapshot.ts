@@ -15,6 +15,7 @@ import type { App } from './context.ts';
 import { memoryUnavailable } from './memory-ability.ts';
 import { sandboxFor } from './sandbox-find.ts';
 import type { SnapshotName } from './snapshot-list.ts';
+import { driverOf } from './template-driver.ts';
 import { defaultTag, isUuid, parseReference } from './template-reference.ts';
 
 /** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */
@@ -30,7 +31,7 @@ export async function snapshotSandbox(app: App, team: TeamRecord, sandboxId: str
   const sandbox = await sandboxFor(app, team, sandboxId, 'snapshot');
   await templateFor(app.store.db, team, wanted); // refused before anything is done
   const config = await bootConfigOf(app, sandbox);
-  const { memory } = await app.nodes.get(sandbox.nodeId).info();
+  const memory = await app.nodes.get(sandbox.nodeId).memoryAbility(sandbox);
   const taken = await takeSnapshot(app, sandbox, memory.kept);
   try {
     return await record(app, team, sandbox, { wanted, taken, config });
@@ -57,7 +58,8 @@ export async function bootConfigOf(app: App, sandbox: SandboxRecord): Promise<Bu
   const build = await findBuild(app.store.db, sandbox.buildId);
   if (!build) throw new AtollError('conflict', `The build that sandbox "${sandbox.sandboxId}" was made from was deleted`);
   const { memorySnapshotId: _, volumeMounts: __, started: ___, ...config } = build.config;
-  return config;
+  const driver = await driverOf(app, build);
+  return { ...config, ...(driver !== undefined && { driver }) };
 }
 
 function parseName(team: TeamRecord, text: string): WantedName {
@@ -98,7 +100,11 @@ async function record(
       diskMiB: sandbox.diskMiB,
       agentVersion: sandbox.agentVersion,
       layers: taken.layers,
-      config: { ...config, ...(sandbox.volumeMounts.length > 0 && { volumeMounts: sandbox.volumeMounts }), ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId }) },
+      config: {
+        ...config,
+        ...(sandbox.volumeMounts.length > 0 && { volumeMounts: sandbox.volumeMounts }),
+        ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId }),
+      },
     };
     await insertSnapshotBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
     const data = { snapshot_id: templateId, snapshot_build_id: build.buildId, kept: taken.kept };

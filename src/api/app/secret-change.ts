@@ -1,13 +1,19 @@
 import { AtollError } from '../../base/error.ts';
 import { forEachParallel } from '../../base/parallel.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
+import type { SandboxState } from '../../protocol/state.ts';
 import { sandboxesOfTeam } from '../store/sandbox-read.ts';
+import type { SandboxRecord } from '../store/sandbox-row.ts';
 import type { SecretRecord } from '../store/secrets.ts';
 import { applyNetwork } from '../workflows/update-network.ts';
 import type { App } from './context.ts';
-import { secretsNamedBy } from './egress-secrets.ts';
+import { egressPolicyFor, secretsNamedBy } from './egress-secrets.ts';
 import { openNetwork } from './network-secrets.ts';
 
 const appliesAtOnce = 8;
+
+/** Of the others, a policy is worked out when they run: see `holdSecrets`. */
+const runsIn: readonly SandboxState[] = ['running', 'snapshotting'];
 
 /**
  * Makes a changed or deleted secret hold in the running sandboxes whose rules name it. Throws `internal` where that failed
@@ -16,7 +22,7 @@ const appliesAtOnce = 8;
 export async function applySecretChange(app: App, { teamId, name, secretId }: SecretRecord): Promise<void> {
   const sandboxes = await sandboxesOfTeam(app.store.db, teamId);
   const concerned = sandboxes.filter(sandbox => {
-    const network = sandbox.state === 'running' && sandbox.network?.rules ? openNetwork(app, sandbox) : null;
+    const network = runsIn.includes(sandbox.state) && sandbox.network?.rules ? openNetwork(app, sandbox) : null;
     return network !== null && secretsNamedBy(network).some(named => named.toLowerCase() === name || named === secretId);
   });
   const failed: string[] = [];
@@ -24,4 +30,10 @@ export async function applySecretChange(app: App, { teamId, name, secretId }: Se
     await applyNetwork(app, sandbox).catch(() => failed.push(sandbox.sandboxId));
   });
   if (failed.length > 0) throw new AtollError('internal', `The secret was changed, but these sandboxes may still use its former value: ${failed.join(', ')}`);
+}
+
+/** Makes what a secret became while a sandbox was started with the policy `sent` hold in it, now that it runs. */
+export async function holdSecrets(app: App, sandbox: SandboxRecord, sent: EgressPolicy): Promise<void> {
+  if (!sent.headerRules || JSON.stringify(await egressPolicyFor(app, sandbox)) === JSON.stringify(sent)) return;
+  await applyNetwork(app, sandbox);
 }

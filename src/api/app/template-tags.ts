@@ -17,24 +17,25 @@ export function parseTags(tags: readonly string[]): string[] {
 }
 
 /** Points tags at the build that `target` selects. Throws `invalid`, `forbidden`, `not_found`. */
-export async function assignTemplateTags(app: App, team: TeamRecord, target: string, tags: readonly string[]): Promise<{ tags: string[]; buildId: string }> {
+export async function assignTemplateTags(app: App, team: TeamRecord, target: string, tags: readonly string[]): Promise<{ tags: string[]; buildId: string; templateId: string }> {
   const wanted = parseTags(tags);
   if (wanted.length === 0) throw new AtollError('invalid', 'tags: name at least one');
   const { template, tag } = await ownTemplate(app, team, target, 'target');
   const build = await selectBuild(app, template, tag ?? defaultTag);
   if (!build) throw new AtollError('not_found', `Template "${target}" has no ready build with that tag`);
   await assignTags(app.store.db, template.templateId, build.buildId, wanted, app.clock());
-  return { tags: wanted, buildId: build.buildId };
+  return { tags: wanted, buildId: build.buildId, templateId: template.templateId };
 }
 
-/** Removes tags; those that are not there are fine. Throws `invalid`, `forbidden`, `not_found`. */
-export async function removeTemplateTags(app: App, team: TeamRecord, name: string, tags: readonly string[]): Promise<void> {
+/** Removes tags of a template and answers its ID; those that are not there are fine. Throws `invalid`, `forbidden`, `not_found`. */
+export async function removeTemplateTags(app: App, team: TeamRecord, name: string, tags: readonly string[]): Promise<string> {
   const wanted = parseTags(tags);
   if (wanted.length === 0) throw new AtollError('invalid', 'tags: name at least one');
   if (wanted.includes(defaultTag)) throw new AtollError('invalid', `tags: "${defaultTag}" can't be removed`);
   if (name.includes(':')) throw new AtollError('invalid', 'name: must not have a tag');
   const { template } = await ownTemplate(app, team, name, 'name');
   await removeTags(app.store.db, template.templateId, wanted);
+  return template.templateId;
 }
 
 /** The tags of a template with the builds that they select. Throws `invalid`, `forbidden`, `not_found`. */

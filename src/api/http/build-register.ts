@@ -17,8 +17,9 @@ export const registerBuildV3 = route({
   body: RegisterBuild,
   responses: { 202: { description: 'The build waits', schema: RegisteredBuild } },
   errors: [404, 409, 429],
-  async handle(app, { caller, body }) {
+  async handle(app, { caller, body, note }) {
     const { template, buildId, name, tags } = await registerBuild(app, caller.team, body);
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     const { templateId, public: isPublic } = template;
     const names = [`${caller.team.slug}/${name}`];
     const registered: RegisteredBody = { templateID: templateId, buildID: buildId, public: isPublic, names, tags, aliases: [name] };
@@ -38,8 +39,9 @@ export const registerBuildV2 = route({
   body: RegisterBuildV2,
   responses: { 202: listed },
   errors: [404, 409, 429],
-  async handle(app, { caller, body }) {
+  async handle(app, { caller, body, note }) {
     const { template, buildId } = await registerBuild(app, caller.team, body);
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     return { status: 202, body: { ...templateView(await listedTemplate(app, template.templateId)), buildID: buildId } };
   },
 });
@@ -60,8 +62,9 @@ export const registerBuildV1 = route({
   body: DockerfileBuild,
   responses: { 202: listed },
   errors: [404, 409, 429],
-  async handle(app, { caller, body }) {
+  async handle(app, { caller, body, note }) {
     const { template, buildId } = await rebuildTemplate(app, caller.team, null, body, requestOf(body));
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     return { status: 202, body: { ...templateView(await listedTemplate(app, template.templateId)), buildID: buildId } };
   },
 });
@@ -76,8 +79,9 @@ export const rebuildTemplateRoute = route({
   body: DockerfileBuild,
   responses: { 202: listed },
   errors: [404, 409, 429, 503],
-  async handle(app, { caller, params, body }) {
+  async handle(app, { caller, params, body, note }) {
     const { template, buildId } = await rebuildTemplate(app, caller.team, params.templateID, body, requestOf(body));
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     return { status: 202, body: { ...templateView(await listedTemplate(app, template.templateId)), buildID: buildId } };
   },
 });

@@ -19,8 +19,9 @@ export const startBuildRoute = route({
   body: StartBuildV2,
   responses,
   errors: [404, 503],
-  async handle(app, { caller, params, body, userAgent }) {
+  async handle(app, { caller, params, body, userAgent, note }) {
     const { build } = await findOwnBuild(app, caller.team, params.templateID, params.buildID);
+    note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
     await startBuild(app, caller.team, build, await planOfSteps(app, caller.team, body, userAgent));
     return { status: 202 };
   },
@@ -36,8 +37,9 @@ export const startBuildV1 = route({
   params,
   responses,
   errors: [400, 404, 503],
-  async handle(app, { caller, params }) {
+  async handle(app, { caller, params, note }) {
     const { build } = await findOwnBuild(app, caller.team, params.templateID, params.buildID);
+    note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
     if (!build.request) throw new AtollError('invalid', 'The build was registered without a Dockerfile: start it with its steps');
     // A rebuild starts by itself; starting it again, as old clients do, changes nothing.
     if (build.status === 'waiting') await startBuild(app, caller.team, build, await planOfDockerfile(app, caller.team, build.request));

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { TemplateUpdate, TemplateUpdated } from '../../protocol/api/template-build.ts';
 import { deleteTemplate, updateTemplate, updateTemplateV1 } from '../app/template-change.ts';
+import type { Change } from '../app/audit.ts';
+import type { TemplateRecord } from '../store/template-row.ts';
 import { route } from './route.ts';
 
 const params = Type.Object({ templateID: Type.String() });
@@ -17,8 +19,10 @@ export const updateTemplateV2Route = route({
   bodyOptional: true,
   responses: { 200: updated },
   errors: [404],
-  async handle(app, { caller, params, body }) {
-    return { status: 200, body: { names: await updateTemplate(app, caller.team, params.templateID, body) } };
+  async handle(app, { caller, params, body, note }) {
+    const { before, names } = await updateTemplate(app, caller.team, params.templateID, body);
+    note(publicChange(before, body));
+    return { status: 200, body: { names } };
   },
 });
 
@@ -34,8 +38,10 @@ export const updateTemplateV1Route = route({
   bodyOptional: true,
   responses: { 200: updated },
   errors: [404, 409],
-  async handle(app, { caller, params, body }) {
-    return { status: 200, body: { names: await updateTemplateV1(app, caller.team, params.templateID, body) } };
+  async handle(app, { caller, params, body, note }) {
+    const { before, names } = await updateTemplateV1(app, caller.team, params.templateID, body);
+    note(publicChange(before, body));
+    return { status: 200, body: { names } };
   },
 });
 
@@ -48,8 +54,13 @@ export const deleteTemplateRoute = route({
   params,
   responses: { 204: { description: 'It is gone' } },
   errors: [400, 404],
-  async handle(app, { caller, params }) {
-    await deleteTemplate(app, caller.team, params.templateID);
+  async handle(app, { caller, params, note }) {
+    const { templateId, public: wasPublic } = await deleteTemplate(app, caller.team, params.templateID);
+    note({ target: `template:${templateId}`, before: { public: wasPublic } });
     return { status: 204 };
   },
 });
+
+function publicChange({ templateId, public: wasPublic }: TemplateRecord, change: { public?: boolean }): Change {
+  return { target: `template:${templateId}`, before: { public: wasPublic }, after: { public: change.public ?? wasPublic } };
+}

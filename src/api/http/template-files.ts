@@ -29,7 +29,8 @@ export const putTemplateFiles = route({
   query: Type.Object({ expires: int64({ minimum: 0 }), signature: Type.String() }),
   responses: { 201: { description: 'The archive is here' } },
   errors: [401, 413],
-  async handle(app, { params, query, upload }) {
+  async handle(app, { params, query, upload, note }) {
+    note({ target: `files:${params.teamID}/${params.hash}` });
     await takeUpload(app, { teamId: params.teamID, hash: params.hash, expires: query.expires, signature: query.signature }, upload.stream, upload.length);
     return { status: 201 };
   },

@@ -13,8 +13,9 @@ export const assignTagsRoute = route({
   body: AssignTags,
   responses: { 201: { description: 'The tags and their build', schema: AssignedTags } },
   errors: [404],
-  async handle(app, { caller, body }) {
-    const { tags, buildId } = await assignTemplateTags(app, caller.team, body.target, body.tags);
+  async handle(app, { caller, body, note }) {
+    const { tags, buildId, templateId } = await assignTemplateTags(app, caller.team, body.target, body.tags);
+    note({ target: `template:${templateId}`, after: { tags, buildId } });
     return { status: 201, body: { tags, buildID: buildId } };
   },
 });
@@ -28,8 +29,9 @@ export const deleteTagsRoute = route({
   body: DeleteTags,
   responses: { 204: { description: 'They are gone' } },
   errors: [404],
-  async handle(app, { caller, body }) {
-    await removeTemplateTags(app, caller.team, body.name, body.tags);
+  async handle(app, { caller, body, note }) {
+    const templateId = await removeTemplateTags(app, caller.team, body.name, body.tags);
+    note({ target: `template:${templateId}`, before: { tags: body.tags } });
     return { status: 204 };
   },
 });

@@ -1,3 +1,4 @@
+import { messageOf } from '../../base/error.ts';
 import { microsPerSecond } from '../app/clock.ts';
 import type { App } from '../app/context.ts';
 import { volumesOnNode } from '../store/volumes.ts';
@@ -13,7 +14,10 @@ export async function reconcileVolumes(app: App): Promise<void> {
     const known = new Set(await volumesOnNode(app.store.db, nodeId));
     const oldestMs = (app.clock() - youngSeconds * microsPerSecond) / 1000;
     for (const { volumeId, createdAtMs } of present) {
-      if (!known.has(volumeId) && createdAtMs < oldestMs) await protocol.volumes.remove(volumeId);
+      if (known.has(volumeId) || createdAtMs >= oldestMs) continue;
+      await protocol.volumes.remove(volumeId).catch((error: unknown) => {
+        app.log.warn('a volume that the store does not know can’t be deleted', { volumeId, error: messageOf(error) });
+      });
     }
   }
 }

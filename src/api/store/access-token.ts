@@ -34,6 +34,22 @@ export async function findAccessToken(db: Db, digest: string): Promise<{ tokenId
   return row ? { tokenId: row.token_id, user: userOfRow(row) } : null;
 }
 
+/** A user's tokens, the oldest first. */
+export async function listAccessTokens(db: Db, userId: string): Promise<AccessTokenRecord[]> {
+  const rows = await db.selectFrom('access_tokens').selectAll().where('user_id', '=', userId).orderBy('created_at_us').orderBy('token_id').execute();
+  return rows.map(row => ({
+    tokenId: row.token_id,
+    userId: row.user_id,
+    name: row.name,
+    digest: row.digest,
+    valueLength: row.value_length,
+    maskPrefix: row.mask_prefix,
+    maskSuffix: row.mask_suffix,
+    createdAtUs: row.created_at_us,
+    lastUsedAtUs: row.last_used_at_us,
+  }));
+}
+
 /** Removes a user's token. False where there is none with this ID. */
 export async function deleteAccessToken(db: Db, userId: string, tokenId: string): Promise<boolean> {
   const result = await db.deleteFrom('access_tokens').where('user_id', '=', userId).where('token_id', '=', tokenId).executeTakeFirst();

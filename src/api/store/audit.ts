@@ -6,7 +6,7 @@ export type AuditRecord = {
   atUs: number;
   operation: string;
   target: string;
-  actorKind: 'apiKey' | 'user' | 'admin' | 'none';
+  actorKind: 'apiKey' | 'user' | 'admin' | 'local' | 'none';
   actorId: string | null;
   teamId: string | null;
   address: string;

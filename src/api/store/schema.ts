@@ -211,7 +211,8 @@ export type AuditTable = {
   at_us: Fixed<number>;
   operation: Fixed<string>;
   target: Fixed<string>;
-  actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'none'>;
+  /** `local`: who is root on the machine, by the command line; the ID is the account's name. */
+  actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'local' | 'none'>;
   actor_id: Fixed<string | null>;
   /** Not a foreign key: what a team did is told also when it is gone. */
   team_id: Fixed<string | null>;

@@ -46,6 +46,11 @@ export async function readyBuild(db: Db, templateId: string, buildId: string): P
   return row ? buildOfRow(row) : null;
 }
 
+/** Every name of a template, the oldest first. */
+export async function namesOf(db: Db, templateId: string): Promise<{ namespace: string; alias: string }[]> {
+  return db.selectFrom('template_names').select(['namespace', 'alias']).where('template_id', '=', templateId).orderBy('created_at_us').orderBy('alias').execute();
+}
+
 /** The first alias given to a template, with or without namespace. */
 export async function firstAlias(db: Db, templateId: string): Promise<string | null> {
   const row = await db

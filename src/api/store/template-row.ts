@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { BuildStatus } from '../../protocol/api/template.ts';
-import type { StartedImage } from '../../protocol/node.ts';
+import type { DriverName, StartedImage } from '../../protocol/node.ts';
 import type { MountedVolume } from './sandbox-row.ts';
 import type { BuildTable, TemplateTable } from './schema.ts';
 
@@ -19,6 +19,8 @@ export type BuildConfig = {
   started?: StartedImage;
   /** Of a snapshot: the volumes that its sandbox had. */
   volumeMounts?: MountedVolume[];
+  /** Of a snapshot whose source had to be isolated so. */
+  driver?: DriverName;
 };
 
 export type BuildRecord = {

@@ -1,10 +1,12 @@
 import { AtollError } from '../../base/error.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeProtocol, TemplateImage } from '../../protocol/node.ts';
 import { occupyingStates } from '../../protocol/state.ts';
 import { microsPerSecond } from '../app/clock.ts';
 import { limitsOf } from '../app/context.ts';
 import type { App } from '../app/context.ts';
 import { egressPolicyFor } from '../app/egress-secrets.ts';
+import { holdSecrets } from '../app/secret-change.ts';
 import { tokensOf } from '../app/tokens.ts';
 import { insertSandbox } from '../store/sandbox-create.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
@@ -22,6 +24,8 @@ export type CreateContext = {
   sandbox: SandboxRecord;
   /** What it begins as, where it is a fork. */
   forkOf?: SandboxRecord;
+  /** What its node was told of what may leave it. */
+  policy?: EgressPolicy;
 };
 
 /**
@@ -60,14 +64,16 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
   },
   {
     name: 'start',
-    async run({ app, node, image, sandbox }, signal) {
+    async run(context, signal) {
+      const { app, node, image, sandbox } = context;
+      context.policy = await egressPolicyFor(app, sandbox);
       await node.create(
         {
           sandboxId: sandbox.sandboxId,
           executionId: sandbox.executionId,
           image,
           resources: { cpuCount: sandbox.cpuCount, memoryMiB: sandbox.memoryMiB, diskMiB: sandbox.diskMiB },
-          network: await egressPolicyFor(app, sandbox),
+          network: context.policy,
           envVars: globalEnvironment(sandbox),
           accessToken: tokensOf(app.seed, sandbox).accessToken,
           volumes: sandbox.volumeMounts.map(({ volumeId, path }) => ({ volumeId, path })),
@@ -84,13 +90,14 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     async run(context, signal) {
       // The client that asked is gone or was told that it took too long: nobody knows this sandbox's ID.
       signal?.throwIfAborted();
-      const { app, sandbox, forkOf } = context;
+      const { app, sandbox, forkOf, policy } = context;
       const startedAtUs = app.clock();
       const endAtUs = startedAtUs + sandbox.timeoutSeconds * microsPerSecond;
       const running = await publishSandbox(app.store, sandbox, { startedAtUs, endAtUs }, forkOf);
       if (!running) throw new AtollError('internal', 'The sandbox ended while it was starting', { detail: 'sandbox_create_failed' });
       context.sandbox = running;
       app.directory.apply(running);
+      if (policy) await holdSecrets(app, running, policy);
     },
     async undo({ app, sandbox }) {
       app.directory.close(sandbox);

@@ -1,9 +1,11 @@
 import { AtollError, assert } from '../../base/error.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
 import type { Kept } from '../../protocol/node.ts';
 import { limitsOf } from '../app/context.ts';
 import type { App } from '../app/context.ts';
 import { egressPolicyFor } from '../app/egress-secrets.ts';
 import { sandboxMoved } from '../app/sandbox-find.ts';
+import { holdSecrets } from '../app/secret-change.ts';
 import { tokensOf } from '../app/tokens.ts';
 import { beginResume, finishResume } from '../store/sandbox-resume.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
@@ -26,6 +28,8 @@ export type ResumeContext = {
   /** Replaces what the sandbox does when its time is over. */
   autoPause?: boolean;
   from?: Kept;
+  /** What its node was told of what may leave it. */
+  policy?: EgressPolicy;
 };
 
 /** Lets a paused sandbox run again. Where it fails, the sandbox stays paused. */
@@ -61,12 +65,13 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
     async run(context) {
       const { app, sandbox, nextExecutionId, memory } = context;
       const { sandboxId, executionId } = sandbox;
+      context.policy = await egressPolicyFor(app, sandbox);
       const { from } = await app.nodes.get(sandbox.nodeId).resume({
         sandboxId,
         executionId,
         nextExecutionId,
         memory,
-        network: await egressPolicyFor(app, sandbox),
+        network: context.policy,
         envVars: globalEnvironment(sandbox),
         accessToken: tokensOf(app.seed, sandbox).accessToken,
       });
@@ -76,7 +81,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
   {
     name: 'publish',
     async run(context) {
-      const { app, sandbox, nextExecutionId, seconds, autoPause } = context;
+      const { app, sandbox, nextExecutionId, seconds, autoPause, policy } = context;
       const { sandboxId, executionId } = sandbox;
       if (executionId === nextExecutionId) return;
       const run = { ...runFrom(app, seconds), ...(autoPause !== undefined && { autoPause }) };
@@ -84,6 +89,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       if (!running) throw sandboxMoved(sandboxId);
       context.sandbox = running;
       app.directory.apply(running);
+      if (policy) await holdSecrets(app, running, policy);
     },
   },
 ];

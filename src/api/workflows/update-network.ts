@@ -41,7 +41,7 @@ export const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
 export async function applyNetwork(app: App, target: SandboxRecord): Promise<void> {
   for (let applies = 0; applies < appliesMax; applies++) {
     const sandbox = await findExecution(app.store.db, target);
-    if (sandbox?.state !== 'running') return;
+    if (sandbox?.state !== 'running' && sandbox?.state !== 'snapshotting') return;
     const policy = await egressPolicyFor(app, sandbox);
     await app.nodes.get(sandbox.nodeId).updateNetwork({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId }, policy);
     const after = await findExecution(app.store.db, target);

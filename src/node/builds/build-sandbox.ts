@@ -18,7 +18,7 @@ export type BuildSandbox = AsyncDisposable & {
   /** Ends all processes. What was written stays, at the answered path of an overlay's upper directory, until disposal. */
   finish(): Promise<{ upper: string }>;
   /** Keeps what it is at this moment, processes and memory included; it runs on. Errors: those of a snapshot. */
-  keep(snapshotId: string): Promise<Snapshot>;
+  keep(snapshotId: string): Promise<Omit<Snapshot, 'driver'>>;
   /** True when the kernel has ended processes for lack of memory. */
   outOfMemory(): boolean;
 };
@@ -34,7 +34,7 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
   const { slot, pid, namespace, controlToken, bootId, ended } = blank;
   try {
     await node.egress.apply({ sandboxId: `build in ${slot.name}`, slot, namespace }, options.network);
-    await node.driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(node, slot) });
+    await node.drivers.of('crun').giveRoot(slot, pid, { layers: points, disk: slotMountPoint(node, slot) });
     // Names are allowed by looking at what goes by, and that may need an authority of the installation's own.
     const trusted = [options.authorities, node.egress.trusted(options.network)].filter(Boolean).join('\n');
     await initAgent(namespace, controlToken, {

@@ -9,10 +9,10 @@ import { findingOf } from './probe.ts';
 
 /**
  * Finds out what this host can do for sandboxes by trying it, one thing after the other, and leaves nothing behind.
- * `dataDir` need not exist yet; `port` is the one that the platform would listen on; `criuDir` is where set-up puts CRIU.
+ * `dataDir` need not exist yet; `port` is the one that the platform would listen on; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor.
  */
-export async function examineHost(options: { dataDir: string; port: number; criuDir: string }): Promise<HostFinding[]> {
-  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(options.dataDir), ...networkProbes(options.port), ...isolationProbes, memoryProbe(options)];
+export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string }): Promise<HostFinding[]> {
+  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(options.dataDir), ...networkProbes(options.port), ...isolationProbes(options.runscDir), memoryProbe(options)];
   const findings: HostFinding[] = [];
   for (const probe of probes) findings.push(await findingOf(probe));
   return findings;

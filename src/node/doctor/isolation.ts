@@ -1,9 +1,11 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
+import { findRunsc } from '../drivers/gvisor/find-runsc.ts';
+import { limitations } from '../drivers/gvisor/limitations.ts';
 import { tryCommand } from './command.ts';
 import { limited, missing, ok, type Probe, type Sight } from './probe.ts';
 
 /** The programs that isolate sandboxes. */
-export const isolationProbes: Probe[] = [
+export const isolationProbes = (runscDir: string): Probe[] => [
   {
     name: 'crun',
     needed: true,
@@ -13,16 +15,19 @@ export const isolationProbes: Probe[] = [
       return ok(version.split('\n')[0] ?? '');
     },
   },
-  {
-    name: 'gVisor',
-    needed: false,
-    async look() {
-      if (!Bun.which('runsc')) return missing('runsc is not installed; sandboxes share the host’s kernel through crun', 'Install runsc where stronger isolation is wanted.');
-      return ok((await tryCommand(['runsc', '--version'])).split('\n')[0] ?? '');
-    },
-  },
+  { name: 'gVisor', needed: false, look: () => lookAtGvisor(runscDir), remedy: 'ATOLL_DRIVER=gvisor is of no use here; docs/drivers.md says what it needs.' },
   { name: 'KVM', needed: false, look: lookAtKvm },
 ];
+
+/** Starts a program in it, and names what its sandboxes can't do. */
+async function lookAtGvisor(runscDir: string): Promise<Sight> {
+  const runsc = findRunsc(runscDir);
+  if (!runsc.found) return missing(`no gVisor: ${runsc.reason}; sandboxes share the host’s kernel through crun`, 'It is needed only where stronger isolation is wanted; docs/drivers.md says where it comes from.');
+  const said = await tryCommand([runsc.program, '--rootless', '--network=none', '--ignore-cgroups', 'do', 'echo', 'it runs']);
+  const version = `runsc ${runsc.version} (${runsc.source})`;
+  if (!said.includes('it runs')) return missing(`${version} does not run here: ${said.split('\n').at(-1)}`, 'docs/drivers.md says what it needs.');
+  return limited(`${version} runs; its sandboxes have ${Object.values(limitations).join('; ')}`, 'Leave templates that need one of these on crun: ATOLL_DRIVER and ATOLL_TEMPLATE_DRIVERS, see docs/drivers.md.');
+}
 
 function lookAtKvm(): Sight {
   if (!existsSync('/dev/kvm')) return missing('no /dev/kvm; only a microVM driver would need it', 'Enable virtualization in the firmware, or nested virtualization in the hypervisor.');

@@ -1,5 +1,6 @@
-import type { SandboxResources } from '../../protocol/node.ts';
+import type { DriverName, SandboxResources } from '../../protocol/node.ts';
 import type { Slot } from '../layout.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
 
 /** What a started sandbox without a root file system is to its driver. */
 export type StartedBlank = {
@@ -7,19 +8,31 @@ export type StartedBlank = {
   pid: number;
 };
 
+/** What a sandbox's root is made of: mounted layers, lowest first, and the sandbox's own mounted disk above them. */
+export type Root = { layers: string[]; disk: string };
+
+/** A root that a sandbox starts with, and directories, owners shifted, that are mounted in it. */
+export type StartRoot = Root & { volumes: { point: string; path: string }[] };
+
 /** How sandboxes are isolated from the host and from each other. One conformance suite runs against every driver. */
 export type Driver = {
-  name: string;
+  name: DriverName;
+  /** Sandboxes can start before they have a root, and so wait in a pool. Where not, `startBlank` gets the root. */
+  adoptsRoot: boolean;
   /**
-   * Starts the processes of a sandbox that has no root file system yet. `controlToken` reaches its init by a pipe;
-   * `bootId` is what programs read in /proc/sys/kernel/random/boot_id.
+   * Starts the processes of a sandbox, without a root file system where the driver can. `controlToken` reaches its init by
+   * a pipe; `bootId` is what programs read in /proc/sys/kernel/random/boot_id, where the driver can say it.
    * A failed start leaves nothing.
    */
-  startBlank(slot: Slot, options: { controlToken: string; bootId: string; resources: SandboxResources }): Promise<StartedBlank>;
-  /** Puts the root file system in place: layers lowest first, and the sandbox's own mounted disk above them. */
-  giveRoot(slot: Slot, pid: number, options: { layers: string[]; disk: string }): Promise<void>;
+  startBlank(slot: Slot, options: { controlToken: string; bootId: string; resources: SandboxResources; root?: StartRoot }): Promise<StartedBlank>;
+  /** Lets what was started go on when its link to the host is there. Absent: it runs already. */
+  begin?(slot: Slot, pid: number): Promise<void>;
+  /** Puts the root file system in place, where it is not there from the start. */
+  giveRoot(slot: Slot, pid: number, root: Root): Promise<void>;
   /** Shows a directory of the helper's namespace in a sandbox that has its root, owners shifted. Fails with `invalid` where a link or a file is on the way to `path`. */
   mountVolume(slot: Slot, pid: number, options: { source: string; path: string }): Promise<void>;
+  /** The way into the network of a sandbox whose first process is `pid`. Throws where it has ended. */
+  openNetwork(slot: Slot, pid: number): NetworkNamespace;
   setLimits(slot: Slot, resources: SandboxResources): void;
   /** Stops every process of a sandbox where it is; resolves when they stand still. Fails with `unavailable` where one does not, and all go on. */
   freeze(slot: Slot): Promise<void>;

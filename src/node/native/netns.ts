@@ -12,16 +12,24 @@ const AF_NETLINK = 16;
 const POLLOUT = 4;
 const POLLERR_OR_HUP = 0x18;
 
-/** Loopback by either family, or the address that the namespace's own link has. */
-export type Target = 'ipv4' | 'ipv6' | 'own';
+/**
+ * Loopback by either family, or the address that the namespace's own link has. Where the sandbox's network is not the
+ * kernel's: from outside, or through the relay that connects inside.
+ */
+export type Target = 'ipv4' | 'ipv6' | 'own' | 'outside' | 'relay';
+
+/** A socket that is connecting, and how to ask for its progress. */
+export type Connecting = { fd: number; progress(): 'pending' | 'connected' | 'refused' };
 
 /** A network namespace that sockets can be made in without a process living there. */
 export type NetworkNamespace = {
+  /** The ways in, in the order in which they are tried. */
+  targets: readonly [Target, ...Target[]];
   /**
    * A non-blocking socket that is connecting to `port` inside the namespace, and how to ask for its progress.
    * It belongs to the namespace for good, so nothing needs a route, an address or a rule to reach it.
    */
-  connect(target: Target, port: number): { fd: number; progress(): 'pending' | 'connected' | 'refused' };
+  connect(target: Target, port: number): Connecting;
   /** A netlink socket of the given protocol that speaks about the namespace, with the platform's own privileges. */
   netlinkSocket(protocol: number): number;
   closeSocket(fd: number): void;
@@ -34,19 +42,21 @@ const own = openSync('/proc/self/ns/net', 'r');
 export function openNetworkNamespace(pid: number): NetworkNamespace {
   const namespace = openSync(`/proc/${pid}/ns/net`, 'r');
   return {
+    targets: ['ipv4', 'ipv6', 'own'],
     connect(target, port) {
-      const fd = socketIn(namespace, target === 'ipv6' ? AF_INET6 : AF_INET);
-      const address = target === 'ipv6' ? loopback6(port) : address4(target === 'own' ? innerAddress : '127.0.0.1', port);
+      if (target !== 'ipv6') return connect4(namespace, target === 'own' ? innerAddress : '127.0.0.1', port);
+      const fd = socketIn(namespace, AF_INET6);
+      const address = loopback6(port);
       const refused = libc.connect(fd, ptr(address), address.length) < 0 && errno() !== errnoOf.EINPROGRESS;
       return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
     },
-    netlinkSocket: protocol => socketIn(namespace, AF_NETLINK, SOCK_RAW_CLOEXEC, protocol),
+    netlinkSocket: protocol => netlinkIn(namespace, protocol),
     closeSocket: fd => void libc.close(fd),
     close: () => closeSync(namespace),
   };
 }
 
-/** Only this thread changes its namespace, and it is back before anything else can run on it. */
+/** A new socket in a namespace. Only this thread changes its namespace, and it is back before anything else can run on it. */
 function socketIn(namespace: number, family: number, type = SOCK_STREAM_NONBLOCK_CLOEXEC, protocol = 0): number {
   if (libc.setns(namespace, CLONE_NEWNET) < 0) throw new AtollError('internal', `can't enter the sandbox's network: errno ${errno()}`);
   const fd = libc.socket(family, type, protocol);
@@ -65,6 +75,19 @@ function loopback6(port: number): Uint8Array {
   address.set([AF_INET6, 0, port >> 8, port & 255]);
   address[23] = 1; // ::1
   return address;
+}
+
+/** A netlink socket that speaks about a namespace. */
+export function netlinkIn(namespace: number, protocol: number): number {
+  return socketIn(namespace, AF_NETLINK, SOCK_RAW_CLOEXEC, protocol);
+}
+
+/** Begins a connection to an IPv4 address by a non-blocking socket of the namespace. */
+export function connect4(namespace: number, address: string, port: number): Connecting {
+  const fd = socketIn(namespace, AF_INET);
+  const target = address4(address, port);
+  const refused = libc.connect(fd, ptr(target), target.length) < 0 && errno() !== errnoOf.EINPROGRESS;
+  return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
 }
 
 function progressOf(fd: number): 'pending' | 'connected' | 'refused' {

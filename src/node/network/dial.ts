@@ -5,11 +5,11 @@ import type { NetworkNamespace, Target } from '../native/netns.ts';
 const connectTimeoutMs = 5_000;
 
 /**
- * A connected socket to `port` of a sandbox: on its loopback, IPv4 first, or on its own address. The caller owns the descriptor.
+ * A connected socket to `port` of a sandbox: on its loopback, or on its own address. The caller owns the descriptor.
  * Answers `unavailable` where nothing listens, and `deadline_exceeded` where the service does not accept.
  */
 export async function dial(namespace: NetworkNamespace, port: number, signal?: AbortSignal): Promise<number> {
-  for (const target of ['ipv4', 'ipv6', 'own'] as const) {
+  for (const target of namespace.targets) {
     const fd = await attempt(namespace, target, port, signal);
     if (fd !== undefined) return fd;
   }

@@ -1,8 +1,8 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
 import type { NodeContext, Paused } from '../context.ts';
-import { slotOf } from '../layout.ts';
-import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
+import { slotOf, type Slot } from '../layout.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
 import { watch } from './blank.ts';
 import { inTurn } from './in-turn.ts';
 import { isSealed, sealKept } from './kept.ts';
@@ -59,10 +59,11 @@ function adoptPaused(node: NodeContext, record: PausedRecord): void {
 
 /** Answers false where the sandbox ended while it was looked at: what is left of it is a leftover like any other. */
 async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean> {
-  const namespace = openOrUndefined(record.pid);
+  const place = slotOf(node.layout.installation, record.slot);
+  const namespace = openOrUndefined(node, place, record.pid);
   if (!namespace) return false;
   try {
-    const { ended } = await watch(node, slotOf(node.layout.installation, record.slot), record.pid);
+    const { ended } = await watch(node, place, record.pid);
     const running = { record, namespace, ended };
     await prepare(node, record);
     const slot = node.slots.occupy(record.slot);
@@ -93,9 +94,9 @@ async function prepare(node: NodeContext, record: RunningRecord): Promise<void> 
   }
 }
 
-function openOrUndefined(pid: number): NetworkNamespace | undefined {
+function openOrUndefined(node: NodeContext, slot: Slot, pid: number): NetworkNamespace | undefined {
   try {
-    return openNetworkNamespace(pid);
+    return node.driver.openNetwork(slot, pid);
   } catch {
     return undefined; // the process has ended
   }

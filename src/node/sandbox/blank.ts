@@ -73,7 +73,7 @@ export async function watch(node: NodeContext, slot: Slot, pid: number): Promise
 async function startProcesses(node: NodeContext, slot: Slot, resources: SandboxResources) {
   const controlToken = randomHex(32);
   const bootId = newUuid();
-  const { pid } = await node.driver.startBlank(slot, { controlToken, bootId, resources });
+  const { pid } = await node.drivers.of('crun').startBlank(slot, { controlToken, bootId, resources });
   const { ended } = await watch(node, slot, pid);
   const namespace = openNetworkNamespace(pid);
   try {

@@ -40,7 +40,7 @@ export async function createFromMemory(node: NodeContext, request: CreateSandbox
     const startTicks = startTicksOf(blank.pid);
     if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
     const place = { slot: blank.slot.number, pid: blank.pid, startTicks };
-    const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, controlToken, bootId, startedAtMs: Date.now(), resources, network, image, agentDir, ...volumesOf(request) };
+    const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, controlToken, bootId, startedAtMs: Date.now(), resources, network, image, agentDir, driver: 'crun', ...volumesOf(request) };
     await node.records.write(record);
     return { record, namespace: blank.namespace, ended: blank.ended };
   } catch (error) {

@@ -4,6 +4,7 @@ import { step } from '../../base/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
 import type { NodeContext, Running } from '../context.ts';
+import type { Driver } from '../drivers/driver.ts';
 import { admit } from './admission.ts';
 import { startBlank, type Blank } from './blank.ts';
 import { createFromMemory } from './create-from-memory.ts';
@@ -11,6 +12,7 @@ import { mountVolumes, volumesOf } from './mount-volumes.ts';
 import { startTicksOf, type RunningRecord } from './record.ts';
 import { slotDisk, slotMountPoint } from './slot-disk.ts';
 import { onEnded, removeSandbox } from './remove.ts';
+import { startRooted } from './start-rooted.ts';
 import { startTemplateServer } from './start-command.ts';
 
 /** Starts a sandbox; the same execution is started once, however often it is asked for. */
@@ -30,14 +32,18 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
   const { sandboxId, resources } = request;
   const beganMs = Date.now();
   await admit(node);
+  const driver = node.drivers.of(request.image.driver);
   const { memorySnapshotId } = request.image;
-  if (memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId, beganMs);
-  const running = await createStarted(node, request, beganMs);
+  // What is kept of memory is crun's. Where that is not enough, the sandbox boots from the files.
+  if (driver.name === 'crun' && memorySnapshotId !== undefined) return createWithMemory(node, request, memorySnapshotId, beganMs);
+  const running = driver.name === 'crun' && (await createStarted(node, request, beganMs));
   if (running) return running;
   const layers = await Promise.all(request.image.layers.map(digest => node.layers.mount(digest)));
-  const blank = node.pool?.take(resources.diskMiB) ?? (await step('blank', () => startBlank(node, resources)));
+  const blank = driver.adoptsRoot
+    ? (node.pool?.take(resources.diskMiB) ?? (await step('blank', () => startBlank(node, resources))))
+    : await step('rooted', () => startRooted(node, { driver, sandboxId, resources, layers, network: request.network, ...volumesOf(request) }));
   try {
-    return started(node, await furnish(node, blank, request, layers), beganMs);
+    return started(node, await furnish(node, blank, request, { layers, driver }), beganMs);
   } catch (error) {
     await removeSandbox(node, { sandboxId, blank });
     throw error;
@@ -83,16 +89,18 @@ function started(node: NodeContext, running: Running, beganMs: number): Running 
 }
 
 /** Makes a blank sandbox the one that was asked for. */
-async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, layers: string[]): Promise<Running> {
+async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, { layers, driver }: { layers: string[]; driver: Driver }): Promise<Running> {
   const { slot, pid, namespace, controlToken, ended } = blank;
   const { sandboxId, executionId, resources, network, image } = request;
   node.records.keptOf(sandboxId);
   renameSync(slotDisk(node, slot), node.records.diskOf(sandboxId));
-  // Before any of the user's files, and so any of the user's programs, is there.
-  await step('egress', () => node.egress.apply({ sandboxId, slot, namespace }, network));
-  if (limitsDiffer(blank.resources, resources)) node.driver.setLimits(slot, resources);
-  await step('root', () => node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) }));
-  await mountVolumes(node, slot, pid, request.volumes);
+  if (driver.adoptsRoot) {
+    // Before any of the user's files, and so any of the user's programs, is there.
+    await step('egress', () => node.egress.apply({ sandboxId, slot, namespace }, network));
+    if (limitsDiffer(blank.resources, resources)) driver.setLimits(slot, resources);
+    await step('root', () => driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) }));
+    await mountVolumes(node, slot, pid, request.volumes);
+  }
   const caBundle = node.egress.trusted(network);
   const init = {
     envVars: request.envVars,
@@ -109,7 +117,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');
   const startedAtMs = Date.now();
   const place = { slot: slot.number, pid, startTicks, controlToken, bootId: blank.bootId };
-  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image, agentDir: node.agentDir, ...volumesOf(request) };
+  const record: RunningRecord = { state: 'running', sandboxId, executionId, ...place, startedAtMs, resources, network, image, agentDir: node.agentDir, driver: driver.name, ...volumesOf(request) };
   await step('record', () => node.records.write(record));
   return { record, namespace, ended };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import type { DriverName, MemoryAbility } from '../../protocol/node.ts';
 import type { NodeContext } from '../context.ts';
 import type { Slot } from '../layout.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
@@ -11,8 +12,18 @@ import { slotMountPoint } from './slot-disk.ts';
 /** What keeps the memory of sandboxes on this node, or why nothing does. */
 export type Memory = { kept: true; host: RestoreHost } | { kept: false; reason: string };
 
+/** Why gVisor keeps no memory. */
+const gvisorReason = 'gVisor’s own checkpoints are not used: programs that wait by epoll, the agent among them, do not all survive a restore';
+
+/** What can be kept of the memory of a driver's sandboxes. */
+export function memoryAbilityOf({ memory }: NodeContext, driver: DriverName): MemoryAbility {
+  if (driver === 'gvisor') return { kept: false, reason: gvisorReason };
+  return memory.kept ? { kept: true } : memory;
+}
+
 /** Fails with `precondition` and the reason where memory can't be kept. */
-export function requireMemory({ memory }: NodeContext): RestoreHost {
+export function requireMemory({ memory }: NodeContext, driver: DriverName = 'crun'): RestoreHost {
+  if (driver === 'gvisor') throw new AtollError('precondition', `the memory of this sandbox can't be kept: ${gvisorReason}`);
   if (memory.kept) return memory.host;
   throw new AtollError('precondition', `the memory of sandboxes can't be kept on this node: ${memory.reason}`);
 }

@@ -41,7 +41,7 @@ export function pausedSummaryOf({ record }: Paused): PausedSandbox {
 
 async function pause(node: NodeContext, running: Running, memory: boolean): Promise<Paused> {
   checkRoom(node, memory ? node.driver.memoryUsed(slotOf(node.layout.installation, running.record.slot)) : 0);
-  return memory ? pauseWithMemory(node, running, requireMemory(node)) : pauseWithFiles(node, running);
+  return memory ? pauseWithMemory(node, running, requireMemory(node, running.record.driver)) : pauseWithFiles(node, running);
 }
 
 /** A disk that fills up while a sandbox is paused hurts those that run. Fails with `no_space`. */
@@ -121,8 +121,8 @@ async function notePaused(node: NodeContext, record: PausedRecord): Promise<Paus
 }
 
 function pausedRecordOf({ record }: Running, kept: PausedRecord['kept']): PausedRecord {
-  const { sandboxId, executionId, controlToken, bootId, resources, network, image, agentDir, startedAtMs } = record;
-  return { state: 'paused', sandboxId, executionId, kept, pausedAtMs: Date.now(), controlToken, bootId, resources, network, image, agentDir, startedAtMs, ...volumesOf(record) };
+  const { sandboxId, executionId, controlToken, bootId, resources, network, image, agentDir, startedAtMs, driver = 'crun' } = record;
+  return { state: 'paused', sandboxId, executionId, kept, pausedAtMs: Date.now(), controlToken, bootId, resources, network, image, agentDir, startedAtMs, driver, ...volumesOf(record) };
 }
 
 /** Frees what a paused sandbox used when it ran, and puts the last that its kernel wrote on the host's disk. */

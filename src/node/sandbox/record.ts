@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, w
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { seal, unseal } from '../../base/seal.ts';
-import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
+import type { DriverName, Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
 
 type Known = {
@@ -18,6 +18,8 @@ type Known = {
   image: TemplateImage;
   /** The copy of the agent that its processes were started from. */
   agentDir: string;
+  /** What isolates it. Absent in records of before there was a choice: crun. */
+  driver?: DriverName;
   startedAtMs: number;
   /** Absent: none. */
   volumes?: SandboxVolume[];

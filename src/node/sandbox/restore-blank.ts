@@ -9,9 +9,9 @@ import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts'
 import { restore, type OpenSnapshot } from '../snapshot/restore.ts';
 import { linkUp, watch, type Blank } from './blank.ts';
 import { requireMemory } from './memory.ts';
-import { holdVolumes } from './mount-volumes.ts';
 import { releaseSlot } from './release.ts';
 import { releaseBlank } from './remove.ts';
+import { hideVolumes, showVolumes } from './show-volumes.ts';
 import { slotMountPoint } from './slot-disk.ts';
 import { takeSlot } from './take-slot.ts';
 
@@ -97,31 +97,4 @@ async function showAgent(node: NodeContext, agentDir: string): Promise<string> {
     await node.helper.call('show', agentDir, mountPoint);
   }
   return mountPoint;
-}
-
-type ShownVolume = { path: string; source: string; point: string };
-
-/** Volumes with owners as the sandbox has them, for one who passes as a stranger. */
-async function showVolumes(node: NodeContext, slot: Slot, volumes: SandboxVolume[]): Promise<ShownVolume[]> {
-  const shown: ShownVolume[] = [];
-  try {
-    for (const [index, { path, source }] of (await holdVolumes(node, slot, volumes)).entries()) {
-      const point = join(node.layout.mounts, `volume-${slot.name}-${index}`);
-      mkdirSync(point, { recursive: true });
-      await node.helper.call('mapped-mount', slot.baseId, source, point);
-      shown.push({ path, source, point });
-    }
-    return shown;
-  } catch (error) {
-    await hideVolumes(node, shown);
-    throw error;
-  }
-}
-
-/** The sandbox has mounts of its own by then. */
-async function hideVolumes(node: NodeContext, shown: ShownVolume[]): Promise<void> {
-  for (const { point } of shown) {
-    await node.helper.call('unmount', point);
-    rmSync(point, { recursive: true, force: true });
-  }
 }

@@ -18,6 +18,7 @@ import { onEnded, releaseBlank } from './remove.ts';
 import { restoreBlank } from './restore-blank.ts';
 import { slotMountPoint } from './slot-disk.ts';
 import { leaveStanding, takeStanding } from './standing.ts';
+import { startRooted } from './start-rooted.ts';
 import { startTemplateServer } from './start-command.ts';
 
 /** Lets a paused sandbox run again; the same next execution begins once, however often it is asked for. */
@@ -117,14 +118,18 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
   const { sandboxId, image, resources } = record;
   const { network } = request;
   const layers = await Promise.all(image.layers.map(digest => node.layers.mount(digest)));
-  const blank = await blankWithDisk(node, resources, node.records.diskOf(sandboxId));
+  const disk = node.records.diskOf(sandboxId);
+  const driver = node.drivers.of(record.driver ?? 'crun');
+  const blank = driver.adoptsRoot ? await blankWithDisk(node, resources, disk) : await startRooted(node, { driver, sandboxId, resources, layers, network, disk, ...volumesOf(record) });
   const { slot, pid, namespace, controlToken, bootId, ended } = blank;
   try {
-    emptyVolatile(node, slot);
-    await node.egress.apply({ sandboxId, slot, namespace }, network);
-    node.driver.setLimits(slot, resources);
-    await node.driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
-    await mountVolumes(node, slot, pid, record.volumes);
+    if (driver.adoptsRoot) {
+      emptyVolatile(node, slot);
+      await node.egress.apply({ sandboxId, slot, namespace }, network);
+      driver.setLimits(slot, resources);
+      await driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(node, slot) });
+      await mountVolumes(node, slot, pid, record.volumes);
+    }
     const caBundle = node.egress.trusted(network);
     await initAgent(namespace, controlToken, {
       envVars: request.envVars,
@@ -179,9 +184,9 @@ function placeOf({ slot, pid }: Blank): ProcessPlace {
 }
 
 function runningRecordOf(paused: PausedRecord, place: ProcessPlace, request: ResumeSandbox, from: Kept): RunningRecord {
-  const { sandboxId, controlToken, bootId, resources, image, agentDir } = paused;
+  const { sandboxId, controlToken, bootId, resources, image, agentDir, driver = 'crun' } = paused;
   const { nextExecutionId: executionId, network } = request;
-  return { state: 'running', sandboxId, executionId, ...place, startedAtMs: Date.now(), resumedFrom: from, controlToken, bootId, resources, network, image, agentDir, ...volumesOf(paused) };
+  return { state: 'running', sandboxId, executionId, ...place, startedAtMs: Date.now(), resumedFrom: from, controlToken, bootId, resources, network, image, agentDir, driver, ...volumesOf(paused) };
 }
 
 function notPausedHere(sandboxId: string): AtollError {

@@ -36,7 +36,10 @@ export function snapshotOf(node: NodeContext, snapshotId: string): string {
 
 /** Keeps what a running sandbox is at this moment. */
 export async function takeSnapshot(node: NodeContext, request: TakeSnapshot): Promise<Snapshot> {
-  return keepSnapshot(node, request, stands => inTurn(runningOf(node, request), () => stands(sourceOf(node, runningOf(node, request)))));
+  const { driver = 'crun' } = runningOf(node, request).record;
+  if (request.memory) requireMemory(node, driver);
+  const snapshot = await keepSnapshot(node, request, stands => inTurn(runningOf(node, request), () => stands(sourceOf(node, runningOf(node, request)))));
+  return { ...snapshot, driver };
 }
 
 /** Something that runs in a slot. */
@@ -61,7 +64,7 @@ export async function keepSnapshot(
   node: NodeContext,
   { snapshotId, memory }: Pick<TakeSnapshot, 'snapshotId' | 'memory'>,
   whileItsTurn: (take: (source: SnapshotSource) => Promise<DiskCopy>) => Promise<DiskCopy>,
-): Promise<Snapshot> {
+): Promise<Omit<Snapshot, 'driver'>> {
   const directory = snapshotOf(node, snapshotId);
   if (memory) requireMemory(node);
   const take = memory ? checkpoint : copyFrozen;

@@ -6,9 +6,9 @@ export const AuditEntry = Type.Object(
   {
     id: Type.String(),
     timestamp: dateTime(),
-    operation: Type.String({ description: 'operationId of the request' }),
+    operation: Type.String({ description: 'operationId of the request, or `cli.…` for a command on the machine' }),
     target: Type.String({ description: 'What was changed, as kind:ID; empty when there is nothing to name' }),
-    actor: Type.Object({ kind: oneOf(['apiKey', 'user', 'admin', 'none']), id: nullable(Type.String()) }),
+    actor: Type.Object({ kind: oneOf(['apiKey', 'user', 'admin', 'local', 'none']), id: nullable(Type.String()) }),
     teamID: nullable(Type.String()),
     address: Type.String({ description: 'Where the request came from' }),
     status: int32({ description: 'How it was answered; 5xx may have changed something' }),

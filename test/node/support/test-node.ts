@@ -5,7 +5,7 @@ import { newSandboxId, newUuid } from '../../../src/base/id.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { BuildSettings } from '../../../src/node/builds/compose.ts';
 import { startNode, type Node } from '../../../src/node/start.ts';
-import type { CreateSandbox } from '../../../src/protocol/node.ts';
+import type { CreateSandbox, DriverName } from '../../../src/protocol/node.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
 
 const root = join(import.meta.dir, '../../..');
@@ -24,7 +24,7 @@ export type TestNode = {
 };
 
 /** A node of its own for one test file, with the base layer of this machine; with `memory`, one that can keep it. */
-export async function startTestNode(options: { poolSize?: number; helperBinary?: string; memory?: boolean; builds?: Partial<BuildSettings> } = {}): Promise<TestNode> {
+export async function startTestNode(options: { poolSize?: number; helperBinary?: string; memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {}): Promise<TestNode> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
   const start = () =>
     startNode({
@@ -35,6 +35,8 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
       nameservers: ['8.8.8.8'],
       pool: { size: options.poolSize ?? Number(process.env['ATOLL_POOL_SIZE'] ?? 0), resources: testResources },
       builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json'), ...options.builds },
+      runscDir: join(root, 'dist/runsc'),
+      ...(options.driver && { driver: options.driver }),
       ...(options.memory && { criuDir: join(root, 'dist/criu') }),
       log: silentLog,
       onHelperLost: () => {

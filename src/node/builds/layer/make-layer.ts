@@ -48,7 +48,7 @@ async function runProgram(job: LayerJob, archive: string | undefined, signal: Ab
 }
 
 /** A path of the helper's mount namespace, as every process sees it. */
-export function pathInHelper(node: NodeContext, path: string): string {
+export function pathInHelper(node: Pick<NodeContext, 'helper'>, path: string): string {
   return `/proc/${node.helper.mountsPid}/root${path}`;
 }
 

@@ -7,13 +7,13 @@ export const pidsMax = 4096;
 /** Open files of one process in a sandbox, where the host lets us give that many. */
 const openFilesMax = 65_536;
 /** Bytes of the tmpfs on /dev/shm; they count as the sandbox's memory too. */
-const sharedMemoryBytesMax = 256 << 20;
+export const sharedMemoryBytesMax = 256 << 20;
 
 /**
  * What root in a sandbox may do there. None of it reaches beyond the sandbox's user namespace:
  * owners, users, ports below 1024, ping, chroot and its own processes.
  */
-const capabilities = [
+export const capabilities = [
   'CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP', 'SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL',
 ].map(name => `CAP_${name}`);
 
@@ -47,7 +47,7 @@ export function blankConfig(options: {
   resources: SandboxResources;
 }): unknown {
   const { slot, resources } = options;
-  const openFiles = Math.min(openFilesMax, ownOpenFilesMax());
+  const openFiles = ownOpenFilesMax();
   const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
   return {
     ociVersion: '1.0.2',
@@ -113,7 +113,7 @@ function mounts({ agentDir, bootIdFile }: { agentDir: string; bootIdFile: string
   ];
 }
 
-/** Raising it further needs CAP_SYS_RESOURCE, which root in a container or a VM service may lack. */
-function ownOpenFilesMax(): number {
-  return Number(readFileSync('/proc/self/limits', 'utf8').match(/^Max open files\s+\d+\s+(\d+)/m)?.[1] ?? 4096);
+/** Open files of one process. Raising it further needs CAP_SYS_RESOURCE, which root in a container or a VM service may lack. */
+export function ownOpenFilesMax(): number {
+  return Math.min(openFilesMax, Number(readFileSync('/proc/self/limits', 'utf8').match(/^Max open files\s+\d+\s+(\d+)/m)?.[1] ?? 4096));
 }

@@ -2,16 +2,15 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { Cgroups } from '../../cgroup/cgroup.ts';
-import type { Layout, Slot } from '../../layout.ts';
+import { cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
 import { HelperError, type Helper } from '../../native/helper.ts';
+import { openNetworkNamespace } from '../../native/netns.ts';
 import { seccompFilter } from '../../seccomp/filter.ts';
 import type { Driver } from '../driver.ts';
+import { endProcesses, groupOperations } from '../group-operations.ts';
 import { blankConfig } from './config.ts';
 
 const runTimeoutMs = 20_000;
-const processesGoneTimeoutMs = 10_000;
-/** How long processes may take to stand still: only one that waits for the kernel itself takes any time. */
-const freezeTimeoutMs = 5_000;
 
 /** ENOTDIR, ELOOP */
 const notADirectory = new Set([20, 40]);
@@ -20,7 +19,7 @@ const notADirectory = new Set([20, 40]);
 export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
   const { helper, cgroups, layout } = options;
   const filter = seccompFilter(process.arch === 'arm64' ? 'arm64' : 'x64');
-  const cgroupRoot = `/atoll${layout.installation}`;
+  const cgroupRoot = cgroupRootOf(layout);
   const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
   const crun = (...args: string[]) => ['crun', '--root', layout.runtimeState, '--cgroup-manager=cgroupfs', ...args];
   const bootIdOf = (slot: Slot) => join(layout.bootIds, slot.name);
@@ -31,6 +30,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
 
   return {
     name: 'crun',
+    adoptsRoot: true,
 
     async startBlank(slot, { controlToken, bootId, resources }) {
       const bundle = join(layout.bundles, slot.name);
@@ -67,26 +67,8 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       });
     },
 
-    setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),
-
-    async freeze(slot) {
-      const path = cgroupOf(slot);
-      const deadline = performance.now() + freezeTimeoutMs;
-      cgroups.freeze(path);
-      while (!cgroups.isFrozen(path)) {
-        if (performance.now() < deadline) await Bun.sleep(1);
-        else {
-          cgroups.thaw(path);
-          throw new AtollError('unavailable', 'the sandbox does not stand still: a process of it waits for the kernel; try again later');
-        }
-      }
-    },
-
-    thaw: slot => cgroups.thaw(cgroupOf(slot)),
-    hold: slot => cgroups.freeze(cgroupOf(slot)),
-    isFrozen: slot => cgroups.isFrozen(cgroupOf(slot)),
-    processes: slot => cgroups.processes(cgroupOf(slot)),
-    cgroupPath: cgroupOf,
+    ...groupOperations(cgroups, cgroupOf),
+    openNetwork: (_slot, pid) => openNetworkNamespace(pid),
 
     writeBootId(slot, bootId) {
       const file = bootIdOf(slot);
@@ -94,14 +76,6 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       writeFileSync(file, `${bootId}\n`, { mode: 0o444 });
       return file;
     },
-
-    killFrozen(slot) {
-      for (const pid of cgroups.processes(cgroupOf(slot))) killIfThere(pid);
-      // Under cgroup v1 a frozen process dies when it is let go; with the signal waiting for it, that is all it does.
-      cgroups.thaw(cgroupOf(slot));
-    },
-
-    endProcesses: slot => endProcesses(cgroups, cgroupOf(slot)),
 
     async remove(slot) {
       await endProcesses(cgroups, cgroupOf(slot));
@@ -116,8 +90,6 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
     },
 
-    memoryUsed: slot => cgroups.memoryUsed(cgroupOf(slot)),
-    outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
     retire: () => cgroups.remove(cgroupRoot),
   };
 }
@@ -126,23 +98,4 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
 async function sealProgram(helper: Helper): Promise<void> {
   const path = Bun.which('crun');
   if (path !== null) await helper.call('seal', 'crun', path);
-}
-
-/** Kills what is left in a group, until it stays empty. */
-async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
-  const deadline = performance.now() + processesGoneTimeoutMs;
-  for (let pids = cgroups.processes(path); pids.length > 0; pids = cgroups.processes(path)) {
-    if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${pids.slice(0, 10).join(' ')}`);
-    for (const pid of pids) killIfThere(pid);
-    cgroups.thaw(path);
-    await Bun.sleep(1);
-  }
-}
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
 }

@@ -34,7 +34,7 @@ export type TcpSockets = {
 };
 
 /** The connections that programs in the namespace hold, to IPv4 addresses by either family. */
-export function openTcpSockets(namespace: NetworkNamespace): TcpSockets {
+export function openTcpSockets(namespace: Pick<NetworkNamespace, 'netlinkSocket'>): TcpSockets {
   const diag = openNetlink(families.sockDiag, namespace.netlinkSocket);
   return {
     list: () =>

@@ -1,0 +1,46 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Problem } from './problem.mjs';
+import { run } from './run.mjs';
+
+const componentsOf = { Debian: 'main', Ubuntu: 'main universe' };
+const keyringOf = { Debian: '/usr/share/keyrings/debian-archive-keyring.gpg', Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' };
+
+/** The mirror and the key that this machine's apt uses for its distribution. */
+export async function ownMirror() {
+  const format = '$(ORIGIN)\t$(LABEL)\t$(REPO_URI)\t$(SIGNED_BY)';
+  const text = await run(['apt-get', 'indextargets', '--format', format, 'Created-By: Packages']).catch(() => '');
+  for (const line of text.split('\n')) {
+    const [origin, label, uri, signedBy] = line.split('\t');
+    if (!(origin in componentsOf) || label !== origin) continue;
+    const keyring = signedBy?.startsWith('/') ? signedBy : keyringOf[origin];
+    if (!existsSync(keyring)) throw new Problem(`the keyring ${keyring} is missing`);
+    return { origin, uri, keyring };
+  }
+  throw new Problem('apt knows no Debian or Ubuntu mirror here: run `apt-get update`');
+}
+
+/** An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. */
+export async function privateApt(directory, mirror, suite) {
+  for (const name of ['lists/partial', 'archives/partial', 'parts']) mkdirSync(join(directory, name), { recursive: true });
+  const source = { Types: 'deb', URIs: mirror.uri, Suites: suite, Components: componentsOf[mirror.origin], 'Signed-By': mirror.keyring };
+  writeFileSync(join(directory, 'parts/atoll.sources'), Object.entries(source).map(([name, value]) => `${name}: ${value}\n`).join(''));
+  writeFileSync(join(directory, 'status'), '');
+  const settings = {
+    'Dir::Etc::sourcelist': '/dev/null',
+    'Dir::Etc::sourceparts': join(directory, 'parts'),
+    'Dir::State': directory,
+    'Dir::State::lists': join(directory, 'lists'),
+    'Dir::State::status': join(directory, 'status'),
+    'Dir::Cache': directory,
+    'Dir::Cache::archives': join(directory, 'archives'),
+    'APT::Get::AllowUnauthenticated': 'false',
+    'APT::Sandbox::User': 'root',
+    'Acquire::Languages': 'none',
+    'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',
+    'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
+  };
+  const file = join(directory, 'apt.conf');
+  writeFileSync(file, Object.entries(settings).map(([name, value]) => `${name} "${value}";\n`).join(''));
+  return { run: argv => run(argv, { env: { ...process.env, APT_CONFIG: file, LC_ALL: 'C' } }) };
+}

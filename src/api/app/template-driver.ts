@@ -1,0 +1,27 @@
+import type { DriverName } from '../../protocol/node.ts';
+import { namesOf } from '../store/template-resolve.ts';
+import type { BuildRecord } from '../store/template-row.ts';
+import type { App } from './context.ts';
+
+/**
+ * What the operator wants a template's sandboxes to be isolated by, by `name`, `namespace/name` or template ID; those that
+ * are not named get the node's default. A client can't choose.
+ */
+export type TemplateDrivers = ReadonlyMap<string, DriverName>;
+
+/**
+ * The driver of sandboxes made from a build; undefined: the node's default. A snapshot goes with the one that its source's
+ * template had to have.
+ */
+export async function driverOf(app: App, { templateId, config }: BuildRecord): Promise<DriverName | undefined> {
+  const { templateDrivers } = app;
+  // Most installations name none, and a create need not ask for names then.
+  if (templateDrivers.size === 0) return config.driver;
+  const names = await namesOf(app.store.db, templateId);
+  const references = [templateId, ...names.flatMap(({ namespace, alias }) => (namespace === '' ? [alias] : [`${namespace}/${alias}`, alias]))];
+  for (const reference of references) {
+    const driver = templateDrivers.get(reference);
+    if (driver !== undefined) return driver;
+  }
+  return config.driver;
+}

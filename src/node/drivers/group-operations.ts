@@ -1,0 +1,68 @@
+import { AtollError } from '../../base/error.ts';
+import type { Cgroups } from '../cgroup/cgroup.ts';
+import type { Slot } from '../layout.ts';
+import type { Driver } from './driver.ts';
+
+const processesGoneTimeoutMs = 10_000;
+/** How long processes may take to stand still: only one that waits for the kernel itself takes any time. */
+const freezeTimeoutMs = 5_000;
+
+type GroupOperations = Pick<
+  Driver,
+  'setLimits' | 'freeze' | 'thaw' | 'hold' | 'isFrozen' | 'processes' | 'cgroupPath' | 'killFrozen' | 'endProcesses' | 'memoryUsed' | 'outOfMemoryKills'
+>;
+
+/** What a driver does by the control group that all processes of a sandbox are in. */
+export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => string): GroupOperations {
+  return {
+    setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),
+
+    async freeze(slot) {
+      const path = cgroupOf(slot);
+      const deadline = performance.now() + freezeTimeoutMs;
+      cgroups.freeze(path);
+      while (!cgroups.isFrozen(path)) {
+        if (performance.now() < deadline) await Bun.sleep(1);
+        else {
+          cgroups.thaw(path);
+          throw new AtollError('unavailable', 'the sandbox does not stand still: a process of it waits for the kernel; try again later');
+        }
+      }
+    },
+
+    thaw: slot => cgroups.thaw(cgroupOf(slot)),
+    hold: slot => cgroups.freeze(cgroupOf(slot)),
+    isFrozen: slot => cgroups.isFrozen(cgroupOf(slot)),
+    processes: slot => cgroups.processes(cgroupOf(slot)),
+    cgroupPath: cgroupOf,
+
+    killFrozen(slot) {
+      for (const pid of cgroups.processes(cgroupOf(slot))) killIfThere(pid);
+      // Under cgroup v1 a frozen process dies when it is let go; with the signal waiting for it, that is all it does.
+      cgroups.thaw(cgroupOf(slot));
+    },
+
+    endProcesses: slot => endProcesses(cgroups, cgroupOf(slot)),
+    memoryUsed: slot => cgroups.memoryUsed(cgroupOf(slot)),
+    outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
+  };
+}
+
+/** Kills what is left in a group, until it stays empty. */
+export async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
+  const deadline = performance.now() + processesGoneTimeoutMs;
+  for (let pids = cgroups.processes(path); pids.length > 0; pids = cgroups.processes(path)) {
+    if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${pids.slice(0, 10).join(' ')}`);
+    for (const pid of pids) killIfThere(pid);
+    cgroups.thaw(path);
+    await Bun.sleep(1);
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

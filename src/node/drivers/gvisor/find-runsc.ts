@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The runsc that set-up got, or why there is none. */
+export type Runsc = { found: true; program: string; version: string; source: string } | { found: false; reason: string };
+
+/** What scripts/build-runsc.mjs has written to runsc.json. */
+type Written = { program: string | null; version: string | null; source: string | null; reason?: string };
+
+/** Looks where set-up puts gVisor's program. */
+export function findRunsc(directory: string | undefined): Runsc {
+  if (directory === undefined) return { found: false, reason: 'it was not set up' };
+  let written: Written;
+  try {
+    written = JSON.parse(readFileSync(join(directory, 'runsc.json'), 'utf8')) as Written;
+  } catch {
+    return { found: false, reason: 'it is not set up: run `npm run up`, which gets it' };
+  }
+  const { program, version, source, reason } = written;
+  if (program === null || version === null || source === null) return { found: false, reason: reason ?? 'set-up found none' };
+  return { found: true, program: join(directory, program), version, source };
+}
