@@ -59,6 +59,8 @@ export type ApiOptions = {
   log: Log;
   /** The operator's token for `X-Admin-Token`; without it the operator's routes let nobody in. */
   adminToken?: string;
+  /** Reads the operator's metrics; without it, the operator's token alone does. */
+  metricsToken?: string;
   /** What differs from `defaultLimits`. */
   limits?: Partial<TeamLimits>;
   /** Domain of the installation. Default `localhost`. */
@@ -81,6 +83,8 @@ export type ApiOptions = {
   trace?: boolean;
   /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
   spans?: { record(spans: Span[]): void; ratio: number };
+  /** Of the source that runs; empty where nobody knows. */
+  commit?: string;
   /** What other parts of the process have counted, for the operator's metrics. */
   families?: () => Family[];
 };
@@ -148,6 +152,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     credentials: new CredentialCache(options.store, clock),
     seed: options.seed,
     adminToken: options.adminToken ?? null,
+    metricsToken: options.metricsToken ?? null,
     limits: { ...defaultLimits, ...options.limits },
     features: { egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     webhooks: { ...defaultWebhookSettings, ...options.webhooks },
@@ -158,6 +163,7 @@ export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkA
     createCounts: new CreateCounts(),
     startCounts: new StartCounts(),
     measures: createMeasures(),
+    commit: options.commit ?? '',
     families: options.families ?? (() => []),
     rateLimiter: new RateLimiter(),
     log: options.log,

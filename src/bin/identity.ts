@@ -14,6 +14,8 @@ export type Identity = {
   seed: Uint8Array;
   /** What an operator sends as `X-Admin-Token`. */
   adminToken: string;
+  /** What reads the operator's metrics and nothing else. */
+  metricsToken: string;
 };
 
 /** Reads the installation's identity, making it at the first start. */
@@ -24,7 +26,8 @@ export function readIdentity(dataDir: string): Identity {
   if (seed.length !== seedBytes) {
     throw new AtollError('internal', `${join(dataDir, 'seed')} is damaged: it must hold ${seedBytes * 2} hex digits. Restore it from a backup; without it every sandbox's tokens change.`);
   }
-  return { nodeId, seed, adminToken: readOrMake(join(dataDir, 'admin-token'), () => randomHex(seedBytes)) };
+  const token = (name: string) => readOrMake(join(dataDir, name), () => randomHex(seedBytes));
+  return { nodeId, seed, adminToken: token('admin-token'), metricsToken: token('metrics-token') };
 }
 
 /**

@@ -13,6 +13,7 @@ import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
 import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
+import { commitOf } from './commit.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { criuDir, repository, runscDir } from './repository.ts';
@@ -53,7 +54,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   // Whoever waits for it may come later than the failure.
   failed.promise.catch(() => {});
   await using started = new AsyncDisposableStack();
-  const { nodeId, seed, adminToken } = readIdentity(settings.dataDir);
+  const { nodeId, seed, adminToken, metricsToken } = readIdentity(settings.dataDir);
 
   const node = await startOwnNode(options, nodeId, settings.poolSize, failed.reject);
   // Forgotten last: until the node has stopped, and given the directory back, `down` has to find and await this process.
@@ -71,6 +72,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     store,
     node: node.protocol,
     builder: node.builds,
+    commit: commitOf(repository),
     trace: settings.trace,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
     families: () => [...(spans?.families() ?? []), ...(opened.edge ? edgeFamilies(opened.edge.stats()) : [])],
@@ -78,6 +80,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     filesDir: join(settings.dataDir, 'files'),
     seed,
     adminToken,
+    metricsToken,
     webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
     templateDrivers: settings.templateDrivers ?? new Map(),
     features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },

@@ -7,7 +7,7 @@ import type { Caller } from './authorization-scene.ts';
 type Entry = { operation: string; target: string; status: number; actor: { kind: string; id: string | null }; before: unknown; after: unknown };
 
 /** Who is tried for each operation, in this order, until one is let in. */
-const callers: Caller[] = ['right key', 'access token with team', 'access token', 'admin', 'admin\'s token as bearer', 'volume\'s token', 'no key'];
+const callers: Caller[] = ['right key', 'access token with team', 'access token', 'admin', 'metrics token', 'volume\'s token', 'no key'];
 
 test('every operation that changes something writes who did it to what, once; none that only reads does', async () => {
   await using scene = await Scene.open();

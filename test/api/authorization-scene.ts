@@ -6,7 +6,7 @@ import type { UserRecord } from '../../src/api/store/user.ts';
 import { volumeToken } from '../../src/api/app/volume-token.ts';
 import { createVolume } from '../../src/api/app/volumes.ts';
 import { endlessBuilder } from './fake-builder.ts';
-import { Platform, adminToken, baseTemplate, call } from './platform.ts';
+import { Platform, adminToken, metricsToken, baseTemplate, call } from './platform.ts';
 import type { Answer } from './platform.ts';
 
 export type Caller =
@@ -20,7 +20,7 @@ export type Caller =
   | 'member with a foreign team'
   | 'wrong admin token'
   | 'admin'
-  | 'admin\'s token as bearer'
+  | 'metrics token'
   | 'admin with team'
   | 'volume\'s token'
   | 'other team\'s volume token'
@@ -71,7 +71,7 @@ export class Scene implements AsyncDisposable {
         'member with a foreign team': { authorization: bearer(member.token), 'x-team-id': other.team.teamId },
         'wrong admin token': { 'x-admin-token': 'wrong', 'x-team-id': platform.team.teamId },
         admin: { 'x-admin-token': adminToken },
-        'admin\'s token as bearer': { authorization: bearer(adminToken) },
+        'metrics token': { authorization: bearer(metricsToken) },
         'admin with team': { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId },
         'volume\'s token': { authorization: bearer(volumeToken(app, volume)) },
         'other team\'s volume token': { authorization: bearer(volumeToken(app, foreignVolume)) },

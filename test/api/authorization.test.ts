@@ -18,7 +18,7 @@ const carries: Record<Caller, readonly string[]> = {
   'member with a foreign team': ['accessToken'],
   'wrong admin token': [],
   admin: ['adminToken'],
-  'admin\'s token as bearer': ['adminBearer'],
+  'metrics token': ['metricsToken'],
   'admin with team': ['adminToken', 'teamId'],
   'volume\'s token': ['volumeToken'],
   'other team\'s volume token': ['volumeToken'],

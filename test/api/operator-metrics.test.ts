@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { Span } from '../../src/base/trace.ts';
 import { onEachDatabase } from './databases.ts';
-import { adminToken, Platform } from './platform.ts';
+import { adminToken, metricsToken, Platform } from './platform.ts';
 
 /** The value of each series, by its name with labels; fails for a line that is none of the format. */
 function parseMetrics(text: string): Map<string, number> {
@@ -17,7 +17,7 @@ function parseMetrics(text: string): Map<string, number> {
 }
 
 async function scrape(platform: Platform): Promise<Map<string, number>> {
-  const response = await fetch('http://api/metrics', { unix: platform.socketPath, headers: { authorization: `Bearer ${adminToken}` } });
+  const response = await fetch('http://api/metrics', { unix: platform.socketPath, headers: { authorization: `Bearer ${metricsToken}` } });
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   return parseMetrics(await response.text());
 }
@@ -84,12 +84,14 @@ test('metrics are for the operator alone', async () => {
   await using platform = await Platform.start();
   const ask = async (headers: Record<string, string>) => (await fetch('http://api/metrics', { unix: platform.socketPath, headers })).status;
   expect(await ask({ 'x-admin-token': adminToken })).toBe(200);
-  expect(await ask({ authorization: `Bearer ${adminToken}` })).toBe(200);
+  expect(await ask({ authorization: `Bearer ${metricsToken}` })).toBe(200);
   expect(await ask({})).toBe(401);
   expect(await ask({ 'x-api-key': platform.key })).toBe(401);
   expect(await ask({ authorization: 'Bearer nonsense' })).toBe(401);
-  // The operator's other routes take the token in its own header only.
-  expect((await fetch('http://api/nodes', { unix: platform.socketPath, headers: { authorization: `Bearer ${adminToken}` } })).status).toBe(401);
+  // It opens nothing else.
+  for (const name of ['x-admin-token', 'x-api-key']) expect(await ask({ [name]: metricsToken })).toBe(401);
+  const nodes = await fetch('http://api/nodes', { unix: platform.socketPath, headers: { authorization: `Bearer ${metricsToken}`, 'x-admin-token': metricsToken } });
+  expect(nodes.status).toBe(401);
 });
 
 test('a request is a trace, the client’s where it has one', async () => {

@@ -36,6 +36,8 @@ export type PlatformOptions = {
 /** The operator's token of every platform in the tests. */
 export const adminToken = 'operator-of-the-tests';
 
+export const metricsToken = 'scraper-of-the-tests';
+
 /** A whole API on a temporary directory with a fake node, one team, its key, and the template `base`. */
 export class Platform implements AsyncDisposable {
   readonly directory = mkdtempSync(join(tmpdir(), 'atoll-api-'));
@@ -116,6 +118,7 @@ export class Platform implements AsyncDisposable {
       seed: new Uint8Array(32).fill(7),
       log: createLog('warn', line => this.logged.push(line)),
       adminToken,
+      metricsToken,
       checkAnswers: true,
       ...(this.#options.clock && { clock: this.#options.clock }),
       ...(this.#options.spans && { spans: this.#options.spans }),

@@ -121,7 +121,8 @@ test('operators see the platform at work, and each request is a trace of its own
   const traffic = (await (await platform.api('GET', `/sandboxes/${sandbox.sandboxId}/traffic`)).json()) as { bytesOut: number; denied: number };
   assert.ok(traffic.denied >= 3 && traffic.bytesOut > 0, JSON.stringify(traffic));
   await sandbox.kill();
-  const text = await (await operator('/metrics')).text();
+  const token = readFileSync(join(platform.ready.dataDir, 'metrics-token'), 'utf8').trim();
+  const text = await (await fetch(new URL('/metrics', platform.ready.url), { headers: { Authorization: `Bearer ${token}` } })).text();
   const value = (name: string) => Number(new RegExp(`^${name.replace(/[{}]/g, '\\$&')} (\\S+)$`, 'm').exec(text)?.[1] ?? NaN);
   assert.ok(value('atoll_sandbox_operations_total{operation="create-sandbox",result="ok"}') >= 1, text);
   assert.ok(Number(/^atoll_node_egress_denied_total\{.*\} (\d+)$/m.exec(text)?.[1]) >= traffic.denied);

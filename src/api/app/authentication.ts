@@ -27,10 +27,12 @@ export type UserCaller = { kind: 'user'; user: UserRecord; actor: Actor };
 export type AdminCaller = { kind: 'admin'; actor: Actor };
 /** Whoever has a token for one volume's content; nobody knows who that is. */
 export type VolumeCaller = { kind: 'volume'; team: TeamRecord; volume: VolumeRecord; actor: null };
-export type Caller = TeamCaller | UserCaller | AdminCaller | VolumeCaller;
+/** Whoever has the token of metrics. */
+export type ScraperCaller = { kind: 'scraper'; actor: null };
+export type Caller = ScraperCaller | TeamCaller | UserCaller | AdminCaller | VolumeCaller;
 
 /** The ways to prove oneself, each with what it makes of the caller. */
-export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin' | 'adminBearer' | 'volumeToken';
+export type Way = 'apiKey' | 'userTeam' | 'userDefaultTeam' | 'adminTeam' | 'user' | 'admin' | 'metricsToken' | 'volumeToken';
 
 /**
  * Finds the caller. The ways are tried independently: a good credential counts whatever else is sent with it.
@@ -59,7 +61,7 @@ const wayWords: Record<Way, string> = {
   user: 'an access token (Authorization: Bearer)',
   admin: 'X-Admin-Token',
   volumeToken: 'the token of the volume (Authorization: Bearer), which has not expired',
-  adminBearer: 'the operator\'s token (Authorization: Bearer)',
+  metricsToken: 'the token of metrics (Authorization: Bearer)',
 };
 
 function checkTeam(team: TeamRecord, readsOrRemoves: boolean): void {
@@ -100,8 +102,8 @@ const finders: Record<Way, (app: App, credentials: Credentials) => Promise<Calle
     const [volume, team] = await Promise.all([findVolume(app.store.db, named.volumeId), app.credentials.team(named.teamId)]);
     return volume && team && volume.teamId === team.teamId ? { kind: 'volume', team, volume, actor: null } : null;
   },
-  async adminBearer(app, { bearer }) {
-    return isAdminToken(app, bearer) ? { kind: 'admin', actor: { kind: 'admin', id: null } } : null;
+  async metricsToken({ metricsToken }, { bearer }) {
+    return metricsToken !== null && bearer !== null && secretsEqual(bearer, metricsToken) ? { kind: 'scraper', actor: null } : null;
   },
   async adminTeam(app, credentials) {
     if (credentials.teamId === null || !isAdmin(app, credentials)) return null;
@@ -120,9 +122,5 @@ function userActor({ user }: KnownToken): Actor {
 }
 
 function isAdmin(app: App, { adminToken }: Credentials): boolean {
-  return isAdminToken(app, adminToken);
-}
-
-function isAdminToken(app: App, text: string | null): boolean {
-  return app.adminToken !== null && text !== null && secretsEqual(text, app.adminToken);
+  return app.adminToken !== null && adminToken !== null && secretsEqual(adminToken, app.adminToken);
 }

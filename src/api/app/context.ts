@@ -39,6 +39,8 @@ export type App = {
   seed: Uint8Array;
   /** The operator's token, or null where there is none: then the operator's routes let nobody in. */
   adminToken: string | null;
+  /** What reads the operator's metrics, or null where there is none. */
+  metricsToken: string | null;
   /** The installation's limits; a team's own go before. */
   limits: TeamLimits;
   features: Features;
@@ -51,6 +53,8 @@ export type App = {
   createCounts: CreateCounts;
   startCounts: StartCounts;
   measures: Measures;
+  /** Of the source that runs; empty where nobody knows. */
+  commit: string;
   /** What other parts of the process have counted. */
   families: () => Family[];
   rateLimiter: RateLimiter;

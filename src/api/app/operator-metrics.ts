@@ -11,7 +11,7 @@ export async function operatorMetrics(app: App): Promise<string> {
   const [states, builds, nodes] = await Promise.all([stateCounts(app.store.db), buildCounts(app.store.db), Promise.all(app.nodes.list().map(node => reportOf(app, node.nodeId)))]);
   const openBuilds = (['waiting', 'building'] as const).map(status => ({ labels: { status }, value: builds.get(status) ?? 0 }));
   return writeFamilies([
-    { name: 'atoll_info', help: 'The version that runs', kind: 'gauge', samples: [{ labels: { version: platformVersion }, value: 1 }] },
+    { name: 'atoll_info', help: 'The version that runs', kind: 'gauge', samples: [{ labels: { version: platformVersion, commit: app.commit }, value: 1 }] },
     { name: 'atoll_sandboxes', help: 'Sandboxes by state', kind: 'gauge', samples: sandboxStates.map(state => ({ labels: { state }, value: states.get(state) ?? 0 })) },
     { name: 'atoll_builds', help: 'Builds of templates that wait or run', kind: 'gauge', samples: openBuilds },
     ...app.measures.families(),

@@ -1,5 +1,5 @@
 import { authenticate } from '../app/authentication.ts';
-import type { AdminCaller, Caller, Credentials, TeamCaller, UserCaller, VolumeCaller, Way } from '../app/authentication.ts';
+import type { AdminCaller, Caller, Credentials, ScraperCaller, TeamCaller, UserCaller, VolumeCaller, Way } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
 import type { Route } from './route.ts';
 
@@ -17,8 +17,8 @@ export const waysOf = {
   admin: ['admin'],
   /** Whoever has the token of one volume. */
   volume: ['volumeToken'],
-  /** An operator, also by the one header that every scraper of metrics can send. */
-  scraper: ['admin', 'adminBearer'],
+  /** An operator, or who has the token of metrics, in the one header that every scraper can send. */
+  scraper: ['admin', 'metricsToken'],
 } as const satisfies Record<string, readonly Way[]>;
 
 export type Auth = keyof typeof waysOf;
@@ -32,7 +32,7 @@ export type CallerOf = {
   user: UserCaller;
   admin: AdminCaller;
   volume: VolumeCaller;
-  scraper: AdminCaller;
+  scraper: AdminCaller | ScraperCaller;
 };
 
 /** The caller of a route, or null where none is asked for. Throws `unauthenticated` or `forbidden`. */

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { platformVersion } from '../../base/version.ts';
 import { Node, NodeDetail, NodeStatusChange } from '../../protocol/api/node.ts';
+import type { App } from '../app/context.ts';
 import { changeNodeStatus, clusterId, listNodes, readNode } from '../app/nodes.ts';
 import type { NodeReport } from '../app/nodes.ts';
 import { formatTime } from '../../base/time.ts';
@@ -18,7 +19,7 @@ export const listNodesRoute = route({
   responses: { 200: { description: 'The machines', schema: Type.Array(Node) } },
   async handle(app, { query }) {
     const nodes = await listNodes(app, query.clusterID);
-    const view = (node: NodeReport) => ({ ...nodeView(node), sandboxStartingCount: node.allocation.starting });
+    const view = (node: NodeReport) => ({ ...nodeView(app, node), sandboxStartingCount: node.allocation.starting });
     return { status: 200, body: nodes.map(view) };
   },
 });
@@ -33,7 +34,7 @@ export const readNodeRoute = route({
   responses: { 200: { description: 'The machine', schema: NodeDetail } },
   errors: [404],
   async handle(app, { params }) {
-    return { status: 200, body: nodeView(await readNode(app, params.nodeID)) };
+    return { status: 200, body: nodeView(app, await readNode(app, params.nodeID)) };
   },
 });
 
@@ -58,7 +59,7 @@ export const updateNodeRoute = route({
 const bytesPerMiB = 1024 * 1024;
 
 /** What a machine does not tell of itself is 0 or empty. */
-function nodeView({ nodeId, status, statusChangedAtUs, info, usage, allocation, creates }: NodeReport): NodeDetail {
+function nodeView(app: App, { nodeId, status, statusChangedAtUs, info, usage, allocation, creates }: NodeReport): NodeDetail {
   const { hugePages } = usage ?? {};
   return {
     id: nodeId,
@@ -70,7 +71,7 @@ function nodeView({ nodeId, status, statusChangedAtUs, info, usage, allocation, 
     createSuccesses: creates.successes,
     createFails: creates.fails,
     version: platformVersion,
-    commit: '',
+    commit: app.commit,
     machineInfo: info?.machine ?? { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: process.arch },
     metrics: {
       allocatedCPU: allocation.cpuCount,

@@ -13,7 +13,7 @@ const securitySchemes: Json = {
   accessToken: { type: 'http', scheme: 'bearer', description: 'Access token of a user: sk_e2b_<hex>' },
   adminToken: { type: 'apiKey', in: 'header', name: 'X-Admin-Token', description: 'Token of the installation\'s operator' },
   volumeToken: { type: 'http', scheme: 'bearer', description: 'Token of one volume, as its create and read answer it' },
-  adminBearer: { type: 'http', scheme: 'bearer', description: 'The same token, for scrapers of metrics' },
+  metricsToken: { type: 'http', scheme: 'bearer', description: 'Token of the installation that reads its metrics' },
   teamId: { type: 'apiKey', in: 'header', name: 'X-Team-ID', description: 'The team for which a user or operator acts' },
 };
 
@@ -26,7 +26,7 @@ const securityOf: Record<Way, Json> = {
   user: { accessToken: [] },
   admin: { adminToken: [] },
   volumeToken: { volumeToken: [] },
-  adminBearer: { adminBearer: [] },
+  metricsToken: { metricsToken: [] },
 };
 
 /** The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes. */

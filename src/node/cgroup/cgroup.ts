@@ -3,7 +3,7 @@ import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SandboxResources } from '../../protocol/node.ts';
 
-const root = '/sys/fs/cgroup';
+const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
 
@@ -43,11 +43,11 @@ export type Cgroups = {
 };
 
 /** cgroup v2 where it has the controllers, else v1 (alone, or beside a v2 hierarchy without controllers). */
-export function detectCgroups(): Cgroups {
-  return existsSync(join(root, 'cgroup.controllers')) ? v2() : v1();
+export function detectCgroups(root = hostRoot): Cgroups {
+  return existsSync(join(root, 'cgroup.controllers')) ? v2(root) : v1(root);
 }
 
-function v2(): Cgroups {
+function v2(root: string): Cgroups {
   const file = (path: string, name: string) => join(root, path, name);
   return {
     version: 'v2',
@@ -72,7 +72,7 @@ function v2(): Cgroups {
   };
 }
 
-function v1(): Cgroups {
+function v1(root: string): Cgroups {
   const controllers = readdirSync(root).filter(name => existsSync(join(root, name, 'cgroup.procs')) && name !== 'unified');
   const file = (controller: string, path: string, name: string) => join(root, controller, path, name);
   return {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { appendFileSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SandboxSample } from '../../protocol/node.ts';
@@ -54,6 +54,15 @@ test('a record that a crash cut off or never filled is none, and the next one is
   appendFileSync(path, Buffer.alloc(7, 0xff));
   const file = openSampleFile(path, 100);
   expect(readSamples(path)).toEqual([sample(1)]);
+  expect(readLastSample(path)).toEqual(sample(1));
   file.append(sample(2));
   expect(readSamples(path)).toEqual([sample(1), sample(2)]);
+});
+
+test('the last sample is also found where a new file has only just begun', () => {
+  const file = openSampleFile(path, 200);
+  for (let at = 1; at <= 200; at++) file.append(sample(at));
+  expect(readLastSample(path)).toEqual(sample(200));
+  renameSync(path, `${path}.old`);
+  expect(readLastSample(path)).toEqual(sample(200));
 });

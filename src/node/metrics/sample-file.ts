@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import type { SandboxSample } from '../../protocol/node.ts';
 
 /**
@@ -7,6 +7,7 @@ import type { SandboxSample } from '../../protocol/node.ts';
  */
 const recordBytes = 32;
 const bytesPerKiB = 1024;
+const endRecords = 64;
 const kibMax = 0xffff_ffff;
 
 /**
@@ -45,9 +46,9 @@ export function readSamples(path: string): SandboxSample[] {
   return [oldOf(path), path].flatMap(part => decodeAll(readIfThere(part)));
 }
 
-/** The last sample at `path`, or undefined. */
+/** The last sample at `path`, or undefined. Reads the end of the file alone: a hundred of them are asked for at a time. */
 export function readLastSample(path: string): SandboxSample | undefined {
-  return decodeAll(readIfThere(path)).at(-1) ?? decodeAll(readIfThere(oldOf(path))).at(-1);
+  return decodeAll(readEnd(path)).at(-1) ?? decodeAll(readEnd(oldOf(path))).at(-1);
 }
 
 export function removeSamples(path: string): void {
@@ -98,6 +99,20 @@ function decode(bytes: Buffer, at: number, atSeconds: number): SandboxSample {
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** The last few records, for the case that the last are empty. */
+function readEnd(path: string): Buffer {
+  const records = Math.floor(sizeOf(path) / recordBytes);
+  const first = Math.max(records - endRecords, 0);
+  if (records === 0) return Buffer.alloc(0);
+  const buffer = Buffer.alloc((records - first) * recordBytes);
+  const fd = openSync(path, constants.O_RDONLY);
+  try {
+    return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, first * recordBytes));
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function readIfThere(path: string): Buffer {

@@ -1,0 +1,38 @@
+import { readFileSync, statSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+
+/** The commit that a checkout is at (hex), without running git; empty where it is no checkout. */
+export function commitOf(checkout: string): string {
+  try {
+    const git = gitDirOf(checkout);
+    const head = readFileSync(join(git, 'HEAD'), 'utf8').trim();
+    const name = /^ref: (.+)$/.exec(head)?.[1];
+    return name === undefined ? head : commitOfBranch(git, name);
+  } catch {
+    return '';
+  }
+}
+
+/** A folder, or (of a worktree) a file that names it. Source: gitrepository-layout(5). */
+function gitDirOf(checkout: string): string {
+  const path = join(checkout, '.git');
+  if (statSync(path).isDirectory()) return path;
+  const named = readFileSync(path, 'utf8').replace(/^gitdir: /, '').trim();
+  return isAbsolute(named) ? named : join(checkout, named);
+}
+
+function commitOfBranch(git: string, name: string): string {
+  const common = textIfThere(join(git, 'commondir'));
+  const shared = common === undefined ? git : join(git, common.trim());
+  const loose = textIfThere(join(git, name)) ?? textIfThere(join(shared, name));
+  const packed = textIfThere(join(shared, 'packed-refs')) ?? '';
+  return loose?.trim() ?? packed.split('\n').find(line => line.endsWith(` ${name}`))?.split(' ')[0] ?? '';
+}
+
+function textIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

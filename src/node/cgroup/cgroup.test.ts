@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { detectCgroups } from './cgroup.ts';
+
+let root: string;
+beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'atoll-cgroup-'))));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const write = (files: Record<string, string>) => {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+};
+
+test('what a group uses is read of version 2', () => {
+  write({
+    'cgroup.controllers': 'cpu memory\n',
+    'g/s1/cpu.stat': 'usage_usec 123456\nuser_usec 100000\nsystem_usec 23456\n',
+    'g/s1/memory.current': '10485760\n',
+    'g/s1/memory.stat': 'anon 4194304\nfile 2097152\nfile_mapped 4096\n',
+  });
+  const cgroups = detectCgroups(root);
+  expect(cgroups.version).toBe('v2');
+  expect(cgroups.usage('/g/s1')).toEqual({ cpuUs: 123_456, memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+  expect(() => cgroups.usage('/g/s2')).toThrow();
+});
+
+test('what a group uses is read of version 1, with what is below it', () => {
+  write({
+    'cpuacct/g/s1/cpuacct.usage': '123456789\n',
+    'memory/g/s1/memory.usage_in_bytes': '10485760\n',
+    'memory/g/s1/memory.stat': 'cache 1\nrss 2\nhierarchical_memory_limit 3\ntotal_cache 2097152\ntotal_rss 4\n',
+  });
+  const cgroups = detectCgroups(root);
+  expect(cgroups.version).toBe('v1');
+  expect(cgroups.usage('/g/s1')).toEqual({ cpuUs: 123_456.789, memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+});
