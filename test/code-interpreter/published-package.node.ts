@@ -13,6 +13,7 @@ let connection: { apiUrl: string; apiKey: string; sandboxUrl: string; domain: st
 before(async () => {
   platform = await startPlatform({ ATOLL_TEMPLATES: 'code-interpreter-v1' });
   const { url, apiKey, domain } = platform.ready;
+  assert.deepEqual(platform.ready.building, ['code-interpreter-v1']);
   connection = { apiUrl: url, apiKey, sandboxUrl: url, domain };
   sandbox = await createWhenBuilt();
   // The package has no option for its own port: it would need names in the DNS.

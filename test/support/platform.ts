@@ -13,7 +13,7 @@ const atoll = join(repository, 'bin/atoll');
 const startTimeoutMs = 10 * 60_000;
 
 /** What `atoll up --json` says once the platform serves. */
-export type Ready = { url: string; tls?: { url: string; authorityFile: string | null }; apiKey: string; domain: string; dataDir: string; pid: number };
+export type Ready = { url: string; tls?: { url: string; authorityFile: string | null }; apiKey: string; domain: string; dataDir: string; building: string[]; pid: number };
 
 export type TestPlatform = AsyncDisposable & {
   ready: Ready;
