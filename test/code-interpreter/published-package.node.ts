@@ -11,6 +11,7 @@ let sandbox: Sandbox;
 let connection: { apiUrl: string; apiKey: string; sandboxUrl: string; domain: string };
 
 before(async () => {
+  letTimersGo();
   platform = await startPlatform({ ATOLL_TEMPLATES: 'code-interpreter-v1' });
   const { url, apiKey, domain } = platform.ready;
   assert.deepEqual(platform.ready.building, ['code-interpreter-v1']);
@@ -23,6 +24,13 @@ after(async () => {
   await sandbox?.kill();
   await platform[Symbol.asyncDispose]();
 });
+
+/** The package does not clear the timers of its requests: they would keep this process for a minute after the last test. */
+function letTimersGo(): void {
+  const { setTimeout: start } = globalThis;
+  const letGo = (...args: Parameters<typeof start>) => start(...args).unref();
+  globalThis.setTimeout = Object.assign(letGo, start);
+}
 
 /** A create waits for the template's build, but not longer than clients wait; the first build of a machine downloads packages. */
 async function createWhenBuilt(): Promise<Sandbox> {
