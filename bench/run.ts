@@ -5,6 +5,8 @@ import { measureBuilds } from './builds/builds.ts';
 import { edgeBesideNginx } from './edge/beside-nginx.ts';
 import { lifecycleFigures } from './lifecycle/lifecycle.ts';
 import { plot } from './measure/plot.ts';
+import { operatorFigures } from './operator/operator.ts';
+import { sizesOf } from './operator/sizes.ts';
 import { alternatives, type Alternative } from './platform/alternatives.ts';
 import { clientOf, type Client, type Target } from './platform/client.ts';
 import { growth } from './platform/growth.ts';
@@ -64,6 +66,7 @@ await part('a platform with a pool', async () => {
   return { figures: [] };
 });
 await part('pauses, forks and snapshots', async () => ({ figures: await lifecycleFigures(scale, say) }));
+await part('store and API on both databases', async () => ({ figures: await operatorFigures(sizesOf(process.env, quick ? 0.2 : 1)) }));
 await part('the edge beside nginx', async () => {
   const { nginx, edge, share, nginxP50Ms, edgeP50Ms } = await edgeBesideNginx({ rounds: quick ? 1 : 5, durationMs: quick ? 1000 : 3000 });
   const value = `${(share * 100).toFixed(0)} % of nginx: ${edge.toFixed(0)} and ${nginx.toFixed(0)} requests/s; p50 of one client ${edgeP50Ms.toFixed(3)} and ${nginxP50Ms.toFixed(3)} ms`;

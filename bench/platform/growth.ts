@@ -1,4 +1,5 @@
 import { availableMiB, cpuMsOf, familyOf } from '../measure/processes.ts';
+import { load, loadText } from '../operator/load.ts';
 import { summarize, timeEach } from '../measure/statistics.ts';
 import type { Client, Sandbox, Target } from './client.ts';
 import type { Figure, Plot } from './report.ts';
@@ -7,6 +8,8 @@ import { createLatency, killAll } from './series.ts';
 const settleMs = 6_000; // refills, and the garbage that agents collect after their first work
 const idleSeconds = 10;
 const createsAtOnce = 10;
+const apiClients = 16;
+const apiSeconds = 5;
 /** A team's limit: one of them makes room for those that are measured. */
 const concurrentMax = 500;
 
@@ -36,6 +39,7 @@ export async function growth(client: Client, target: Target, steps: number[]): P
       await Bun.sleep(settleMs);
       points.push(await pointOf(client, target, sandboxes, emptyMiB));
     }
+    figures.push(await apiLoad(client, sandboxes).catch(failure));
     figures.push(await restart(client, target, sandboxes.length).catch(failure));
   } catch (error) {
     figures.push(failure(error));
@@ -55,6 +59,13 @@ export async function growth(client: Client, target: Target, steps: number[]): P
 }
 
 const failure = (error: unknown): Figure => ({ name: 'many idle sandboxes, a part of it', goal: '', value: `failed: ${error instanceof Error ? error.message : String(error)}` });
+
+/** What the API answers a second over the edge, while they all run. */
+async function apiLoad(client: Client, sandboxes: Sandbox[]): Promise<Figure> {
+  const one = () => sandboxes[Math.floor(Math.random() * sandboxes.length)]?.sandboxID ?? '';
+  const measured = await load(apiClients, apiSeconds, async () => (await client.api('GET', `/sandboxes/${one()}`)).text());
+  return { name: `API requests with ${sandboxes.length} sandboxes, ${apiClients} clients`, goal: '', value: loadText(measured) };
+}
 
 function createMany(client: Client, count: number): Promise<Sandbox[]> {
   return Promise.all(Array.from({ length: count }, () => client.create()));
