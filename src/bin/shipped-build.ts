@@ -62,7 +62,7 @@ async function keepFiles({ app, team }: ShippedTemplatesOptions, folder: string,
   return hash;
 }
 
-type Outcome = { isReady: true; state: BuildState } | { isReady: false; reason: string };
+type Outcome = { isReady: true; buildId: string; state: BuildState } | { isReady: false; reason: string };
 
 /** Runs a build through the api as anybody's, and answers when it has ended. */
 export async function runShippedBuild(
@@ -88,5 +88,5 @@ export async function runShippedBuild(
   const build = await findBuild(app.store.db, buildId);
   if (build?.status !== 'ready') return { isReady: false, reason: build?.reason?.message ?? 'it was deleted' };
   const { buildEnv, defaultUser, defaultWorkdir } = build.config;
-  return { isReady: true, state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
+  return { isReady: true, buildId, state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
 }

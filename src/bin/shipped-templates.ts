@@ -13,6 +13,7 @@ import { openLayerCache } from '../node/rootfs/layer-cache.ts';
 import type { Node } from '../node/start.ts';
 import { repository } from './repository.ts';
 import type { Settings } from './settings.ts';
+import { noteShippedBuild, readShippedNote } from './shipped-record.ts';
 import { planOfDefinition, runShippedBuild } from './shipped-build.ts';
 
 /** The one that sandboxes are made from where nobody names another, and that others are built from. */
@@ -30,23 +31,24 @@ export type ShippedTemplatesOptions = {
 };
 
 /** Builds the `base` template where it has no build whose layers are all here. */
-export function ensureBaseTemplate(options: ShippedTemplatesOptions): Promise<void> {
-  return ensureShipped(base, options);
+export async function ensureBaseTemplate(options: ShippedTemplatesOptions): Promise<void> {
+  if ((await stateOf(base, options)) === 'missing') await ensureShipped(base, options);
 }
 
 /** Names of templates whose build has begun, and the end of all of them, which never fails. */
 export type BackgroundBuilds = { names: string[]; done: Promise<void> };
 
 /**
- * Begins to build what of the wanted templates has no build yet, one after the other, and answers at once: the platform serves
- * meanwhile, and a create waits for its template's build. A failure is logged, and the next start tries again.
+ * Begins to build what of the wanted templates has no build yet, or one of a definition that has changed since, one after the other,
+ * and answers at once: the platform serves meanwhile, and a create waits for its template's first build. A failure is logged, and the
+ * next start tries again.
  */
 export async function beginWantedTemplates(options: ShippedTemplatesOptions): Promise<BackgroundBuilds> {
-  const { app, node, team, settings, signal } = options;
+  const { app, team, settings, signal } = options;
   const names: string[] = [];
   let done = Promise.resolve();
-  for (const name of settings.templates) {
-    if (await hasBuild(app, node, team, name)) continue;
+  for (const name of [base, ...settings.templates]) {
+    if ((await stateOf(name, options)) === 'current') continue;
     names.push(name);
     const { templateId } = await ensurePublicTemplate(app, team, name);
     done = done
@@ -60,25 +62,29 @@ export async function beginWantedTemplates(options: ShippedTemplatesOptions): Pr
   return { names, done };
 }
 
-async function hasBuild(app: App, node: Node, team: TeamRecord, name: string): Promise<boolean> {
+/** `outdated`: its build is this installation's own, of another definition. One that somebody else has built is left alone. */
+async function stateOf(name: string, { app, node, team, settings }: ShippedTemplatesOptions): Promise<'missing' | 'outdated' | 'current'> {
   const { templateId } = await ensurePublicTemplate(app, team, name);
   const build = await taggedBuild(app.store.db, templateId, defaultTag);
-  return build?.layers.every(digest => node.layers.has(digest)) ?? false;
+  if (!build?.layers.every(digest => node.layers.has(digest))) return 'missing';
+  const note = readShippedNote(settings.dataDir, name);
+  return note?.buildId === build.buildId && note.key !== (await contentKey(name, settings)) ? 'outdated' : 'current';
 }
 
 async function ensureShipped(name: string, options: ShippedTemplatesOptions): Promise<void> {
-  const { app, node, team, settings, onPhase, signal } = options;
-  if (await hasBuild(app, node, team, name)) return;
+  const { node, settings, onPhase, signal } = options;
   const cache = openLayerCache(settings.cacheDir, node.layers);
   const folder = join(repository, 'templates', name);
   const definition = readDefinition(folder);
-  const entry = `${name}-${(await contentKey(name, settings)).slice(0, 32)}`;
+  const key = await contentKey(name, settings);
+  const entry = `${name}-${key.slice(0, 32)}`;
   // Installations that want it at the same time make it once.
   using _ = await cache.lock(name, () => onPhase('waiting for another installation that makes it'), signal);
   const cached = await cache.take(entry);
   const plan = await planOfDefinition(options, { folder, definition, cache, cached });
   const outcome = await runShippedBuild(options, { name, definition, plan });
   if (!outcome.isReady) throw new AtollError('unavailable', `The template ${name} could not be built: ${outcome.reason}`);
+  noteShippedBuild(settings.dataDir, name, { buildId: outcome.buildId, key });
   if (!cached) await cache.keep(entry, { layers: outcome.state.layers, facts: outcome.state });
 }
 

@@ -1,7 +1,10 @@
 import { Sandbox } from 'e2b';
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { waitFor } from '../support/process.ts';
 
 // What clients and their own tests rely on in `base`, row by row, as a program inside sees it.
 let platform: TestPlatform;
@@ -67,4 +70,20 @@ test('it is a public template whose build can be looked at as any', async () => 
   assert.deepEqual([base?.names, base?.public, base?.buildStatus, base?.cpuCount, base?.memoryMB], [['base'], true, 'ready', 2, 1024]);
   const { logEntries } = (await (await platform.api('GET', `/templates/${base?.templateID}/builds/${base?.buildID}/status`)).json()) as { logEntries: { message: string }[] };
   assert.match(logEntries.at(-1)?.message ?? '', /\[finalize\] ready in/);
+});
+
+test('a definition that has changed since is built in the background of the next start; sandboxes stay as they are', async () => {
+  const noteFile = join(platform.ready.dataDir, 'shipped-templates.json');
+  const notes = () => JSON.parse(readFileSync(noteFile, 'utf8')) as { base: { buildId: string; key: string } };
+  const { base } = notes();
+  await platform.stop();
+  writeFileSync(noteFile, JSON.stringify({ base: { ...base, key: 'of another release' } }));
+  await platform.restart();
+  await waitFor('the new build', () => notes().base.buildId !== base.buildId && notes().base.key === base.key, 60_000);
+  assert.equal((await platform.api('GET', '/templates/base')).status, 200);
+  assert.match(await run('cat /.e2b'), new RegExp(base.buildId));
+  const { url, apiKey, domain } = platform.ready;
+  const next = await Sandbox.create({ apiUrl: url, apiKey, sandboxUrl: url, domain });
+  assert.match(await next.files.read('/.e2b'), new RegExp(notes().base.buildId));
+  await next.kill();
 });
