@@ -165,3 +165,54 @@ test('forks have the memory and the files of one moment, their own environment, 
   await Promise.all([sandbox, resumed, ...forks].map(one => protocol().kill(one)));
   await nothingHeld();
 }, 60_000);
+
+/** Each request adds a line to a database that stays open, and tells how many there are. */
+const database = `cat > /root/database.py <<'END'
+import socket, sqlite3
+lines = sqlite3.connect('/root/lines.db')
+lines.execute('create table lines (n integer primary key)'); lines.commit()
+listener = socket.create_server(('127.0.0.1', 7000))
+while True:
+    connection, _ = listener.accept()
+    try:
+        lines.execute('insert into lines default values'); lines.commit()
+        answer = lines.execute('select count(*) from lines').fetchone()[0]
+    except Exception as problem:
+        answer = problem
+    connection.send(str(answer).encode()); connection.close()
+END
+(setsid python3 /root/database.py >/dev/null 2>&1 &)`;
+
+test('a database that is open at a snapshot is written on by the source and by each who begins with it', async () => {
+  const source = await protocol().create(it.request());
+  await run(source.sandboxId, database);
+  await waitFor('the database', () => count(source.sandboxId));
+  const before = (await count(source.sandboxId)) ?? 0;
+  const snapshotId = newUuid();
+  const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
+  const image = { ...it.request().image, layers, memorySnapshotId: snapshotId };
+  const forks = await Promise.all([0, 1].map(() => protocol().create(it.request({ image }))));
+  for (const { sandboxId } of [source, ...forks]) expect([await count(sandboxId), await count(sandboxId)]).toEqual([before + 1, before + 2]);
+  // A fork of a fork, after its memory was put back from the host's disk.
+  const [fork] = forks;
+  await protocol().pause(fork!, { memory: true });
+  await it.restart();
+  const resumed = await resume(fork!);
+  expect(await count(resumed.sandboxId)).toBe(before + 3);
+  await Promise.all([source, resumed, forks[1]!].map(sandbox => protocol().kill(sandbox)));
+  await protocol().deleteSnapshot(snapshotId);
+  await nothingHeld();
+}, 60_000);
+
+test('what a sandbox has written beyond a bound is shared by those who begin with it, and not copied', async () => {
+  const { sandbox: source, before } = await counting();
+  await run(source.sandboxId, 'head -c 280M /dev/zero | tr "\\\\0" x > /root/large; echo one > /root/file');
+  const snapshotId = newUuid();
+  const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
+  expect(existsSync(join(it.dataDir, 'node/snapshots', snapshotId, 'disk.img'))).toBe(false);
+  const sandbox = await protocol().create(it.request({ image: { ...it.request().image, layers, memorySnapshotId: snapshotId } }));
+  expect([await count(sandbox.sandboxId), await run(sandbox.sandboxId, 'cat /root/file; stat -c %s /root/large')]).toEqual([before + 1, `one\n${280 << 20}\n`]);
+  await Promise.all([source, sandbox].map(one => protocol().kill(one)));
+  await protocol().deleteSnapshot(snapshotId);
+  await nothingHeld();
+}, 60_000);

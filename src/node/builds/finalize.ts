@@ -1,6 +1,7 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
 import type { StartedImage } from '../../protocol/node.ts';
+import { originFile, originText } from '../sandbox/origin.ts';
 import { awaitReady, launchStartCommand, readyTimeoutMs } from '../sandbox/start-command.ts';
 import { addFiles } from './add-files.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
@@ -82,7 +83,6 @@ async function runStartCommand(context: BuildContext, state: BuildState, { start
 
 /** Adds the file that says which build a sandbox comes from. */
 export function noteOrigin(context: BuildContext, state: BuildState): Promise<BuildState> {
-  const { buildId, templateId } = context.request;
-  const content = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${buildId}\n`);
-  return addFiles(context, state, { label: '[finalize] writing /.e2b', files: [{ path: '.e2b', type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content }] });
+  const content = Buffer.from(originText(context.request));
+  return addFiles(context, state, { label: '[finalize] writing /.e2b', files: [{ path: originFile, type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content }] });
 }

@@ -50,9 +50,9 @@ async function create(node: NodeContext, request: CreateSandbox): Promise<Runnin
   }
 }
 
-async function createWithMemory(node: NodeContext, request: CreateSandbox, snapshotId: string, beganMs: number): Promise<Running> {
+async function createWithMemory(node: NodeContext, request: CreateSandbox, snapshotId: string, beganMs: number, options: { notesOrigin?: boolean } = {}): Promise<Running> {
   try {
-    return started(node, await createFromMemory(node, request, snapshotId), beganMs);
+    return started(node, await createFromMemory(node, request, snapshotId, options), beganMs);
   } catch (error) {
     await node.records.remove(request.sandboxId);
     throw error;
@@ -68,7 +68,7 @@ async function createStarted(node: NodeContext, request: CreateSandbox, beganMs:
   if (!kept || !node.memory.kept || limitsDiffer(kept.resources, request.resources) || volumesOf(request).volumes) return undefined;
   const { snapshotId, layers } = kept;
   try {
-    return await step('memory', () => createWithMemory(node, { ...request, image: { ...image, layers, memorySnapshotId: snapshotId } }, snapshotId, beganMs));
+    return await step('memory', () => createWithMemory(node, { ...request, image: { ...image, layers, memorySnapshotId: snapshotId } }, snapshotId, beganMs, { notesOrigin: true }));
   } catch (error) {
     node.log.warn('a sandbox boots, because it can’t begin with the memory of its template', { sandboxId: request.sandboxId, error: messageOf(error) });
     return undefined;

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
@@ -10,8 +10,8 @@ import type { NodeContext, Running } from '../context.ts';
 import { slotOf, type Slot } from '../layout.ts';
 import { platformFiles } from '../rootfs/platform-files.ts';
 import { checkpointAndRun } from '../snapshot/checkpoint.ts';
-import { hasManifest, readManifest } from '../snapshot/manifest.ts';
-import { makeDurable } from '../snapshot/sealed.ts';
+import { diskFile, hasManifest, readManifest } from '../snapshot/manifest.ts';
+import { makeDurable, sealAgain } from '../snapshot/sealed.ts';
 import { volatile } from './empty-volatile.ts';
 import { inTurn } from './in-turn.ts';
 import { syncDisk } from './kept.ts';
@@ -20,13 +20,25 @@ import { volumesOf } from './mount-volumes.ts';
 import { runningOf } from './update-network.ts';
 
 const copyTimeoutMs = 10 * 60_000;
+/**
+ * Up to this size what a sandbox has written is also kept as its disk, and those that begin with its memory get a copy: a file
+ * that a program has open keeps its inode number (SQLite, for one, writes no more to a database that seems to be another file).
+ * More is shared by all of them as a layer.
+ */
+const diskBytesMax = 256 * 1024 ** 2;
 /** Of one layer. */
 const layerLimits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
 /** From here on a snapshot puts its layers together into one: a sandbox's root takes at most 128, and snapshots of snapshots add to them. */
 const layersMax = 64;
 
 /** What must be known of a snapshot's memory beside its files. */
-export type SnapshotFacts = { agentDir: string; bootId: string; controlToken: string };
+export type SnapshotFacts = {
+  agentDir: string;
+  bootId: string;
+  controlToken: string;
+  /** What its root was made of, beneath its disk. */
+  layers: string[];
+};
 
 /** Where a snapshot's memory is. */
 export function snapshotOf(node: NodeContext, snapshotId: string): string {
@@ -49,7 +61,7 @@ export type SnapshotSource = {
   /** The image of its disk. */
   disk: string;
   layers: string[];
-  facts: SnapshotFacts;
+  facts: Omit<SnapshotFacts, 'layers'>;
   volumes?: SandboxVolume[];
 };
 
@@ -73,7 +85,9 @@ export async function keepSnapshot(
     await using copy = await whileItsTurn(source => copyDisk(node, source, image => take(node, source, image, directory)));
     // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
     const upper = await sealUpper(node, copy, memory ? [] : [...platformFiles, ...volatile]);
-    const layers = await flattened(node, upper === null ? copy.below : [...copy.below, upper]);
+    const all = upper === null ? copy.below : [...copy.below, upper];
+    const layers = await flattened(node, all);
+    if (memory && layers === all && allocatedBytes(copy.image) <= diskBytesMax) await keepDisk(node, copy, directory);
     if (memory) await makeDurable(requireMemory(node), directory);
     return { layers, kept: memory ? 'memory' : 'filesystem' };
   } catch (error) {
@@ -110,7 +124,7 @@ export function forgetPartialSnapshots(node: NodeContext): void {
   }
 }
 
-type DiskCopy = AsyncDisposable & { mountPoint: string; below: string[] };
+type DiskCopy = AsyncDisposable & { image: string; mountPoint: string; below: string[] };
 
 /** A mounted copy of a sandbox's disk from one moment: `take` makes the image, while the sandbox stands still. */
 async function copyDisk(node: NodeContext, source: SnapshotSource, take: (image: string) => Promise<void>): Promise<DiskCopy> {
@@ -123,7 +137,7 @@ async function copyDisk(node: NodeContext, source: SnapshotSource, take: (image:
   undo.defer(() => node.disks.close(mountPoint));
   await node.disks.open(image, mountPoint);
   const disposal = undo.move();
-  return { mountPoint, below: source.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+  return { image, mountPoint, below: source.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
 async function copyFrozen(node: NodeContext, { slot, disk }: SnapshotSource, image: string): Promise<void> {
@@ -140,10 +154,21 @@ async function copyFrozen(node: NodeContext, { slot, disk }: SnapshotSource, ima
 async function checkpoint(node: NodeContext, { slot, facts, ...source }: SnapshotSource, image: string, directory: string): Promise<void> {
   const checkpointed = await checkpointSource(node, slot, source);
   try {
-    await checkpointAndRun(requireMemory(node), checkpointed, { directory, name: `snapshot-${slot.name}`, facts, diskCopy: image });
+    await checkpointAndRun(requireMemory(node), checkpointed, { directory, name: `snapshot-${slot.name}`, facts: { ...facts, layers: source.layers } satisfies SnapshotFacts, diskCopy: image });
   } catch (error) {
     throw explainCheckpoint(error);
   }
+}
+
+/** Makes the copy part of the snapshot, where it can't be mounted any more. */
+async function keepDisk(node: NodeContext, { image, mountPoint }: DiskCopy, directory: string): Promise<void> {
+  await node.disks.close(mountPoint);
+  renameSync(image, join(directory, diskFile));
+  await sealAgain(requireMemory(node), directory);
+}
+
+function allocatedBytes(file: string): number {
+  return statSync(file).blocks * 512;
 }
 
 /** What was written becomes a layer above those that the sandbox has; null where nothing was. */

@@ -14,9 +14,14 @@ type Host = { helper: Helper; helperBinary: string };
  * whole under its final name, or not at all; what a crash of the host leaves, `verify` finds out. Errors: `no_space`, `internal`.
  */
 export async function seal(host: Host, from: string, to: string): Promise<void> {
-  const { status, output } = await host.helper.spawn([host.helperBinary, 'checksum', from], { timeoutMs: sealTimeoutMs });
-  if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the snapshot could not be sealed: ${output.trim()}`);
+  await sealAgain(host, from);
   renameSync(from, to);
+}
+
+/** Writes the checksums anew, after a file was added. */
+export async function sealAgain(host: Host, directory: string): Promise<void> {
+  const { status, output } = await host.helper.spawn([host.helperBinary, 'checksum', directory], { timeoutMs: sealTimeoutMs });
+  if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the snapshot could not be sealed: ${output.trim()}`);
 }
 
 /** Puts a snapshot on the host's disk: when this settles, it outlives a loss of power too. */
