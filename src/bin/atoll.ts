@@ -21,13 +21,14 @@ const environment = Object.fromEntries(Object.entries(process.env).flatMap(([nam
 const settings = () => readSettings(environment);
 const request = platformRequest(settings);
 // Who the audit log names: behind sudo, the person and not root.
-const withAccounts: WithAccounts = use => withLocalAccounts(settings(), environment['SUDO_USER'] || userInfo().username, use);
+const account = environment['SUDO_USER'] || userInfo().username;
+const withAccounts: WithAccounts = use => withLocalAccounts(settings(), account, use);
 
 const commands = [
   upCommand(settings, environment),
   downCommand(settings),
   doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir })),
-  ...backupCommands(settings),
+  ...backupCommands(settings, account),
   ...sandboxCommands(request, platformList(settings)),
   ...volumeCommands(request),
   ...templateCommands(request),

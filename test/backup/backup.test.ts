@@ -36,6 +36,15 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     expect((await content(platform, volume, { method: 'PUT', body: 'in the volume' })).status).toBe(201);
     await platform.api('POST', '/secrets', { name: 'token', value: 'v' });
 
+    // One that is killed leaves nothing that is in the way of the next.
+    const killed = Bun.spawn([join(repository, 'bin/atoll'), 'backup', file], { env: platform.env, stdout: 'ignore', stderr: 'ignore' });
+    const scratches = () => readdirSync(platform.ready.dataDir).filter(name => name.startsWith('backup-'));
+    while (scratches().length === 0 && killed.exitCode === null) await Bun.sleep(5);
+    killed.kill('SIGKILL');
+    await killed.exited;
+    expect(scratches()).toHaveLength(1);
+    expect(existsSync(file)).toBe(false);
+
     // While the backup is written, sandboxes come and go.
     let busy = true;
     const churn = (async () => {
@@ -50,7 +59,7 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     expect(await churn).toBeGreaterThan(0);
     expect(written).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('1 paused sandboxes'), stderr: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readdirSync(platform.ready.dataDir).filter(name => name.startsWith('backup-'))).toEqual([]);
+    expect(scratches()).toEqual([]);
 
     expect(await atoll(platform.env, 'backup', file)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is there already') });
     // Over a running platform, and over one that has stopped.

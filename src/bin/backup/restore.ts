@@ -1,6 +1,8 @@
 import { createReadStream, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { recordLocalChange } from '../../api/app/audit.ts';
+import { systemClock } from '../../api/app/clock.ts';
 import { loadDump } from '../../api/store/load-dump.ts';
 import { forgetUnkept } from '../../api/store/restored-state.ts';
 import { AtollError } from '../../base/error.ts';
@@ -17,7 +19,7 @@ import { restoreVolumes } from './volumes.ts';
  * empty database. It appears whole or not at all. Throws `conflict` where something is there, `invalid` for a damaged file,
  * `precondition` for one of a newer version.
  */
-export async function restoreBackup(settings: Settings, file: string): Promise<Manifest> {
+export async function restoreBackup(settings: Settings, account: string, file: string): Promise<Manifest> {
   const { dataDir } = settings;
   if (!existsSync(file)) throw new AtollError('not_found', `There is no file ${file}`);
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
@@ -34,7 +36,11 @@ export async function restoreBackup(settings: Settings, file: string): Promise<M
     const manifest = await checkManifest(unpacked);
     await placeFiles(unpacked, made, manifest.sandboxes);
     await restoreVolumes(unpacked, made);
-    await loadDump(storeLocation({ ...settings, dataDir: made }), linesOf(join(unpacked, 'state.jsonl')), db => forgetUnkept(db, manifest.sandboxes, Date.now() * 1000));
+    const atUs = systemClock()();
+    await loadDump(storeLocation({ ...settings, dataDir: made }), linesOf(join(unpacked, 'state.jsonl')), async db => {
+      await forgetUnkept(db, manifest.sandboxes, atUs);
+      await recordLocalChange(db, { operation: 'cli.restore', account, atUs, teamId: null }, { target: 'installation:this', after: { backupOf: manifest.createdAt } });
+    });
     rmSync(unpacked, { recursive: true });
     if (existsSync(dataDir)) rmdirSync(dataDir);
     renameSync(made, dataDir);

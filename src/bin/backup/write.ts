@@ -1,7 +1,9 @@
 import { cpSync, existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { connectStore } from '../../api/store/database.ts';
+import { recordLocalChange } from '../../api/app/audit.ts';
+import { systemClock } from '../../api/app/clock.ts';
+import { connectStore, openStore } from '../../api/store/database.ts';
 import { dumpStore } from '../../api/store/dump.ts';
 import { findExecution, sandboxesIn } from '../../api/store/sandbox-read.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
@@ -21,7 +23,7 @@ export type BackupReport = { file: string; bytes: number; layers: number; sandbo
  * Writes everything that an installation needs to be there again into one file, while it may be running: it appears whole
  * or not at all. Throws `not_found` where there is no installation, `conflict` where the file is there already.
  */
-export async function writeBackup(settings: Settings, file: string, options: { sandboxes: boolean }): Promise<BackupReport> {
+export async function writeBackup(settings: Settings, account: string, file: string, options: { sandboxes: boolean }): Promise<BackupReport> {
   const { dataDir } = settings;
   if (!existsSync(join(dataDir, 'seed'))) throw new AtollError('not_found', `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`);
   if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
@@ -43,12 +45,19 @@ export async function writeBackup(settings: Settings, file: string, options: { s
     mkdirSync(dirname(file), { recursive: true });
     await pack(staging, partial);
     await syncFile(partial);
+    await tell(settings, account);
     renameSync(partial, file);
     return { file, bytes: statSync(file).size, layers, sandboxes: kept, leftOut, restlessVolumes };
   } finally {
     rmSync(partial, { force: true });
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** Who has a backup has every secret in it: that one was made is told. */
+async function tell(settings: Settings, account: string): Promise<void> {
+  await using store = await openStore(storeLocation(settings));
+  await recordLocalChange(store.db, { operation: 'cli.backup', account, atUs: systemClock()(), teamId: null }, { target: 'installation:this' });
 }
 
 function linkLayers(dataDir: string, staging: string): void {
