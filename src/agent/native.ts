@@ -3,6 +3,8 @@ import { dlopen } from 'bun:ffi';
 const closeOnExec = 0o2000000;
 const setWindowSize = 0x5414;
 const setNonBlocking = 0x5421; // FIONBIO
+const lockTerminal = 0x40045431; // TIOCSPTLCK
+const terminalNumber = 0x80045430; // TIOCGPTN
 /** XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, bytes. */
 const attributeBytesMax = 64 << 10;
 
@@ -15,6 +17,8 @@ export type Native = {
   pipe(): [number, number];
   /** Tells the terminal behind `master` its size; its foreground processes get SIGWINCH. */
   setTerminalSize(master: number, columns: number, rows: number): boolean;
+  /** Unlocks the terminal behind `master` and answers its path; undefined where there is none. */
+  terminalOf(master: number): string | undefined;
   /** From here on nothing that is read from or written to the open file waits, by any of its descriptors. */
   neverWait(fd: number): void;
   /** Extended attributes of a path whose final link is not followed, or of an open file. Empty where there are none or can be none. */
@@ -42,6 +46,11 @@ export function openNative(): Native {
     },
     setTerminalSize(master, columns, rows) {
       return symbols().ioctl(master, setWindowSize, new Uint16Array([rows, columns, 0, 0])) === 0;
+    },
+    terminalOf(master) {
+      const number = new Uint32Array(1);
+      if (symbols().ioctl(master, lockTerminal, new Int32Array(1)) !== 0 || symbols().ioctl(master, terminalNumber, number) !== 0) return undefined;
+      return `/dev/pts/${number[0]}`;
     },
     neverWait: fd => void symbols().ioctl(fd, setNonBlocking, new Int32Array([1])),
     attributes(file) {

@@ -74,8 +74,10 @@ function startWithPipes(launch: Launch, initPath: string, native: Native): Progr
 
 function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, native: Native): Program {
   let master: number;
+  let terminal: number;
   try {
     master = openSync('/dev/ptmx', constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
+    terminal = openTerminal(master, native);
   } catch (error) {
     throw new AtollError('invalid', `no terminal can be opened: ${messageOf(error)}`, { cause: error });
   }
@@ -85,6 +87,7 @@ function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, n
     let open = true;
     void child.ended.then(() => {
       open = false;
+      closeSync(terminal);
       closeSync(master);
     });
     const outputs = [{ name: 'pty' as const, reader: readerOf(master) }];
@@ -97,6 +100,17 @@ function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, n
       input,
       resize: ({ cols, rows }) => open && native.setTerminalSize(master, cols, rows),
     };
+  } catch (error) {
+    closeSync(terminal);
+    closeSync(master);
+    throw error;
+  }
+}
+
+/** Held as long as the program runs: to gVisor's kernel, a terminal that the program has not opened yet is one that has ended. */
+function openTerminal(master: number, native: Native): number {
+  try {
+    return openSync(native.terminalOf(master) ?? '', constants.O_RDWR | constants.O_NOCTTY);
   } catch (error) {
     closeSync(master);
     throw error;
