@@ -32,7 +32,7 @@ function readVersion2(): CgroupFacts {
   return {
     memoryLimitBytes: numberIn('memory.max'),
     memoryUsedBytes: numberIn('memory.current'),
-    memoryCacheBytes: keyed(readSmallFile(`${root}/memory.stat`), 'file'),
+    memoryCacheBytes: cacheIn(readSmallFile(`${root}/memory.stat`), 'file', 'shmem'),
     cpuUsedMicroseconds: keyed(readSmallFile(`${root}/cpu.stat`), 'usage_usec'),
     cpuLimit: ratio(Number(quota), Number(period)),
   };
@@ -45,7 +45,7 @@ function readVersion1(): CgroupFacts {
   return {
     memoryLimitBytes: limit !== undefined && limit < unlimitedFrom ? limit : undefined,
     memoryUsedBytes: numberIn('memory/memory.usage_in_bytes'),
-    memoryCacheBytes: keyed(readSmallFile(`${root}/memory/memory.stat`), 'total_cache'),
+    memoryCacheBytes: cacheIn(readSmallFile(`${root}/memory/memory.stat`), 'total_cache', 'total_shmem'),
     cpuUsedMicroseconds: usedNanoseconds === undefined ? undefined : usedNanoseconds / 1000,
     cpuLimit: ratio(numberIn(`${cpu}/cpu.cfs_quota_us`), numberIn(`${cpu}/cpu.cfs_period_us`)),
   };
@@ -59,6 +59,12 @@ function numberIn(name: string): number | undefined {
 function keyed(text: string | undefined, key: string): number | undefined {
   const [, value] = new RegExp(`^${key} (\\d+)$`, 'm').exec(text ?? '') ?? [];
   return value === undefined ? undefined : Number(value);
+}
+
+/** Files that are in memory alone (tmpfs) are used memory: the kernel can't give them up. */
+function cacheIn(text: string | undefined, files: string, inMemory: string): number | undefined {
+  const bytes = keyed(text, files);
+  return bytes === undefined ? undefined : bytes - (keyed(text, inMemory) ?? 0);
 }
 
 const ratio = (quota: number | undefined, period: number | undefined): number | undefined =>

@@ -20,7 +20,7 @@ test('what a group uses is read of version 2', () => {
     'cgroup.controllers': 'cpu memory\n',
     'g/s1/cpu.stat': 'usage_usec 123456\nuser_usec 100000\nsystem_usec 23456\n',
     'g/s1/memory.current': '10485760\n',
-    'g/s1/memory.stat': 'anon 4194304\nfile 2097152\nfile_mapped 4096\n',
+    'g/s1/memory.stat': 'anon 4194304\nfile 3145728\nshmem 1048576\nfile_mapped 4096\n',
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v2');
@@ -32,7 +32,7 @@ test('what a group uses is read of version 1, with what is below it', () => {
   write({
     'cpuacct/g/s1/cpuacct.usage': '123456789\n',
     'memory/g/s1/memory.usage_in_bytes': '10485760\n',
-    'memory/g/s1/memory.stat': 'cache 1\nrss 2\nhierarchical_memory_limit 3\ntotal_cache 2097152\ntotal_rss 4\n',
+    'memory/g/s1/memory.stat': 'cache 1\nrss 2\nhierarchical_memory_limit 3\ntotal_cache 3145728\ntotal_rss 4\ntotal_shmem 1048576\n',
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v1');

@@ -15,7 +15,7 @@ export type GroupUsage = {
   cpuUs: number;
   /** With the files that the kernel keeps in memory for them, bytes. */
   memoryBytes: number;
-  /** Those files' part of it. */
+  /** Those files' part of it, without what is in memory alone (tmpfs, and all of a gVisor sandbox): the kernel can't give that up. */
   cacheBytes: number;
 };
 
@@ -57,11 +57,14 @@ function v2(root: string): Cgroups {
       writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
     },
     memoryUsed: path => Number(readFileSync(file(path, 'memory.current'), 'utf8')),
-    usage: path => ({
-      cpuUs: keyed(readFileSync(file(path, 'cpu.stat'), 'latin1'), 'usage_usec'),
-      memoryBytes: Number(readFileSync(file(path, 'memory.current'), 'latin1')),
-      cacheBytes: keyed(readFileSync(file(path, 'memory.stat'), 'latin1'), 'file'),
-    }),
+    usage(path) {
+      const memory = readFileSync(file(path, 'memory.stat'), 'latin1');
+      return {
+        cpuUs: keyed(readFileSync(file(path, 'cpu.stat'), 'latin1'), 'usage_usec'),
+        memoryBytes: Number(readFileSync(file(path, 'memory.current'), 'latin1')),
+        cacheBytes: keyed(memory, 'file') - keyed(memory, 'shmem'),
+      };
+    },
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
@@ -88,11 +91,14 @@ function v1(root: string): Cgroups {
       writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
     },
     memoryUsed: path => Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'utf8')),
-    usage: path => ({
-      cpuUs: Number(readFileSync(file('cpuacct', path, 'cpuacct.usage'), 'latin1')) / 1000,
-      memoryBytes: Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'latin1')),
-      cacheBytes: keyed(readFileSync(file('memory', path, 'memory.stat'), 'latin1'), 'total_cache'),
-    }),
+    usage(path) {
+      const memory = readFileSync(file('memory', path, 'memory.stat'), 'latin1');
+      return {
+        cpuUs: Number(readFileSync(file('cpuacct', path, 'cpuacct.usage'), 'latin1')) / 1000,
+        memoryBytes: Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'latin1')),
+        cacheBytes: keyed(memory, 'total_cache') - keyed(memory, 'total_shmem'),
+      };
+    },
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
