@@ -23,7 +23,8 @@ export async function tryStartCommand(context: BuildContext, state: BuildState, 
   const { startCommand, readyCommand } = commands;
   if (startCommand === undefined && readyCommand === undefined) return undefined;
   const label = `[finalize] starting: ${startCommand ?? '(no start command)'}`;
-  if (startCommand !== undefined && context.node.memory.kept) return startAndKeep(context, state, { startCommand, readyCommand }, label);
+  const { memory, drivers } = context.node;
+  if (startCommand !== undefined && memory.kept && drivers.defaultName === 'crun') return startAndKeep(context, state, { startCommand, readyCommand }, label);
   // On the same files it has proved itself before.
   await cachedLayer(context, state, { kind: 'start', facts: [startCommand, readyCommand], label }, async () => {
     await runStartCommand(context, state, commands, async () => {});
