@@ -26,14 +26,24 @@ export async function webhooksDue(db: Db, nowUs: number): Promise<WebhookRecord[
   return rows.map(webhookOfRow);
 }
 
+/** Of what is due for a webhook, what is looked through for deliveries that are nobody's turn before. */
+const dueLookedAtMax = 1000;
+
 /** What is due for a webhook and the oldest that is pending of its subject: whatever comes behind it waits. */
 export async function dueHeads(db: Db, webhookId: string, nowUs: number, limit: number): Promise<number[]> {
   const rows = await db
-    .selectFrom('webhook_deliveries as head')
+    .selectFrom(({ selectFrom }) =>
+      selectFrom('webhook_deliveries')
+        .select(['sequence', 'subject', 'due_at_us'])
+        .where('webhook_id', '=', webhookId)
+        .where('state', '=', 'pending')
+        .where('due_at_us', '<=', nowUs)
+        .orderBy('due_at_us')
+        .orderBy('sequence')
+        .limit(dueLookedAtMax)
+        .as('head'),
+    )
     .select('head.sequence')
-    .where('head.webhook_id', '=', webhookId)
-    .where('head.state', '=', 'pending')
-    .where('head.due_at_us', '<=', nowUs)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
@@ -53,7 +63,7 @@ export async function dueHeads(db: Db, webhookId: string, nowUs: number, limit: 
   return rows.map(row => row.sequence);
 }
 
-export type ClaimedDelivery = DeliveryRef & { eventId: string; body: string; attempts: number };
+export type ClaimedDelivery = DeliveryRef & { subject: string; eventId: string; body: string; attempts: number };
 
 /** Takes a due delivery for one try. Until `untilUs` nobody else does; a process that dies meanwhile leaves it to the next. */
 export async function claimDelivery(db: Db, { webhookId, sequence }: DeliveryRef, nowUs: number, untilUs: number): Promise<ClaimedDelivery | null> {
@@ -64,11 +74,11 @@ export async function claimDelivery(db: Db, { webhookId, sequence }: DeliveryRef
     .where('sequence', '=', sequence)
     .where('state', '=', 'pending')
     .where('due_at_us', '<=', nowUs)
-    .returning('attempts')
+    .returning(['attempts', 'subject'])
     .executeTakeFirst();
   if (!claimed) return null;
   const event = await db.selectFrom('events').select(['event_id', 'body_json']).where('sequence', '=', sequence).executeTakeFirst();
-  return event ? { webhookId, sequence, eventId: event.event_id, body: event.body_json, attempts: claimed.attempts } : null;
+  return event ? { webhookId, sequence, subject: claimed.subject, eventId: event.event_id, body: event.body_json, attempts: claimed.attempts } : null;
 }
 
 /** Gives back what a process of before had claimed when it died. Only where no other process may be at work. */
@@ -79,7 +89,7 @@ export async function releaseClaims(db: Db, nowUs: number): Promise<void> {
 export type Outcome = { state: DeliveryState; status: number | null; error: string | null; dueAtUs: number; nowUs: number };
 
 /** Writes down how a try ended, of the delivery and of its webhook. */
-export async function settleDelivery(db: Db, { webhookId, sequence }: DeliveryRef, outcome: Outcome): Promise<void> {
+export async function settleDelivery(db: Db, { webhookId, sequence, subject }: DeliveryRef & { subject: string }, outcome: Outcome): Promise<void> {
   const { state, status, error, dueAtUs, nowUs } = outcome;
   await db
     .updateTable('webhook_deliveries')
@@ -88,6 +98,18 @@ export async function settleDelivery(db: Db, { webhookId, sequence }: DeliveryRe
     .where('sequence', '=', sequence)
     .where('claimed', '=', 1)
     .execute();
+  // What waits behind it is not due before it: else all of it would be looked at again and again.
+  if (state === 'pending') {
+    await db
+      .updateTable('webhook_deliveries')
+      .set({ due_at_us: dueAtUs })
+      .where('webhook_id', '=', webhookId)
+      .where('subject', '=', subject)
+      .where('state', '=', 'pending')
+      .where('sequence', '>', sequence)
+      .where('due_at_us', '<', dueAtUs)
+      .execute();
+  }
   const failing = state === 'delivered' ? 0 : 1;
   await db.updateTable('webhooks').set({ failing }).where('webhook_id', '=', webhookId).where('failing', '!=', failing).execute();
 }
