@@ -17,7 +17,7 @@ function traces(it: TestNode) {
     cgroups: containers.sort(),
     links: readdirSync('/sys/class/net').filter(name => name.startsWith(`at${it.node.installation}-`)),
     loops: readdirSync('/sys/block').filter(name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir)),
-    files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' }).filter(path => !/^(layers|agents|logs|sandboxes-spare)\//.test(path)).sort(),
+    files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' }).filter(path => !/^(layers|agents|logs|metrics|sandboxes-spare)\//.test(path)).sort(),
     runtimes: readdirSync(it.node.runDir, { recursive: true, encoding: 'utf8' }).filter(path => /^(runtime|gvisor|boot-ids)\//.test(path)).sort(),
     processes: readdirSync('/proc').filter(name => /^\d+$/.test(name) && usesSandboxIds(name, it.node.installation)),
   };
