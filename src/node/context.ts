@@ -1,6 +1,6 @@
 import type { Gate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
-import type { SandboxExit } from '../protocol/node.ts';
+import type { SandboxExit, SandboxNetwork } from '../protocol/node.ts';
 import type { Drivers } from './drivers/drivers.ts';
 import type { Layout, Slot } from './layout.ts';
 import type { SandboxLogs } from './logs/sandbox-logs.ts';
@@ -21,6 +21,8 @@ import type { Volumes } from './volumes/volumes.ts';
 export type Running = {
   record: RunningRecord;
   namespace: NetworkNamespace;
+  /** What may leave the sandbox, where it is certain that just this is in force. */
+  policyInForce?: SandboxNetwork;
   /** Settles when all its processes have ended. */
   ended: Promise<void>;
   /** The change under way (network, pause, snapshot), see in-turn.ts; settles in any case. */

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
-import type { NodeContext, Paused } from '../context.ts';
+import type { NodeContext, Paused, Running } from '../context.ts';
 import { slotOf, type Slot } from '../layout.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { watch } from './blank.ts';
@@ -64,7 +64,7 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
   if (!namespace) return false;
   try {
     const { ended } = await watch(node, place, record.pid);
-    const running = { record, namespace, ended };
+    const running: Running = { record, namespace, ended, policyInForce: record.network };
     await prepare(node, record);
     const slot = node.slots.occupy(record.slot);
     // A pause or snapshot that a crash cut off has never come to its end.

@@ -17,14 +17,20 @@ export async function updateNetwork(node: NodeContext, target: ExecutionRef, net
   await inTurn(runningOf(node, target), () => replace(node, runningOf(node, target), network));
 }
 
-/** The record goes first: a restart in between must not bring the old policy back. */
+/**
+ * The record goes first: a restart in between must not bring the old policy back. After a restart every sandbox is told its
+ * policy again; where nothing of it can be missing, that costs nothing.
+ */
 async function replace(node: NodeContext, running: Running, network: SandboxNetwork): Promise<void> {
   const { record, namespace } = running;
+  const caBundle = node.egress.trusted(network);
+  if (caBundle === undefined && running.policyInForce && Bun.deepEquals(running.policyInForce, network)) return;
+  delete running.policyInForce;
   const slot = slotOf(node.layout.installation, record.slot);
   record.network = network;
   await node.records.write(record);
-  const caBundle = node.egress.trusted(network);
   if (caBundle !== undefined) await initAgent(namespace, record.controlToken, { caBundle });
   await node.egress.update({ sandboxId: record.sandboxId, slot, namespace }, network);
+  running.policyInForce = network;
   node.logs.note(record.sandboxId, 'info', 'network', 'what may leave the sandbox was replaced', { event: 'policy' });
 }
