@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connectStore, openStore } from '../../src/api/store/database.ts';
 import type { StoreLocation } from '../../src/api/store/database.ts';
 import { dumpStore } from '../../src/api/store/dump.ts';
+import { forgetUnkept } from '../../src/api/store/restored-state.ts';
 import { loadDump } from '../../src/api/store/load-dump.ts';
 import { recordVolumeEvent } from '../../src/api/store/event-write.ts';
 import { inTransaction } from '../../src/api/store/database.ts';
@@ -49,6 +50,27 @@ onEachDatabase(database => {
       const last = await store.db.selectFrom('events').select(['type', 'sequence']).orderBy('sequence', 'desc').limit(2).execute();
       expect(last[0]).toMatchObject({ type: 'volume.lifecycle.deleted', sequence: (last[1]?.sequence ?? 0) + 1 });
     }
+  });
+
+  test('restored state names no memory and no sandbox that was not restored with it', async () => {
+    await using platform = await Platform.start({ database });
+    await using place = await scene();
+    const [running, paused] = [await platform.createSandbox(), await platform.createSandbox()];
+    await platform.call('POST', `/sandboxes/${paused.sandboxID}/snapshots`, { name: 'shot' });
+    await platform.call('POST', `/sandboxes/${paused.sandboxID}/pause`);
+    const { db } = platform.store;
+    const [build] = await db.selectFrom('builds').selectAll().where('source_sandbox_id', 'is', null).execute();
+    const started = { snapshotId: 'kept-memory', layers: ['sha256:99'] };
+    await db.updateTable('builds').set({ config_json: JSON.stringify({ ...JSON.parse(build?.config_json ?? ''), started }) }).where('build_id', '=', build?.build_id ?? '').execute();
+    const target = await place.fresh('adjusted.sqlite');
+    await loadDump(target, linesOf(await dumped(platform.location, place.scratch)), transaction => forgetUnkept(transaction, [paused.sandboxID], 5));
+    await using restored = await openStore(target);
+    expect(await restored.db.selectFrom('sandboxes').select(['sandbox_id', 'state', 'kept']).execute()).toEqual([{ sandbox_id: paused.sandboxID, state: 'paused', kept: 'filesystem' }]);
+    const builds = await restored.db.selectFrom('builds').select('config_json').execute();
+    expect(builds).toHaveLength(2);
+    expect(JSON.stringify(builds)).not.toContain('napshotId');
+    const told = await restored.db.selectFrom('events').select(['subject_id', 'body_json']).where('type', '=', 'sandbox.lifecycle.killed').execute();
+    expect(told.map(({ subject_id, body_json }) => [subject_id, JSON.parse(body_json).eventData.kill_reason])).toEqual([[running.sandboxID, 'lost']]);
   });
 
   test('a dump is of one moment while others write', async () => {

@@ -5,7 +5,7 @@ import type { BuildConfig } from './template-row.ts';
 
 /**
  * Makes restored state say what was restored with it: of sandboxes those that are kept, paused, with their files; of
- * snapshots the files. What is gone is told of as lost.
+ * snapshots, and of templates with a start command, the files. What is gone is told of as lost.
  */
 export async function forgetUnkept(db: Transaction<Tables>, keptSandboxes: readonly string[], nowUs: number): Promise<void> {
   const kept = new Set(keptSandboxes);
@@ -15,9 +15,9 @@ export async function forgetUnkept(db: Transaction<Tables>, keptSandboxes: reado
     await deleteSandbox(db, { sandboxId, executionId }, [state], { reason: 'lost', atUs: nowUs });
   }
   await db.updateTable('sandboxes').set({ kept: 'filesystem' }).where('kept', '=', 'memory').execute();
-  const withMemory = await db.selectFrom('builds').select(['build_id', 'config_json']).where('config_json', 'like', '%memorySnapshotId%').execute();
+  const withMemory = await db.selectFrom('builds').select(['build_id', 'config_json']).where('config_json', 'like', '%napshotId%').execute();
   for (const { build_id, config_json } of withMemory) {
-    const { memorySnapshotId: _, ...config } = JSON.parse(config_json) as BuildConfig;
+    const { memorySnapshotId: _, started: __, ...config } = JSON.parse(config_json) as BuildConfig;
     await db.updateTable('builds').set({ config_json: JSON.stringify(config) }).where('build_id', '=', build_id).execute();
   }
 }
