@@ -136,7 +136,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     slots: createSlots(layout.installation),
     releases: createReleases(log),
     starts: createGate(startsPerCore * cpus().length),
-    egress: createEgress({ layout, log, onDenied: logs.denied, nameservers: options.nameservers, settings: options.egress ?? {} }),
+    egress: createEgress({ layout, log, onDenied: logs.denied, onEnd: logs.traffic, nameservers: options.nameservers, settings: options.egress ?? {} }),
     logs,
     logOutput: options.logs?.output ?? true,
     running: new Map(),

@@ -84,6 +84,7 @@ test('a denied connection is told with the rule that denied it', async () => {
   await sandbox.commands.run('timeout 2 bash -c "echo > /dev/tcp/203.0.113.7/443"').catch(() => {});
   await logsWith(sandbox.sandboxId, /^denied: host 203\.0\.113\.7 port 443 by rule \S+/);
   await sandbox.kill();
+  await logsWith(sandbox.sandboxId, /^\d+ bytes sent, \d+ received, [1-9]\d* times refused$/);
 });
 
 test('a sandbox that writes more than anybody reads is cut down, and nothing else suffers', async () => {

@@ -1,4 +1,5 @@
 import type { Log } from '../../base/log.ts';
+import type { TrafficCounters } from '../../protocol/node.ts';
 import type { Running } from '../context.ts';
 import type { RunningRecord } from '../sandbox/record.ts';
 import { followAgent, type Follower } from './follow-agent.ts';
@@ -17,6 +18,8 @@ export type SandboxLogs = Pick<LogStore, 'note' | 'read'> & {
   leave(sandboxId: string): Promise<void>;
   /** Takes note of a connection that was refused. Of many, a sample. */
   denied(sandboxId: string, denial: { host: string; port: number; rule: string }): void;
+  /** Takes note of what went over the network of a sandbox that ends, if anything did. */
+  traffic(sandboxId: string, counters: TrafficCounters): void;
   close(): Promise<void>;
 };
 
@@ -59,6 +62,11 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
       const more = budget.dropped > 0 ? ` (and ${budget.dropped} more that are not in the log)` : '';
       budget.dropped = 0;
       store.note(sandboxId, 'warn', 'network', `denied: host ${host} port ${port} by rule ${rule}${more}`, { event: 'denied', host, port: String(port), rule });
+    },
+    traffic(sandboxId, { bytesOut, bytesIn, denied }) {
+      if (bytesOut + bytesIn + denied === 0) return;
+      const fields = { event: 'traffic', bytesOut: String(bytesOut), bytesIn: String(bytesIn), denied: String(denied) };
+      store.note(sandboxId, 'info', 'network', `${bytesOut} bytes sent, ${bytesIn} received, ${denied} times refused`, fields);
     },
     async close() {
       await Promise.all([...followers.keys()].map(leave));

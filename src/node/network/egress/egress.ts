@@ -88,6 +88,8 @@ export type EgressOptions = {
   log: Log;
   /** Told of a sample of what is refused. */
   onDenied(sandboxId: string, denial: Denial): void;
+  /** Told what went through of a sandbox that is about to end. */
+  onEnd(sandboxId: string, traffic: TrafficCounters): void;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
   settings: EgressSettings;
@@ -105,7 +107,7 @@ type Known = {
 };
 
 /** Makes the egress control of an installation. Nothing on the host changes before `install`. */
-export function createEgress({ layout, log, onDenied, nameservers, settings }: EgressOptions): Egress {
+export function createEgress({ layout, log, onDenied, onEnd, nameservers, settings }: EgressOptions): Egress {
   const { installation } = layout;
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
@@ -270,7 +272,9 @@ export function createEgress({ layout, log, onDenied, nameservers, settings }: E
 
     note(slot) {
       const entry = known.get(slot.number);
-      if (entry) count(entry);
+      if (!entry) return;
+      count(entry);
+      onEnd(entry.guest.sandboxId, countersOf(slot));
     },
 
     totals() {
