@@ -52,6 +52,7 @@ function findNumber(dataDir: string): number {
     // Searchable, not listable: the runtime passes through it as a mapped user.
     const runDir = join(registry, String(number));
     mkdirSync(runDir, { recursive: true, mode: 0o711 });
+    if (mine < 0) unmount(runDir); // of an installation that is no more: it would hide what is written below
     // Below the mount and on it: who lives in another mount namespace does not see the mount, and must not take the number.
     writeFileSync(join(runDir, 'owner'), dataDir);
     keepInMemory(runDir);
