@@ -4,7 +4,8 @@ import { AtollError } from '../base/error.ts';
 import { installationsMax } from './layout.ts';
 import { errno, libc, ptr } from './native/libc.ts';
 
-const LOCK_EX_NB = 2 | 4;
+const LOCK_EX = 2;
+const LOCK_EX_NB = LOCK_EX | 4;
 const MNT_DETACH = 2;
 const registry = '/run/atoll';
 
@@ -34,17 +35,27 @@ export function claimInstallation(dataDir: string): Installation {
     number,
     runDir,
     unlock: () => closeSync(lock),
-    surrender() {
-      unmount(runDir);
-      rmSync(runDir, { recursive: true, force: true });
-    },
+    surrender: () =>
+      whileOthersWait(() => {
+        unmount(runDir);
+        rmSync(runDir, { recursive: true, force: true });
+      }),
   };
 }
 
-function findNumber(dataDir: string): number {
+/** For a few file operations: a number that is given back must not be taken before it is all gone. */
+function whileOthersWait<T>(work: () => T): T {
   const registryLock = openSync(join(registry, 'lock'), 'w', 0o600);
   try {
-    libc.flock(registryLock, 2); // held for a few file operations only
+    libc.flock(registryLock, LOCK_EX);
+    return work();
+  } finally {
+    closeSync(registryLock);
+  }
+}
+
+function findNumber(dataDir: string): number {
+  return whileOthersWait(() => {
     const owners = Array.from({ length: installationsMax }, (_, number) => ownerOf(number));
     const mine = owners.indexOf(dataDir);
     const number = mine >= 0 ? mine : owners.findIndex(owner => owner === undefined || !existsSync(join(owner, 'lock')));
@@ -58,9 +69,7 @@ function findNumber(dataDir: string): number {
     keepInMemory(runDir);
     writeFileSync(join(runDir, 'owner'), dataDir);
     return number;
-  } finally {
-    closeSync(registryLock);
-  }
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { detectCgroups } from '../../src/node/cgroup/cgroup.ts';
@@ -9,6 +9,12 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
 const registry = '/run/atoll';
+/** The numbers of the installations on a data directory: others come and go meanwhile. */
+const numbersOf = (dataDir: string) =>
+  readdirSync(registry).filter(name => {
+    const owner = join(registry, name, 'owner');
+    return /^\d+$/.test(name) && existsSync(owner) && readFileSync(owner, 'utf8') === dataDir;
+  });
 
 async function run(platform: TestPlatform, id: string, command: string): Promise<string> {
   const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }));
@@ -20,6 +26,14 @@ async function run(platform: TestPlatform, id: string, command: string): Promise
   return [...text.matchAll(/"stdout":"([^"]*)"/g)].map(match => Buffer.from(match[1] ?? '', 'base64').toString()).join('');
 }
 
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended: what was wanted.
+  }
+}
+
 /**
  * What a reboot takes: the platform, every process of its sandboxes and with them their namespaces, mounts and links, the
  * control groups, the packet rules, /run, and what was found out since the last boot. The place of the installation on the
@@ -27,12 +41,13 @@ async function run(platform: TestPlatform, id: string, command: string): Promise
  */
 async function reboot(platform: TestPlatform, other: string): Promise<void> {
   const { dataDir } = platform.ready;
-  const number = readdirSync(registry).find(name => /^\d+$/.test(name) && readFileSync(join(registry, name, 'owner'), 'utf8') === dataDir) ?? '';
+  const [number] = numbersOf(dataDir);
+  if (number === undefined) throw new Error(`nobody owns ${dataDir}`);
   await platform.kill9();
   const cgroups = detectCgroups();
   const group = `/atoll${number}`;
   await waitFor('the end of every process', () => {
-    for (const pid of cgroups.processes(group)) process.kill(pid, 'SIGKILL');
+    for (const pid of cgroups.processes(group)) killIfThere(pid);
     for (const name of cgroups.list(group)) cgroups.thaw(`${group}/${name}`);
     return cgroups.processes(group).length === 0;
   });
@@ -40,13 +55,10 @@ async function reboot(platform: TestPlatform, other: string): Promise<void> {
   await cgroups.remove(group);
   await Bun.$`nft delete table inet atoll${number}`;
   const runDir = join(registry, number);
-  const mounted = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map(line => line.split(' ')[4] ?? '');
-  for (const point of mounted.filter(point => `${point}/`.startsWith(`${runDir}/`)).toReversed()) await Bun.$`umount ${point}`;
-  rmSync(runDir, { recursive: true });
-  rmSync(join(dataDir, 'node/memory-keeping.json'));
   writeFileSync(join(other, 'lock'), '');
-  mkdirSync(runDir);
-  writeFileSync(join(runDir, 'owner'), other);
+  const takeOver = 'if mountpoint -q "$1"; then umount "$1"; fi; rm -r "$1" && mkdir "$1" && printf %s "$2" > "$1/owner"';
+  await Bun.$`flock ${join(registry, 'lock')} sh -c ${takeOver} sh ${runDir} ${other}`;
+  rmSync(join(dataDir, 'node/memory-keeping.json'));
   const left = holdingsOf(dataDir);
   expect({ ...left, files: [] }).toEqual({ processes: [], mounts: [], networkNamespaces: [], links: [], nftTables: [], cgroups: [], loopDevices: [], files: [] });
 }
@@ -56,9 +68,7 @@ test('after a reboot of the host every paused sandbox resumes, and the answer sa
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => {
     rmSync(other, { recursive: true });
-    for (const name of readdirSync(registry).filter(name => /^\d+$/.test(name))) {
-      if (readFileSync(join(registry, name, 'owner'), 'utf8') === other) rmSync(join(registry, name), { recursive: true });
-    }
+    for (const number of numbersOf(other)) rmSync(join(registry, number), { recursive: true });
   });
   const platform = cleanup.use(await startPlatform({ ATOLL_POOL_SIZE: '0' }));
   const create = async () => {
