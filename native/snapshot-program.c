@@ -1,6 +1,7 @@
 // What CRIU needs around it, as small programs: the helper's binary started with other arguments.
 //
 //   helper launch GROUPFILE... -- program argument...   starts a program in a sandbox's control groups, seeing only them
+//   helper launch-here GROUPFILE... -- program argument...  the same, seeing all of the control groups
 //   helper without-network-settings program argument...  starts a program that finds none in /proc/sys, see below
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
 //   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
@@ -48,12 +49,12 @@ static int enterGroup(const char *file) {
   return errno = error, result;
 }
 
-static int launch(char **argument) {
+static int launch(char **argument, int namespaced) {
   for (; *argument && strcmp(*argument, "--"); argument++)
     if (enterGroup(*argument) < 0) return complain(*argument);
   if (!*argument || !argument[1]) return dprintf(2, "launch: no program\n"), 2;
   // The namespace's root is the group that this process is in now.
-  if (unshare(CLONE_NEWCGROUP) < 0) return complain("control group namespace");
+  if (namespaced && unshare(CLONE_NEWCGROUP) < 0) return complain("control group namespace");
   execvp(argument[1], argument + 1);
   return complain(argument[1]);
 }
@@ -256,7 +257,8 @@ int snapshotProgram(int count, char **argument) {
   if (stage) return actionScript(stage);
   const char *slash = strrchr(argument[0], '/');
   if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return copyThrough();
-  if (!strcmp(name, "launch")) return launch(argument + 2);
+  if (!strcmp(name, "launch")) return launch(argument + 2, 1);
+  if (!strcmp(name, "launch-here")) return launch(argument + 2, 0);
   if (!strcmp(name, "without-network-settings")) return withoutNetworkSettings(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);

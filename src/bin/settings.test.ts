@@ -64,3 +64,12 @@ test('headers for the collector of traces are read as OpenTelemetry writes them,
   expect(failure).toContain('OTEL_EXPORTER_OTLP_HEADERS must be');
   expect(failure).not.toContain('t0psecret');
 });
+
+test('drivers are chosen for the installation and for templates by any of their names', () => {
+  expect(readSettings({}).driver).toBe('crun');
+  const { driver, templateDrivers } = readSettings({ ATOLL_DRIVER: 'gvisor', ATOLL_TEMPLATE_DRIVERS: 'base=crun, Acme/Tools=gvisor' });
+  expect(driver).toBe('gvisor');
+  expect([...(templateDrivers ?? [])]).toEqual([['base', 'crun'], ['acme/tools', 'gvisor']]);
+  for (const wrong of ['base', 'base=', '=gvisor', 'base=docker', 'base=crun,']) expect(() => readSettings({ ATOLL_TEMPLATE_DRIVERS: wrong })).toThrow('ATOLL_TEMPLATE_DRIVERS');
+  expect(() => readSettings({ ATOLL_DRIVER: 'kvm' })).toThrow('ATOLL_DRIVER');
+});

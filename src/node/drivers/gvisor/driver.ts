@@ -59,7 +59,7 @@ export function createGvisorDriver(options: GvisorOptions): Driver {
         writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
         const create = runsc(slot, 'create', '--bundle', bundle, '--pid-file', pidFile, slot.name);
         // All that gVisor starts is born in the sandbox's group.
-        const { status, output } = await helper.spawn([options.helperBinary, 'launch', ...groupFiles, '--', ...create], { timeoutMs: createTimeoutMs, stdin: controlToken });
+        const { status, output } = await helper.spawn([options.helperBinary, 'launch-here', ...groupFiles, '--', ...create], { timeoutMs: createTimeoutMs, stdin: controlToken });
         if (status !== 0) throw new AtollError('internal', `runsc could not create a sandbox: ${output.trim() || `status ${status}`}`);
         return { pid: Number(readFileSync(pidFile, 'utf8')) };
       } catch (error) {
