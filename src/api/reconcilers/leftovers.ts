@@ -1,5 +1,5 @@
 import type { App } from '../app/context.ts';
-import { sandboxesIn } from '../store/sandbox-read.ts';
+import { findExecution, sandboxesIn } from '../store/sandbox-read.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
 import { moveSandbox } from '../store/sandbox-state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-sandbox.ts';
@@ -18,7 +18,10 @@ export async function reconcileLeftovers(app: App): Promise<void> {
   await forEachParallel(left, endsAtOnce, sandbox => finish(app, sandbox));
 }
 
-async function finish(app: App, sandbox: SandboxRecord): Promise<void> {
+/** What was listed is read again: the workflow that left it in this state may have ended, and the next one begun, since. */
+async function finish(app: App, listed: SandboxRecord): Promise<void> {
+  const sandbox = await findExecution(app.store.db, listed);
+  if (sandbox?.state !== listed.state || app.busy.has(sandbox.executionId)) return;
   if (sandbox.state !== 'starting' && sandbox.state !== 'killing') return void (await settleSandbox(app, sandbox));
   const marked = sandbox.state === 'killing' ? sandbox : await moveSandbox(app.store.db, sandbox, ['starting'], 'killing');
   if (marked) await killSandboxWorkflow(app, marked);
