@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { seal, unseal } from '../../base/seal.ts';
@@ -102,7 +102,17 @@ export function createRecords(dir: string, key: Uint8Array): Records {
       renameSync(`${path}.new`, path);
       if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await sync(folder);
     },
-    forget: sandboxId => rmSync(recordOf(sandboxId), { force: true }),
+    forget(sandboxId) {
+      const path = recordOf(sandboxId);
+      if (!existsSync(path)) return;
+      try {
+        // The file itself stays for the folder's next sandbox, without a word of this one.
+        renameSync(path, `${path}.new`);
+        truncateSync(`${path}.new`);
+      } catch {
+        rmSync(path, { force: true });
+      }
+    },
     async remove(sandboxId) {
       await rm(join(keptOf(sandboxId), 'disk.img'), { force: true });
       if (spare.length < spareMax && (await isBare(directoryOf(sandboxId)))) {
@@ -115,11 +125,12 @@ export function createRecords(dir: string, key: Uint8Array): Records {
   };
 }
 
-/** Nothing is left in a sandbox's folder but the empty one for what a pause keeps. */
+/** Nothing is left in a sandbox's folder but the empty one for what a pause keeps, and a record that was forgotten. */
 async function isBare(directory: string): Promise<boolean> {
   try {
-    const [only, ...others] = await readdir(directory);
-    return only === 'kept' && others.length === 0 && (await readdir(join(directory, only))).length === 0;
+    const entries = await readdir(directory, { withFileTypes: true });
+    const expected = entries.every(entry => (entry.isDirectory() ? entry.name === 'kept' : entry.name === 'record.json.new' && entry.isFile()));
+    return expected && (await readdir(join(directory, 'kept'))).length === 0;
   } catch {
     return false; // there is none
   }
