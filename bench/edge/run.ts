@@ -8,7 +8,7 @@ import { bigFileBytes, startBackends, type Way } from './backends.ts';
 // The edge beside nginx and a direct connection. Ways take turns, so that noise of the machine hits all of them alike;
 // each figure is the median over the rounds. `--quick` for a first look.
 const quick = process.argv.includes('--quick');
-const rounds = quick ? 2 : 5;
+const rounds = quick ? 2 : 3;
 const durationMs = quick ? 1000 : 3000;
 
 type Measurement = { value: number; cpuMs: number };
