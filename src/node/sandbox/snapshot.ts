@@ -82,12 +82,14 @@ export async function keepSnapshot(
   const take = memory ? checkpoint : copyFrozen;
   mkdirSync(node.layout.snapshots, { recursive: true, mode: 0o700 });
   try {
-    await using copy = await whileItsTurn(source => copyDisk(node, source, image => take(node, source, image, directory)));
+    await using copy = await whileItsTurn(source => copyDisk(node, source, async image => {
+      await take(node, source, image, directory);
+      const isSmall = allocatedBytes(image) <= diskBytesMax && source.layers.length + 1 < layersMax;
+      if (memory && isSmall) await keepDisk(node, image, directory);
+    }));
     // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
     const upper = await sealUpper(node, copy, memory ? [] : [...platformFiles, ...volatile]);
-    const all = upper === null ? copy.below : [...copy.below, upper];
-    const layers = await flattened(node, all);
-    if (memory && layers === all && allocatedBytes(copy.image) <= diskBytesMax) await keepDisk(node, copy, directory);
+    const layers = await flattened(node, upper === null ? copy.below : [...copy.below, upper]);
     if (memory) await makeDurable(requireMemory(node), directory);
     return { layers, kept: memory ? 'memory' : 'filesystem' };
   } catch (error) {
@@ -124,7 +126,7 @@ export function forgetPartialSnapshots(node: NodeContext): void {
   }
 }
 
-type DiskCopy = AsyncDisposable & { image: string; mountPoint: string; below: string[] };
+type DiskCopy = AsyncDisposable & { mountPoint: string; below: string[] };
 
 /** A mounted copy of a sandbox's disk from one moment: `take` makes the image, while the sandbox stands still. */
 async function copyDisk(node: NodeContext, source: SnapshotSource, take: (image: string) => Promise<void>): Promise<DiskCopy> {
@@ -137,15 +139,14 @@ async function copyDisk(node: NodeContext, source: SnapshotSource, take: (image:
   undo.defer(() => node.disks.close(mountPoint));
   await node.disks.open(image, mountPoint);
   const disposal = undo.move();
-  return { image, mountPoint, below: source.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+  return { mountPoint, below: source.layers, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
 async function copyFrozen(node: NodeContext, { slot, disk }: SnapshotSource, image: string): Promise<void> {
   await node.driver.freeze(slot);
   try {
     await syncDisk(node, slot, disk);
-    const { status, output } = await node.helper.spawn(['cp', '--reflink=auto', '--sparse=auto', disk, image], { timeoutMs: copyTimeoutMs });
-    if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the sandbox's disk can't be copied: ${output.trim()}`);
+    await copyImage(node, disk, image);
   } finally {
     node.driver.thaw(slot);
   }
@@ -160,11 +161,15 @@ async function checkpoint(node: NodeContext, { slot, facts, ...source }: Snapsho
   }
 }
 
-/** Makes the copy part of the snapshot, where it can't be mounted any more. */
-async function keepDisk(node: NodeContext, { image, mountPoint }: DiskCopy, directory: string): Promise<void> {
-  await node.disks.close(mountPoint);
-  renameSync(image, join(directory, diskFile));
+/** Puts a copy of the image into the snapshot: the image itself is mounted next, and its file system writes to it for as long as it likes. */
+async function keepDisk(node: NodeContext, image: string, directory: string): Promise<void> {
+  await copyImage(node, image, join(directory, diskFile));
   await sealAgain(requireMemory(node), directory);
+}
+
+async function copyImage(node: NodeContext, from: string, to: string): Promise<void> {
+  const { status, output } = await node.helper.spawn(['cp', '--reflink=auto', '--sparse=auto', from, to], { timeoutMs: copyTimeoutMs });
+  if (status !== 0) throw new AtollError(/No space left/.test(output) ? 'no_space' : 'internal', `the sandbox's disk can't be copied: ${output.trim()}`);
 }
 
 function allocatedBytes(file: string): number {
