@@ -119,6 +119,7 @@ export const authorizationRows: Record<string, Row> = {
     foreign: 404,
   },
   startTemplateBuildV2: build(202, 404, ({ templateID, buildID }) => `/v2/templates/${templateID}/builds/${buildID}`, { fromImage: 'debian:12' }),
+  cancelTemplateBuild: build(204, 404, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/cancel`),
   // The contract wants 400 for a build that is not known.
   getTemplateBuildStatus: build(200, 400, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/status`),
   getTemplateBuildLogs: build(200, 404, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/logs`),

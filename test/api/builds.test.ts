@@ -133,6 +133,24 @@ onEachDatabase(database => {
     expect((await start(running)).status).toBe(400);
   });
 
+  test('its team ends a build that waits or runs; one that is ready stays, one that failed too', async () => {
+    const { builder, platform, register, start, status, built } = await scene(database);
+    await using _ = platform;
+    const cancel = ({ templateID, buildID }: { templateID: string; buildID: string }) => platform.call('POST', `/templates/${templateID}/builds/${buildID}/cancel`);
+    const ready = await built({ name: 'app' });
+    const running = await register({ name: 'app' });
+    await start(running);
+    expect((await cancel(running)).status).toBe(204);
+    expect(builder.cancelled).toEqual([running.buildID]);
+    expect(await status(running)).toMatchObject({ status: 'error', reason: { message: 'Cancelled' } });
+    expect((await cancel(running)).status).toBe(204);
+    const waiting = await register({ name: 'app' });
+    expect((await cancel(waiting)).status).toBe(204);
+    expect((await start(waiting)).status).toBe(400);
+    expect((await cancel(ready)).status).toBe(409);
+    expect((await status(ready)).status).toBe('ready');
+  });
+
   test('a team never runs more builds at once than its limit, however many it had registered before', async () => {
     const { builder, platform, register, start, becomes } = await scene(database, { concurrentBuilds: 2 });
     await using _ = platform;

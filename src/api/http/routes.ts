@@ -5,6 +5,7 @@ import { createTeamAsAdmin, listTeamsAsAdmin, updateTeamAsAdmin } from './admin-
 import { addMemberAsAdmin, createTokenAsAdmin, createUserAsAdmin, listUsersAsAdmin, removeMemberAsAdmin } from './admin-users.ts';
 import { createApiKeyRoute, deleteApiKeyRoute, listApiKeysRoute, renameApiKeyRoute } from './api-keys.ts';
 import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3 } from './build-register.ts';
+import { cancelBuildRoute } from './build-cancel.ts';
 import { startBuildRoute, startBuildV1 } from './build-start.ts';
 import { readBuildLogsRoute, readBuildStatus } from './build-status.ts';
 import { listEventsRoute, listSandboxEventsRoute, readSandboxEventsRoute } from './events.ts';
@@ -76,6 +77,7 @@ export const routes: readonly Route[] = [
   rebuildTemplateRoute,
   startBuildV1,
   startBuildRoute,
+  cancelBuildRoute,
   readBuildStatus,
   readBuildLogsRoute,
   offerFileUpload,
