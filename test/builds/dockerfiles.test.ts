@@ -120,4 +120,13 @@ describe('Dockerfiles', () => {
     const other = await builds.build({ source: source('echo 2'), startsAsUser: false });
     expect(other.log.match(/CACHED \[builder/g)?.length).toBe(1);
   });
+
+  test('what a team has put into its cache directory gets into no template of another team', async () => {
+    const run = (command: string, team: string) =>
+      builds.built({ source: { kind: 'dockerfile', stages: parseDockerfile(`FROM debian:12\nRUN --mount=type=cache,target=/cache ${command}`), templates: {} }, startsAsUser: false, teamId: team });
+    await run('echo planted > /cache/tool', 'team-1');
+    const install = 'cat /cache/tool > /installed 2>/dev/null || echo downloaded > /installed';
+    expect(await builds.inside(await run(install, 'team-1'), 'cat /installed')).toBe('planted\n');
+    expect(await builds.inside(await run(install, 'team-2'), 'cat /installed')).toBe('downloaded\n');
+  });
 });

@@ -71,6 +71,10 @@ test('an unchanged template has the same memory; where that can’t be used, the
   const again = await built();
   expect(again.log).toContain('CACHED [finalize] starting');
   expect(again.result.started?.snapshotId).toBe(result.started!.snapshotId);
+  const stranger = await built({ teamId: 'team-2' });
+  expect(stranger.log).toContain('CACHED [');
+  expect(stranger.log).not.toContain('CACHED [finalize] starting');
+  expect(stranger.result.started?.snapshotId).not.toBe(result.started!.snapshotId);
   const drawn = await (async () => {
     const sandbox = await protocol().create(requestFor(result));
     return drawnBy(sandbox.sandboxId).finally(() => protocol().kill(sandbox));

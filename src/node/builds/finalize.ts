@@ -35,7 +35,7 @@ export async function tryStartCommand(context: BuildContext, state: BuildState, 
 
 async function startAndKeep(context: BuildContext, state: BuildState, commands: Commands & { startCommand: string }, label: string): Promise<StartedImage | undefined> {
   const { node, request } = context;
-  const facts = { state, ...commands, resources: request.resources };
+  const facts = { teamId: request.teamId, state, ...commands, resources: request.resources };
   const known = context.forced ? undefined : findStarted(node, facts);
   if (known) {
     context.log(`CACHED ${label}`);

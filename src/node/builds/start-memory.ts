@@ -14,7 +14,14 @@ const version = 1;
 const noteFile = 'started.json';
 
 /** Everything that what runs after the start depends on. */
-export type StartFacts = { state: BuildState; startCommand: string; readyCommand: string | undefined; resources: SandboxResources };
+export type StartFacts = {
+  /** Whoever builds a template may know what its server has drawn: memory is kept for his team alone. */
+  teamId: string;
+  state: BuildState;
+  startCommand: string;
+  readyCommand: string | undefined;
+  resources: SandboxResources;
+};
 
 type Note = { key: string; layers: string[] };
 

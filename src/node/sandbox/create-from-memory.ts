@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { CreateSandbox } from '../../protocol/node.ts';
@@ -80,7 +81,7 @@ async function noteOrigin(node: NodeContext, disk: string, { sandboxId, image }:
   await node.disks.open(disk, mountPoint);
   try {
     const file = join(pathInHelper(node, mountPoint), 'upper', originFile);
-    rmSync(file, { recursive: true, force: true }); // whatever the start command has put there
+    await rm(file, { recursive: true, force: true }); // whatever the start command has put there, however much
     writeFileSync(file, originText(image), { mode: 0o644, flag: 'wx' });
   } finally {
     await node.disks.close(mountPoint);

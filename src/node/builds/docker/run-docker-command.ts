@@ -9,7 +9,9 @@ type Run = DockerInstruction & { kind: 'run' };
 export function runDockerCommand(context: BuildContext, stage: StageState, run: Run, label: string): Promise<BuildState> {
   const state = stateOf(stage);
   const argv = argvOf(stage, run);
-  const facts = [argv, stage.args, run.mounts];
+  // What is in a cache directory is a part of the outcome, and each team's own: nobody gets a layer that another team's made.
+  const caches = run.mounts.some(mount => mount.kind === 'cache') ? [context.request.teamId] : [];
+  const facts = [argv, stage.args, run.mounts, ...caches];
   return cachedLayer(context, state, { kind: 'docker-run', facts, label }, () =>
     runForLayer(
       context,
