@@ -71,12 +71,12 @@ export type VolumeProtocol = {
 
   /**
    * A descriptor, which the caller now owns, from which the content of a file is read in order: `sizeBytes`, or fewer where
-   * the file is shortened meanwhile. Errors: `not_found`, `invalid` (no regular file).
+   * the file is shortened meanwhile. Errors: `not_found`, `invalid` (no regular file), `unavailable` (a sandbox has a lease on it).
    */
   openRead(volumeId: string, path: string): Promise<{ sizeBytes: number; descriptor: number }>;
 
   /**
-   * Begins a file: its content is to be written, in order, to the descriptor, which stays the node's. It is at `path` once
+   * Begins a file: its content is to be written, in order, to the descriptor, which the caller now owns. It is at `path` once
    * `endWrite` kept it, whole; before, and if that never happens, what was there stays. One that is not ended in an hour is dropped.
    * Errors: those of `makeDirectory`, `unavailable` (too many at a time).
    */

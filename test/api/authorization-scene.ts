@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs';
 import { randomName } from '../../src/base/id.ts';
 import { createApiKey } from '../../src/api/app/provision-team.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
@@ -173,7 +174,8 @@ export class Scene implements AsyncDisposable {
   async contentVolume(): Promise<string> {
     const { volumes } = this.#platform.node;
     await volumes.makeDirectory(this.volumeId, '/there', { uid: 0, gid: 0, mode: 0o777, force: true });
-    const { writeId } = await volumes.openWrite(this.volumeId, '/file');
+    const { writeId, descriptor } = await volumes.openWrite(this.volumeId, '/file');
+    closeSync(descriptor);
     await volumes.endWrite(writeId, 'keep');
     return this.volumeId;
   }

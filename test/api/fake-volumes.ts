@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import { newUuid } from '../../src/base/id.ts';
@@ -7,7 +7,7 @@ import type { NewVolumeEntry, NodeVolume, VolumeEntry, VolumeProtocol } from '..
 /** Volumes that are plain directories; what matters to their node alone (limits, links, owners) they leave out. */
 export class FakeVolumes implements VolumeProtocol {
   readonly #directory: string;
-  readonly #writes = new Map<string, { fd: number; temporary: string; volumeId: string; path: string }>();
+  readonly #writes = new Map<string, { temporary: string; volumeId: string; path: string }>();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -67,9 +67,9 @@ export class FakeVolumes implements VolumeProtocol {
   async openWrite(volumeId: string, path: string): Promise<{ writeId: string; descriptor: number }> {
     const [writeId, temporary] = [newUuid(), join(this.#directory, '..', newUuid())];
     this.#place(volumeId, path);
-    const fd = openSync(temporary, 'wx');
-    this.#writes.set(writeId, { fd, temporary, volumeId, path });
-    return { writeId, descriptor: fd };
+    const descriptor = openSync(temporary, 'wx');
+    this.#writes.set(writeId, { temporary, volumeId, path });
+    return { writeId, descriptor };
   }
 
   async endWrite(writeId: string, outcome: 'keep'): Promise<VolumeEntry>;
@@ -78,7 +78,6 @@ export class FakeVolumes implements VolumeProtocol {
     const write = this.#writes.get(writeId);
     if (!write) throw new AtollError('not_found', 'ended already');
     this.#writes.delete(writeId);
-    closeSync(write.fd);
     if (outcome === 'drop') return rmSync(write.temporary), null;
     renameSync(write.temporary, this.#place(write.volumeId, write.path));
     return this.stat(write.volumeId, write.path);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { readSync, writeSync, closeSync } from 'node:fs';
+import { fstatSync, readSync, writeSync, closeSync } from 'node:fs';
 import { newUuid } from '../../src/base/id.ts';
 import type { NewVolumeEntry, NodeVolume } from '../../src/protocol/volume.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
@@ -32,6 +32,7 @@ const inside = async (command: string, user?: string) => {
 async function write(path: string, content: string, entry = forced) {
   const { writeId, descriptor } = await volumes().openWrite(volumeId, path, entry);
   writeSync(descriptor, content);
+  closeSync(descriptor);
   return volumes().endWrite(writeId, 'keep');
 }
 
@@ -79,6 +80,11 @@ test('an upload that is given up leaves what was there', async () => {
   writeSync(descriptor, 'half of');
   expect(await read('/kept')).toBe('before');
   await volumes().endWrite(writeId, 'drop');
+  // Whoever goes on writing writes to a file that nobody sees, and never to what is opened meanwhile.
+  const others = await volumes().openRead(volumeId, '/kept');
+  writeSync(descriptor, 'more');
+  expect(fstatSync(descriptor)).toMatchObject({ nlink: 0, size: 'half ofmore'.length });
+  for (const fd of [descriptor, others.descriptor]) closeSync(fd);
   expect(await read('/kept')).toBe('before');
   expect(await code(volumes().endWrite(writeId, 'keep'))).toBe('not_found');
 });
@@ -114,6 +120,14 @@ test('no link leads out of the volume, and no pipe makes anybody wait', async ()
   expect(await inside('cat /mnt/shared/file-out')).toBe('inside');
 });
 
+test('a lease on a file makes nobody wait', async () => {
+  const holder = "import fcntl, os, signal, time; signal.signal(signal.SIGIO, signal.SIG_IGN); fd = os.open('/mnt/shared/leased', os.O_RDWR | os.O_CREAT); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK); open('/mnt/shared/has-lease', 'w'); time.sleep(600)";
+  await inside(`setsid python3 -c "${holder}" </dev/null >/tmp/holder 2>&1 & echo $! >/tmp/holder.pid; until test -e /mnt/shared/has-lease; do kill -0 $! || { cat /tmp/holder; exit 1; }; sleep 0.05; done`);
+  expect(await code(read('/leased'))).toBe('unavailable');
+  await inside('pid=$(cat /tmp/holder.pid); kill -9 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.05; done');
+  expect(await read('/leased')).toBe('');
+});
+
 test('trees go with all that is in them, links themselves', async () => {
   await inside('cd /mnt/shared; mkdir -p big/x/y; touch big/x/y/z; ln -s /etc big/etc; ln -s ../taken big/keep');
   await volumes().removeEntry(volumeId, '/big');
@@ -129,6 +143,7 @@ test('the size is a limit to sandboxes and clients alike', async () => {
   expect(() => {
     for (let written = 0; written < sizeMiB + 1; written++) writeSync(descriptor, block);
   }).toThrow(/ENOSPC/);
+  closeSync(descriptor);
   await volumes().endWrite(writeId, 'drop');
   const { stderr } = await runInSandbox(it.node.protocol, sandboxId, 'dd if=/dev/zero of=/mnt/shared/fill bs=1M count=40');
   expect(stderr).toContain('No space left on device');
@@ -137,7 +152,7 @@ test('the size is a limit to sandboxes and clients alike', async () => {
 });
 
 test('a link that changes all the time never leads a client out', async () => {
-  const racing = inside('cd /mnt/shared; mkdir -p real; echo ours > real/passwd; end=$(($(date +%s)+3)); while [ $(date +%s) -lt $end ]; do ln -sfn /etc swap; rm swap; mkdir swap; echo ours > swap/passwd; rm -r swap; ln -sfn real swap; rm swap; done');
+  const racing = inside('cd /mnt/shared; mkdir -p real; echo ours > real/passwd; end=$(($(date +%s)+3)); while [ $(date +%s) -lt $end ]; do rm -rf swap; ln -sfn /etc swap; rm swap; mkdir swap; echo ours > swap/passwd; rm -r swap; ln -sfn real swap; rm swap; done; true'); // clients make directories in its place, so that steps fail
   const seen = new Map<string, number>();
   const count = (word: string) => seen.set(word, (seen.get(word) ?? 0) + 1);
   for (let over = false; !over; over = await Promise.race([racing.then(() => true), Bun.sleep(0).then(() => false)])) {

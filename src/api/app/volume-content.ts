@@ -41,17 +41,22 @@ export async function uploadFile(
 ): Promise<VolumeEntry> {
   const { writeId, descriptor } = await content.openWrite(volumeId, path, entry);
   try {
-    let written = 0;
-    for await (const part of partsOf(body.stream)) {
-      await writeAll(descriptor, part);
-      written += part.length;
-    }
+    const written = await writeParts(descriptor, body.stream).finally(() => closeSync(descriptor));
     if (body.signal.aborted || (body.length !== null && written !== body.length)) throw new AtollError('invalid', 'The upload ended too early: send it again');
   } catch (error) {
     await content.endWrite(writeId, 'drop').catch(() => {});
     throw error;
   }
   return content.endWrite(writeId, 'keep');
+}
+
+async function writeParts(descriptor: number, stream: ReadableStream<Uint8Array> | null): Promise<number> {
+  let written = 0;
+  for await (const part of partsOf(stream)) {
+    await writeAll(descriptor, part);
+    written += part.length;
+  }
+  return written;
 }
 
 /** Only a client that goes away breaks a body off. */

@@ -105,7 +105,7 @@ export const readVolumeFile = route({
   params,
   query: VolumePathQuery,
   responses: { 200: { description: 'The content', binary: true } },
-  errors: [404],
+  errors: [404, 503],
   async handle(app, { caller, params, query, signal }) {
     const { volume, content } = contentOf(app, caller, params.volumeID);
     const { sizeBytes, descriptor } = await content.openRead(volume.volumeId, query.path);

@@ -11,6 +11,7 @@ const codes: Record<string, ErrorCode> = {
   ENAMETOOLONG: 'invalid',
   ENOSPC: 'no_space',
   EDQUOT: 'no_space',
+  EAGAIN: 'unavailable',
 };
 
 /** What a failed call means to who asked for `path`; anything unforeseen is `internal`. `codesHere` wins over the usual meaning. */
@@ -22,6 +23,7 @@ export function contentError(error: unknown, path: string, codesHere: Record<str
     not_found: 'was not found in the volume',
     conflict: 'exists already',
     no_space: 'can\'t be written: the volume is full',
+    unavailable: 'is leased to a program in a sandbox; try again later',
     invalid: name === 'ENOTDIR' ? 'can\'t be there: a parent is no directory' : 'is too long a path',
   };
   return new AtollError(code, `path: ${JSON.stringify(path)} ${words[code] ?? messageOf(error)}`, { cause: error });

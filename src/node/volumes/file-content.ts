@@ -19,7 +19,8 @@ export async function openFile(root: string, path: string): Promise<{ descriptor
     using opened = openBeneath(top, path);
     const facts = await stat(opened.path);
     if (!facts.isFile()) throw new AtollError('invalid', `path: ${JSON.stringify(path)} is ${facts.isDirectory() ? 'a directory' : 'no regular file'}`);
-    return { descriptor: openSync(opened.path, constants.O_RDONLY), sizeBytes: facts.size };
+    // A program in a sandbox may have a lease on its file: who opens it would wait until that is over, and the platform with him.
+    return { descriptor: openSync(opened.path, constants.O_RDONLY | constants.O_NONBLOCK), sizeBytes: facts.size };
   } catch (error) {
     throw contentError(error, path);
   }

@@ -48,8 +48,13 @@ export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
       await writes.admit();
       const use = await volumes.use(volumeId);
       try {
-        const { writeId, file } = writes.begin(await beginFile(pathInHelper(node, use.root), cleanPath(path), entry), use);
-        return { writeId, descriptor: file.fd };
+        const file = await beginFile(pathInHelper(node, use.root), cleanPath(path), entry);
+        try {
+          return writes.begin(file, use);
+        } catch (error) {
+          await file.drop();
+          throw error;
+        }
       } catch (error) {
         use.release();
         throw error;

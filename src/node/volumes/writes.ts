@@ -1,4 +1,4 @@
-import type { FileHandle } from 'node:fs/promises';
+import { constants, openSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
@@ -19,7 +19,8 @@ type Write = { file: NewFile; use: VolumeUse; timer: Timer };
 export type Writes = {
   /** Fails with `unavailable` or `no_space` where another one can't begin. */
   admit(): Promise<void>;
-  begin(file: NewFile, use: VolumeUse): { writeId: string; file: FileHandle };
+  /** Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody else's by then. */
+  begin(file: NewFile, use: VolumeUse): { writeId: string; descriptor: number };
   end(writeId: string, outcome: 'keep' | 'drop'): Promise<VolumeEntry | null>;
 };
 
@@ -50,11 +51,12 @@ export function createWrites(dir: string): Writes {
       if (bavail * bsize < diskReserveBytes) throw new AtollError('no_space', 'The disk that holds the volumes is full');
     },
     begin(file, use) {
+      const descriptor = openSync(`/proc/self/fd/${file.file.fd}`, constants.O_WRONLY);
       const writeId = newUuid();
       const timer = setTimeout(() => void end(writeId, 'drop').catch(() => {}), writeTimeoutMs);
       timer.unref();
       writes.set(writeId, { file, use, timer });
-      return { writeId, file: file.file };
+      return { writeId, descriptor };
     },
     end,
   };
