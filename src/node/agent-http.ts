@@ -1,6 +1,8 @@
 import { AtollError } from '../base/error.ts';
 
 const headBytesMax = 16 << 10;
+/** The line with the size of a chunk. */
+const sizeLineBytesMax = 1024;
 
 /** Reads one HTTP/1.1 answer as its bytes come. */
 export type HttpReader = {
@@ -16,6 +18,7 @@ export function createHttpReader(onBody: (part: Uint8Array) => void): HttpReader
   let status: number | undefined;
   let chunked = false;
   let chunkLeft = 0;
+  let isOver = false;
   let refusal = '';
 
   const body = (part: Uint8Array) => {
@@ -38,15 +41,20 @@ export function createHttpReader(onBody: (part: Uint8Array) => void): HttpReader
   const readChunkSize = (): boolean => {
     const start = buffer.indexOf('\r\n') === 0 ? 2 : 0; // behind the chunk before
     const end = buffer.indexOf('\r\n', start);
-    if (end < 0) return false;
+    if (end < 0) {
+      if (buffer.length > sizeLineBytesMax) throw new AtollError('internal', 'the answer of the agent is malformed');
+      return false;
+    }
     chunkLeft = Number.parseInt(buffer.toString('latin1', start, end), 16);
     if (!(chunkLeft >= 0)) throw new AtollError('internal', 'the answer of the agent is malformed');
     buffer = buffer.subarray(end + 2);
-    return chunkLeft > 0;
+    isOver = chunkLeft === 0;
+    return !isOver;
   };
 
   return {
     take(bytes) {
+      if (isOver) return; // whatever comes behind the last chunk
       buffer = buffer.length ? Buffer.concat([buffer, bytes]) : Buffer.from(bytes);
       if (status === undefined && !readHead()) return;
       if (!chunked) {

@@ -63,6 +63,19 @@ test('another agent’s numbers are its own; what is older than the sandbox is a
   await until(() => later.added.length === 1);
 });
 
+test('lines come in parts of any size', async () => {
+  const text = epoch('a') + line(1, 'é'.repeat(3000)) + line(2);
+  const { added } = follow(socket => void socket.write(Buffer.concat([Buffer.from(head), ...[...Buffer.from(text)].map(byte => Buffer.concat([Buffer.from('1\r\n'), Buffer.of(byte), Buffer.from('\r\n')]))])), { createdMs: 0 });
+  await until(() => added.length === 2);
+  expect(added.map(({ entry }) => entry.message)).toEqual(['é'.repeat(3000), 'entry 2']);
+});
+
+test('gaps are told of only so often', async () => {
+  const { added, notes } = follow(socket => void socket.write(head + chunk(epoch('a') + line(1) + Array.from({ length: 700 }, (_, gap) => line(gap * 2 + 3, '')).join(''))), { createdMs: 0 });
+  await until(() => notes.some(note => note.startsWith('entries are dropped')));
+  expect(added.length + notes.length).toBeLessThanOrEqual(1001);
+});
+
 test.each([
   ['no HTTP', 'garbage\r\n\r\n'],
   ['another status', 'HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno'],
@@ -70,6 +83,7 @@ test.each([
   ['an entry before its epoch', head + chunk(line(1))],
   ['an endless line', head + chunk('x'.repeat(100_000))],
   ['a broken chunk', `${head}zz\r\n`],
+  ['an endless size of a chunk', head + '0'.repeat(100_000)],
 ])('%s is left, asked again, and believed nothing of', async (_, answer) => {
   let asked = 0;
   const { added } = follow(socket => {

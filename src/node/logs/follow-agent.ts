@@ -65,7 +65,10 @@ export function followAgent(followed: Followed, { store, log }: { store: LogStor
       const missing = place.number === 0 ? 0 : line.number - place.number - 1;
       place = { epoch: place.epoch, number: line.number };
       if (followed.createdMs !== undefined && line.entry.timestampMs < followed.createdMs) return;
-      if (missing > 0) store.note(followed.sandboxId, 'warn', 'agent', `${missing} entries were dropped: there were too many at a time`, { event: 'dropped', entries: String(missing) });
+      if (missing > 0 && entriesLeft > 0) {
+        entriesLeft--;
+        store.note(followed.sandboxId, 'warn', 'agent', `${missing} entries were dropped: there were too many at a time`, { event: 'dropped', entries: String(missing) });
+      }
       if (entriesLeft-- > 0) store.add(followed.sandboxId, cleaned(line.entry, followed.secrets()), place);
       else if (entriesLeft === -1) store.note(followed.sandboxId, 'warn', 'agent', `entries are dropped: there are more than ${entriesPerSecond} a second`, { event: 'dropped' });
     };
@@ -147,13 +150,25 @@ function cleaned(entry: SandboxLogEntry, secrets: readonly string[]): SandboxLog
 
 /** Makes lines of parts. Throws where one is longer than any agent of ours sends. */
 function createLines(onLine: (line: string) => void): (part: Uint8Array) => void {
-  let rest = Buffer.alloc(0);
+  let begun = Buffer.alloc(0);
+  let begunBytes = 0;
+  // However small the parts are, no byte is looked at again.
+  const add = (piece: Buffer) => {
+    const bytes = begunBytes + piece.length;
+    if (bytes > lineBytesMax) throw new Error('the agent sent too long a line');
+    if (bytes > begun.length) begun = Buffer.concat([begun.subarray(0, begunBytes)], Math.min(bytes * 2, lineBytesMax));
+    piece.copy(begun, begunBytes);
+    begunBytes = bytes;
+  };
   return part => {
-    rest = rest.length > 0 ? Buffer.concat([rest, part]) : Buffer.from(part);
-    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-      onLine(rest.toString('utf8', 0, end));
-      rest = rest.subarray(end + 1);
+    const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
+    let from = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+      add(bytes.subarray(from, end));
+      onLine(begun.toString('utf8', 0, begunBytes));
+      begunBytes = 0;
+      from = end + 1;
     }
-    if (rest.length > lineBytesMax) throw new Error('the agent sent too long a line');
+    add(bytes.subarray(from));
   };
 }

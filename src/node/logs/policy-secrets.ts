@@ -2,15 +2,20 @@ import type { SandboxNetwork } from '../../protocol/node.ts';
 
 /** Shorter words would blank out half of every line. */
 const charactersMin = 6;
+/** Each is looked for in all that is logged. A policy with more has its whole values taken out, and the longest of their words. */
+const secretsMax = 256;
 
 /** What the policy adds to requests or proves itself with: a server may tell it back to the sandbox, and the log must not. */
 export function secretsOf({ headerRules = {}, egressProxy }: SandboxNetwork): string[] {
   const values = Object.values(headerRules).flatMap(headers => Object.values(headers));
   if (egressProxy?.password !== undefined) values.push(egressProxy.password);
   // The scheme of an authorization is none, what follows it is.
-  const words = values.flatMap(value => [value, ...value.split(/[\s=;,]+/)]);
-  return [...new Set(words)].filter(word => word.length >= charactersMin).sort((a, b) => b.length - a.length);
+  const words = values.flatMap(value => value.split(/[\s=;,]+/)).sort(longestFirst);
+  const all = [...new Set([...values, ...words])].filter(word => word.length >= charactersMin);
+  return all.slice(0, secretsMax).sort(longestFirst);
 }
+
+const longestFirst = (a: string, b: string) => b.length - a.length;
 
 /** Takes `secrets` out of a text. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
