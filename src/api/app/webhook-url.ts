@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { AtollError } from '../../base/error.ts';
 import { parseAddress, protectedRange } from '../../protocol/network.ts';
 
@@ -23,5 +24,11 @@ export function hostOf(url: URL): string {
 /** Why an address is no address of the Internet at large; undefined when it is one. */
 export function forbiddenRange(address: string): string | undefined {
   const octets = parseAddress(address.split('%')[0] ?? '');
-  return octets ? protectedRange(octets) : 'not an address';
+  if (!octets) return 'not an address';
+  return protectedRange(octets) ?? (isOfMachine(octets) ? 'an address of this machine' : undefined);
+}
+
+/** A public address of the machine itself is reached past the firewall in front of it. */
+export function isOfMachine(octets: Uint8Array, interfaces = networkInterfaces()): boolean {
+  return Object.values(interfaces).some(list => list?.some(({ address }) => Bun.deepEquals(parseAddress(address.split('%')[0] ?? ''), octets)));
 }
