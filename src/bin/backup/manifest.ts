@@ -37,6 +37,9 @@ export async function checkManifest(directory: string): Promise<Manifest> {
   if (sha256Hex(text) !== textOf(directory, sealFile).trim()) throw damaged('its list of files was changed');
   const manifest = JSON.parse(text) as Manifest;
   if (manifest.format !== format) throw new AtollError('precondition', `The backup has format ${manifest.format} (of Atoll ${manifest.version}) and this version reads ${format}`);
+  // They become names of directories.
+  const strange = manifest.sandboxes.find(sandboxId => !/^[a-z0-9]+$/.test(sandboxId));
+  if (strange !== undefined) throw damaged(`${JSON.stringify(strange)} is no sandbox`);
   const found = await sumFiles(directory);
   for (const path of new Set([...Object.keys(manifest.files), ...Object.keys(found)])) {
     if (path === manifestFile || path === sealFile) continue;

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readdirSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 
 /** GNU tar's exit code for files that changed while they were read, which volumes in use do. */
@@ -10,9 +10,11 @@ export async function pack(directory: string, file: string, { paths = ['.'], liv
   await run(['tar', '--create', '--sparse', '--xattrs', '--numeric-owner', '--file', file, '--directory', directory, '--', ...paths], live ? [0, changedWhileRead] : [0]);
 }
 
-/** Unpacks into a directory that is there. Throws `invalid` for what is no archive, or half of one. */
+/** Unpacks into a directory that is there. Throws `invalid` for what is no archive, or half of one, or holds anything but files and directories. */
 export async function unpackInto(directory: string, file: string): Promise<void> {
   await run(['tar', '--extract', '--xattrs', '--numeric-owner', '--same-owner', '--same-permissions', '--file', file, '--directory', directory], [0]);
+  const other = readdirSync(directory, { recursive: true, withFileTypes: true }).find(entry => !entry.isFile() && !entry.isDirectory());
+  if (other) throw new AtollError('invalid', `The backup is damaged: ${other.name} is neither a file nor a directory. Nothing was restored.`);
 }
 
 async function run(argv: string[], accepted: number[]): Promise<void> {

@@ -39,7 +39,9 @@ export async function restoreVolumes(unpacked: string, dataDir: string): Promise
   const from = join(unpacked, 'volumes');
   if (!existsSync(from)) return;
   for (const name of readdirSync(from)) {
-    const directory = join(dataDir, 'node/volumes', name.replace(/\.tar$/, ''));
+    const [, volumeId] = /^([0-9a-f-]{36})\.tar$/.exec(name) ?? [];
+    if (volumeId === undefined) throw new AtollError('invalid', `The backup is damaged: ${name} is no volume. Nothing was restored.`);
+    const directory = join(dataDir, 'node/volumes', volumeId);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     await unpackInto(directory, join(from, name));
     await repair(join(directory, volumeImage));

@@ -34,7 +34,7 @@ export async function writeBackup(settings: Settings, account: string, file: str
   mkdirSync(staging);
   const partial = `${file}.partial`;
   try {
-    for (const name of plainFiles) if (existsSync(join(dataDir, name))) cpSync(join(dataDir, name), join(staging, name), { recursive: true, preserveTimestamps: true });
+    for (const name of plainFiles) if (existsSync(join(dataDir, name))) cpSync(join(dataDir, name), join(staging, name), { recursive: true, preserveTimestamps: true, dereference: true });
     linkLayers(dataDir, staging);
     const ofTemplates = await writeDump(settings, staging, join(scratch, 'copy.sqlite'));
     const { kept, leftOut, layers: ofSandboxes } = options.sandboxes ? await packSandboxes(settings, staging) : nothingPacked;
