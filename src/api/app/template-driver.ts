@@ -18,10 +18,16 @@ export async function driverOf(app: App, { templateId, config }: BuildRecord): P
   // Most installations name none, and a create need not ask for names then.
   if (templateDrivers.size === 0) return config.driver;
   const names = await namesOf(app.store.db, templateId);
-  const references = [templateId, ...names.flatMap(({ namespace, alias }) => (namespace === '' ? [alias] : [`${namespace}/${alias}`, alias]))];
-  for (const reference of references) {
-    const driver = templateDrivers.get(reference);
+  return namedDriver(templateDrivers, templateId, names) ?? config.driver;
+}
+
+/** What the operator has named for a template with these names. */
+export function namedDriver(drivers: TemplateDrivers, templateId: string, names: readonly { namespace: string; alias: string }[]): DriverName | undefined {
+  const whole = [templateId, ...names.map(({ namespace, alias }) => (namespace === '' ? alias : `${namespace}/${alias}`))];
+  for (const reference of whole) {
+    const driver = drivers.get(reference);
     if (driver !== undefined) return driver;
   }
-  return config.driver;
+  // Every team may call a template of its own like this: that must not get it out of gVisor.
+  return names.some(({ alias }) => drivers.get(alias) === 'gvisor') ? 'gvisor' : undefined;
 }
