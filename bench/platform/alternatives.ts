@@ -39,14 +39,16 @@ export async function alternatives(runs: number): Promise<Alternative[]> {
 
 type Wrap = (argv: string[]) => string[];
 
+/** Pipes, and never /dev/null: container runtimes give their standard streams to the container's user, and so the host's device. */
+const piped = { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' } as const;
+
 /** Measures while something else runs, which `end` takes away; where it can't be started, the measurement says why itself. */
 async function besides(start: string[], measured: () => Promise<Alternative>, end: string[]): Promise<Alternative> {
-  const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const;
-  const ran = Bun.which(start[0] as string) !== null && (await Bun.spawn(start, quiet).exited) === 0;
+  const ran = Bun.which(start[0] as string) !== null && (await Bun.spawn(start, piped).exited) === 0;
   try {
     return await measured();
   } finally {
-    if (ran) await Bun.spawn(end, quiet).exited;
+    if (ran) await Bun.spawn(end, piped).exited;
   }
 }
 
@@ -60,7 +62,8 @@ async function measureRuns(runs: number, name: string, argv: string[], wrap: Wra
   if (!Bun.which(argv[0] as string)) return { name, missing: 'not installed' };
   const command = wrap(argv);
   const run = async () => {
-    const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' });
+    const child = Bun.spawn(command, piped);
+    child.stdin.end();
     const text = await new Response(child.stderr).text();
     if ((await child.exited) !== 0) throw new Error(text.trim().split('\n')[0] ?? 'failed');
   };
