@@ -141,8 +141,8 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   };
 }
 
-/** The rules' context alone, without server and reconcilers: for provisioning by a process of its own. */
-export async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers' | 'trace' | 'spans'>): Promise<App> {
+/** The rules' context alone, without server and reconcilers. */
+async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers' | 'trace' | 'spans'>): Promise<App> {
   const { nodeId } = await options.node.info();
   const { clock, ...clockSteps } = options.clock ?? steadyClock();
   return {

@@ -66,6 +66,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The name that a failed system call has for what went wrong, e.g. `ENOENT`; empty for anything else that was thrown. */
+export function systemCodeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
 /** The text of anything that was thrown and of what caused it, for the log. */
 export function causesOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;

@@ -6,6 +6,7 @@ import { type Api, startApi } from '../api/start.ts';
 import { openStore } from '../api/store/database.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import { unlessAborted } from '../base/unless-aborted.ts';
 import { edgeFamilies } from '../edge/families.ts';
 import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
 import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
@@ -168,7 +169,7 @@ function openPort(settings: Settings, log: Log, { api, node, socketPath }: { api
       hostname: settings.host,
       port: settings.port,
       apiSocketPath: socketPath,
-      directory: { find: sandboxId => api.directory.find(sandboxId), wake: (sandboxId, signal) => unlessAborted(api.wake(sandboxId), signal) },
+      directory: { find: sandboxId => api.directory.find(sandboxId), wake: (sandboxId, signal) => unlessAborted(api.wake(sandboxId), signal, 'Nobody waits for the answer any more.') },
       dial: (sandboxId, port, signal) => node.protocol.dial(sandboxId, port, signal),
       trustForwardedHeaders: settings.trustForwarded,
       ...tlsOf(settings),
@@ -213,12 +214,4 @@ function portError({ host, port, tlsPort }: Settings, cause: unknown, refused?: 
   const which = refused === undefined ? `Port ${port}${tlsPort === undefined ? '' : ` or ${tlsPort}`}` : `Port ${refused}`;
   const variable = refused !== undefined && refused === tlsPort && refused !== port ? 'ATOLL_TLS_PORT' : 'ATOLL_PORT';
   return new AtollError('conflict', `${which} of ${host} can't be opened (${messageOf(cause)}). End what uses it, or set ${variable} to another one.`, { cause });
-}
-
-/** Ends the wait for `work`, not the work. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(new AtollError('canceled', 'Nobody waits for the answer any more.'));
-  signal.addEventListener('abort', onAbort, { once: true });
-  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', onAbort));
 }

@@ -95,15 +95,14 @@ const level = (text: string) => levels.find(name => name === text) ?? new Wrong(
 const domainName = (text: string) => (/^[a-z0-9-]+(\.[a-z0-9-]+)*$/i.test(text) ? text.toLowerCase() : new Wrong('a domain name without port'));
 const address = (text: string) => (/^[0-9a-f.:]+$/i.test(text) ? text : new Wrong('an IP address of this machine'));
 const postgresUrl = (text: string) => (/^postgres(ql)?:\/\//.test(text) ? text : new Wrong('a URL that starts with postgres://'));
-const poolSizeMax = 64;
-const poolSize = (text: string) => (/^\d{1,3}$/.test(text) && Number(text) <= poolSizeMax ? Number(text) : new Wrong(`a number from 0 to ${poolSizeMax}`));
 const bandwidth = (text: string) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : new Wrong('a whole number of megabits a second, at least 1'));
 const onOrOff = (text: string) => (/^[01]$/.test(text) ? text === '1' : new Wrong('0 or 1'));
+const numberFrom = (min: number, max: number) => (text: string) =>
+  /^\d{1,4}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : new Wrong(`a number from ${min} to ${max}`);
+const poolSizeMax = 64;
 const frozenSecondsMax = 3600;
-const frozenSeconds = (text: string) =>
-  /^\d{1,4}$/.test(text) && Number(text) <= frozenSecondsMax ? Number(text) : new Wrong(`a number from 0 to ${frozenSecondsMax}`);
-const numberFrom1To = (max: number) => (text: string) =>
-  /^[1-9]\d{0,3}$/.test(text) && Number(text) <= max ? Number(text) : new Wrong(`a number from 1 to ${max}`);
+const metricsHoursMax = 24 * 30;
+const teamMetricsDaysMax = 400;
 const gibibytes = (text: string) => (/^\d{1,5}$/.test(text) ? Number(text) : new Wrong('a whole number of gibibytes'));
 const buildNetwork = (text: string): EgressPolicy | Wrong => {
   if (text === 'internet') return { internetAccess: true };
@@ -120,8 +119,6 @@ const templateList = (text: string) => {
 const imageOrArchive = (text: string) => (isAbsolute(text) || /^[a-z0-9][\w.:/@-]*$/i.test(text) ? text : new Wrong('the absolute path of an archive, or the name of an image'));
 const volumeMiB = (text: string) => (/^\d{2,8}$/.test(text) && Number(text) >= volumeMiBMin ? Number(text) : new Wrong(`a whole number of MiB, at least ${volumeMiBMin}`));
 const volumeTokenHoursMax = 8760;
-const volumeTokenHours = (text: string) =>
-  /^[1-9]\d{0,3}$/.test(text) && Number(text) <= volumeTokenHoursMax ? Number(text) : new Wrong(`a number from 1 to ${volumeTokenHoursMax}`);
 const httpUrl = (text: string) => (/^https?:\/\//.test(text) && URL.canParse(text) ? text : new Wrong('a URL that starts with http:// or https://'));
 const ratio = (text: string) => (/^(0|1)(\.\d+)?$/.test(text) && Number(text) <= 1 ? Number(text) : new Wrong('a number from 0 to 1'));
 /** Source: OpenTelemetry specification, "Specifying headers via environment variables". */
@@ -176,8 +173,8 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   buildNetwork: { variable: 'ATOLL_BUILD_NETWORK', fallback: 'internet', parse: buildNetwork },
   sandboxBandwidthMbit: { variable: 'ATOLL_SANDBOX_BANDWIDTH_MBIT', fallback: undefined, parse: bandwidth },
   egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
-  metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom1To(24 * 30) },
-  teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom1To(400) },
+  metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom(1, metricsHoursMax) },
+  teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom(1, teamMetricsDaysMax) },
   webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
   sandboxLogsMiB: { variable: 'ATOLL_SANDBOX_LOGS_MIB', fallback: '1024', parse: logsMiB },
   sandboxLogOutput: { variable: 'ATOLL_SANDBOX_LOGS_OUTPUT', fallback: '1', parse: onOrOff },
@@ -189,10 +186,10 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   traceRatio: { variable: 'OTEL_TRACES_SAMPLER_ARG', fallback: '1', parse: ratio },
   driver: { variable: 'ATOLL_DRIVER', fallback: 'crun', parse: driverName },
   templateDrivers: { variable: 'ATOLL_TEMPLATE_DRIVERS', fallback: undefined, parse: templateDrivers },
-  poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: poolSize },
+  poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: numberFrom(0, poolSizeMax) },
   volumeMiB: { variable: 'ATOLL_VOLUME_MIB', fallback: '10240', parse: volumeMiB },
-  volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: volumeTokenHours },
-  frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: frozenSeconds },
+  volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: numberFrom(1, volumeTokenHoursMax) },
+  frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: numberFrom(0, frozenSecondsMax) },
 };
 
 /** Whether a listen address means all of the machine's. */

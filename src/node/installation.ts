@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statS
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { installationsMax } from './layout.ts';
-import { errno, libc, ptr } from './native/libc.ts';
+import { cString, errno, libc, ptr } from './native/libc.ts';
 
 const LOCK_EX = 2;
 const LOCK_EX_NB = LOCK_EX | 4;
@@ -79,7 +79,7 @@ function findNumber(dataDir: string): number {
  */
 function keepInMemory(directory: string): void {
   if (isMountPoint(directory)) return;
-  const text = (value: string) => ptr(Buffer.from(`${value}\0`));
+  const text = (value: string) => ptr(cString(value));
   if (libc.mount(text('atoll'), text(directory), text('tmpfs'), 0n, text('mode=711')) < 0) {
     throw new AtollError('internal', `a file system in memory can't be mounted on ${directory}: errno ${errno()}`);
   }
@@ -87,7 +87,7 @@ function keepInMemory(directory: string): void {
 
 /** At once for whoever looks now; for what still uses it, when nothing does. */
 function unmount(directory: string): void {
-  if (isMountPoint(directory)) libc.umount2(ptr(Buffer.from(`${directory}\0`)), MNT_DETACH);
+  if (isMountPoint(directory)) libc.umount2(ptr(cString(directory)), MNT_DETACH);
 }
 
 const isMountPoint = (directory: string) => statSync(directory).dev !== statSync(join(directory, '..')).dev;

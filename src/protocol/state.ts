@@ -1,6 +1,6 @@
 /**
  * The life of a sandbox: which state may follow which, and what each operation finds in each state.
- * Rules, routes, the edge and the dashboard all read this one table.
+ * Rules, routes and the edge all read this one table.
  */
 
 /**

@@ -68,7 +68,7 @@ const kinds: [bits: number, letters: string][] = [
 ];
 
 /** E.g. `-rw-r--r--`, `dtrwxrwxrwx`, `Lrwxrwxrwx`. */
-export function permissionsOf(mode: number): string {
+function permissionsOf(mode: number): string {
   const kind = mode & 0o170000;
   let letters = kinds.find(([bits]) => bits === kind)?.[1] ?? '';
   if (mode & 0o4000) letters += 'u';

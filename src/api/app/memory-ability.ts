@@ -18,6 +18,6 @@ export async function requireMemoryOfDriver(node: NodeProtocol, driver: DriverNa
   if (ability && !ability.kept) throw cannotKeep(ability, what, instead);
 }
 
-export function cannotKeep({ reason }: MemoryAbility & { kept: false }, what: string, instead: string): AtollError {
+function cannotKeep({ reason }: MemoryAbility & { kept: false }, what: string, instead: string): AtollError {
   return new AtollError('precondition', `${what}: the memory of sandboxes can't be kept here (${reason}); ${instead}`, { detail: memoryUnavailable });
 }

@@ -4,7 +4,7 @@ import { formatTime } from '../../base/time.ts';
 import { parseTime } from './clock.ts';
 
 /** Opaque to clients: the place of the last item of a page, newest first. */
-export function formatPlace(place: Place): string {
+function formatPlace(place: Place): string {
   return Buffer.from(`${formatTime(place.atUs)}__${place.id}`).toString('base64url');
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, read, write } from 'node:fs';
 import { promisify } from 'node:util';
-import { AtollError } from '../../base/error.ts';
+import { AtollError, systemCodeOf } from '../../base/error.ts';
 import type { NewVolumeEntryQuery } from '../../protocol/api/volume.ts';
 import type { NewVolumeEntry, VolumeEntry, VolumeProtocol } from '../../protocol/volume.ts';
 import type { VolumeRecord } from '../store/volumes.ts';
@@ -78,7 +78,7 @@ async function writeAll(descriptor: number, bytes: Uint8Array): Promise<void> {
 }
 
 function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+  return ['ENOSPC', 'EDQUOT'].includes(systemCodeOf(error));
 }
 
 /**

@@ -6,7 +6,7 @@ import { findUsers } from '../store/user.ts';
 import { apiKeyView } from './credential-view.ts';
 import { route } from './route.ts';
 
-export const apiKeyParams = Type.Object({ apiKeyID: Type.String() });
+const apiKeyParams = Type.Object({ apiKeyID: Type.String() });
 
 export const listApiKeysRoute = route({
   operationId: 'listApiKeys',

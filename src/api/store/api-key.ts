@@ -48,7 +48,7 @@ export async function findApiKey(db: Db, digest: string): Promise<{ keyId: strin
   return row ? { keyId: row.key_id, team: teamOfRow(row) } : null;
 }
 
-export function apiKeyOfRow(row: Selectable<ApiKeyTable>): ApiKeyRecord {
+function apiKeyOfRow(row: Selectable<ApiKeyTable>): ApiKeyRecord {
   return {
     keyId: row.key_id,
     teamId: row.team_id,

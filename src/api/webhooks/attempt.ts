@@ -1,5 +1,6 @@
-import { AtollError, messageOf } from '../../base/error.ts';
+import { messageOf } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
+import { unlessAborted } from '../../base/unless-aborted.ts';
 import { platformVersion } from '../../base/version.ts';
 import type { ClaimedDelivery } from '../store/webhook-deliveries.ts';
 import { allowedAddresses } from './addresses.ts';
@@ -30,7 +31,8 @@ export async function attemptDelivery(
 }
 
 async function sendTo(settings: WebhookSettings, url: URL, request: { headers: Record<string, string>; body: string }, signal: AbortSignal): Promise<number> {
-  const addresses = await unlessAborted(allowedAddresses(url, settings.allowPrivateAddresses), signal);
+  // A name server may never answer, and its question can't be taken back.
+  const addresses = await unlessAborted(allowedAddresses(url, settings.allowPrivateAddresses), signal, 'Given up');
   let failure: unknown;
   for (const address of addresses) {
     try {
@@ -47,13 +49,4 @@ function requestOf(secret: string, { body, eventId, webhookId }: ClaimedDelivery
   const unixSeconds = Math.floor(Date.now() / 1000);
   const signature = signatureHeaders({ secret, body, eventId, webhookId, attemptId: newUuid(), unixSeconds });
   return { body, headers: { 'Content-Type': 'application/json', 'User-Agent': `Atoll-Webhooks/${platformVersion}`, Accept: '*/*', ...signature } };
-}
-
-/** A name server may never answer, and its question can't be taken back. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(new AtollError('canceled', 'Given up'));
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', onAbort));
 }

@@ -21,7 +21,7 @@ export async function updateNetworkWorkflow(context: UpdateNetworkContext): Prom
   await runWorkflow('update-network', updateNetworkSteps, context, { log: context.app.log.with({ sandboxId: context.sandbox.sandboxId }), measures: context.app.measures });
 }
 
-export const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
+const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
   {
     name: 'record',
     async run({ app, sandbox, settings }) {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 /** What of a data directory is copied as it is. */
-export const plainFiles: readonly string[] = ['node-id', 'seed', 'admin-token', 'metrics-token', 'api-key', 'images.json', 'tls', 'files'];
+export const plainFiles: readonly string[] = ['node-id', 'seed', 'admin-token', 'metrics-token', 'api-key', 'images.json', 'shipped-templates.json', 'tls', 'files'];
 
 /** What of a node's directory is packed with its owners: the authority that sandboxes trust. */
 export const nodeFiles: readonly string[] = ['egress-authority'];

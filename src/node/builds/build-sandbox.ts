@@ -8,7 +8,7 @@ import { startBlank } from '../sandbox/blank.ts';
 import { slotDisk, slotMountPoint } from '../sandbox/slot-disk.ts';
 import { keepSnapshot } from '../sandbox/snapshot.ts';
 import { releaseBlank } from '../sandbox/remove.ts';
-import { pathInHelper } from './layer/make-layer.ts';
+import { pathInHelper } from '../native/helper.ts';
 
 /** A sandbox in which steps of a build run: the same isolation and network as any, and nobody else's. */
 export type BuildSandbox = AsyncDisposable & {

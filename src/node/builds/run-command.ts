@@ -36,7 +36,7 @@ export async function runForLayer(context: BuildContext, state: BuildState, comm
 }
 
 /** Runs a command in a sandbox and logs its output. Errors: `invalid` with the command and its last lines when it fails. */
-export async function runLogged(context: BuildContext, sandbox: BuildSandbox, command: BuildCommand): Promise<void> {
+async function runLogged(context: BuildContext, sandbox: BuildSandbox, command: BuildCommand): Promise<void> {
   const last: string[] = [];
   const lines = createLineSplitter(line => {
     context.log(line);

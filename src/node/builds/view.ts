@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeContext } from '../context.ts';
-import { pathInHelper } from './layer/make-layer.ts';
+import { pathInHelper } from '../native/helper.ts';
 
 /** What a sandbox made from some layers would see, read-only, at a path that every process can open. */
 export type View = AsyncDisposable & { path: string };

@@ -83,11 +83,16 @@ export function openLogStore({ directory, bytesMax, log }: { directory: string; 
 
   const prune = async () => {
     bytesSincePrune = 0;
-    const emptied = await pruneSegments(directory, { oldestMs: Date.now() - sandboxLogDays * 24 * 3600 * 1000, bytesMax });
-    for (const sandboxId of emptied) if (!dirty.has(sandboxId)) kept.delete(sandboxId);
+    try {
+      const emptied = await pruneSegments(directory, { oldestMs: Date.now() - sandboxLogDays * 24 * 3600 * 1000, bytesMax });
+      for (const sandboxId of emptied) if (!dirty.has(sandboxId)) kept.delete(sandboxId);
+    } catch (error) {
+      // What is written next must not wait for it.
+      log.warn('old logs could not be removed', { error: messageOf(error) });
+    }
   };
   const pruning = setInterval(() => {
-    writing = writing.then(prune).catch(error => log.warn('old logs could not be removed', { error: messageOf(error) }));
+    writing = writing.then(prune);
   }, pruneIntervalMs);
   pruning.unref();
 
@@ -129,7 +134,7 @@ async function readEntries(directory: string, request: ReadSandboxLogs): Promise
   const found: SandboxLogEntry[] = [];
   for (const { name } of backward ? touched.reverse() : touched) {
     if (found.length >= limit) break;
-    const entries = (await readSegment(join(directory, name), () => true)).filter(matches);
+    const entries = (await readSegment(join(directory, name))).filter(matches);
     found.push(...(backward ? entries.reverse() : entries));
   }
   return found.slice(0, limit);

@@ -62,10 +62,10 @@ export async function segmentsIn(directory: string): Promise<string[]> {
 }
 
 /** The entries of a file, the oldest first. What a crash cut off is left out. */
-export async function readSegment(path: string, wanted: (line: string) => boolean): Promise<SandboxLogEntry[]> {
+export async function readSegment(path: string): Promise<SandboxLogEntry[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text.split('\n').flatMap(line => {
-    const stored = line !== '' && wanted(line) ? parse(line) : undefined;
+    const stored = line === '' ? undefined : parse(line);
     return stored ? [{ timestampMs: stored.t, level: sandboxLogLevels[stored.l] ?? 'info', logger: stored.g, message: stored.m, fields: stored.f ?? {} }] : [];
   });
 }

@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import type { SandboxSample } from '../../protocol/node.ts';
-import { pathInHelper } from '../builds/layer/make-layer.ts';
+import { pathInHelper } from '../native/helper.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';

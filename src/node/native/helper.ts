@@ -126,3 +126,8 @@ export async function startHelper(options: { binary: string; runDir: string; log
     },
   };
 }
+
+/** A path of the helper's mount namespace, as every process sees it. */
+export function pathInHelper({ helper }: { helper: Pick<Helper, 'mountsPid'> }, path: string): string {
+  return `/proc/${helper.mountsPid}/root${path}`;
+}

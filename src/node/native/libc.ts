@@ -28,4 +28,9 @@ export function errno(): number {
   return location === null ? 0 : read.i32(location, 0);
 }
 
+/** A text with its final NUL. */
+export function cString(text: string): Buffer {
+  return Buffer.from(`${text}\0`);
+}
+
 export { ptr };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { CreateSandbox } from '../../protocol/node.ts';
 import { initAgent } from '../agent-call.ts';
-import { pathInHelper } from '../builds/layer/make-layer.ts';
+import { pathInHelper } from '../native/helper.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { diskFile } from '../snapshot/manifest.ts';
 import { openSnapshot, type OpenSnapshot } from '../snapshot/restore.ts';

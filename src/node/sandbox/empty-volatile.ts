@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathInHelper } from '../builds/layer/make-layer.ts';
+import { pathInHelper } from '../native/helper.ts';
 import type { NodeContext } from '../context.ts';
 import type { Slot } from '../layout.ts';
 import { slotMountPoint } from './slot-disk.ts';

@@ -31,7 +31,7 @@ export function takeStanding(node: NodeContext, paused: Paused): Paused['standin
 }
 
 /** Ends the standing processes of a paused sandbox, if it has any. What was kept is all of it then. */
-export async function endStanding(node: NodeContext, paused: Paused): Promise<void> {
+async function endStanding(node: NodeContext, paused: Paused): Promise<void> {
   await inTurn(paused, () => leaveStanding(node, paused)).catch(error => {
     node.log.error('what a paused sandbox used could not be freed', { sandboxId: paused.record.sandboxId, error: messageOf(error) });
   });

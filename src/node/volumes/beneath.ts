@@ -1,6 +1,6 @@
 import { constants as system } from 'node:os';
 import { closeSync, constants } from 'node:fs';
-import { errno, libc, ptr } from '../native/libc.ts';
+import { cString, errno, libc, ptr } from '../native/libc.ts';
 
 /** The same on all of the kernel's newer architectures (openat2(2)). */
 const openat2 = 437;
@@ -44,10 +44,6 @@ function open(at: number, path: string, flags: number, resolve: number): Opened 
   const fd = Number(libc.syscall(openat2, at, ptr(cString(path)), ptr(how), how.byteLength));
   if (fd < 0) throw systemError('openat2', path);
   return { fd, path: `/proc/self/fd/${fd}`, [Symbol.dispose]: () => closeSync(fd) };
-}
-
-function cString(text: string): Buffer {
-  return Buffer.from(`${text}\0`);
 }
 
 function systemError(call: string, path: string): Error {

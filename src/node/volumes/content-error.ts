@@ -1,4 +1,4 @@
-import { AtollError, messageOf, type ErrorCode } from '../../base/error.ts';
+import { AtollError, messageOf, systemCodeOf, type ErrorCode } from '../../base/error.ts';
 
 const codes: Record<string, ErrorCode> = {
   ENOENT: 'not_found',
@@ -17,7 +17,7 @@ const codes: Record<string, ErrorCode> = {
 /** What a failed call means to who asked for `path`; anything unforeseen is `internal`. `codesHere` wins over the usual meaning. */
 export function contentError(error: unknown, path: string, codesHere: Record<string, ErrorCode> = {}): AtollError {
   if (error instanceof AtollError) return error;
-  const name = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const name = systemCodeOf(error);
   const code = codesHere[name] ?? codes[name] ?? 'internal';
   const words: Partial<Record<ErrorCode, string>> = {
     not_found: 'was not found in the volume',

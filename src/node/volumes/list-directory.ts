@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { AtollError } from '../../base/error.ts';
+import { AtollError, systemCodeOf } from '../../base/error.ts';
 import type { VolumeEntry } from '../../protocol/volume.ts';
 import { openBeneath, openTop, type Opened } from './beneath.ts';
 import { contentError } from './content-error.ts';
@@ -52,7 +52,7 @@ function openedUnlessGone(directory: Opened, name: string): Opened | undefined {
 }
 
 function unlessGone(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(String(error.code))) return undefined;
+  if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(systemCodeOf(error))) return undefined;
   throw error;
 }
 

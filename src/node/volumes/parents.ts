@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { chmod, chown, mkdir } from 'node:fs/promises';
+import { systemCodeOf } from '../../base/error.ts';
 import type { NewVolumeEntry } from '../../protocol/volume.ts';
 import { openBeneath, type Opened } from './beneath.ts';
 import { splitPath } from './clean-path.ts';
@@ -12,12 +13,12 @@ export async function openDirectoryFor(top: Opened, directory: string, entry: Ne
   try {
     return openBeneath(top, directory, constants.O_DIRECTORY);
   } catch (error) {
-    if (!entry.force || codeOf(error) !== 'ENOENT') throw error;
+    if (!entry.force || systemCodeOf(error) !== 'ENOENT') throw error;
   }
   const { directory: above, name } = splitPath(directory);
   using parent = await openDirectoryFor(top, above, entry);
   await makeIn(parent, name, { ...entry, mode: parentMode }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error; // somebody else has just made it
+    if (systemCodeOf(error) !== 'EEXIST') throw error; // somebody else has just made it
   });
   return openBeneath(parent, name, constants.O_DIRECTORY);
 }
@@ -28,8 +29,4 @@ export async function makeIn(parent: Opened, name: string, { uid, gid, mode }: N
   using made = openBeneath(parent, name, constants.O_DIRECTORY | constants.O_NOFOLLOW);
   await chown(made.path, uid, gid);
   await chmod(made.path, mode);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

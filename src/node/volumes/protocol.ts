@@ -1,7 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { VolumeEntry, VolumeProtocol } from '../../protocol/volume.ts';
 import type { NodeContext } from '../context.ts';
-import { pathInHelper } from '../builds/layer/make-layer.ts';
+import { pathInHelper } from '../native/helper.ts';
 import { changeEntry, makeDirectory, removeEntry, statEntry } from './change-content.ts';
 import { cleanPath } from './clean-path.ts';
 import { beginFile, openFile } from './file-content.ts';

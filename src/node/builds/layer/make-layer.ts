@@ -47,11 +47,6 @@ async function runProgram(job: LayerJob, archive: string | undefined, signal: Ab
   throw new AtollError(code, answer.error.message);
 }
 
-/** A path of the helper's mount namespace, as every process sees it. */
-export function pathInHelper(node: Pick<NodeContext, 'helper'>, path: string): string {
-  return `/proc/${node.helper.mountsPid}/root${path}`;
-}
-
 /** One character for each byte, as the layer program wants it. */
 export function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1');

@@ -1,10 +1,9 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, AtollError } from '../../../base/error.ts';
-import { pathInHelper } from '../../builds/layer/make-layer.ts';
 import type { Cgroups } from '../../cgroup/cgroup.ts';
 import { accessAddress, accessMac, cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
-import type { Helper } from '../../native/helper.ts';
+import { pathInHelper, type Helper } from '../../native/helper.ts';
 import { makeControlGroup } from '../../snapshot/control-group.ts';
 import type { Driver } from '../driver.ts';
 import { endProcesses, groupOperations } from '../group-operations.ts';

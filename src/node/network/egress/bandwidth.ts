@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
-import { attribute, cString, families, flags, openNetlink, type Message } from './netlink.ts';
+import { cString } from '../../native/libc.ts';
+import { attribute, families, flags, openNetlink, type Message } from './netlink.ts';
 
 // linux/rtnetlink.h, pkt_sched.h
 const RTM_NEWQDISC = 36;

@@ -1,5 +1,6 @@
 import { tableOf } from '../host-table.ts';
-import { attribute, attributesIn, be32, cString, flags, type Message, type Netlink } from './netlink.ts';
+import { cString } from '../../native/libc.ts';
+import { attribute, attributesIn, be32, flags, type Message, type Netlink } from './netlink.ts';
 
 // linux/netfilter/nfnetlink.h, nf_tables.h
 const NFNL_MSG_BATCH_BEGIN = 16;

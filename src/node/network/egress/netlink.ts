@@ -136,8 +136,3 @@ export function be32(value: number): Buffer {
   bytes.writeInt32BE(value | 0);
   return bytes;
 }
-
-/** A text with its final NUL. */
-export function cString(text: string): Buffer {
-  return Buffer.from(`${text}\0`);
-}
