@@ -50,6 +50,7 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
     async dial(sandboxId, port, signal) {
       const running = node.running.get(sandboxId);
       if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
+      node.logs.wake(sandboxId);
       return dial(running.namespace, port, signal);
     },
     updateNetwork: (target, network) => updateNetwork(node, target, network),

@@ -42,3 +42,10 @@ test('what nobody takes is bounded, and the gap shows', async () => {
   const [, oldest] = await take(journal.follow('one', 0), 2);
   expect(oldest && 'n' in oldest ? oldest.n : 0).toBeGreaterThan(5300);
 });
+
+test('who asks once gets what there is, and the end', async () => {
+  const journal = new Journal('one');
+  for (let count = 0; count < 800; count++) journal.add('info', 'process', 'x'.repeat(200), {});
+  const text = await new Response(journal.follow('one', 5, { once: true })).text();
+  expect(text.trim().split('\n')).toHaveLength(1 + 795);
+});

@@ -12,7 +12,7 @@ const collectMs = 20;
 const streamBytesMax = 64 << 10;
 
 type Kept = { number: number; line: Uint8Array<ArrayBuffer> };
-type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>; sent: number };
+type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>; sent: number; once: boolean };
 
 export type Fields = Record<string, string>;
 
@@ -52,8 +52,8 @@ export class Journal {
     else this.#sendSoon();
   }
 
-  /** The lines behind entry `after` of `epoch`, and all that come. A new follower ends the stream of the one before. */
-  follow(epoch: string, after: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+  /** The lines behind entry `after` of `epoch`, and unless `once` all that come. A new follower ends the stream of the one before. */
+  follow(epoch: string, after: number, { once = false } = {}): ReadableStream<Uint8Array<ArrayBuffer>> {
     this.#end();
     const sent = epoch === this.#epoch ? Math.min(after, this.#next - 1) : 0;
     let own: Follower | undefined;
@@ -61,7 +61,7 @@ export class Journal {
       {
         start: controller => {
           controller.enqueue(encode({ epoch: this.#epoch }));
-          this.#follower = own = { controller, sent };
+          this.#follower = own = { controller, sent, once };
           this.#send();
         },
         pull: () => this.#send(),
@@ -92,6 +92,7 @@ export class Journal {
       follower.sent = kept.number;
       this.#sentAt = performance.now();
     }
+    if (follower.once) this.#end();
   }
 
   #end(): void {

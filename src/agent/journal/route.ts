@@ -1,9 +1,10 @@
 import { AtollError } from '../../base/error.ts';
 import type { Agent } from '../agent.ts';
 
-/** `GET /logs`, the platform's: see `AgentLogLine`. Ends when the sandbox does or another one asks. */
+/** `GET /logs`, the platform's: see `AgentLogLine`. Ends when the sandbox does, when another one asks, and with `once` when all is told. */
 export function followLogs({ journal }: Agent, url: URL): Response {
   const after = Number(url.searchParams.get('after') ?? 0);
   if (!Number.isSafeInteger(after) || after < 0) throw new AtollError('invalid', 'after must be the number of an entry');
-  return new Response(journal.follow(url.searchParams.get('epoch') ?? '', after), { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } });
+  const lines = journal.follow(url.searchParams.get('epoch') ?? '', after, { once: url.searchParams.has('once') });
+  return new Response(lines, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } });
 }

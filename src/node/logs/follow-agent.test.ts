@@ -3,7 +3,7 @@ import type { Socket } from 'bun';
 import { silentLog } from '../../base/log.ts';
 import type { SandboxLogEntry } from '../../protocol/logs.ts';
 import { openNetworkNamespace } from '../native/netns.ts';
-import { followAgent } from './follow-agent.ts';
+import { followAgent, type FollowTimes } from './follow-agent.ts';
 import type { LogStore } from './log-store.ts';
 import type { AgentPlace } from './segments.ts';
 
@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 /** Follows what calls itself an agent: `serve` gets each connection and the request on it. */
-function follow(serve: (socket: Socket, request: string) => void, options: { createdMs?: number; secrets?: string[]; known?: AgentPlace } = {}) {
+function follow(serve: (socket: Socket, request: string) => void, options: { createdMs?: number; secrets?: string[]; known?: AgentPlace; times?: FollowTimes } = {}) {
   const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket, bytes) => serve(socket, bytes.toString()) } });
   const own = openNetworkNamespace(process.pid);
   const namespace = { ...own, connect: () => own.connect('ipv4', server.port) };
@@ -25,7 +25,7 @@ function follow(serve: (socket: Socket, request: string) => void, options: { cre
     read: async () => [],
     close: async () => {},
   };
-  const follower = followAgent({ sandboxId: 's', namespace, controlToken: 't', createdMs: options.createdMs, secrets: () => options.secrets ?? [] }, { store, log: silentLog });
+  const follower = followAgent({ sandboxId: 's', namespace, controlToken: 't', createdMs: options.createdMs, secrets: () => options.secrets ?? [] }, { store, log: silentLog, ...(options.times && { times: options.times }) });
   cleanUps.push(() => server.stop(true), () => own.close(), () => follower.stop());
   return { added, notes, follower };
 }
@@ -34,8 +34,8 @@ const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const line = (n: number, message = `entry ${n}`, t = Date.now()) => `${JSON.stringify({ n, t, l: 1, logger: 'process', message, fields: {} })}\n`;
 const epoch = (name: string) => `${JSON.stringify({ epoch: name })}\n`;
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await Bun.sleep(5);
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await Bun.sleep(5);
 }
 
 test('what an agent tells is taken once, over broken connections, from the place that is known', async () => {
@@ -118,4 +118,43 @@ test('who tells without end is read only so fast, and stopping does not wait for
   expect(readBytes).toBeLessThan(1 << 20);
   expect(sent).toBeGreaterThan(1 << 20);
   await follower.stop();
+});
+
+test('an agent that has nothing to tell is let be; it is asked from time to time, when its log is read, and heard when somebody comes', async () => {
+  const requests: string[] = [];
+  let waiting: number[] = [1];
+  const serve = (socket: Socket, request: string) => {
+    const path = request.split(' ')[1] ?? '';
+    requests.push(path);
+    const after = Number(/after=(\d+)/.exec(path)?.[1] ?? 0);
+    socket.write(head + chunk(epoch('a') + waiting.filter(n => n > after).map(n => line(n)).join('')));
+    if (path.includes('once=1')) socket.end();
+  };
+  const often = follow(serve, { createdMs: 0, times: { quietMs: 30, askEveryMs: 20 } });
+  await until(() => requests.filter(path => path === '/logs?epoch=a&after=1&once=1').length >= 2);
+  waiting = [1, 2];
+  // Whoever has something to tell is listened to again.
+  await until(() => requests.includes('/logs?epoch=a&after=2'));
+  expect(often.added.map(({ place }) => place.number)).toEqual([1, 2]);
+  await often.follower.stop();
+
+  requests.length = 0;
+  waiting = [1];
+  const { added, follower } = follow(serve, { createdMs: 0, times: { quietMs: 30, askEveryMs: 60_000 } });
+  await until(() => added.length === 1);
+  waiting = [1, 2];
+  await until(async () => (await follower.catchUp(), added.length === 2));
+  expect(requests).toEqual(['/logs', ...requests.slice(1, -1).map(() => '/logs?epoch=a&after=1&once=1'), '/logs?epoch=a&after=1&once=1']);
+  follower.wake();
+  await until(() => requests.at(-1) === '/logs?epoch=a&after=2');
+});
+
+test('an agent that does not answer holds nobody up who wants to read its log', async () => {
+  let mute = false;
+  const { added, follower } = follow(socket => void (mute || socket.write(head + chunk(epoch('a') + line(1)))), { createdMs: 0, times: { quietMs: 20, askEveryMs: 60_000 } });
+  await until(() => added.length === 1);
+  mute = true;
+  await Bun.sleep(100);
+  await follower.catchUp();
+  expect(added).toHaveLength(1);
 });

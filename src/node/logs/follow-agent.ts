@@ -19,6 +19,12 @@ const retryMsMax = 30_000;
 const bytesPerSecond = 256 << 10;
 const entriesPerSecond = 1000;
 const lineBytesMax = 64 << 10;
+/** An open connection wakes the agent every second. Where it has nothing to tell for this long, it is let be, */
+const quietMs = 5_000;
+/** and asked again when somebody comes to the sandbox, when somebody reads its log, and this often. */
+const askEveryMs = 10 * 60_000;
+/** How long an agent that is asked may take: it may be frozen. */
+const answerMsMax = 200;
 
 export type Followed = {
   sandboxId: string;
@@ -32,26 +38,44 @@ export type Followed = {
 
 /** Puts what the agent of a sandbox tells into the store, for as long as it lasts. */
 export type Follower = {
+  /** Somebody has come to the sandbox: it will have something to tell. */
+  wake(): void;
+  /** Resolves when what the agent has to tell now is in the store, or it did not answer soon. */
+  catchUp(): Promise<void>;
   /** Takes what has come, and stops. From then on nothing holds the sandbox's network. */
   stop(): Promise<void>;
 };
 
-export function followAgent(followed: Followed, { store, log }: { store: LogStore; log: Log }): Follower {
+export type FollowTimes = { quietMs: number; askEveryMs: number };
+
+export function followAgent(followed: Followed, { store, log, times = { quietMs, askEveryMs } }: { store: LogStore; log: Log; times?: FollowTimes }): Follower {
   const stopping = new AbortController();
   const { signal } = stopping;
   let connection: { terminate(): void } | undefined;
+  let resting: AbortController | undefined;
   let place: AgentPlace | undefined;
+  let secondBegan = 0;
   let bytesLeft = bytesPerSecond;
   let entriesLeft = entriesPerSecond;
+  const nextSecond = () => {
+    const now = performance.now();
+    if (now - secondBegan >= 1000) [secondBegan, bytesLeft, entriesLeft] = [now, bytesPerSecond, entriesPerSecond];
+  };
 
-  /** One connection, to its end. */
-  const stream = async () => {
+  /**
+   * One connection, to its end: the agent's, or ours when it has told nothing for a while. Answers whether that was why.
+   * `once`: until the agent has told what there is.
+   */
+  const stream = async ({ once }: { once: boolean }): Promise<'quiet' | 'ended'> => {
     const { namespace, controlToken } = followed;
-    const closed = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<'quiet' | 'ended'>();
     const fd = await dial(namespace, agentPort, signal);
-    if (signal.aborted) return namespace.closeSocket(fd);
-    const query = place === undefined ? '' : `?epoch=${place.epoch}&after=${place.number}`;
-    const request = Buffer.from(`GET /logs${query} HTTP/1.1\r\nhost: agent\r\n${controlTokenHeader}: ${controlToken}\r\n\r\n`);
+    if (signal.aborted) return namespace.closeSocket(fd), 'ended';
+    const query = new URLSearchParams({ ...(place && { epoch: place.epoch, after: String(place.number) }), ...(once && { once: '1' }) }).toString();
+    const request = Buffer.from(
+      `GET /logs${query && `?${query}`} HTTP/1.1\r\nhost: agent\r\n${controlTokenHeader}: ${controlToken}\r\n${once ? 'connection: close\r\n' : ''}\r\n`,
+    );
+    let heardAt = performance.now();
     const lines = createLines(text => take(text));
     const reader = createHttpReader(lines);
     const take = (text: string) => {
@@ -76,7 +100,9 @@ export function followAgent(followed: Followed, { store, log }: { store: LogStor
       fd,
       socket: {
         open: (own: { write(data: Uint8Array): number }) => void own.write(request),
-        data(own: { terminate(): void; pause(): void }, bytes: Buffer) {
+        data(own: { terminate(): void; pause(): void; resume(): void }, bytes: Buffer) {
+          heardAt = performance.now();
+          nextSecond();
           try {
             reader.take(bytes);
             if (reader.failure() !== undefined) own.terminate();
@@ -85,26 +111,51 @@ export function followAgent(followed: Followed, { store, log }: { store: LogStor
             own.terminate();
           }
           bytesLeft -= bytes.length;
-          if (bytesLeft <= 0) own.pause();
+          if (bytesLeft > 0) return;
+          own.pause();
+          const goOn = () => {
+            nextSecond();
+            own.resume();
+          };
+          setTimeout(goOn, Math.max(0, secondBegan + 1000 - heardAt)).unref();
         },
-        close: () => closed.resolve(),
-        error: () => closed.resolve(),
+        close: () => closed.resolve('ended'),
+        error: () => closed.resolve('ended'),
       },
     } as unknown as Parameters<typeof Bun.connect>[0]);
-    const refill = setInterval(() => {
-      if (bytesLeft <= 0) socket.resume();
-      [bytesLeft, entriesLeft] = [bytesPerSecond, entriesPerSecond];
-    }, 1000);
-    refill.unref();
-    connection = socket;
-    if (signal.aborted) socket.terminate();
+    const patienceMs = once ? answerMsMax : times.quietMs;
+    const watch = setInterval(() => {
+      if (bytesLeft > 0 && performance.now() - heardAt >= patienceMs) closed.resolve('quiet');
+    }, patienceMs);
+    watch.unref();
+    if (!once) connection = socket;
+    const giveUp = () => closed.resolve('ended');
+    signal.addEventListener('abort', giveUp);
+    if (signal.aborted) giveUp();
     try {
-      await closed.promise;
+      return await closed.promise;
     } finally {
-      clearInterval(refill);
+      clearInterval(watch);
+      signal.removeEventListener('abort', giveUp);
       socket.terminate();
-      connection = undefined;
+      if (!once) connection = undefined;
     }
+  };
+  const tried = (options: { once: boolean }) =>
+    stream(options).catch((error: unknown) => {
+      log.debug('the agent of a sandbox does not tell its log', { sandboxId: followed.sandboxId, error: messageOf(error) });
+      return 'ended' as const;
+    });
+
+  /** Until there is something to tell again, or may be. */
+  const rest = async () => {
+    const known = place?.number;
+    do {
+      resting = new AbortController();
+      await pause(times.askEveryMs, AbortSignal.any([signal, resting.signal]));
+      if (resting.signal.aborted || signal.aborted) return;
+      await tried({ once: true });
+    } while (place?.number === known);
   };
 
   const ended = (async () => {
@@ -112,18 +163,24 @@ export function followAgent(followed: Followed, { store, log }: { store: LogStor
     if (followed.createdMs === undefined && !signal.aborted) place = await store.place(followed.sandboxId);
     for (let delayMs = retryMsMin; !signal.aborted; delayMs = Math.min(delayMs * 2, retryMsMax)) {
       const startedAt = performance.now();
-      await stream().catch(error => log.debug('the agent of a sandbox does not tell its log', { sandboxId: followed.sandboxId, error: messageOf(error) }));
-      if (performance.now() - startedAt > retryMsMax) delayMs = retryMsMin;
-      await pause(delayMs, signal);
+      const quiet = (await tried({ once: false })) === 'quiet';
+      if (quiet || performance.now() - startedAt > retryMsMax) delayMs = retryMsMin;
+      if (quiet) await rest();
+      else await pause(delayMs, signal);
+      resting = undefined;
     }
   })();
 
   return {
+    wake: () => resting?.abort(),
+    async catchUp() {
+      if (resting && !signal.aborted) await tried({ once: true });
+    },
     async stop() {
-      // What the agent said before whoever stops it was told is in the connection already: once around the loop reads it.
-      if (connection) await new Promise(resolve => setImmediate(resolve));
+      // What the agent said before whoever stops it was told is in the connection already. It is read between two turns of
+      // the loop: the first may come before anything is.
+      for (let turn = 0; connection && turn < 2; turn++) await new Promise(resolve => setImmediate(resolve));
       stopping.abort();
-      connection?.terminate();
       await ended;
     },
   };

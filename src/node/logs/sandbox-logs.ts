@@ -11,9 +11,15 @@ const denialsMax = 50;
 const denialsPerSecond = 5;
 
 /** What happened in and with the sandboxes of a node. */
-export type SandboxLogs = Pick<LogStore, 'note' | 'read'> & {
+export type SandboxLogs = Pick<LogStore, 'note'> & {
+  /** As the store's, and what the agent has told up to now is in it. */
+  read: LogStore['read'];
   /** Takes over what the sandbox's agent tells from now on. `createdMs`: see `Followed`. */
   follow(running: Running, createdMs?: number): void;
+  /** Somebody has come to the sandbox: its agent is listened to again. */
+  wake(sandboxId: string): void;
+  /** Resolves when what its agent has to tell now is kept, or it did not answer soon. Before its processes are ended. */
+  catchUp(sandboxId: string): Promise<void>;
   /** Takes what the agent has told, and leaves the sandbox alone. Before its processes are ended or frozen for good. */
   leave(sandboxId: string): Promise<void>;
   /** Takes note of a connection that was refused. Of many, a sample. */
@@ -44,7 +50,12 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
   };
   return {
     note: store.note,
-    read: store.read,
+    async read(request) {
+      await followers.get(request.sandboxId)?.catchUp();
+      return store.read(request);
+    },
+    wake: sandboxId => followers.get(sandboxId)?.wake(),
+    catchUp: async sandboxId => followers.get(sandboxId)?.catchUp(),
     follow({ record, namespace }, createdMs) {
       const { sandboxId, controlToken } = record;
       void leave(sandboxId);

@@ -56,6 +56,7 @@ async function pauseWithFiles(node: NodeContext, running: Running): Promise<Paus
   const { slot: number, sandboxId } = running.record;
   const slot = slotOf(node.layout.installation, number);
   const record = pausedRecordOf(running, 'filesystem');
+  await node.logs.catchUp(sandboxId);
   await node.driver.freeze(slot);
   try {
     // Before the end of anything: a host whose disk is full leaves the sandbox running.

@@ -41,6 +41,7 @@ export function remove(node: NodeContext, running: Running): Promise<'removed' |
     const { record, namespace, ended } = running;
     if (node.running.get(record.sandboxId) !== running) return 'paused';
     const slot = slotOf(node.layout.installation, record.slot);
+    await node.logs.catchUp(record.sandboxId);
     // It holds the network that is about to go.
     await node.logs.leave(record.sandboxId);
     await removeSandbox(node, { sandboxId: record.sandboxId, blank: { slot, namespace, ended } });
