@@ -7,6 +7,8 @@ import { createLatency, killAll } from './series.ts';
 
 const settleMs = 6_000; // refills, and the garbage that agents collect after their first work
 const idleSeconds = 10;
+/** Until what was just created has nothing more to tell and is left alone. */
+const settleSeconds = 8;
 const createsAtOnce = 10;
 const apiClients = 16;
 const apiSeconds = 5;
@@ -74,6 +76,7 @@ function createMany(client: Client, count: number): Promise<Sandbox[]> {
 async function pointOf(client: Client, target: Target, sandboxes: Sandbox[], emptyMiB: number): Promise<Point> {
   const family = familyOf(target.pid);
   const cpuMs = () => family.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
+  await Bun.sleep(settleSeconds * 1000);
   const before = cpuMs();
   await Bun.sleep(idleSeconds * 1000);
   const idlePercent = (cpuMs() - before) / idleSeconds / 10;
