@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { systemCodeOf } from '../base/error.ts';
 import { doctorCommand } from '../cli/doctor.ts';
 import { keyCommands } from '../cli/keys.ts';
 import { runCommandLine } from '../cli/run.ts';
@@ -36,6 +37,9 @@ const commands = [
   ...teamCommands(withAccounts),
   ...userCommands(withAccounts),
 ];
+
+// Who reads only the beginning, as `head` does, has what it wanted.
+process.stdout.on('error', error => process.exit(systemCodeOf(error) === 'EPIPE' ? 0 : 1));
 
 process.exitCode = await runCommandLine(process.argv.slice(2), commands, {
   out: text => void process.stdout.write(text),

@@ -15,6 +15,7 @@ import { findUsers, type UserRecord } from '../api/store/user.ts';
 import { AtollError } from '../base/error.ts';
 import type { CredentialSummary, LocalAccounts } from '../cli/local-accounts.ts';
 import { ensureTeam, firstTeam, storeLocation } from './accounts.ts';
+import { requirePair } from './installation/check.ts';
 import type { Settings } from './settings.ts';
 
 /**
@@ -22,6 +23,7 @@ import type { Settings } from './settings.ts';
  * audited in its own transaction.
  */
 export async function withLocalAccounts<T>(settings: Settings, account: string, use: (accounts: LocalAccounts) => Promise<T>): Promise<T> {
+  await requirePair(settings);
   await using store = await openStore(storeLocation(settings));
   const clock = systemClock();
   const accounts: Accounts = { store, clock, credentials: new CredentialCache(store, clock) };

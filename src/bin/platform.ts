@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { defaultDiskMiB } from '../api/app/build-register.ts';
 import { defaultSize } from '../api/app/provision-template.ts';
 import { type Api, startApi } from '../api/start.ts';
-import { openStore } from '../api/store/database.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import { unlessAborted } from '../base/unless-aborted.ts';
@@ -13,10 +12,12 @@ import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
-import { ensureApiKey, ensureTeam, storeLocation } from './accounts.ts';
+import { ensureApiKey, ensureTeam } from './accounts.ts';
 import { commitOf } from './commit.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
+import { checkPair } from './installation/check.ts';
+import { keepPair, openPair } from './installation/open.ts';
 import { criuDir, repository, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 import { beginWantedTemplates, ensureBaseTemplate } from './shipped-templates.ts';
@@ -29,6 +30,8 @@ export type PlatformOptions = {
   environment: Record<string, string>;
   /** Told while something slow is done. */
   onPhase: (phase: string) => void;
+  /** Goes on with a database that is empty or older than the data directory. */
+  acceptDatabase?: boolean;
   /** Ends a start that is under way. */
   signal: AbortSignal;
 };
@@ -55,7 +58,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   // Whoever waits for it may come later than the failure.
   failed.promise.catch(() => {});
   await using started = new AsyncDisposableStack();
-  const { nodeId, seed, adminToken, metricsToken } = readIdentity(settings.dataDir);
+  // Before anything is made or taken over: a start with the wrong database must leave no trace.
+  const pair = await checkPair(settings, { accept: options.acceptDatabase ?? false });
+  const identity = readIdentity(settings.dataDir);
+  const { nodeId, seed, adminToken, metricsToken } = identity;
 
   const node = await startOwnNode(options, nodeId, settings.poolSize, failed.reject);
   // Forgotten last: until the node has stopped, and given the directory back, `down` has to find and await this process.
@@ -63,11 +69,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   started.defer(() => node.stop());
   noteInstance(settings.dataDir);
 
-  const store = started.use(await openStore(storeLocation(settings)));
+  const opened = await openPair(settings, identity, pair);
+  const store = started.use(opened.store);
+  started.use(keepPair(settings, opened, log, failed.reject));
   const socketPath = join(node.runDir, 'api.sock');
   const spans = spanExportOf(settings, log);
   if (spans) started.defer(() => spans.stop());
-  const opened: { edge?: Edge } = {};
+  const running: { edge?: Edge } = {};
   const api = await startApi({
     socketPath,
     store,
@@ -76,7 +84,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     commit: commitOf(repository),
     trace: settings.trace,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
-    families: () => [...(spans?.families() ?? []), ...(opened.edge ? edgeFamilies(opened.edge.stats()) : [])],
+    families: () => [...(spans?.families() ?? []), ...(running.edge ? edgeFamilies(running.edge.stats()) : [])],
     retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: Math.max(settings.metricsHours, sandboxLogDays * 24) },
     filesDir: join(settings.dataDir, 'files'),
     seed,
@@ -103,7 +111,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   });
 
   const edge = openPort(settings, log, { api, node, socketPath });
-  opened.edge = edge;
+  running.edge = edge;
   started.defer(() => edge.stop());
   started.defer(api.directory.onClosed(closed => edge.closed(closed)));
   const disposal = started.move();

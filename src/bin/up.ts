@@ -22,10 +22,10 @@ const stopTimeoutMs = 30_000;
 export function upCommand(settings: () => Settings, environment: Record<string, string>): Command {
   return {
     name: 'up',
-    usage: '[--json]',
-    summary: 'Runs the platform in the foreground; --json says on one line when it serves',
+    usage: '[--json] [--accept-database]',
+    summary: 'Runs the platform in the foreground; --json says on one line when it serves; --accept-database goes on with a database that is empty or older than the data directory',
     async run(args, terminal) {
-      const { values } = parseArguments(args, { json: { type: 'boolean' } });
+      const { values } = parseArguments(args, { json: { type: 'boolean' }, 'accept-database': { type: 'boolean' } });
       const own = settings();
       const log = createLog(own.logLevel, terminal.err);
       const stop = stopSignal();
@@ -33,7 +33,7 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
         // A machine that has run sandboxes before is not examined again: starts stay fast.
         if (readIfThere(apiKeyFile(own.dataDir)) === undefined) await requireAbleHost(own);
         await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
-          startPlatform({ settings: own, log, environment, onPhase, signal: stop.signal }),
+          startPlatform({ settings: own, log, environment, onPhase, acceptDatabase: values['accept-database'] ?? false, signal: stop.signal }),
         );
         const about = aboutOf(own, platform);
         noteInstance(own.dataDir, about.url);

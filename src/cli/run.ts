@@ -1,4 +1,4 @@
-import { AtollError } from '../base/error.ts';
+import { AtollError, messageOf, systemCodeOf } from '../base/error.ts';
 import { commandLineDetail } from './arguments.ts';
 import type { Command, Terminal } from './command.ts';
 
@@ -28,12 +28,24 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
   try {
     return await command.run(args, terminal);
   } catch (error) {
-    if (!(error instanceof AtollError)) throw error;
-    terminal.err(`atoll ${command.name}: ${error.message}\n`);
+    const sentence = sentenceOf(error);
+    if (sentence === undefined) throw error;
+    terminal.err(`atoll ${command.name}: ${sentence}\n`);
+    if (!(error instanceof AtollError)) return 1;
     if (error.detail !== commandLineDetail) return 1;
     terminal.err(`Usage: atoll ${command.name} ${command.usage}\n`);
     return usageExitCode;
   }
+}
+
+/** What the world did, in words for who asked; undefined for a defect. */
+function sentenceOf(error: unknown): string | undefined {
+  if (error instanceof AtollError) return error.message;
+  const code = systemCodeOf(error);
+  const path = error instanceof Error && 'path' in error ? ` ${String(error.path)}` : '';
+  if (code === 'EACCES' || code === 'EPERM') return `This user may not use${path || ' what it needs'}: run it as root, e.g. with sudo.`;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return `The disk is full${path && `: nothing can be written to${path}`}. Make room and run it again; \`atoll down\` works without.`;
+  return /^E[A-Z]+$/.test(code) ? `${messageOf(error)}.` : undefined;
 }
 
 function helpText(commands: Command[]): string {

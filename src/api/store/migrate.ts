@@ -14,6 +14,7 @@ import { sandboxesByState } from './migrations/0008-sandboxes-by-state.ts';
 import { volumes } from './migrations/0009-volumes.ts';
 import { metrics } from './migrations/0010-metrics.ts';
 import { events } from './migrations/0012-events.ts';
+import { installation } from './migrations/0013-installation.ts';
 import type { Db } from './database.ts';
 import type { Tables } from './schema.ts';
 
@@ -33,6 +34,7 @@ export const migrations: Record<string, Migration> = {
   '0009-volumes': volumes,
   '0010-metrics': metrics,
   '0012-events': events,
+  '0013-installation': installation,
 };
 
 /**
@@ -45,6 +47,8 @@ export async function migrate(db: Kysely<Tables>, upTo?: string): Promise<void> 
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations }, allowUnorderedMigrations: true });
   const { error, results } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
   if (error === undefined) return;
+  // What the world did to the database says itself what it is.
+  if (error instanceof AtollError) throw error;
   const failed = results?.find(result => result.status === 'Error')?.migrationName;
   throw new AtollError('internal', failed === undefined ? 'The database cannot be brought up to date' : `The database cannot be brought up to date: migration ${failed} failed`, { cause: error });
 }
@@ -54,7 +58,8 @@ export async function schemaVersion(db: Db): Promise<string | null> {
   return (await doneMigrations(db)).at(-1) ?? null;
 }
 
-async function refuseNewer(db: Db, upTo: string | undefined): Promise<void> {
+/** Throws `precondition` for a schema that a newer version has made. */
+export async function refuseNewer(db: Db, upTo?: string): Promise<void> {
   const unknown = [...(await doneMigrations(db)), ...(upTo === undefined ? [] : [upTo])].filter(name => migrations[name] === undefined);
   if (unknown.length === 0) return;
   throw new AtollError('precondition', `The state was written by a newer version of Atoll (it has had the migrations ${unknown.join(', ')}). Run that version, or restore a backup of this one; nothing was changed.`);

@@ -33,6 +33,8 @@ export type Tables = {
   webhook_deliveries: WebhookDeliveryTable;
   volumes: VolumeTable;
   sandbox_volumes: SandboxVolumeTable;
+  installation: InstallationTable;
+  volume_removals: VolumeRemovalTable;
 };
 
 export type Flag = 0 | 1;
@@ -314,4 +316,22 @@ export type VolumeTable = {
 export type SandboxVolumeTable = {
   sandbox_id: Fixed<string>;
   volume_id: Fixed<string>;
+};
+
+/** One row: whose state this is. */
+export type InstallationTable = {
+  installation_id: string;
+  /** Says which seed belongs to it, and nothing of the seed. */
+  seed_digest: string;
+  /** Counts starts, and minutes of running: of two copies of the state, the older one has the smaller number. */
+  generation: number;
+  /** When an operator took a database that is older than what the node keeps. Null: never, or it was settled since. */
+  accepted_at_us: number | null;
+};
+
+/** Volumes whose content nobody is to find: of deletes, and of creates that have not come to their end. */
+export type VolumeRemovalTable = {
+  volume_id: Fixed<string>;
+  node_id: Fixed<string>;
+  noted_at_us: Fixed<number>;
 };

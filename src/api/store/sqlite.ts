@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
 import { chmodSync } from 'node:fs';
+import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
 import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } from 'kysely';
 
@@ -21,6 +22,10 @@ export type SqliteConnection = {
  * (a loss of power may cost the last commits, and with them go the machine's sandboxes anyway).
  */
 export function connectSqlite(path: string): SqliteConnection {
+  return told(() => connect(path));
+}
+
+function connect(path: string): SqliteConnection {
   const database = new Database(path, { create: true, strict: true });
   if (path !== ':memory:') chmodSync(path, 0o600);
   database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
@@ -34,7 +39,7 @@ export function connectSqlite(path: string): SqliteConnection {
   return {
     dialect: {
       createAdapter: () => new TransactionalDdlAdapter(),
-      createDriver: () => new ImmediateSqliteDriver({ database: adapter }),
+      createDriver: () => new ImmediateSqliteDriver({ database: adapter, inTransaction: () => database.inTransaction }),
       createIntrospector: db => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
@@ -59,8 +64,20 @@ export function vacuumInto(path: string, copy: string): void {
  * a lock that is asked for after a read fails at once when another process wrote in between.
  */
 class ImmediateSqliteDriver extends SqliteDriver {
+  readonly #inTransaction: () => boolean;
+
+  constructor({ database, inTransaction }: { database: SqliteDatabase; inTransaction: () => boolean }) {
+    super({ database });
+    this.#inTransaction = inTransaction;
+  }
+
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** A full disk and the like have SQLite roll back by itself; asking again would hide why. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#inTransaction()) await super.rollbackTransaction(connection);
   }
 }
 
@@ -99,8 +116,28 @@ function wrap(statement: Statement): SqliteStatement {
   const bind = (parameters: ReadonlyArray<unknown>) => parameters as SQLQueryBindings[];
   return {
     reader: statement.columnNames.length > 0,
-    all: parameters => statement.all(...bind(parameters)),
-    run: parameters => statement.run(...bind(parameters)),
-    iterate: parameters => statement.iterate(...bind(parameters)) as IterableIterator<unknown>,
+    all: parameters => told(() => statement.all(...bind(parameters))),
+    run: parameters => told(() => statement.run(...bind(parameters))),
+    iterate: parameters => told(() => statement.iterate(...bind(parameters)) as IterableIterator<unknown>),
   };
+}
+
+/** What the world does to a database is no defect: whoever asked hears what it was. */
+function told<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+/** Source: https://www.sqlite.org/rescode.html. What is not of the world is answered as it is. */
+function failureOf(error: unknown): unknown {
+  const [, name] = /^SQLITE_(FULL|CORRUPT|NOTADB|IOERR|BUSY|READONLY|CANTOPEN)/.exec(systemCodeOf(error)) ?? [];
+  if (name === undefined) return error;
+  const options = { cause: error, fields: { sqlite: systemCodeOf(error) } };
+  if (name === 'FULL') return new AtollError('no_space', 'The disk of the platform is full: nothing was changed. Delete what is not needed, or tell the operator.', options);
+  if (name === 'BUSY') return new AtollError('unavailable', 'The database is busy with another change: try again.', { ...options, retryAfterSeconds: 1 });
+  if (name === 'CORRUPT' || name === 'NOTADB') return new AtollError('internal', `The database of the platform is damaged (${messageOf(error)}): stop it, and put a whole copy in its place or use \`atoll restore\`.`, options);
+  return new AtollError('unavailable', `The database of the platform can't be read or written (${messageOf(error)}); nothing was changed.`, options);
 }

@@ -5,8 +5,11 @@ import { recordLocalChange } from '../../api/app/audit.ts';
 import { systemClock } from '../../api/app/clock.ts';
 import { loadDump } from '../../api/store/load-dump.ts';
 import { forgetUnkept } from '../../api/store/restored-state.ts';
+import { putInstallation } from '../../api/store/installation.ts';
 import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
 import { storeLocation } from '../accounts.ts';
+import { seedDigestOf } from '../installation/check.ts';
 import type { Settings } from '../settings.ts';
 import { checkManifest } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
@@ -39,6 +42,9 @@ export async function restoreBackup(settings: Settings, account: string, file: s
     const atUs = systemClock()();
     await loadDump(storeLocation({ ...settings, dataDir: made }), linesOf(join(unpacked, 'state.jsonl')), async db => {
       await forgetUnkept(db, manifest.sandboxes, atUs);
+      // Both copies may run: an installation of its own, so that neither takes the other's database for its own.
+      const seed = Buffer.from(readFileSync(join(made, 'seed'), 'utf8').trim(), 'hex');
+      await putInstallation(db, { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0, acceptedAtUs: null });
       await recordLocalChange(db, { operation: 'cli.restore', account, atUs, teamId: null }, { target: 'installation:this', after: { backupOf: manifest.createdAt } });
     });
     rmSync(unpacked, { recursive: true });

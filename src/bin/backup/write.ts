@@ -8,6 +8,7 @@ import { dumpStore } from '../../api/store/dump.ts';
 import { findExecution, sandboxesIn } from '../../api/store/sandbox-read.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { storeLocation } from '../accounts.ts';
+import { requirePair } from '../installation/check.ts';
 import type { Settings } from '../settings.ts';
 import { writeManifest } from './manifest.ts';
 import { layerFile, nodeFiles, plainFiles, sandboxDirectory, sandboxFiles } from './places.ts';
@@ -26,6 +27,7 @@ export type BackupReport = { file: string; bytes: number; layers: number; sandbo
 export async function writeBackup(settings: Settings, account: string, file: string, options: { sandboxes: boolean }): Promise<BackupReport> {
   const { dataDir } = settings;
   if (!existsSync(join(dataDir, 'seed'))) throw new AtollError('not_found', `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`);
+  await requirePair(settings);
   if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
   // On the file system of the installation, so that layers can be linked: then nobody deletes them under our hands.
   removeLeftovers(dataDir);
