@@ -5,7 +5,7 @@ import { dialLoopback } from '../../test/edge/support/loopback-dial.ts';
 // The edge alone in a process; its one sandbox `bench` has the loopback's ports.
 const [certFile = '', keyFile = ''] = process.argv.slice(2);
 const ingress = { trafficAccessToken: null, accessToken: null, maskRequestHost: null, httpsPorts: [], autoResume: false };
-const route = { sandboxId: 'bench', executionId: 'e', state: 'running', ingress } as const;
+const route = { sandboxId: 'bench', teamId: 't', executionId: 'e', state: 'running', ingress } as const;
 const edge = startEdge({
   hostname: '127.0.0.1',
   port: 0,

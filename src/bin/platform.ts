@@ -14,6 +14,7 @@ import { type Node, startNode } from '../node/start.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
 import { ensureApiKey, ensureTeam } from './accounts.ts';
 import { commitOf } from './commit.ts';
+import { descriptorsOfEdge, openFilesMax } from './descriptors.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { checkPair } from './installation/check.ts';
@@ -180,6 +181,7 @@ function openPort(settings: Settings, log: Log, { api, node, socketPath }: { api
       directory: { find: sandboxId => api.directory.find(sandboxId), wake: (sandboxId, signal) => unlessAborted(api.wake(sandboxId), signal, 'Nobody waits for the answer any more.') },
       dial: (sandboxId, port, signal) => node.protocol.dial(sandboxId, port, signal),
       trustForwardedHeaders: settings.trustForwarded,
+      descriptorsMax: descriptorsOfEdge(openFilesMax()),
       ...tlsOf(settings),
       log: log.with({ part: 'edge' }),
     });

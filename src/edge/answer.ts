@@ -48,6 +48,22 @@ export function tooManyConnections(to: SandboxPort, connectionLimit: number): An
   return sandboxAnswer(429, `The sandbox has its limit of ${connectionLimit} connections open`, to, { connectionLimit });
 }
 
+export function tooManyOfTeam(to: SandboxPort, connectionLimit: number): Answer {
+  return sandboxAnswer(429, `The sandboxes of this team have their limit of ${connectionLimit} connections open`, to, { connectionLimit });
+}
+
+/** For who comes when everything is taken: it passes by itself. */
+export function crowded(to: SandboxPort): Answer {
+  const answer = sandboxAnswer(503, 'There are too many requests under way; try again in a moment', to);
+  return { ...answer, headers: { ...answer.headers, ...retrySoon } };
+}
+
+export function apiCrowded(): Answer {
+  return { ...plainAnswer(503, 'The API has too many requests under way; try again in a moment'), headers: retrySoon };
+}
+
+const retrySoon = { 'Retry-After': '1' };
+
 /** The same answer whether or not the sandbox exists. */
 export function internalRoute(path: string): Answer {
   return { status: 404, body: { message: 'This path is not served to clients', path, code: 404 }, headers: readableBy(agentPort) };

@@ -2,6 +2,7 @@ import type { Destination } from '../protocol/hosts.ts';
 import type { Answer } from './answer.ts';
 import { plainAnswer } from './answer.ts';
 import { answerBytes } from './answer-bytes.ts';
+import type { Evictable, Origin, Seat } from './client-table.ts';
 import { type Client, type ClientUser, closesAfter } from './client.ts';
 import type { EdgeContext, OpenClient } from './context.ts';
 import { BodyReader } from './http/body-reader.ts';
@@ -26,12 +27,15 @@ type Phase =
 const betweenRequests: Phase = { kind: 'head' };
 
 /** A client's connection: reads heads, hands each request to `serve`, and keeps the order of requests and responses. */
-export class ClientConnection implements Client, OpenClient {
+export class ClientConnection implements Client, OpenClient, Evictable {
   readonly context: EdgeContext;
   readonly socket: ByteSocket;
   readonly outlet: Outlet;
   readonly secure: boolean;
   readonly address: string;
+  readonly origin: Origin;
+  /** Null for a stream of HTTP/2: its connection has one. */
+  readonly seat: Seat | null;
   readonly forwardedLines: Buffer;
   readonly body = new BodyReader();
   deadlineMs: number;
@@ -53,8 +57,12 @@ export class ClientConnection implements Client, OpenClient {
     socket: ByteSocket,
     secure: boolean,
     serve: (client: Client, head: RequestHead) => void,
+    origin: Origin,
+    seat: Seat | null,
   ) {
     this.context = context;
+    this.origin = origin;
+    this.seat = seat;
     this.socket = socket;
     this.outlet = new Outlet(socket);
     this.secure = secure;
@@ -133,6 +141,7 @@ export class ClientConnection implements Client, OpenClient {
         this.#searched = 0;
         this.use(end);
         this.body.reset(head.framing.kind, head.framing.length);
+        this.seat?.busy();
         this.#serve(this, head);
         return true;
       }
@@ -206,8 +215,11 @@ export class ClientConnection implements Client, OpenClient {
   endUse(close: boolean): void {
     if (this.#phase.kind === 'closed') return;
     if (close || this.context.stopping) return this.close();
+    const { clock, limits } = this.context;
     this.#phase = betweenRequests;
-    this.deadlineMs = this.context.clock.nowMs + this.context.limits.keepAliveTimeoutMs;
+    this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
+    // What the client does not read of its last response still holds the place.
+    if (this.outlet.idle) this.seat?.idle(clock.nowMs);
     this.resume();
     this.#advance();
   }
@@ -232,6 +244,7 @@ export class ClientConnection implements Client, OpenClient {
   close(): void {
     if (this.#phase.kind === 'closed') return;
     this.#phase = { kind: 'closing' };
+    this.seat?.idle(this.context.clock.nowMs);
     this.deadlineMs = this.context.clock.nowMs + this.context.limits.lingerTimeoutMs;
     this.use(this.input?.length ?? 0);
     this.#stopGrace();
@@ -248,6 +261,7 @@ export class ClientConnection implements Client, OpenClient {
   drained(): void {
     if (this.outlet.idle || !this.outlet.flush()) return;
     const phase = this.#phase;
+    if (phase.kind === 'head') this.seat?.idle(this.context.clock.nowMs);
     if (phase.kind === 'use') phase.user.clientDrained();
     else if (phase.kind === 'closing' && this.ended) this.socket.close();
     else this.#advance();
@@ -304,8 +318,16 @@ export class ClientConnection implements Client, OpenClient {
     this.input = null;
     this.#stopGrace();
     this.context.clients.delete(this);
+    this.seat?.leave();
     if (phase.kind === 'routing') phase.abort.abort();
     if (phase.kind === 'use') phase.user.clientClosed(error);
+  }
+
+  evict(): void {
+    // Its descriptor is wanted at once; TLS would wait for the client's word of farewell.
+    if (this.#phase.kind === 'closed') return;
+    if (this.secure) this.socket.terminate();
+    else this.socket.close();
   }
 
   expired(): void {

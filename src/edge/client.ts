@@ -1,5 +1,6 @@
 import type { Destination } from '../protocol/hosts.ts';
 import type { Answer } from './answer.ts';
+import type { Origin } from './client-table.ts';
 import type { EdgeContext } from './context.ts';
 import type { BodyReader } from './http/body-reader.ts';
 import type { RequestHead } from './http/request-head.ts';
@@ -26,6 +27,8 @@ export type Client = {
   /** It came over TLS. */
   readonly secure: boolean;
   readonly address: string;
+  /** Everybody behind that address. */
+  readonly origin: Origin;
   /** The forwarded fields that all its requests share, up to the name of the host field. */
   readonly forwardedLines: Buffer;
   /** Where the current request's body ends. */

@@ -1,9 +1,11 @@
 import type { Log } from '../base/log.ts';
-import type { Dial, SandboxDirectory } from './directory.ts';
+import type { ClientTable } from './client-table.ts';
+import type { Dial, Route, SandboxDirectory } from './directory.ts';
 import type { RequestHead } from './http/request-head.ts';
 import type { ResponseHead } from './http/response-head.ts';
 import type { EdgeLimits } from './limits.ts';
 import { SandboxTraffic } from './sandbox-traffic.ts';
+import type { Teams } from './team-traffic.ts';
 import type { upstreamHandlers } from './upstream.ts';
 import type { UpstreamPool } from './upstream-pool.ts';
 
@@ -37,17 +39,21 @@ export type EdgeContext = {
   /** What hears the events of every upstream connection. */
   readonly upstreamHandlers: ReturnType<typeof upstreamHandlers>;
   readonly traffic: Map<string, SandboxTraffic>;
+  readonly teams: Teams;
+  /** Every client, each stream of HTTP/2 being one too. */
   readonly clients: Set<OpenClient>;
+  /** Every connection of clients. */
+  readonly table: ClientTable;
   /** No request is accepted on a connection after its current one. */
   stopping: boolean;
 };
 
 /** The traffic of a sandbox's running incarnation. What is left of an earlier one is cut. */
-export function trafficOf(context: EdgeContext, sandboxId: string, executionId: string): SandboxTraffic {
+export function trafficOf(context: EdgeContext, { sandboxId, executionId, teamId }: Route): SandboxTraffic {
   const existing = context.traffic.get(sandboxId);
   if (existing !== undefined && existing.executionId === executionId) return existing;
   existing?.cut();
-  const traffic = new SandboxTraffic(sandboxId, executionId, context.limits);
+  const traffic = new SandboxTraffic(sandboxId, executionId, context.limits, context.teams.of(teamId));
   context.traffic.set(sandboxId, traffic);
   return traffic;
 }

@@ -1,6 +1,8 @@
 /** What the edge has to know of a sandbox to send requests to it. */
 export type Route = {
   readonly sandboxId: string;
+  /** Whose it is: its connections count for this team. */
+  readonly teamId: string;
   /** The incarnation that runs; another one shares no connection with it. */
   readonly executionId: string;
   /** A sandbox in any other state is one that can't be found. */

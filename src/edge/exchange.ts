@@ -8,6 +8,7 @@ import { headMayBeWhole } from './http/head-end.ts';
 import type { RequestHead } from './http/request-head.ts';
 import type { ResponseHead } from './http/response-head.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
+import type { Share } from './share.ts';
 import { Splice } from './splice.ts';
 import type { Upstream, UpstreamUser } from './upstream.ts';
 
@@ -15,6 +16,8 @@ import type { Upstream, UpstreamUser } from './upstream.ts';
 export type ExchangeTarget = {
   /** Null: the API. */
   readonly traffic: SandboxTraffic | null;
+  /** What the request has taken of what all share; given back at its end. */
+  readonly place: Share;
   readonly port: number;
   readonly plan: ForwardPlan;
 };
@@ -98,6 +101,7 @@ export class Exchange implements UpstreamUser, ClientUser {
       }
     }
     client.beginUse(this);
+    this.#touch();
     if (!flowing) client.pause();
     if (client.ended) this.clientEnded();
   }
@@ -209,7 +213,7 @@ export class Exchange implements UpstreamUser, ClientUser {
   #switchProtocols(head: ResponseHead, input: Buffer): void {
     if (!this.#target.plan.upgrade || !this.#client.body.done) return this.#refuseResponse('it switched protocols unasked');
     this.#over = true;
-    const splice = new Splice(this.#client, this.#upstream, this.#target.traffic);
+    const splice = new Splice(this.#client, this.#upstream, this.#target.place);
     this.#upstream.user = splice;
     splice.upstreamData(input.subarray(head.start));
     this.#client.beginUse(splice);
@@ -220,7 +224,9 @@ export class Exchange implements UpstreamUser, ClientUser {
   #complete(): void {
     this.#leave();
     const upstream = this.#upstream;
-    if (this.#reusable && !upstream.ended && !upstream.closed) {
+    // What a server takes trailers for differs; were it another request, its answer would come to whoever is next.
+    const hadTrailers = this.#client.body.hadTrailers || this.#responseBody.hadTrailers;
+    if (this.#reusable && !hadTrailers && !upstream.ended && !upstream.closed) {
       // It may have been made to wait for this client's last bytes.
       upstream.resume();
       upstream.home.give(upstream, this.#client.context.clock.nowMs);
@@ -331,12 +337,14 @@ export class Exchange implements UpstreamUser, ClientUser {
   #leave(): void {
     this.#over = true;
     this.#upstream.user = null;
-    if (this.#target.traffic !== null) this.#target.traffic.active--;
+    this.#target.place.give();
   }
 
   #touch(): void {
-    const { clock, limits } = this.#client.context;
-    this.#client.deadlineMs = clock.nowMs + limits.streamIdleTimeoutMs;
+    const { context, body } = this.#client;
+    const { clock, limits } = context;
+    const toApi = this.#target.traffic === null;
+    this.#client.deadlineMs = clock.nowMs + (toApi && !body.done ? limits.apiBodyIdleTimeoutMs : limits.streamIdleTimeoutMs);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Family } from '../base/meter.ts';
 import type { EdgeStats } from './start.ts';
 
 /** What is open at the edge, for the operator's metrics. */
-export function edgeFamilies({ clientConnections, inSandboxes, upstreamConnections }: EdgeStats): Family[] {
+export function edgeFamilies({ clientConnections, evictedClients, refusedClients, inSandboxes, upstreamConnections }: EdgeStats): Family[] {
   return [
     {
       name: 'atoll_edge_connections',
@@ -11,6 +11,15 @@ export function edgeFamilies({ clientConnections, inSandboxes, upstreamConnectio
       samples: [
         { labels: { side: 'client' }, value: clientConnections },
         { labels: { side: 'upstream' }, value: upstreamConnections },
+      ],
+    },
+    {
+      name: 'atoll_edge_full_total',
+      help: 'Newcomers to a full edge: those that took the place of an idle connection, and those for whom there was none',
+      kind: 'counter',
+      samples: [
+        { labels: { newcomer: 'seated' }, value: evictedClients },
+        { labels: { newcomer: 'refused' }, value: refusedClients },
       ],
     },
     { name: 'atoll_edge_sandbox_requests_in_flight', help: 'Requests and upgraded connections that are in sandboxes', kind: 'gauge', samples: [{ value: inSandboxes }] },

@@ -1,13 +1,31 @@
+import type { Share } from './share.ts';
 import type { PoolBounds } from './upstream-pool.ts';
 
 /** Every bound of the edge. Times in milliseconds, sizes in bytes. */
 export type EdgeLimits = {
-  /** Client connections open at once; more are closed on arrival. */
+  /** Client connections open at once. One more takes the place of the connection that is idle longest. */
   clientConnectionsMax: number;
+  /** The same from one IPv4 address, or one /64 of IPv6; this machine's own have no such limit. */
+  connectionsPerAddressMax: number;
+  /** Of them all, these are for connections from this machine. */
+  localConnectionsReserved: number;
+  /** Requests to the API in flight; more are answered 503. */
+  apiRequestsMax: number;
+  /** The same from one address or /64. */
+  apiRequestsPerAddressMax: number;
+  /** Of them all, these are for requests from this machine. */
+  localApiRequestsReserved: number;
+  /** Requests and upgraded connections in flight into all sandboxes; more are answered 503. */
+  sandboxRequestsMax: number;
+  /** The same into the sandboxes of one team; more are answered 429. */
+  requestsPerTeamMax: number;
   /** Requests and upgraded connections in flight into one sandbox; more are answered 429. */
   connectionsPerSandboxMax: number;
   requestHeadBytesMax: number;
+  /** Of a request to the API or an agent: with what the edge adds, it stays below the 16 KiB beyond which the runtime refuses. */
+  ownRequestHeadBytesMax: number;
   responseHeadBytesMax: number;
+  hostBytesMax: number;
   headerLinesMax: number;
   /** Interim (1xx) responses before one final response. */
   interimResponsesMax: number;
@@ -21,8 +39,12 @@ export type EdgeLimits = {
   firstByteTimeoutMs: number;
   /** Between two requests of a connection. Longer than the clients keep idle connections. */
   keepAliveTimeoutMs: number;
+  /** The same where the last place is taken. From half of them on, it goes down to this. */
+  crowdedKeepAliveMs: number;
   /** Without a byte in either direction during a request or on an upgraded connection. */
   streamIdleTimeoutMs: number;
+  /** Without a byte of the body of a request to the API, which holds a place there as long. */
+  apiBodyIdleTimeoutMs: number;
   /** For a closing connection to take its last bytes. */
   lingerTimeoutMs: number;
   /**
@@ -39,6 +61,9 @@ export type EdgeLimits = {
   wakeTimeoutMs: number;
   /** Idle connections kept to one port of one sandbox, and to the API: what a burst may leave for the next one. */
   idleUpstreamsPerPortMax: number;
+  /** Idle connections kept to all sandboxes, and to those of one team. */
+  idleSandboxUpstreamsMax: number;
+  idleUpstreamsPerTeamMax: number;
   /** How many of them are kept for longer than `idleUpstreamTimeoutMs` where the server is our own. */
   idleOwnUpstreamsKept: number;
   /** Idle connections to sandboxes' ports are closed after this. Below the 5 s after which Node servers close theirs. */
@@ -54,9 +79,18 @@ export type EdgeLimits = {
 
 export const defaultLimits: EdgeLimits = {
   clientConnectionsMax: 16_384,
+  connectionsPerAddressMax: 4096,
+  localConnectionsReserved: 512,
+  apiRequestsMax: 2048,
+  apiRequestsPerAddressMax: 512,
+  localApiRequestsReserved: 256,
+  sandboxRequestsMax: 12_288,
+  requestsPerTeamMax: 6144,
   connectionsPerSandboxMax: 1024,
   requestHeadBytesMax: 65_536,
+  ownRequestHeadBytesMax: 15_360,
   responseHeadBytesMax: 131_072,
+  hostBytesMax: 512,
   headerLinesMax: 128,
   interimResponsesMax: 16,
   pipelineBytesMax: 65_536,
@@ -64,7 +98,9 @@ export const defaultLimits: EdgeLimits = {
   headTimeoutMs: 15_000,
   firstByteTimeoutMs: 60_000,
   keepAliveTimeoutMs: 650_000,
+  crowdedKeepAliveMs: 5_000,
   streamIdleTimeoutMs: 3_600_000,
+  apiBodyIdleTimeoutMs: 60_000,
   lingerTimeoutMs: 5_000,
   halfCloseGraceMs: 200,
   dialBackoffMs: [100, 200, 300, 400],
@@ -72,16 +108,54 @@ export const defaultLimits: EdgeLimits = {
   handshakeTimeoutMs: 10_000,
   wakeTimeoutMs: 90_000,
   idleUpstreamsPerPortMax: 512,
+  idleSandboxUpstreamsMax: 4096,
+  idleUpstreamsPerTeamMax: 2048,
   idleOwnUpstreamsKept: 16,
   idleUpstreamTimeoutMs: 4_000,
   freshUpstreamMs: 1_000,
   idleOwnUpstreamTimeoutMs: 120_000,
 };
 
+/** What part of its descriptors the edge uses for what. The rest is for what is being accepted or dialled at the moment. */
+const descriptorParts = { clients: 1 / 2, sandboxRequests: 1 / 4, apiRequests: 1 / 8, idleUpstreams: 1 / 16 };
+/** Parts of a limit, where descriptors are too few for the default ones. */
+const addressPart = 1 / 4;
+const teamPart = 1 / 2;
+const localPart = 1 / 8;
+
+/**
+ * The default limits, made smaller where `descriptors` (how many files the edge may hold open) are too few for them: so
+ * that no client and no sandbox can take the last one, and always some are left for the API and for operators.
+ */
+export function limitsWithin(descriptors: number): EdgeLimits {
+  const part = (whole: number, share: number, most: number) => Math.max(1, Math.min(most, Math.floor(whole * share)));
+  const most = defaultLimits;
+  const clientConnectionsMax = part(descriptors, descriptorParts.clients, most.clientConnectionsMax);
+  const apiRequestsMax = part(descriptors, descriptorParts.apiRequests, most.apiRequestsMax);
+  const sandboxRequestsMax = part(descriptors, descriptorParts.sandboxRequests, most.sandboxRequestsMax);
+  const requestsPerTeamMax = part(sandboxRequestsMax, teamPart, most.requestsPerTeamMax);
+  const idleSandboxUpstreamsMax = part(descriptors, descriptorParts.idleUpstreams, most.idleSandboxUpstreamsMax);
+  return {
+    ...most,
+    clientConnectionsMax,
+    connectionsPerAddressMax: part(clientConnectionsMax, addressPart, most.connectionsPerAddressMax),
+    localConnectionsReserved: part(clientConnectionsMax, localPart, most.localConnectionsReserved),
+    apiRequestsMax,
+    apiRequestsPerAddressMax: part(apiRequestsMax, addressPart, most.apiRequestsPerAddressMax),
+    localApiRequestsReserved: part(apiRequestsMax, localPart, most.localApiRequestsReserved),
+    sandboxRequestsMax,
+    requestsPerTeamMax,
+    connectionsPerSandboxMax: part(requestsPerTeamMax, 1, most.connectionsPerSandboxMax),
+    idleSandboxUpstreamsMax,
+    idleUpstreamsPerTeamMax: part(idleSandboxUpstreamsMax, teamPart, most.idleUpstreamsPerTeamMax),
+  };
+}
+
 /** How connections to our own servers (the API, the agents) are kept, and how those to anything in a sandbox. */
-export function poolBounds(limits: EdgeLimits, own: boolean): PoolBounds {
+export function poolBounds(limits: EdgeLimits, own: boolean, idleShare: Share): PoolBounds {
   return {
     idleMax: limits.idleUpstreamsPerPortMax,
+    idleShare,
     idleTimeoutMs: own ? limits.idleOwnUpstreamTimeoutMs : limits.idleUpstreamTimeoutMs,
     keptMax: limits.idleOwnUpstreamsKept,
     surplusTimeoutMs: limits.idleUpstreamTimeoutMs,

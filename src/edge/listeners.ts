@@ -58,9 +58,11 @@ type ServerUpgrade = Bun.TLSUpgradeOptions<SocketUser> & { readonly isServer: tr
 function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<SocketUser> {
   return {
     open(socket) {
-      if (context.clients.size >= context.limits.clientConnectionsMax) return void socket.terminate();
+      const seat = context.table.admit(socket.remoteAddress, context.clock.nowMs);
+      if (seat === null) return void socket.terminate();
       socket.setKeepAlive(true, keepAliveProbeMs);
-      const client = new ClientConnection(context, socket, secure, serve);
+      const client = new ClientConnection(context, socket, secure, serve, seat.origin, seat);
+      seat.owner = client;
       socket.data = client;
       context.clients.add(client);
     },
@@ -68,7 +70,8 @@ function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<Sock
       if (socket.alpnProtocol !== 'h2' || !(socket.data instanceof ClientConnection)) return;
       // Nothing has come yet: the connection can still become another one.
       context.clients.delete(socket.data);
-      socket.data = new Http2Connection(context, socket);
+      const { seat } = socket.data;
+      if (seat !== null) socket.data = new Http2Connection(context, socket, seat);
     },
     data: (socket, bytes) => socket.data?.received(bytes),
     drain: socket => socket.data?.drained(),

@@ -1,5 +1,7 @@
 import { agentPort } from '../protocol/agent.ts';
 import { type EdgeLimits, poolBounds } from './limits.ts';
+import type { Share } from './share.ts';
+import type { TeamTraffic } from './team-traffic.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 
 /** What flows into one incarnation of a sandbox. */
@@ -7,16 +9,19 @@ export class SandboxTraffic {
   readonly sandboxId: string;
   readonly executionId: string;
   /** Requests and upgraded connections in flight, those whose connection is still being made included. */
-  active = 0;
+  readonly requests: Share;
+  readonly #idle: Share;
   /** Aborts when the sandbox is cut, for requests that still wait for their connection. */
   readonly #cut = new AbortController();
   readonly #pools = new Map<number, UpstreamPool>();
   readonly #limits: EdgeLimits;
 
-  constructor(sandboxId: string, executionId: string, limits: EdgeLimits) {
+  constructor(sandboxId: string, executionId: string, limits: EdgeLimits, team: TeamTraffic) {
     this.sandboxId = sandboxId;
     this.executionId = executionId;
     this.#limits = limits;
+    this.requests = team.requestsOfSandbox();
+    this.#idle = team.idle;
   }
 
   get signal(): AbortSignal {
@@ -25,7 +30,7 @@ export class SandboxTraffic {
 
   /** True when nothing is open and nothing waits. */
   get quiet(): boolean {
-    return this.active === 0 && this.#pools.size === 0;
+    return this.requests.taken === 0 && this.#pools.size === 0;
   }
 
   /** Open connections to its ports, idle ones included. */
@@ -38,7 +43,7 @@ export class SandboxTraffic {
   poolOf(port: number): UpstreamPool {
     const existing = this.#pools.get(port);
     if (existing !== undefined) return existing;
-    const pool = new UpstreamPool(poolBounds(this.#limits, port === agentPort));
+    const pool = new UpstreamPool(poolBounds(this.#limits, port === agentPort, this.#idle));
     this.#pools.set(port, pool);
     return pool;
   }
@@ -48,7 +53,7 @@ export class SandboxTraffic {
     for (const [port, pool] of this.#pools) {
       pool.closeIdle(nowMs);
       // A request that still dials holds its pool.
-      if (pool.size === 0 && this.active === 0) this.#pools.delete(port);
+      if (pool.size === 0 && this.requests.taken === 0) this.#pools.delete(port);
     }
   }
 

@@ -3,6 +3,7 @@ import { agentPort } from '../protocol/agent.ts';
 import { type Credentials, credentialsOf, refusalOfTraffic, refusalOfWake } from './admit.ts';
 import {
   type Answer,
+  crowded,
   internalRoute,
   portNotOpen,
   type SandboxPort,
@@ -10,6 +11,7 @@ import {
   sandboxNotFound,
   sandboxPaused,
   tooManyConnections,
+  tooManyOfTeam,
 } from './answer.ts';
 import type { Client } from './client.ts';
 import { pathOf } from './compose-request.ts';
@@ -20,6 +22,7 @@ import type { RequestHead } from './http/request-head.ts';
 import { isInternalRoute } from './internal-routes.ts';
 import { reachSandbox } from './reach.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
+import type { Share } from './share.ts';
 import { upgradeFor } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
 import { Wait } from './wait.ts';
@@ -44,7 +47,7 @@ export function serveSandbox(client: Client, head: RequestHead, to: SandboxPort,
     if ('status' in admitted) return client.refuse(admitted, head);
     const upstream = takeIdle(context, admitted, to.port, isSafeToRepeat(head));
     if (upstream !== undefined) {
-      admitted.active++;
+      admitted.requests.take();
       return begin(client, head, to, { route: found, traffic: admitted, upstream }, attempt);
     }
   }
@@ -101,18 +104,25 @@ async function findWay(
     if (!route.ingress.autoResume) return sandboxPaused(to);
     const refusal = refusalOfWake(route, to, asked.credentials);
     if (refusal !== undefined) return refusal;
-    route = await wake(context, to.sandboxId, asked.signal);
+    const { requests } = context.teams.of(route.teamId);
+    if (requests.full !== null) return noRoom(requests.full, to);
+    requests.take();
+    try {
+      route = await wake(context, to.sandboxId, asked.signal);
+    } finally {
+      requests.give();
+    }
   }
   const traffic = admit(context, route, to, asked.credentials);
   if ('status' in traffic) return traffic;
-  traffic.active++;
+  traffic.requests.take();
   const idle = asked.fresh ? undefined : takeIdle(context, traffic, to.port, asked.repeatable);
   if (idle !== undefined) return { route, traffic, upstream: idle };
   const tls = route.ingress.httpsPorts.includes(to.port);
   try {
     return { route, traffic, upstream: await reachSandbox(context, traffic, to.port, tls, asked.signal) };
   } catch (error) {
-    traffic.active--;
+    traffic.requests.give();
     // The dial's own answers; those of a wake mean something else.
     if (traffic.signal.aborted || (error instanceof AtollError && error.code === 'not_found')) return sandboxNotFound(to);
     if (error instanceof AtollError && error.code === 'unavailable') return portNotOpen(to);
@@ -134,9 +144,15 @@ async function wake(context: EdgeContext, sandboxId: string, signal: AbortSignal
 function admit(context: EdgeContext, route: Route, to: SandboxPort, credentials: Credentials): SandboxTraffic | Answer {
   const refusal = refusalOfTraffic(route, to, credentials);
   if (refusal !== undefined) return refusal;
-  const traffic = trafficOf(context, to.sandboxId, route.executionId);
-  const { connectionsPerSandboxMax } = context.limits;
-  return traffic.active < connectionsPerSandboxMax ? traffic : tooManyConnections(to, connectionsPerSandboxMax);
+  const traffic = trafficOf(context, route);
+  const { full } = traffic.requests;
+  return full === null ? traffic : noRoom(full, to);
+}
+
+function noRoom({ holder, max }: Share, to: SandboxPort): Answer {
+  if (holder === 'sandbox') return tooManyConnections(to, max);
+  if (holder === 'team') return tooManyOfTeam(to, max);
+  return crowded(to);
 }
 
 function takeIdle(context: EdgeContext, traffic: SandboxTraffic, port: number, repeatable: boolean): Upstream | undefined {
@@ -152,12 +168,12 @@ function begin(client: Client, head: RequestHead, to: SandboxPort, way: Way, att
     host: masked ? maskRequestHost.replaceAll('${PORT}', String(to.port)) : null,
     upgrade: upgradeFor(head, to.port),
   };
-  new Exchange(client, { traffic: way.traffic, port: to.port, plan }, way.upstream, head, attempt.again).begin(head);
+  new Exchange(client, { traffic: way.traffic, place: way.traffic.requests, port: to.port, plan }, way.upstream, head, attempt.again).begin(head);
 }
 
 /** Its client went away while the connection was made. */
 function giveUp(way: Way): void {
-  way.traffic.active--;
+  way.traffic.requests.give();
   way.upstream.terminate();
 }
 

@@ -1,8 +1,10 @@
+import { agentPort } from '../protocol/agent.ts';
 import { type Destination, destinationOf, type RoutingHeaders } from '../protocol/hosts.ts';
 import { plainAnswer } from './answer.ts';
 import type { Client } from './client.ts';
 import { hostOf } from './compose-request.ts';
 import type { RequestHead } from './http/request-head.ts';
+import { refusalOfOwn } from './own-servers.ts';
 import { isPreflightForSandbox, preflightAnswer } from './preflight.ts';
 import { serveApi } from './serve-api.ts';
 import { serveSandbox } from './serve-sandbox.ts';
@@ -24,6 +26,9 @@ function route(client: Client, head: RequestHead, fresh: boolean): void {
   const host = hostOf(head);
   const destination = host !== undefined && host === client.lastHost ? client.lastDestination : destinationFor(client, head, host);
   if (destination === null) return client.refuse(plainAnswer(400, 'The host is malformed'), head);
+  const isOwn = destination.kind === 'api' || (destination.kind === 'sandbox' && destination.port === agentPort);
+  const refusal = isOwn ? refusalOfOwn(head, client.context.limits) : undefined;
+  if (refusal !== undefined) return client.refuse(refusal, head);
   switch (destination.kind) {
     case 'invalid':
       return client.refuse(plainAnswer(400, `The request can't be routed: ${destination.reason}`), head);
@@ -37,7 +42,7 @@ function route(client: Client, head: RequestHead, fresh: boolean): void {
 
 /** Null for a host that is none. */
 function destinationFor(client: Client, head: RequestHead, host: string | undefined): Destination | null {
-  if (host !== undefined && !hostPattern.test(host)) return null;
+  if (host !== undefined && (host.length > client.context.limits.hostBytesMax || !hostPattern.test(host))) return null;
   const destination = destinationOf(host, routingHeadersOf(head));
   // Only then do the headers not matter.
   const byHost = destination.kind === 'sandbox' && destination.by === 'host';

@@ -1,19 +1,20 @@
 import type { Client, ClientUser } from './client.ts';
-import type { SandboxTraffic } from './sandbox-traffic.ts';
+import type { Share } from './share.ts';
 import type { Upstream, UpstreamUser } from './upstream.ts';
 
 /** An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, a reset a reset. */
 export class Splice implements UpstreamUser, ClientUser {
   readonly #client: Client;
   readonly #upstream: Upstream;
-  readonly #traffic: SandboxTraffic | null;
+  readonly #place: Share;
   #upstreamEnded = false;
   #over = false;
 
-  constructor(client: Client, upstream: Upstream, traffic: SandboxTraffic | null) {
+  /** `place`: what it has taken of what all share, given back at its end. */
+  constructor(client: Client, upstream: Upstream, place: Share) {
     this.#client = client;
     this.#upstream = upstream;
-    this.#traffic = traffic;
+    this.#place = place;
   }
 
   clientInput(): boolean {
@@ -74,7 +75,7 @@ export class Splice implements UpstreamUser, ClientUser {
   #leave(): void {
     this.#over = true;
     this.#upstream.user = null;
-    if (this.#traffic !== null) this.#traffic.active--;
+    this.#place.give();
   }
 
   #touch(): void {

@@ -1,11 +1,14 @@
 import { messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import { ClientTable } from './client-table.ts';
 import type { EdgeContext } from './context.ts';
 import type { Dial, SandboxDirectory } from './directory.ts';
 import { RequestHead } from './http/request-head.ts';
 import { ResponseHead } from './http/response-head.ts';
-import { defaultLimits, type EdgeLimits, poolBounds } from './limits.ts';
+import { type EdgeLimits, limitsWithin, poolBounds } from './limits.ts';
 import { listenPlain, listenTls, type Listener } from './listeners.ts';
+import { Share } from './share.ts';
+import { Teams } from './team-traffic.ts';
 import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
 import { localAuthority } from './tls/local-authority.ts';
 import { upstreamHandlers } from './upstream.ts';
@@ -24,7 +27,9 @@ export type EdgeOptions = {
   readonly trustForwardedHeaders?: boolean;
   /** A second port that speaks TLS. */
   readonly tls?: TlsOptions;
-  /** Bounds that differ from `defaultLimits`. */
+  /** How many files the edge may hold open: the default limits are made smaller where they would need more. Default: no bound. */
+  readonly descriptorsMax?: number;
+  /** Bounds that differ from those. */
   readonly limits?: Partial<EdgeLimits>;
 };
 
@@ -65,8 +70,11 @@ export type Edge = {
 };
 
 export type EdgeStats = {
-  /** Clients' connections; each stream of an HTTP/2 connection counts as one more. */
+  /** Clients' connections. */
   readonly clientConnections: number;
+  /** So far: connections that gave their place to a newcomer while they were idle, and newcomers for whom there was none. */
+  readonly evictedClients: number;
+  readonly refusedClients: number;
   /** Requests and upgraded connections that are in sandboxes or on their way there. */
   readonly inSandboxes: number;
   /** Connections to the API and into sandboxes, idle ones included. */
@@ -135,40 +143,47 @@ function openCertificate(options: TlsCertificate, log: Log): { source: Certifica
 }
 
 function contextOf(options: EdgeOptions): EdgeContext {
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits = { ...limitsWithin(options.descriptorsMax ?? Number.POSITIVE_INFINITY), ...options.limits };
+  const trustForwardedHeaders = options.trustForwardedHeaders ?? false;
   return {
     limits,
     directory: options.directory,
     dial: options.dial,
     log: options.log,
     apiSocketPath: options.apiSocketPath,
-    trustForwardedHeaders: options.trustForwardedHeaders ?? false,
+    trustForwardedHeaders,
     clock: { nowMs: performance.now() },
     requestHead: new RequestHead(limits.headerLinesMax),
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
-    apiPool: new UpstreamPool(poolBounds(limits, true)),
+    apiPool: new UpstreamPool(poolBounds(limits, true, new Share('everybody', limits.idleUpstreamsPerPortMax, null))),
     upstreamHandlers: upstreamHandlers(options.log),
     traffic: new Map(),
+    teams: new Teams(limits),
     clients: new Set(),
+    table: new ClientTable(limits, trustForwardedHeaders),
     stopping: false,
   };
 }
 
 function statsOf(context: EdgeContext): EdgeStats {
-  let inSandboxes = 0;
+  const { table, teams } = context;
   let upstreamConnections = context.apiPool.size;
-  for (const traffic of context.traffic.values()) {
-    inSandboxes += traffic.active;
-    upstreamConnections += traffic.connections;
-  }
-  return { clientConnections: context.clients.size, inSandboxes, upstreamConnections };
+  for (const traffic of context.traffic.values()) upstreamConnections += traffic.connections;
+  return {
+    clientConnections: table.size,
+    evictedClients: table.evicted,
+    refusedClients: table.refused,
+    inSandboxes: teams.inFlight,
+    upstreamConnections,
+  };
 }
 
 function sweepOnce(context: EdgeContext): void {
   const nowMs = performance.now();
   context.clock.nowMs = nowMs;
   for (const client of context.clients) if (client.deadlineMs < nowMs) client.expired();
+  context.table.closeIdle(nowMs);
   context.apiPool.closeIdle(nowMs);
   for (const [sandboxId, traffic] of context.traffic) {
     traffic.sweep(nowMs);

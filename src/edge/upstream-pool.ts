@@ -1,7 +1,10 @@
+import type { Share } from './share.ts';
 import type { Upstream, UpstreamHome } from './upstream.ts';
 
 export type PoolBounds = {
   readonly idleMax: number;
+  /** What idle connections take of what all pools keep together. */
+  readonly idleShare: Share;
   readonly idleTimeoutMs: number;
   /** Idle connections beyond these many end after `surplusTimeoutMs`. */
   readonly keptMax: number;
@@ -32,6 +35,7 @@ export class UpstreamPool implements UpstreamHome {
   take(nowMs: number, withinMs: number): Upstream | undefined {
     const upstream = this.#idle.at(-1);
     if (upstream === undefined || nowMs - upstream.idleSinceMs > Math.min(withinMs, upstream.keepMs)) return undefined;
+    this.#bounds.idleShare.give();
     return this.#idle.pop();
   }
 
@@ -40,14 +44,18 @@ export class UpstreamPool implements UpstreamHome {
     upstream.user = null;
     upstream.served++;
     upstream.idleSinceMs = nowMs;
-    if (this.#idle.length < this.#bounds.idleMax) this.#idle.push(upstream);
-    else upstream.close();
+    const { idleMax, idleShare } = this.#bounds;
+    if (this.#idle.length >= idleMax || idleShare.full !== null) return upstream.close();
+    idleShare.take();
+    this.#idle.push(upstream);
   }
 
   forget(upstream: Upstream): void {
     this.#all.delete(upstream);
     const index = this.#idle.indexOf(upstream);
-    if (index >= 0) this.#idle.splice(index, 1);
+    if (index < 0) return;
+    this.#idle.splice(index, 1);
+    this.#bounds.idleShare.give();
   }
 
   /** Closes connections that were idle for too long; the ones used last are kept longest. */

@@ -109,8 +109,21 @@ test('bodies flow in both directions at the same time, chunked as they are', asy
   await upstream.expect('0\r\nTrailer-One: a\r\n\r\n');
   upstream.send('0\r\n\r\n');
   await both.client.expect('0\r\n\r\n');
+  // Servers differ in what they take trailers for: the connection serves nobody else.
+  await upstream.until(server => server.ended);
   both.client.send(get);
-  await upstream.expect('GET / HTTP/1.1\r\n');
+  await (await both.server.accept()).expect('GET / HTTP/1.1\r\n');
+});
+
+test('a connection serves no other request after a response with trailers', async () => {
+  await using both = await startBoth();
+  both.client.send(get);
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  upstream.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n');
+  await both.client.expect('X: y\r\n\r\n');
+  both.client.send(get);
+  await (await both.server.accept()).expect('GET / HTTP/1.1\r\n');
 });
 
 test('every piece of a response arrives at once', async () => {

@@ -76,14 +76,108 @@ test('a stream on which nothing happens is cut', async () => {
   expect(await upstream.over()).toBe('reset');
 });
 
-test('more clients than the limit are turned away', async () => {
-  await using both = await startBoth({ limits: { clientConnectionsMax: 1 } });
-  both.client.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  await both.client.expect('200 OK');
-  const other = await RawSocket.connect(both.fixture.port);
-  await other.over();
-  both.client.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  await both.client.expect('200 OK');
+test('a newcomer to a full edge takes the place of the connection that is idle longest', async () => {
+  await using both = await startBoth({ limits: { clientConnectionsMax: 3, localConnectionsReserved: 0 } });
+  const ask = async (client: RawSocket) => {
+    client.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await client.expect('200 OK');
+    await client.expect('}}');
+  };
+  const first = both.client;
+  const second = await RawSocket.connect(both.fixture.port);
+  await ask(second);
+  await ask(first);
+  const silent = await RawSocket.connect(both.fixture.port);
+  await ask(first);
+  const newcomer = await RawSocket.connect(both.fixture.port);
+  await ask(newcomer);
+  await ended(second);
+  const another = await RawSocket.connect(both.fixture.port);
+  await ask(another);
+  // One that has never said anything, nor half a head, is as idle as one between two requests.
+  await ended(silent);
+  await ask(first);
+  expect(both.fixture.edge.stats()).toMatchObject({ clientConnections: 3, evictedClients: 2, refusedClients: 0 });
+});
+
+test('where every connection has a request under way, a newcomer is refused', async () => {
+  await using both = await startBoth({ limits: { clientConnectionsMax: 1, localConnectionsReserved: 0 } });
+  both.client.send(get);
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  const newcomer = await RawSocket.connect(both.fixture.port);
+  await newcomer.over();
+  upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+  await both.client.expect('ok');
+  const later = await RawSocket.connect(both.fixture.port);
+  later.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await later.expect('200 OK');
+  await ended(both.client);
+});
+
+test('idle connections end sooner where many are open', async () => {
+  await using both = await startBoth({ limits: { clientConnectionsMax: 4, localConnectionsReserved: 0, crowdedKeepAliveMs: 100 } });
+  await Promise.all([RawSocket.connect(both.fixture.port), RawSocket.connect(both.fixture.port), RawSocket.connect(both.fixture.port)]);
+  await ended(both.client);
+});
+
+test('requests into the sandboxes of one team leave room for those of another', async () => {
+  await using both = await startBoth({ limits: { requestsPerTeamMax: 1, sandboxRequestsMax: 2 } });
+  both.fixture.sandbox('two');
+  both.fixture.sandbox('other', { teamId: 'other' });
+  both.client.send(get);
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  const answerTo = async (sandboxId: string) => {
+    const response = await fetch(both.fixture.url, { headers: { Host: `80-${sandboxId}.localhost` }, signal: AbortSignal.timeout(5000) });
+    return { status: response.status, body: (await response.json()) as unknown, retryAfter: response.headers.get('retry-after') };
+  };
+  expect(await answerTo('two')).toMatchObject({ status: 429, body: { connectionLimit: 1 } });
+  const foreign = answerTo('other');
+  const another = await both.server.accept();
+  await another.expect('\r\n\r\n');
+  both.fixture.sandbox('third', { teamId: 'third' });
+  expect(await answerTo('third')).toMatchObject({ status: 503, retryAfter: '1' });
+  another.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}');
+  expect(await foreign).toMatchObject({ status: 200 });
+});
+
+test('requests that hang in the API leave the edge and say so to the next one', async () => {
+  let answer = () => {};
+  const answered = new Promise<void>(resolve => (answer = resolve));
+  await using both = await startBoth({ limits: { apiRequestsMax: 1, localApiRequestsReserved: 0 }, api: async () => (await answered, new Response('ok')) });
+  const hanging = fetch(both.fixture.url);
+  await settled(() => both.fixture.edge.stats().upstreamConnections);
+  const refused = await fetch(both.fixture.url);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+  answer();
+  expect((await hanging).status).toBe(200);
+  expect((await fetch(both.fixture.url)).status).toBe(200);
+});
+
+test('a body for the API that stops coming gives its place back', async () => {
+  await using both = await startBoth({ limits: { apiBodyIdleTimeoutMs: 100 }, api: async request => new Response(await request.text().catch(() => '')) });
+  both.client.send('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc');
+  await both.client.over();
+});
+
+test('our own servers are asked with nothing that their runtime would answer by itself', async () => {
+  await using both = await startBoth();
+  const heads: Record<string, string> = {
+    'BREW / HTTP/1.1\r\nHost: x\r\n\r\n': ' 501 ',
+    'get / HTTP/1.1\r\nHost: x\r\n\r\n': ' 501 ',
+    'TRACE / HTTP/1.1\r\nHost: 49983-one.localhost\r\n\r\n': ' 501 ',
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(15_400)}\r\n\r\n`]: ' 431 ',
+    [`GET / HTTP/1.1\r\nHost: 49983-one.localhost\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`]: ' 431 ',
+    [`GET / HTTP/1.1\r\nHost: ${'a'.repeat(513)}\r\n\r\n`]: ' 400 ',
+    [`GET / HTTP/1.1\r\nHost: ${'a'.repeat(512)}\r\nX: ${'a'.repeat(14_700)}\r\n\r\n`]: ' 200 ',
+  };
+  for (const [head, status] of Object.entries(heads)) {
+    both.client.send(head);
+    await both.client.expect(status);
+    await both.client.expect('}');
+  }
+  expect(both.server.connections).toEqual([]);
 });
 
 test('a refused upload is skipped up to its limit, then its connection closed', async () => {
@@ -129,6 +223,11 @@ test('a client that does not read its responses is not served further ones', asy
     await Bun.sleep(20);
   }
 });
+
+/** Resolves when the other side sends nothing more. */
+async function ended(client: RawSocket): Promise<void> {
+  while (!client.ended && client.end === undefined) await Bun.sleep(5);
+}
 
 /** Resolves when a number has stopped changing. */
 async function settled(read: () => number): Promise<void> {

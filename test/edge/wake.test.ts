@@ -87,6 +87,7 @@ test('a client that goes away ends the wait', async () => {
     directory: {
       find: sandboxId => ({
         sandboxId,
+        teamId: 'team',
         executionId: 'e',
         state: 'paused',
         ingress: { trafficAccessToken: null, accessToken: null, maskRequestHost: null, httpsPorts: [], autoResume: true },

@@ -22,6 +22,11 @@ export class BodyReader {
     if (kind === 'chunked') this.#chunks.reset();
   }
 
+  /** Fields came after the body's last chunk. */
+  get hadTrailers(): boolean {
+    return this.#kind === 'chunked' && this.#chunks.hadTrailers;
+  }
+
   get kind(): BodyKind {
     return this.#kind;
   }

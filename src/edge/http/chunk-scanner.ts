@@ -32,6 +32,8 @@ export class ChunkScanner {
   #at: At = At.sizeFirst;
   #size = 0;
   #lineBytes = 0;
+  /** Fields came after the last chunk. */
+  hadTrailers = false;
   readonly #onData: DataListener | undefined;
 
   constructor(onData?: DataListener) {
@@ -42,6 +44,7 @@ export class ChunkScanner {
     this.#at = At.sizeFirst;
     this.#size = 0;
     this.#lineBytes = 0;
+    this.hadTrailers = false;
   }
 
   get done(): boolean {
@@ -96,6 +99,7 @@ export class ChunkScanner {
     switch (this.#at) {
       case At.trailerFirst:
         if (byte === octet.cr) return this.#become(At.finalLf);
+        this.hadTrailers = true;
         return tokenLower[byte] !== 0 && this.#become(At.trailerName);
       case At.trailerName:
         if (byte === octet.colon) return this.#become(At.trailerValue);

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
 import { ClientConnection } from '../client-connection.ts';
+import type { Evictable, Seat } from '../client-table.ts';
 import type { EdgeContext, OpenClient } from '../context.ts';
 import { Outlet } from '../outlet.ts';
 import { serve } from '../serve.ts';
@@ -17,10 +18,11 @@ const resetsMax = 500;
 const resetsIntervalMs = 10_000;
 
 /** A client's HTTP/2 connection: each of its streams is served like an HTTP/1.1 connection of its own. */
-export class Http2Connection implements SocketUser, OpenClient {
+export class Http2Connection implements SocketUser, OpenClient, Evictable {
   deadlineMs: number;
   readonly #context: EdgeContext;
   readonly #socket: Bun.Socket<SocketUser>;
+  readonly #seat: Seat;
   readonly #outlet: Outlet;
   readonly #duplex: Duplex;
   readonly #session: ServerHttp2Session;
@@ -30,7 +32,10 @@ export class Http2Connection implements SocketUser, OpenClient {
   #written: (() => void) | null = null;
   #closed = false;
 
-  constructor(context: EdgeContext, socket: Bun.Socket<SocketUser>) {
+  /** Takes over the place that the connection has had since it was accepted. */
+  constructor(context: EdgeContext, socket: Bun.Socket<SocketUser>, seat: Seat) {
+    this.#seat = seat;
+    seat.owner = this;
     this.#context = context;
     this.#socket = socket;
     this.#outlet = new Outlet(socket);
@@ -63,8 +68,9 @@ export class Http2Connection implements SocketUser, OpenClient {
     }
     const { limits } = this.#context;
     this.deadlineMs = Number.POSITIVE_INFINITY;
+    this.#seat.busy();
     const socket = new StreamSocket(stream, this.#socket.remoteAddress, request, headers[':method'] === 'HEAD', limits.headerLinesMax);
-    const client = new ClientConnection(this.#context, socket, true, serve);
+    const client = new ClientConnection(this.#context, socket, true, serve, this.#seat.origin, null);
     this.#context.clients.add(client);
     this.#streams.add(socket);
     stream.on('close', () => this.#ended(socket, stream.aborted));
@@ -74,7 +80,10 @@ export class Http2Connection implements SocketUser, OpenClient {
   #ended(socket: StreamSocket, aborted: boolean): void {
     const { clock, limits } = this.#context;
     this.#streams.delete(socket);
-    if (this.#streams.size === 0) this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
+    if (this.#streams.size === 0) {
+      this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
+      this.#seat.idle(clock.nowMs);
+    }
     if (!aborted) return;
     if (clock.nowMs - this.#resetsSinceMs > resetsIntervalMs) {
       this.#resets = 0;
@@ -103,12 +112,17 @@ export class Http2Connection implements SocketUser, OpenClient {
     if (this.#closed) return;
     this.#closed = true;
     this.#context.clients.delete(this);
+    this.#seat.leave();
     for (const stream of this.#streams) stream.lost(error);
     this.#session.destroy(error);
     this.#duplex.destroy();
   }
 
   expired(): void {
+    this.terminate();
+  }
+
+  evict(): void {
     this.terminate();
   }
 

@@ -10,7 +10,7 @@ const edge = startEdge({
   apiSocketPath: '/nowhere/api.sock',
   log: silentLog,
   directory: {
-    find: sandboxId => ({ sandboxId, executionId: 'e', state: 'running', ingress }),
+    find: sandboxId => ({ sandboxId, teamId: 't', executionId: 'e', state: 'running', ingress }),
     wake: () => Promise.reject(new Error('nothing sleeps here')),
   },
   dial: async (_, port) => dialLoopback(port),

@@ -77,7 +77,7 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     wakes,
     complaints,
     sandbox(sandboxId, change = {}) {
-      const before = routes.get(sandboxId) ?? { sandboxId, executionId: crypto.randomUUID(), state: 'running', ingress: openIngress };
+      const before = routes.get(sandboxId) ?? { sandboxId, teamId: 'team', executionId: crypto.randomUUID(), state: 'running', ingress: openIngress };
       const route: Route = { ...before, ...change, ingress: { ...before.ingress, ...change.ingress } };
       routes.set(sandboxId, route);
       return route;

@@ -1,0 +1,35 @@
+import { dlopen, FFIType, ptr } from 'bun:ffi';
+import { readFileSync } from 'node:fs';
+
+/** `RLIMIT_NOFILE` (getrlimit(2)). */
+const openFilesResource = 7;
+/** What the platform asks for where the system gives less; with it no limit of the edge has to be made smaller. */
+const openFilesWanted = 65_536;
+/** What is left to API, node and their files where all is one process. */
+const edgePart = 1 / 2;
+
+/**
+ * How many files this process may hold open, after it was given as many as the system allows: the runtime raises the soft
+ * limit at its start, and root with CAP_SYS_RESOURCE may raise the hard one.
+ */
+export function openFilesMax(): number {
+  const before = limitNow();
+  if (before >= openFilesWanted) return before;
+  const libc = dlopen('libc.so.6', { setrlimit: { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 } });
+  try {
+    libc.symbols.setrlimit(openFilesResource, ptr(BigUint64Array.of(BigInt(openFilesWanted), BigInt(openFilesWanted))));
+  } finally {
+    libc.close();
+  }
+  return limitNow();
+}
+
+/** The part of `openFiles` that the edge may use: what is left is the reserve of the API, the operators and the node. */
+export function descriptorsOfEdge(openFiles: number): number {
+  return Math.floor(openFiles * edgePart);
+}
+
+function limitNow(): number {
+  const soft = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return soft === undefined || soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
+}
