@@ -26,7 +26,7 @@ const table: Record<string, string[]> = {
  * ours alone. Elsewhere each package earns its place here.
  */
 const packages: Record<string, string[]> = {
-  api: ['@sinclair/typebox', 'dockerfile-ast', 'kysely', 'pg'],
+  api: ['@sinclair/typebox', 'kysely', 'pg'],
   protocol: ['@sinclair/typebox'],
 };
 

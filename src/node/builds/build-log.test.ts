@@ -46,3 +46,32 @@ test('lines are put together from parts, each stream for itself, progress bars a
   splitter.end();
   expect(lines).toEqual(['err', 'aäb', '100%', 'rest']);
 });
+
+test.each([
+  ['\r'.repeat(65_000) + 'b\n', ['b']],
+  ['a\r'.repeat(30_000) + '\n', ['a']],
+  [`${'\r'.repeat(60_000)}\n`, []],
+  ['x\r\r\ry\r\r\n', ['y']],
+])('thousands of returns are read in one go', (output, expected) => {
+  const lines: string[] = [];
+  const splitter = createLineSplitter(line => lines.push(line));
+  const startedAt = performance.now();
+  for (let part = 0; part < 20; part++) splitter.take('stdout', Buffer.from(output));
+  splitter.end();
+  expect(lines).toEqual(Array.from({ length: 20 }, () => expected).flat());
+  // Quadratic, one such line takes several seconds.
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+});
+
+test('a log has an end in characters too', async () => {
+  const log = createBuildLog(() => 0);
+  for (let i = 0; i < 5_000; i++) log.write('x'.repeat(8_192));
+  let entries = 0;
+  for (let next = 0; ; ) {
+    const page = await log.read(next, 0);
+    if (page.entries.length === 0) break;
+    entries += page.entries.length;
+    next = page.next;
+  }
+  expect(entries).toBeLessThan(2_100);
+});

@@ -3,6 +3,8 @@ import type { BuildLogEntry, BuildLogLevel, BuildProgress, BuildResult } from '.
 /** Of one build. What is said beyond it is counted, not kept. */
 const entriesMax = 20_000;
 const messageCharactersMax = 8_192;
+/** Of all messages of one build together. */
+const logCharactersMax = 16 << 20;
 /** Entries of one answer. */
 const pageMax = 1_000;
 
@@ -18,6 +20,8 @@ export type BuildLog = {
 
 export function createBuildLog(now: () => number): BuildLog {
   const entries: BuildLogEntry[] = [];
+  let characters = 0;
+  let isCut = false;
   let result: BuildResult | undefined;
   let changed = Promise.withResolvers<void>();
   const wake = () => {
@@ -26,8 +30,10 @@ export function createBuildLog(now: () => number): BuildLog {
   };
   return {
     write(message, { level = 'info', step } = {}) {
-      if (result || entries.length > entriesMax) return;
-      const text = entries.length === entriesMax ? `the log is cut here: it has ${entriesMax} lines` : message.slice(0, messageCharactersMax);
+      if (result || isCut) return;
+      isCut = entries.length === entriesMax || characters >= logCharactersMax;
+      const text = isCut ? `the log is cut here: it has ${entries.length} lines` : message.slice(0, messageCharactersMax);
+      characters += text.length;
       entries.push({ timestampMs: now(), level, message: text, ...(step !== undefined && { step }) });
       wake();
     },
@@ -49,8 +55,7 @@ export function createBuildLog(now: () => number): BuildLog {
 export function createLineSplitter(onLine: (line: string) => void): { take(stream: string, bytes: Uint8Array): void; end(): void } {
   const rests = new Map<string, { decoder: TextDecoder; text: string }>();
   const emit = (line: string) => {
-    // Of a progress bar, the last state counts.
-    const text = line.replace(/\r+$/, '').split('\r').at(-1) ?? '';
+    const text = lastState(line);
     if (text.trim() !== '') onLine(text);
   };
   return {
@@ -66,4 +71,12 @@ export function createLineSplitter(onLine: (line: string) => void): { take(strea
       rests.clear();
     },
   };
+}
+
+/** Of a progress bar, the last state counts: what is behind the last return that something follows. */
+function lastState(line: string): string {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === '\r') end--;
+  const start = end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1;
+  return line.slice(start, end);
 }

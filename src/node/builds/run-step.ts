@@ -3,6 +3,7 @@ import type { BuildState, BuildStep } from '../../protocol/build.ts';
 import { loginShell } from '../sandbox/login-shell.ts';
 import { readAccounts } from './accounts.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
+import { shortened } from './label.ts';
 import { runForLayer, standardPath } from './run-command.ts';
 import { copyLayer } from './steps/copy.ts';
 import { applyEnv } from './steps/env.ts';
@@ -44,11 +45,8 @@ export async function runStep(context: BuildContext, state: BuildState, step: Bu
   }
 }
 
-const labelCharactersMax = 200;
-
 function labelOf(type: string, { args }: BuildStep): string {
-  const text = `${type} ${args.filter(arg => arg !== '').join(' ')}`.replace(/\s+/g, ' ');
-  return text.length > labelCharactersMax ? `${text.slice(0, labelCharactersMax)}…` : text;
+  return shortened(`${type} ${args.filter(arg => arg !== '').join(' ')}`);
 }
 
 /** What a login shell of the current user knows before the build sets anything. */

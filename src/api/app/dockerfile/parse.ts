@@ -1,43 +1,41 @@
-import { DockerfileParser } from 'dockerfile-ast';
 import { AtollError } from '../../../base/error.ts';
-import type { DockerInstruction, DockerMount, DockerStage } from '../../../protocol/build.ts';
-import { heredocPattern, readLogicalLine } from './logical-line.ts';
+import type { DockerInstruction, DockerMount, DockerStage, Heredoc } from '../../../protocol/build.ts';
+import { heredocPattern, readInstructions, type Instruction } from './instructions.ts';
 import { jsonForm, splitWords, takeFlags } from './words.ts';
 
 /** What says nothing about the file system or how a sandbox starts. */
 const ignored = ['LABEL', 'EXPOSE', 'VOLUME', 'HEALTHCHECK', 'STOPSIGNAL', 'MAINTAINER', 'ONBUILD'];
+const stagesMax = 100;
 
 /** Reads a Dockerfile into its stages. Throws `invalid` with the line for what can't be built. */
 export function parseDockerfile(source: string): DockerStage[] {
-  const file = DockerfileParser.parse(source);
-  const lines = source.split(/\r?\n/);
-  const escape = file.getEscapeCharacter();
+  const { instructions, escape } = readInstructions(source);
   const stages: DockerStage[] = [];
   const globalArgs: Record<string, string> = {};
-  for (const instruction of file.getInstructions()) {
-    const { start, end } = instruction.getRange();
-    const keyword = instruction.getKeyword();
-    const logical = readLogicalLine(lines.slice(start.line, end.line + 1), escape, ['RUN', 'COPY', 'ADD'].includes(keyword));
-    const argument = logical.text.trimStart().slice(keyword.length).trim();
+  for (const instruction of instructions) {
+    const { keyword, argument, line } = instruction;
     const fail = (why: string): never => {
-      throw new AtollError('invalid', `dockerfile: line ${start.line + 1}: ${why}`);
+      throw new AtollError('invalid', `dockerfile: line ${line}: ${why}`);
     };
     if (keyword === 'FROM') {
+      if (stages.length === stagesMax) fail(`there are more than ${stagesMax} stages`);
       stages.push(stageOf(argument, { ...globalArgs }, fail));
       continue;
     }
     const stage = stages.at(-1);
     if (!stage) {
-      if (keyword !== 'ARG') fail(`${keyword} before the first FROM`);
+      if (keyword !== 'ARG') fail(`${shown(keyword)} before the first FROM`);
       for (const { name, value } of argsOf(argument, escape)) if (value !== null) globalArgs[name] = value;
       continue;
     }
-    if (ignored.includes(keyword)) continue;
-    const place = { line: start.line + 1, text: logical.text.trim() };
-    stage.instructions.push(...instructionsOf(keyword, argument, { ...logical, escape, place, fail }));
+    if (!ignored.includes(keyword)) stage.instructions.push(...instructionsOf(instruction, escape, fail));
   }
   if (stages.length === 0) throw new AtollError('invalid', 'dockerfile: has no FROM');
   return stages;
+}
+
+function shown(text: string): string {
+  return text.slice(0, 100);
 }
 
 type Fail = (why: string) => never;
@@ -49,17 +47,18 @@ function stageOf(argument: string, globalArgs: Record<string, string>, fail: Fai
   return { from, name: name?.toLowerCase() ?? null, globalArgs, instructions: [] };
 }
 
-type Parsed = { heredocs: ReturnType<typeof readLogicalLine>['heredocs']; rest: string; escape: string; place: { line: number; text: string }; fail: Fail };
+type Place = { line: number; text: string };
 
-function instructionsOf(keyword: string, argument: string, { heredocs, rest, escape, place, fail }: Parsed): DockerInstruction[] {
+function instructionsOf({ keyword, argument, line, heredocs, following }: Instruction, escape: string, fail: Fail): DockerInstruction[] {
   const required = (): string => (argument === '' ? fail(`${keyword} needs an argument`) : argument);
+  const place: Place = { line, text: `${keyword} ${argument}`.trim() };
   switch (keyword) {
     case 'ARG':
       return argsOf(required(), escape).map(({ name, value }) => ({ ...place, kind: 'arg', name, value }));
     case 'ENV':
       return [{ ...place, kind: 'env', pairs: pairsOf(required(), escape, fail) }];
     case 'RUN':
-      return [runOf(required(), heredocs, rest, place, fail)];
+      return [runOf(required(), heredocs, following, place, fail)];
     case 'COPY':
     case 'ADD':
       return copyOf(keyword, required(), heredocs, { escape, place, fail });
@@ -73,7 +72,7 @@ function instructionsOf(keyword: string, argument: string, { heredocs, rest, esc
     case 'CMD':
       return [{ ...place, kind: keyword === 'CMD' ? 'cmd' : 'entrypoint', command: jsonForm(argument) ?? argument }];
     default:
-      return fail(`${keyword} is not an instruction`);
+      return fail(`${shown(keyword)} is not an instruction`);
   }
 }
 
@@ -88,16 +87,16 @@ function argsOf(argument: string, escape: string): { name: string; value: string
 function pairsOf(argument: string, escape: string, fail: Fail): [string, string][] {
   const words = splitWords(argument, escape);
   if (!words[0]?.includes('=')) {
-    const [, name = '', value] = /^(\S+)\s+([\s\S]*)$/.exec(argument) ?? [];
-    return value === undefined ? fail('ENV needs a value') : [[name, value]];
+    const end = argument.search(/\s/);
+    return end < 0 ? fail('ENV needs a value') : [[argument.slice(0, end), argument.slice(end).trimStart()]];
   }
   return words.map(word => {
     const equals = word.indexOf('=');
-    return equals < 1 ? fail(`ENV ${word} has no value`) : [word.slice(0, equals), word.slice(equals + 1)];
+    return equals < 1 ? fail(`ENV ${shown(word)} has no value`) : [word.slice(0, equals), word.slice(equals + 1)];
   });
 }
 
-function runOf(argument: string, heredocs: Parsed['heredocs'], following: string, place: Parsed['place'], fail: Fail): DockerInstruction {
+function runOf(argument: string, heredocs: Heredoc[], following: string, place: Place, fail: Fail): DockerInstruction {
   const { flags, rest } = takeFlags(argument);
   for (const flag of flags.keys()) if (flag !== 'mount' && flag !== 'network' && flag !== 'security') fail(`RUN does not know --${flag}`);
   const mounts = (flags.get('mount') ?? []).flatMap(text => mountOf(text, fail));
@@ -113,15 +112,29 @@ function mountOf(text: string, fail: Fail): DockerMount[] {
   const kind = options.get('type') ?? 'bind';
   const target = options.get('target') ?? options.get('dst') ?? options.get('destination') ?? '';
   if (kind === 'cache' || kind === 'tmpfs') {
-    if (!target.startsWith('/')) fail(`--mount=type=${kind} needs an absolute target`);
-    return [{ kind, target, id: options.get('id') ?? target }];
+    const path = checkTarget(target, kind, fail);
+    return [{ kind, target: path, id: options.get('id') ?? path }];
   }
   // Optional secrets and agents that nobody provides are simply not there.
   if ((kind === 'secret' || kind === 'ssh') && options.get('required') !== 'true') return [];
-  return fail(`--mount=type=${kind} is not supported; there are cache and tmpfs`);
+  return fail(`--mount=type=${shown(kind)} is not supported; there are cache and tmpfs`);
 }
 
-function copyOf(keyword: string, argument: string, heredocs: Parsed['heredocs'], { escape, place, fail }: Pick<Parsed, 'escape' | 'place' | 'fail'>): DockerInstruction[] {
+const targetCharactersMax = 500;
+/** What a sandbox has from the platform. */
+const reserved = ['', '.agent', 'dev', 'proc', 'sys'];
+
+/** Where something is shown inside: a plain absolute path, not above and not among what the platform puts there. */
+function checkTarget(target: string, kind: string, fail: Fail): string {
+  if (!target.startsWith('/')) fail(`--mount=type=${kind} needs an absolute target`);
+  if (target.length > targetCharactersMax) fail(`the target of --mount=type=${kind} is longer than ${targetCharactersMax} characters`);
+  const parts = target.split('/').filter(part => part !== '' && part !== '.');
+  if (parts.includes('..')) fail(`the target of --mount=type=${kind} must not have ..`);
+  if (/[\0\n]/.test(target) || reserved.includes(parts[0] ?? '')) fail(`--mount=type=${kind} can't be shown at ${target}`);
+  return `/${parts.join('/')}`;
+}
+
+function copyOf(keyword: string, argument: string, heredocs: Heredoc[], { escape, place, fail }: { escape: string; place: Place; fail: Fail }): DockerInstruction[] {
   const { flags, rest } = takeFlags(argument);
   const flag = (name: string) => flags.get(name)?.at(-1) ?? '';
   const words = jsonForm(rest) ?? splitWords(rest, escape);

@@ -1,3 +1,4 @@
+import { isStorable } from '../erofs/format.ts';
 import type { ByteString } from '../erofs/tree.ts';
 
 /** What extended headers say about the entry that follows them. */
@@ -41,11 +42,11 @@ function take(extension: Extension, key: string, value: string): void {
   else if (key === 'uid') extension.uid = Number(value);
   else if (key === 'gid') extension.gid = Number(value);
   else if (key === 'mtime') {
-    extension.mtimeSeconds = Math.floor(Number(value)) || 0;
+    extension.mtimeSeconds = Math.floor(Number(value));
     extension.mtimeNanoseconds = Number((/\.(\d{1,9})/.exec(value)?.[1] ?? '').padEnd(9, '0')) || 0;
   } else if (key.startsWith('GNU.sparse.')) extension.sparse = true;
   else if (key.startsWith(xattrPrefix)) {
     const name = key.slice(xattrPrefix.length);
-    if (allowedXattr.test(name) && name.length <= 255 && value.length < 65_536) extension.xattrs.set(name, Buffer.from(value, 'latin1'));
+    if (allowedXattr.test(name) && isStorable(name) && value.length < 65_536) extension.xattrs.set(name, Buffer.from(value, 'latin1'));
   }
 }

@@ -78,7 +78,7 @@ function describe(header: Uint8Array, type: TarEntryType, extension: Extension):
       mode: numberAt(header, 100, 8) & 0o7777,
       uid: idOf(extension.uid ?? numberAt(header, 108, 8)),
       gid: idOf(extension.gid ?? numberAt(header, 116, 8)),
-      mtimeSeconds: extension.mtimeSeconds ?? numberAt(header, 136, 12),
+      mtimeSeconds: timeOf(extension.mtimeSeconds ?? numberAt(header, 136, 12)),
       mtimeNanoseconds: extension.mtimeNanoseconds ?? 0,
       xattrs: extension.xattrs,
     },
@@ -88,6 +88,11 @@ function describe(header: Uint8Array, type: TarEntryType, extension: Extension):
 /** User IDs beyond what a sandbox has become root's: they could not be shown in one. */
 function idOf(id: number): number {
   return Number.isInteger(id) && id >= 0 && id < 65_536 ? id : 0;
+}
+
+/** What no clock says is the beginning of time. */
+function timeOf(seconds: number): number {
+  return Number.isSafeInteger(seconds) ? seconds : 0;
 }
 
 async function readExtension(reader: ByteReader, size: number): Promise<string> {

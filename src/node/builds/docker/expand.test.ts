@@ -27,3 +27,40 @@ test.each([
 test('in text, quotes stay', () => {
   expect(expandText('"$A" \'$A\' \\$A ${NONE:-x}', lookUp)).toBe('"a" \'a\' $A x');
 });
+
+test.each([
+  ['${NONE:-${A}b}', 'ab'],
+  ['${NONE:-"}"}', '}'],
+  ['${NONE:-${NONE2:-${A}}}', 'a'],
+  ['${A%x}', '${A%x}'],
+  ['${}', '${}'],
+  ['$constructor$__proto__', ''],
+])('%p becomes %p', (word, expected) => {
+  expect(expandWord(word, name => (name === 'A' ? 'a' : undefined))).toBe(expected);
+});
+
+const many = 'x'.repeat(60_000);
+
+test.each([
+  ['not closed', '${A:-'],
+  ['not closed, thousands of times', '${A:-'.repeat(12_000)],
+  ['nested', `${'${A:-'.repeat(20)}x${'}'.repeat(20)}`],
+  ['too long', 'x'.repeat(65_537)],
+  ['of what becomes too long', '$A$A'],
+])('a word that is %s is refused', (_, word) => {
+  expect(() => expandWord(word, () => many)).toThrow(/not closed|nested more|longer than/);
+});
+
+test.each([
+  ['open braces', '${A'.repeat(20_000)],
+  ['dollars', '$'.repeat(65_000)],
+  ['backslashes', '\\'.repeat(65_000)],
+  ['names', `$${'A'.repeat(65_000)}`],
+  ['braced names', '${AAAAAAAA%}'.repeat(5_000)],
+])('thousands of %s are read in one go', (_, word) => {
+  const startedAt = performance.now();
+  expandWord(word, () => undefined);
+  expandText(word.repeat(8), () => undefined);
+  // Quadratic, each takes several seconds.
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+});

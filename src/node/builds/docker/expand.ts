@@ -1,43 +1,106 @@
+import { AtollError } from '../../../base/error.ts';
+
+/** Of a word, and of what it becomes, characters: what programs can be given as one variable is not much longer. */
+export const wordCharactersMax = 65_536;
+/** Of what is inline in a file, and of what it becomes, characters. */
+export const textCharactersMax = 1 << 20;
+/** Defaults within defaults. */
+const nestingMax = 16;
+
+type LookUp = (name: string) => string | undefined;
+
+/** What is read, once and from left to right: the time for it grows with its length alone. */
+type Reading = { text: string; at: number; lookUp: LookUp; charactersMax: number; quotes: boolean };
+
 /**
  * A word of a Dockerfile as Docker understands it: variables replaced (`$NAME`, `${NAME}`, `${NAME:-default}`,
  * `${NAME:+alternative}`), then quotes and escapes taken away. In single quotes nothing is replaced.
+ * Errors: `invalid` for what is too long, nested too deeply or not closed.
  */
-export function expandWord(word: string, lookUp: (name: string) => string | undefined): string {
+export function expandWord(word: string, lookUp: LookUp): string {
+  return expand({ text: word, at: 0, lookUp, charactersMax: wordCharactersMax, quotes: true });
+}
+
+/** Replaces variables alone: for text in which quotes mean nothing, as in a here-document. Errors: as above. */
+export function expandText(text: string, lookUp: LookUp): string {
+  return expand({ text, at: 0, lookUp, charactersMax: textCharactersMax, quotes: false });
+}
+
+function expand(reading: Reading): string {
+  assertLength(reading.text.length, reading.charactersMax);
+  return readParts(reading, 0);
+}
+
+/** Reads to the end, or within braces (`depth` > 0) to the one that closes them, which is read too. */
+function readParts(reading: Reading, depth: number): string {
+  const { text, charactersMax, quotes } = reading;
   let result = '';
   let quote = '';
-  for (let index = 0; index < word.length; index++) {
-    const character = word[index] ?? '';
-    if (character === '\\' && quote !== "'") {
-      const next = word[++index] ?? '\\';
-      // In double quotes a backslash stands for itself before anything that it does not protect.
-      result += quote === '"' && !'"$\\'.includes(next) ? `\\${next}` : next;
-    } else if (quote === character) quote = '';
-    else if (quote === '' && (character === '"' || character === "'")) quote = character;
-    else if (character === '$' && quote !== "'") {
-      const variable = variableAt(word, index, lookUp);
-      result += variable.value;
-      index += variable.length - 1;
-    } else result += character;
+  while (reading.at < text.length) {
+    const character = text[reading.at++] ?? '';
+    if (character === '$' && quote !== "'") {
+      const value = readVariable(reading, depth);
+      assertLength(result.length + value.length, charactersMax);
+      result += value;
+    } else if (depth > 0 && character === '}' && quote === '') return result;
+    else if (character === '\\' && quote !== "'") result += readEscaped(reading, quote);
+    else if (!quotes || (character !== '"' && character !== "'")) result += character;
+    else if (quote === character) quote = '';
+    else if (quote === '') quote = character;
+    else result += character;
   }
+  if (depth > 0) throw new AtollError('invalid', 'a variable in braces is not closed: } is missing');
   return result;
 }
 
-/** Replaces variables alone: for text in which quotes mean nothing, as in a here-document. */
-export function expandText(text: string, lookUp: (name: string) => string | undefined): string {
-  return text.replace(/\\\$|\$(?:\w+|\{[^}]*\})/g, match => (match === '\\$' ? '$' : variableAt(match, 0, lookUp).value));
+function readEscaped(reading: Reading, quote: string): string {
+  const next = reading.text[reading.at] ?? '';
+  if (!reading.quotes) {
+    if (next !== '$') return '\\';
+    reading.at++;
+    return next;
+  }
+  reading.at++;
+  if (next === '') return '\\';
+  // In double quotes a backslash stands for itself before anything that it does not protect.
+  return quote === '"' && !'"$\\'.includes(next) ? `\\${next}` : next;
 }
 
-function variableAt(word: string, at: number, lookUp: (name: string) => string | undefined): { value: string; length: number } {
-  const plain = /^\$([A-Za-z_]\w*)/.exec(word.slice(at));
-  if (plain) return { value: lookUp(plain[1] ?? '') ?? '', length: plain[0].length };
-  const braced = /^\$\{([A-Za-z_]\w*)(?:(:?[-+])([^}]*))?\}/.exec(word.slice(at));
-  if (!braced) return { value: '$', length: 1 };
-  const [whole, name = '', operator = '', other = ''] = braced;
+/** Reads behind a `$`. What names no variable is that character itself. */
+function readVariable(reading: Reading, depth: number): string {
+  const { text, lookUp } = reading;
+  const isBraced = text[reading.at] === '{';
+  const start = reading.at + (isBraced ? 1 : 0);
+  let end = start;
+  while (isNameCharacter(text.charCodeAt(end), end > start)) end++;
+  if (end === start) return '$';
+  const name = text.slice(start, end);
+  if (!isBraced) {
+    reading.at = end;
+    return lookUp(name) ?? '';
+  }
+  const withColon = text[end] === ':';
+  const operator = text[withColon ? end + 1 : end] ?? '';
+  if (operator !== '-' && operator !== '+') {
+    if (text[end] !== '}') return '$';
+    reading.at = end + 1;
+    return lookUp(name) ?? '';
+  }
+  if (depth >= nestingMax) throw new AtollError('invalid', `variables are nested more than ${nestingMax} deep`);
+  reading.at = end + (withColon ? 2 : 1);
+  const alternative = readParts(reading, depth + 1);
   const value = lookUp(name);
   // With a colon, an empty value counts as none.
-  const isSet = value !== undefined && (!operator.startsWith(':') || value !== '');
-  const alternative = () => expandWord(other, lookUp);
-  if (operator.endsWith('-')) return { value: isSet ? value : alternative(), length: whole.length };
-  if (operator.endsWith('+')) return { value: isSet ? alternative() : '', length: whole.length };
-  return { value: value ?? '', length: whole.length };
+  const isSet = value !== undefined && (!withColon || value !== '');
+  if (operator === '-') return isSet ? value : alternative;
+  return isSet ? alternative : '';
+}
+
+function isNameCharacter(code: number, digitsToo: boolean): boolean {
+  const isLetter = (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95;
+  return isLetter || (digitsToo && code >= 48 && code <= 57);
+}
+
+function assertLength(length: number, charactersMax: number): void {
+  if (length > charactersMax) throw new AtollError('invalid', `what variables stand for is longer than ${charactersMax} characters`);
 }

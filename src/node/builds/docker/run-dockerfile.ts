@@ -1,10 +1,12 @@
 import type { BuildState, DockerStage } from '../../../protocol/build.ts';
 import { cachedLayer, type BuildContext } from '../build-context.ts';
+import { shortened } from '../label.ts';
 import { flattenWhereDeep } from '../flatten.ts';
 import { pullImage, type PullOptions } from '../image/pull.ts';
 import { makeLayer } from '../layer/make-layer.ts';
 import { provision } from '../provision.ts';
 import { userLayer } from '../steps/user.ts';
+import { valueOf } from '../environment.ts';
 import { expandWord } from './expand.ts';
 import { runInstruction, type Stages } from './run-instruction.ts';
 import { findStage, neededStages, newStage, platformArgs, stateOf, type StageState } from './stage.ts';
@@ -17,13 +19,13 @@ export type DockerSource = { stages: DockerStage[]; templates: Record<string, Bu
  * otherwise; its ENTRYPOINT and CMD are the start command.
  */
 export async function runDockerfile(context: BuildContext, options: PullOptions, { stages, templates }: DockerSource): Promise<{ state: BuildState; startCommand?: string }> {
-  const nameOf = (stage: DockerStage) => expandWord(stage.from, name => stage.globalArgs[name] ?? platformArgs[name]);
+  const nameOf = (stage: DockerStage) => expandWord(stage.from, name => valueOf(stage.globalArgs, name) ?? valueOf(platformArgs, name));
   const done = new Map<number, StageState>();
   const last = stages.length - 1;
   const base = baseStages(stages, nameOf);
   const images = new Map<string, Promise<BuildState>>();
   const imageState = (reference: string): Promise<BuildState> => {
-    const template = templates[reference];
+    const template = valueOf(templates, reference);
     if (template) return Promise.resolve(template);
     const known = images.get(reference) ?? (reference === 'scratch' ? emptyState(context) : pullImage(context, options, reference, undefined));
     images.set(reference, known);
@@ -37,7 +39,7 @@ export async function runDockerfile(context: BuildContext, options: PullOptions,
     const before = done.get(findStage(stages, index, from));
     // What sandboxes are made from gets what they need at once: later changes do not undo the cache.
     const image = before ? undefined : await imageState(from);
-    const begin = before ?? newStage(image && base.has(index) && !templates[from] ? await provision(context, image) : (image ?? (await emptyState(context))));
+    const begin = before ?? newStage(image && base.has(index) && !valueOf(templates, from) ? await provision(context, image) : (image ?? (await emptyState(context))));
     let state: StageState = { ...begin, args: {} };
     const others: Stages = {
       globalArgs: stage.globalArgs,
@@ -48,7 +50,9 @@ export async function runDockerfile(context: BuildContext, options: PullOptions,
     };
     for (const [number, instruction] of stage.instructions.entries()) {
       context.signal.throwIfAborted();
-      const label = `[${stage.name ?? (index === last ? 'builder' : `stage ${index}`)} ${number + 1}/${stage.instructions.length}] ${instruction.text.replace(/\s+/g, ' ').slice(0, 200)}`;
+      // Some instructions wait for nothing: others have their turn between any two.
+      await Bun.sleep(0);
+      const label = `[${stage.name ?? (index === last ? 'builder' : `stage ${index}`)} ${number + 1}/${stage.instructions.length}] ${shortened(instruction.text)}`;
       state = { ...(await runInstruction(context, state, instruction, others, label)) };
       state = { ...state, layers: (await flattenWhereDeep(context, stateOf(state))).layers };
     }

@@ -4,6 +4,7 @@ import { cachedLayer, type BuildContext } from '../build-context.ts';
 import { joinPath } from '../steps/paths.ts';
 import { workdirLayer } from '../steps/workdir.ts';
 import { copyBetween, writeInline } from './copy-between.ts';
+import { boundedEnvironment, valueOf } from '../environment.ts';
 import { expandWord } from './expand.ts';
 import { runDockerCommand } from './run-docker-command.ts';
 import { platformArgs, stateOf, type StageState } from './stage.ts';
@@ -18,18 +19,18 @@ export type Stages = {
 /** Carries out one instruction and answers the stage after it. */
 export async function runInstruction(context: BuildContext, stage: StageState, instruction: DockerInstruction, stages: Stages, label: string): Promise<StageState> {
   // What ENV sets goes before an ARG of the same name.
-  const lookUp = (name: string) => stage.env[name] ?? stage.args[name];
+  const lookUp = (name: string) => valueOf(stage.env, name) ?? valueOf(stage.args, name);
   const expand = (word: string) => expandWord(word, lookUp);
   switch (instruction.kind) {
     case 'arg': {
       const { name, value } = instruction;
-      const known = value === null ? (stages.globalArgs[name] ?? platformArgs[name]) : expand(value);
-      return known === undefined ? stage : { ...stage, args: { ...stage.args, [name]: known } };
+      const known = value === null ? (valueOf(stages.globalArgs, name) ?? valueOf(platformArgs, name)) : expand(value);
+      return known === undefined ? stage : { ...stage, args: boundedEnvironment({ ...stage.args, [name]: known }) };
     }
     case 'env': {
       context.log(label);
       // All values of one instruction see what was there before it.
-      return { ...stage, env: { ...stage.env, ...Object.fromEntries(instruction.pairs.map(([name, value]) => [expand(name), expand(value)])) } };
+      return { ...stage, env: boundedEnvironment({ ...stage.env, ...Object.fromEntries(instruction.pairs.map(([name, value]) => [expand(name), expand(value)])) }) };
     }
     case 'run':
       return { ...stage, ...(await runDockerCommand(context, stage, instruction, label)) };
@@ -37,8 +38,12 @@ export async function runInstruction(context: BuildContext, stage: StageState, i
       if (instruction.from === '') {
         throw new AtollError('invalid', `line ${instruction.line}: there are no files to copy: they are not sent with the Dockerfile. Use COPY --from, a here-document, or build with the SDK or the command line, which upload them`);
       }
+      const copy = { ...instruction, sources: instruction.sources.map(expand), destination: expand(instruction.destination), chown: expand(instruction.chown) };
+      // Here and not where it is parsed: a variable can stand for the dots.
+      const upwards = copy.sources.find(source => source.split('/').includes('..'));
+      if (upwards !== undefined) throw new AtollError('invalid', `line ${instruction.line}: ${upwards.slice(0, 200)} leads upwards: a source must not have ..`);
       const from = await stages.stateOf(expand(instruction.from));
-      return { ...stage, ...(await copyBetween(context, stateOf(stage), { ...instruction, sources: instruction.sources.map(expand), destination: expand(instruction.destination), chown: expand(instruction.chown) }, from, label)) };
+      return { ...stage, ...(await copyBetween(context, stateOf(stage), copy, from, label)) };
     }
     case 'write':
       return { ...stage, ...(await writeInline(context, stateOf(stage), { ...instruction, destination: expand(instruction.destination), chown: expand(instruction.chown) }, lookUp, label)) };

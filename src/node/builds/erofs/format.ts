@@ -1,3 +1,4 @@
+import { AtollError } from '../../../base/error.ts';
 import type { Attributes, ByteString } from './tree.ts';
 
 /**
@@ -69,8 +70,14 @@ const xattrPrefixes: [string, number][] = [
 /** True for extended attributes that the format can hold. */
 export function isStorable(name: string): boolean {
   const prefix = xattrPrefixes.find(([text]) => name.startsWith(text));
-  return prefix !== undefined && Buffer.byteLength(name, 'latin1') - prefix[0].length <= 255;
+  if (prefix === undefined) return false;
+  const suffixLength = Buffer.byteLength(name, 'latin1') - prefix[0].length;
+  // Those of access lists are whole names, the others need something behind the dot.
+  return suffixLength <= 255 && (suffixLength > 0 || !name.endsWith('.'));
 }
+
+/** Of all extended attributes of one file, as they are written: the kernel lets a file have no more (xattr(7)). */
+export const xattrBytesMax = 65_536;
 
 /** Bytes that extended attributes take behind an inode. */
 export function xattrsSize(xattrs: ReadonlyMap<string, Uint8Array>): number {
@@ -91,7 +98,9 @@ function encodeXattrs(xattrs: ReadonlyMap<string, Uint8Array>): Uint8Array {
     entry.set(value, 4 + suffix.length);
     parts.push(entry);
   }
-  return Buffer.concat(parts);
+  const bytes = Buffer.concat(parts);
+  if (bytes.length > xattrBytesMax) throw new AtollError('invalid', `a file has more than ${xattrBytesMax} bytes of extended attributes`);
+  return bytes;
 }
 
 export type Entry = { name: ByteString; slot: number; type: number };

@@ -1,10 +1,12 @@
 import { createHash, createHmac } from 'node:crypto';
 import { AtollError } from '../../../base/error.ts';
 import type { RegistryCredential } from '../../../protocol/build.ts';
-import { guardedFetch } from './guarded-fetch.ts';
+import { guardedFetch, readJson } from './guarded-fetch.ts';
 
 export type Login = { username: string; password: string };
 
+/** Of what AWS answers. */
+const answerBytesMax = 64 << 10;
 const ecrTarget = 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken';
 
 /** The user name and password that a credential stands for. Errors: `invalid` when the cloud refuses it. */
@@ -17,9 +19,9 @@ export async function loginOf(credential: RegistryCredential, signal: AbortSigna
   const host = `api.ecr.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
   const headers = signedHeaders({ host, region, service: 'ecr', target: ecrTarget, body: '{}', keyId: credential.awsAccessKeyId, secret: credential.awsSecretAccessKey, now: new Date() });
   const response = await guardedFetch(`https://${host}/`, { method: 'POST', headers, body: '{}', allowedHosts: new Set(), signal });
-  const answer = (await response.json().catch(() => ({}))) as { authorizationData?: { authorizationToken?: string }[]; message?: string };
-  const token = answer.authorizationData?.[0]?.authorizationToken;
-  if (token === undefined) throw new AtollError('invalid', `the credential for the image was refused by AWS: ${answer.message ?? `status ${response.status}`}`);
+  const answer = (await readJson(response, answerBytesMax)) as { authorizationData?: { authorizationToken?: string }[]; message?: string } | undefined;
+  const token = answer?.authorizationData?.[0]?.authorizationToken;
+  if (typeof token !== 'string') throw new AtollError('invalid', `the credential for the image was refused by AWS: ${answer?.message ?? `status ${response.status}`}`);
   const [username = '', ...password] = Buffer.from(token, 'base64').toString().split(':');
   return { username, password: password.join(':') };
 }

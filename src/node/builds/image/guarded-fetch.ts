@@ -37,9 +37,32 @@ export async function guardedFetch(url: string, request: GuardedRequest): Promis
   }
 }
 
+/** The body of an answer. Errors: `invalid` where it is longer than `bytesMax`. */
+export async function readBounded(response: Response, bytesMax: number, what: string): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body ?? []) {
+    length += part.length;
+    if (length > bytesMax) throw new AtollError('invalid', `${what} is longer than ${bytesMax} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+/** A short answer of JSON; undefined where it is none. Errors: as above. */
+export async function readJson(response: Response, bytesMax: number): Promise<unknown> {
+  const bytes = await readBounded(response, bytesMax, `the answer of ${new URL(response.url).host}`);
+  try {
+    return JSON.parse(Buffer.from(bytes).toString()) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 async function once(target: URL, headers: Record<string, string>, { method = 'GET', body, signal }: GuardedRequest): Promise<Response> {
   try {
-    return await fetch(target, { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) });
+    // What nobody asked for is not decompressed: a few bytes can become all of the memory.
+    return await fetch(target, { method, headers: { 'accept-encoding': 'identity', ...headers }, redirect: 'manual', decompress: false, signal, ...(body !== undefined && { body }) });
   } catch (error) {
     signal.throwIfAborted();
     throw new AtollError('unavailable', `${target.host} can't be reached: ${messageOf(error)}`, { cause: error });

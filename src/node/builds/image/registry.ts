@@ -1,6 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Login } from './credential.ts';
-import { guardedFetch } from './guarded-fetch.ts';
+import { readChallenge } from './challenge.ts';
+import { guardedFetch, readBounded, readJson } from './guarded-fetch.ts';
 import type { ImageReference } from './reference.ts';
 import type { RegistrySettings } from './settings.ts';
 
@@ -13,6 +14,8 @@ export type ImageStore = {
 };
 
 const manifestBytesMax = 4 << 20;
+/** Of what a token server answers. */
+const tokenBytesMax = 64 << 10;
 const acceptedManifests = [
   'application/vnd.oci.image.index.v1+json', 'application/vnd.docker.distribution.manifest.list.v2+json',
   'application/vnd.oci.image.manifest.v1+json', 'application/vnd.docker.distribution.manifest.v2+json',
@@ -55,25 +58,25 @@ export function openRegistry({ reference, settings, login, allowedHosts, signal 
   /** RFC 6750 tokens as Docker's registries give them out, or the login itself (RFC 7617). */
   const authorize = async (challenge: string): Promise<string> => {
     const basic = login && `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`;
-    const [, scheme = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(challenge) ?? [];
-    if (scheme.toLowerCase() !== 'bearer') {
+    const { scheme, parameters } = readChallenge(challenge);
+    if (scheme !== 'bearer') {
       if (basic === undefined) throw new AtollError('forbidden', `${reference.text} may not be read without credentials for the registry`);
       return basic;
     }
-    const fields = new Map([...rest.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value] as const));
-    const realm = new URL(fields.get('realm') ?? '');
-    for (const name of ['service', 'scope']) realm.searchParams.set(name, fields.get(name) ?? (name === 'scope' ? `repository:${reference.repository}:pull` : ''));
+    const realm = URL.parse(parameters.get('realm') ?? '');
+    if (!realm) throw new AtollError('unavailable', `${host} does not say where its tokens are given out`);
+    for (const name of ['service', 'scope']) realm.searchParams.set(name, parameters.get(name) ?? (name === 'scope' ? `repository:${reference.repository}:pull` : ''));
     const response = await guardedFetch(realm.href, { headers: basic === undefined ? {} : { authorization: basic }, allowedHosts, signal });
-    const answer = (await response.json().catch(() => ({}))) as { token?: string; access_token?: string };
-    const token = answer.token ?? answer.access_token;
-    if (!response.ok || token === undefined) throw new AtollError('forbidden', `${realm.host} gives no access to ${reference.text}: status ${response.status}`);
+    const answer = (await readJson(response, tokenBytesMax)) as { token?: unknown; access_token?: unknown } | undefined;
+    const token = answer?.token ?? answer?.access_token;
+    if (!response.ok || typeof token !== 'string') throw new AtollError('forbidden', `${realm.host} gives no access to ${reference.text}: status ${response.status}`);
     return `Bearer ${token}`;
   };
 
   return {
     async manifest(version) {
       const response = await request(`manifests/${version}`, acceptedManifests);
-      const bytes = await readBounded(response, manifestBytesMax);
+      const bytes = await readBounded(response, manifestBytesMax, 'the manifest of the image');
       return { bytes, mediaType: (response.headers.get('content-type') ?? '').split(';')[0]?.trim() ?? '' };
     },
     async blob(digest) {
@@ -82,15 +85,4 @@ export function openRegistry({ reference, settings, login, allowedHosts, signal 
       return body;
     },
   };
-}
-
-async function readBounded(response: Response, bytesMax: number): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of response.body ?? []) {
-    length += part.length;
-    if (length > bytesMax) throw new AtollError('invalid', 'the manifest of the image is too long');
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }

@@ -2,7 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { TarEntry } from '../archive/tar.ts';
 import type { Attributes, ByteString, DirectoryNode, FileNode, SymlinkNode } from '../erofs/tree.ts';
 import type { ImageWriter } from '../erofs/writer.ts';
-import { partsOf } from './import-layer.ts';
+import { checkedTarget, partsOf } from './import-layer.ts';
 import type { MergedTree } from './merged-tree.ts';
 
 export type CopyOptions = {
@@ -73,7 +73,7 @@ function placeOf(tree: MergedTree, destination: ByteString, name: ByteString, fr
 }
 
 async function nodeOf(entry: TarEntry, attributes: Attributes, writer: ImageWriter): Promise<FileNode | SymlinkNode> {
-  if (entry.type === 'symlink') return { kind: 'symlink', attributes, target: entry.target };
+  if (entry.type === 'symlink') return { kind: 'symlink', attributes, target: checkedTarget(entry.target, entry.path) };
   const file = writer.beginFile(attributes);
   await entry.content(part => file.write(part));
   return { kind: 'file', attributes, data: file.end() };

@@ -1,5 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
-import { readTar, type TarEntry } from '../archive/tar.ts';
+import type { TarEntry } from '../archive/tar.ts';
 import { newDirectory, type ByteString, type DirectoryNode, type TreeNode } from '../erofs/tree.ts';
 import type { ImageWriter } from '../erofs/writer.ts';
 
@@ -14,9 +14,9 @@ const linksFollowedMax = 40;
  * unpacked anywhere: names can only ever lead to other parts of the tree.
  * Errors: `invalid` for names with `..` and links to what is not there; device nodes are left out.
  */
-export async function importLayer(archive: AsyncIterable<Uint8Array>, writer: ImageWriter): Promise<DirectoryNode> {
+export async function importLayer(entries: AsyncIterable<TarEntry>, writer: ImageWriter): Promise<DirectoryNode> {
   const root = newDirectory();
-  for await (const entry of readTar(archive)) await addEntry(root, entry, writer);
+  for await (const entry of entries) await addEntry(root, entry, writer);
   return root;
 }
 
@@ -30,8 +30,14 @@ async function addEntry(root: DirectoryNode, entry: TarEntry, writer: ImageWrite
   const parent = directoryAt(root, path, 0);
   if (name === opaqueName) parent.opaque = true;
   else if (name.startsWith(unionPrefix)) return;
-  else if (name.startsWith(whiteoutPrefix)) addWhiteout(parent, name.slice(whiteoutPrefix.length));
+  else if (name.startsWith(whiteoutPrefix)) addWhiteout(parent, whiteoutName(name.slice(whiteoutPrefix.length), entry.path));
   else await addNamed(root, parent, name, entry, writer);
+}
+
+/** What a whiteout hides has a name, and is no directory's own. */
+function whiteoutName(name: ByteString, path: ByteString): ByteString {
+  if (name === '' || name === '.' || name === '..') return refuseName(path);
+  return name;
 }
 
 /** A whiteout speaks of the layers below: what this layer has by the same name stays. */
@@ -56,7 +62,7 @@ async function addNamed(root: DirectoryNode, parent: DirectoryNode, name: ByteSt
 async function nodeOf(root: DirectoryNode, entry: TarEntry, writer: ImageWriter): Promise<TreeNode | undefined> {
   const { attributes, target } = entry;
   if (entry.type === 'fifo') return { kind: 'fifo', attributes };
-  if (entry.type === 'symlink') return { kind: 'symlink', attributes, target };
+  if (entry.type === 'symlink') return { kind: 'symlink', attributes, target: checkedTarget(target, entry.path) };
   if (entry.type === 'link') return linkTarget(root, target);
   if (entry.type !== 'file') return undefined;
   const file = writer.beginFile(attributes);
@@ -102,11 +108,22 @@ function clean(parts: ByteString[]): ByteString[] {
 }
 
 const nameBytesMax = 255;
+/** The kernel's own bound of a path and of a link's target. */
+const pathBytesMax = 4095;
 
 /** The parts of a name in an archive. Errors: `invalid`. */
 export function partsOf(path: ByteString): ByteString[] {
+  if (path.length > pathBytesMax) return refuseName(path);
   const parts = path.split('/').filter(part => part !== '' && part !== '.');
-  const bad = parts.find(part => part === '..' || part.length > nameBytesMax || part.includes('\0'));
-  if (bad !== undefined) throw new AtollError('invalid', `the archive holds a file with the name ${path.slice(0, 200)}, which is not allowed`);
-  return parts;
+  return parts.some(part => part === '..' || part.length > nameBytesMax || part.includes('\0')) ? refuseName(path) : parts;
+}
+
+/** Where a link leads to, as the kernel could have been told. Errors: `invalid`. */
+export function checkedTarget(target: ByteString, path: ByteString): ByteString {
+  if (target !== '' && target.length <= pathBytesMax && !target.includes('\0')) return target;
+  throw new AtollError('invalid', `the archive holds a link ${path.slice(0, 200)} to nothing that a link can lead to`);
+}
+
+function refuseName(path: ByteString): never {
+  throw new AtollError('invalid', `the archive holds a file with the name ${path.slice(0, 200)}, which is not allowed`);
 }

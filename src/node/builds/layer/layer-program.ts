@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readSync } from 'node:fs';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { decompress } from '../archive/decompress.ts';
-import { readTar } from '../archive/tar.ts';
+import { readTar, type TarEntry } from '../archive/tar.ts';
 import type { DirectoryNode } from '../erofs/tree.ts';
 import { createImageWriter, type ImageWriter } from '../erofs/writer.ts';
 import { copyBetween } from './copy-between.ts';
@@ -11,6 +11,7 @@ import { importLayer } from './import-layer.ts';
 import type { LayerAnswer, LayerJob, LayerMade } from './job.ts';
 import { createMergedTree } from './merged-tree.ts';
 import { readUpper } from './read-directory.ts';
+import { openRoot } from './root.ts';
 
 const readSize = 1 << 20;
 
@@ -44,16 +45,35 @@ async function makeLayer(job: LayerJob, input: AsyncIterable<Uint8Array>): Promi
 async function treeOf(job: LayerJob, input: AsyncIterable<Uint8Array>, writer: ImageWriter): Promise<DirectoryNode | undefined> {
   if (job.kind === 'import') {
     const hash = createHash('sha256');
-    const tree = await importLayer(hashed(decompress(input), hash), writer);
+    const tree = await importLayer(entriesOf(hashed(bounded(decompress(input), job.limits.bytesMax), hash), job.limits.inodesMax), writer);
     if (job.diffId !== undefined && job.diffId !== `sha256:${hash.digest('hex')}`) throw new AtollError('invalid', 'the content of a layer is not what the image says');
     return tree;
   }
   if (job.kind === 'seal') return readUpper({ upper: job.upper, excluded: new Set(job.excluded) }, writer);
-  const tree = createMergedTree(job.view);
-  if (job.kind === 'copy') await copyFiles(readTar(decompress(input)), tree, writer, job.copy);
+  using view = openRoot(job.view);
+  const tree = createMergedTree(view);
+  if (job.kind === 'copy') await copyFiles(entriesOf(bounded(decompress(input), job.limits.bytesMax), job.limits.inodesMax), tree, writer, job.copy);
   else if (job.kind === 'copy-between') await copyBetween(job, tree, writer);
   else tree.directory(job.path, { mode: 0o755, ...job.owner, mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() });
   return tree.changed() ? tree.root : undefined;
+}
+
+async function* entriesOf(archive: AsyncIterable<Uint8Array>, entriesMax: number): AsyncGenerator<TarEntry> {
+  let entries = 0;
+  for await (const entry of readTar(archive)) {
+    if (++entries > entriesMax) throw new AtollError('no_space', `the archive has more than ${entriesMax} files`);
+    yield entry;
+  }
+}
+
+/** An archive is at most twice as long as what it holds: headers, and the padding behind each file. */
+async function* bounded(archive: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const part of archive) {
+    bytes += part.length;
+    if (bytes > 2 * bytesMax) throw new AtollError('no_space', `the archive is longer than ${Math.floor((2 * bytesMax) / 1024 / 1024)} MiB`);
+    yield part;
+  }
 }
 
 async function* hashed(source: AsyncIterable<Uint8Array>, hash: { update(part: Uint8Array): unknown }): AsyncGenerator<Uint8Array> {

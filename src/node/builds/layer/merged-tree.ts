@@ -1,8 +1,8 @@
-import { lstatSync, readlinkSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { AtollError } from '../../../base/error.ts';
-import { xattrsOf } from '../../native/xattr.ts';
 import type { Attributes, ByteString, DirectoryNode, FileNode, SymlinkNode } from '../erofs/tree.ts';
-import { attributesOf, bytes } from './read-directory.ts';
+import { attributesOf } from './read-directory.ts';
+import { xattrsOf, type Root } from './root.ts';
 
 const linksFollowedMax = 40;
 
@@ -26,19 +26,21 @@ export type MergedTree = {
 
 type Found = DirectoryNode | { kind: 'symlink'; target: ByteString } | { kind: 'other' } | undefined;
 
-export function createMergedTree(view: ByteString): MergedTree {
+export function createMergedTree(view: Root): MergedTree {
   /** Where a directory of the layer continues one of the layers below. */
   const below = new WeakMap<DirectoryNode, ByteString>();
   const parents = new WeakMap<DirectoryNode, DirectoryNode>();
   let changed = false;
 
-  const bring = (path: ByteString): DirectoryNode => {
-    const attributes = attributesOf(lstatSync(bytes(path), { bigint: true }), xattrsOf(path));
-    const directory: DirectoryNode = { kind: 'directory', attributes, opaque: false, entries: new Map() };
+  const bring = (path: ByteString, stat: BigIntStats): DirectoryNode => {
+    using opened = view.open(path);
+    const directory: DirectoryNode = { kind: 'directory', attributes: attributesOf(stat, xattrsOf(opened)), opaque: false, entries: new Map() };
     below.set(directory, path);
     return directory;
   };
-  const root = bring(view);
+  const top = view.stat('');
+  if (!top) throw new AtollError('internal', 'the layers below have no root');
+  const root = bring('', top);
   const adopt = (parent: DirectoryNode, name: ByteString, directory: DirectoryNode): DirectoryNode => {
     parent.entries.set(name, directory);
     parents.set(directory, parent);
@@ -49,11 +51,12 @@ export function createMergedTree(view: ByteString): MergedTree {
     const node = parent.entries.get(name);
     if (node) return node.kind === 'directory' || node.kind === 'symlink' ? node : { kind: 'other' };
     const directory = below.get(parent);
-    const path = `${directory}/${name}`;
-    const stat = directory === undefined ? undefined : lstatSync(bytes(path), { bigint: true, throwIfNoEntry: false });
+    if (directory === undefined) return undefined;
+    const path = directory === '' ? name : `${directory}/${name}`;
+    const stat = view.stat(path);
     if (!stat) return undefined;
-    if (stat.isSymbolicLink()) return { kind: 'symlink', target: readlinkSync(bytes(path), { encoding: 'buffer' }).toString('latin1') };
-    return stat.isDirectory() ? adopt(parent, name, bring(path)) : { kind: 'other' };
+    if (stat.isSymbolicLink()) return { kind: 'symlink', target: view.readLink(path) };
+    return stat.isDirectory() ? adopt(parent, name, bring(path, stat)) : { kind: 'other' };
   };
 
   /** Follows `names` from `start`; `missing` decides what comes of a name that is not there or not a directory. */

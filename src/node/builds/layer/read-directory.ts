@@ -1,9 +1,8 @@
-import { closeSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, type BigIntStats } from 'node:fs';
-import { AtollError } from '../../../base/error.ts';
-import { xattrsOf } from '../../native/xattr.ts';
+import { readSync, type BigIntStats } from 'node:fs';
 import { isStorable } from '../erofs/format.ts';
 import type { Attributes, ByteString, DirectoryNode, TreeNode } from '../erofs/tree.ts';
 import type { ImageWriter } from '../erofs/writer.ts';
+import { openRoot, xattrsOf, type Opened } from './root.ts';
 
 /** What `overlay` notes for itself on an upper directory's files and would only make equal layers differ. */
 const keptXattr = /^(user\.|security\.capability$|system\.posix_acl_(access|default)$|trusted\.overlay\.redirect$)/;
@@ -23,26 +22,22 @@ export type SealOptions = {
  * directories included. Undefined where nothing was written.
  */
 export function readUpper(options: SealOptions, writer: ImageWriter): DirectoryNode | undefined {
+  using upper = openRoot(options.upper);
   const byInode = new Map<bigint, TreeNode>();
   const buffer = Buffer.alloc(readSize);
 
-  const readFile = (path: ByteString, attributes: Attributes): TreeNode => {
-    const fd = openSync(bytes(path), 'r');
-    try {
-      const file = writer.beginFile(attributes);
-      for (let count; (count = readSync(fd, buffer, 0, readSize, null)) > 0; ) file.write(buffer.subarray(0, count));
-      return { kind: 'file', attributes, data: file.end() };
-    } finally {
-      closeSync(fd);
-    }
+  const readFile = (file: Opened, attributes: Attributes): TreeNode => {
+    const output = writer.beginFile(attributes);
+    for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0; ) output.write(buffer.subarray(0, count));
+    return { kind: 'file', attributes, data: output.end() };
   };
 
-  const readDirectory = (path: ByteString, relative: ByteString, attributes: Attributes): DirectoryNode | undefined => {
+  const readDirectory = (path: ByteString, attributes: Attributes): DirectoryNode | undefined => {
     const entries = new Map<ByteString, TreeNode>();
     let left = 0;
-    for (const name of namesIn(path)) {
-      const child = relative === '' ? name : `${relative}/${name}`;
-      const node = options.excluded.has(child) ? undefined : readNode(`${path}/${name}`, child);
+    for (const name of upper.names(path)) {
+      const child = path === '' ? name : `${path}/${name}`;
+      const node = options.excluded.has(child) ? undefined : readNode(child);
       if (node) entries.set(name, node);
       else left++;
     }
@@ -51,35 +46,41 @@ export function readUpper(options: SealOptions, writer: ImageWriter): DirectoryN
     return { kind: 'directory', attributes, opaque: false, entries };
   };
 
-  const readNode = (path: ByteString, relative: ByteString): TreeNode | undefined => {
-    const stat = lstatSync(bytes(path), { bigint: true });
+  const readNode = (path: ByteString): TreeNode | undefined => {
+    const stat = upper.stat(path);
+    if (!stat) return undefined;
     const known = byInode.get(stat.ino);
     if (known) return known;
-    const xattrs = xattrsOf(path);
-    const attributes = attributesOf(stat, xattrs);
-    const node = ((): TreeNode | undefined => {
-      switch (stat.mode & typeBits) {
-        case 0o040000n: {
-          const directory = readDirectory(path, relative, attributes);
-          return directory && { ...directory, opaque: xattrs.has(opaqueXattr) };
-        }
-        case 0o100000n:
-          return readFile(path, attributes);
-        case 0o120000n:
-          return { kind: 'symlink', attributes, target: readlinkSync(bytes(path), { encoding: 'buffer' }).toString('latin1') };
-        case 0o010000n:
-          return { kind: 'fifo', attributes };
-        case 0o020000n:
-          return stat.rdev === 0n ? { kind: 'whiteout' } : undefined;
-        default:
-          return undefined; // sockets mean nothing without their process
-      }
-    })();
+    const node = readNew(path, stat);
     if (node && stat.nlink > 1n && node.kind !== 'directory' && node.kind !== 'whiteout') byInode.set(stat.ino, node);
     return node;
   };
 
-  const root = readDirectory(options.upper, '', attributesOf(lstatSync(bytes(options.upper), { bigint: true }), new Map()));
+  const readNew = (path: ByteString, stat: BigIntStats): TreeNode | undefined => {
+    switch (stat.mode & typeBits) {
+      case 0o040000n: {
+        using opened = upper.open(path);
+        const xattrs = xattrsOf(opened);
+        const directory = readDirectory(path, attributesOf(stat, xattrs));
+        return directory && { ...directory, opaque: xattrs.has(opaqueXattr) };
+      }
+      case 0o100000n: {
+        using opened = upper.open(path);
+        return readFile(opened, attributesOf(stat, xattrsOf(opened)));
+      }
+      case 0o120000n:
+        return { kind: 'symlink', attributes: attributesOf(stat, new Map()), target: upper.readLink(path) };
+      case 0o010000n:
+        return { kind: 'fifo', attributes: attributesOf(stat, new Map()) };
+      case 0o020000n:
+        return stat.rdev === 0n ? { kind: 'whiteout' } : undefined;
+      default:
+        return undefined; // sockets mean nothing without their process
+    }
+  };
+
+  const top = upper.stat('');
+  const root = top && readDirectory('', attributesOf(top, new Map()));
   return root && root.entries.size > 0 ? root : undefined;
 }
 
@@ -94,17 +95,4 @@ export function attributesOf(stat: BigIntStats, xattrs: ReadonlyMap<string, Uint
     mtimeNanoseconds: Number(stat.mtimeNs % secondNs),
     xattrs: new Map([...xattrs].filter(([name]) => keptXattr.test(name) && isStorable(name))),
   };
-}
-
-function namesIn(path: ByteString): ByteString[] {
-  try {
-    return readdirSync(bytes(path), { encoding: 'buffer' }).map(name => name.toString('latin1'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENAMETOOLONG') throw error;
-    throw new AtollError('invalid', 'the step left directories nested so deep that their path is too long');
-  }
-}
-
-export function bytes(path: ByteString): Buffer {
-  return Buffer.from(path, 'latin1');
 }

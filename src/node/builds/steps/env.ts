@@ -1,4 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
+import { boundedEnvironment, environmentCharactersMax, valueOf } from '../environment.ts';
+
+const pairsMax = 1_000;
 
 /**
  * Sets pairs of names and values on top of `env`. `$NAME` and `${NAME}` in values stand for what `env` or `known` has,
@@ -6,15 +9,23 @@ import { AtollError } from '../../../base/error.ts';
  */
 export function applyEnv(env: Record<string, string>, args: string[], known: Record<string, string>): Record<string, string> {
   if (args.length === 0 || args.length % 2 !== 0) throw new AtollError('invalid', 'ENV needs pairs of a name and a value');
-  const result = { ...env };
+  if (args.length > pairsMax * 2) throw new AtollError('invalid', `ENV: has more than ${pairsMax} pairs`);
+  const result: Record<string, string> = { ...env };
   for (let index = 0; index < args.length; index += 2) {
     const name = args[index] ?? '';
     if (!/^[^=\0]+$/.test(name)) throw new AtollError('invalid', `${name} can't be the name of an environment variable`);
-    result[name] = expand(args[index + 1] ?? '', variable => result[variable] ?? known[variable] ?? '');
+    result[name] = expand(args[index + 1] ?? '', variable => valueOf(result, variable) ?? valueOf(known, variable) ?? '');
+    boundedEnvironment(result);
   }
   return result;
 }
 
 function expand(value: string, lookUp: (name: string) => string): string {
-  return value.replace(/\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})/g, (_, plain: string | undefined, braced: string | undefined) => lookUp(plain ?? braced ?? ''));
+  let characters = 0;
+  return value.replace(/\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})/g, (_, plain: string | undefined, braced: string | undefined) => {
+    const text = lookUp(plain ?? braced ?? '');
+    characters += text.length;
+    if (characters > environmentCharactersMax) throw new AtollError('invalid', `ENV: what variables stand for is longer than ${environmentCharactersMax} characters`);
+    return text;
+  });
 }

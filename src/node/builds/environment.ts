@@ -1,0 +1,19 @@
+import { AtollError } from '../../base/error.ts';
+
+/** Of all names and values of a build's environment together: programs are started with little more (execve(2)). */
+export const environmentCharactersMax = 128 << 10;
+const variablesMax = 1_000;
+
+/** An entry of a table whose names a stranger chose: `constructor` is none unless somebody put it there. */
+export function valueOf<T>(table: Record<string, T>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** The same environment. Errors: `invalid` for one that is too large. */
+export function boundedEnvironment(env: Record<string, string>): Record<string, string> {
+  const entries = Object.entries(env);
+  if (entries.length > variablesMax) throw new AtollError('invalid', `the environment has more than ${variablesMax} variables`);
+  const characters = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (characters > environmentCharactersMax) throw new AtollError('invalid', `the environment is larger than ${environmentCharactersMax} characters`);
+  return env;
+}
