@@ -40,7 +40,9 @@ export type ToProxy =
   | { kind: 'start'; settings: ProxySettings }
   /** Answered with `done`. */
   | { kind: 'set'; id: number; slot: number; policy: EgressPolicy }
-  | { kind: 'remove'; id: number; slot: number };
+  | { kind: 'remove'; id: number; slot: number }
+  /** Answered with `done` as soon as the process comes to it. */
+  | { kind: 'ping'; id: number };
 
 /** Something that the proxy did not let through. */
 export type Denial = { host: string; port: number; rule: string };
@@ -50,5 +52,31 @@ export type FromProxy =
   | { kind: 'ready' }
   | { kind: 'failed'; message: string }
   | { kind: 'done'; id: number }
+  /** Something of its own has failed, and one connection with it. */
+  | { kind: 'fault'; message: string }
   /** What was denied since the last report: how often, and a sample of it. */
   | { kind: 'denied'; slot: number; count: number; sample: Denial[] };
+
+/** Longest text of a denial, characters: a name of DNS, or a rule that names one. */
+const denialTextMax = 512;
+const sampleMax = 10;
+
+/** Understands what the proxy says, which reads what strangers write and is not believed more than it must be. */
+export function readFromProxy(message: unknown): FromProxy | undefined {
+  const { kind, id, slot, count, sample, message: text } = (message ?? {}) as Record<string, unknown>;
+  if (kind === 'ready') return { kind };
+  if (kind === 'failed' || kind === 'fault') return { kind, message: String(text).slice(0, 4 * denialTextMax) };
+  if (kind === 'done' && Number.isSafeInteger(id)) return { kind, id: id as number };
+  if (kind !== 'denied' || !isCount(slot) || !isCount(count) || !Array.isArray(sample)) return undefined;
+  return { kind, slot, count, sample: sample.slice(0, sampleMax).flatMap(readDenial) };
+}
+
+function readDenial(value: unknown): Denial[] {
+  const { host, port, rule } = (value ?? {}) as Record<string, unknown>;
+  if (typeof host !== 'string' || typeof rule !== 'string' || !isCount(port)) return [];
+  return [{ host: host.slice(0, denialTextMax), port, rule: rule.slice(0, denialTextMax) }];
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,4 +1,5 @@
 import type { SocketChannel } from './channel.ts';
+import { Gathered } from './gathered.ts';
 
 /** Reads `count` bytes after each other from a channel, for protocols with a fixed begin. What is left goes back. */
 export type ByteReader = {
@@ -9,7 +10,7 @@ export type ByteReader = {
 
 /** Takes a channel over until `release`. Reads fail when it closes, or when not everything has come within the time. */
 export function readBytes(channel: SocketChannel, timeoutMs: number): ByteReader {
-  let have: Buffer = Buffer.alloc(0);
+  const have = new Gathered();
   let waiting: { count: number; resolve(bytes: Buffer): void; reject(error: Error): void } | undefined;
   const fail = (reason: string) => {
     clearTimeout(timer);
@@ -22,12 +23,11 @@ export function readBytes(channel: SocketChannel, timeoutMs: number): ByteReader
     if (!waiting || have.length < waiting.count) return;
     const { count, resolve } = waiting;
     waiting = undefined;
-    resolve(have.subarray(0, count));
-    have = have.subarray(count);
+    resolve(have.take(count));
   };
   channel.use({
     data(bytes) {
-      have = Buffer.concat([have, bytes]);
+      have.append(bytes);
       settle();
     },
     drained() {},
@@ -43,7 +43,7 @@ export function readBytes(channel: SocketChannel, timeoutMs: number): ByteReader
       }),
     release() {
       clearTimeout(timer);
-      channel.unread(have);
+      channel.unread(have.takeAll());
     },
   };
 }

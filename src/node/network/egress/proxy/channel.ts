@@ -1,3 +1,5 @@
+import type { Share } from './turns.ts';
+
 /** What a channel tells its user. */
 export type ChannelUser = {
   data(bytes: Buffer): void;
@@ -36,14 +38,18 @@ export class SocketChannel implements Channel {
   #ending = false;
   #peerEnded = false;
   #paused = false;
+  #held = false;
   isClosed = false;
   /** The socket belongs to an encrypted channel now; what it still reports is not for us. */
   isHandedOver = false;
   /** Called when the connection is gone, after its user. */
   whenGone: (() => void) | undefined;
+  /** Whose time it takes to work on what arrives. */
+  readonly share: Share | undefined;
 
-  constructor(socket: Bun.Socket<SocketChannel>) {
+  constructor(socket: Bun.Socket<SocketChannel>, share?: Share) {
     this.socket = socket;
+    this.share = share;
   }
 
   use(user: ChannelUser): void {
@@ -84,13 +90,26 @@ export class SocketChannel implements Channel {
   pause(): void {
     if (this.#paused || this.isClosed) return;
     this.#paused = true;
-    this.socket.pause();
+    if (!this.#held) this.socket.pause();
   }
 
   resume(): void {
     if (!this.#paused || this.isClosed) return;
     this.#paused = false;
-    this.socket.resume();
+    if (!this.#held) this.socket.resume();
+  }
+
+  /** Brings nothing more until `letGo`, whether it is paused or not. */
+  hold(): void {
+    if (this.#held || this.isClosed) return;
+    this.#held = true;
+    if (!this.#paused) this.socket.pause();
+  }
+
+  letGo(): void {
+    if (!this.#held || this.isClosed) return;
+    this.#held = false;
+    if (!this.#paused) this.socket.resume();
   }
 
   onData(bytes: Buffer): void {
@@ -135,20 +154,23 @@ export class SocketChannel implements Channel {
 
 /** The socket handlers of every channel. */
 export const channelHandlers: Bun.SocketHandler<SocketChannel> = {
-  data(socket, bytes) {
-    if (!socket.data.isHandedOver) socket.data.onData(bytes);
-  },
-  drain(socket) {
-    if (!socket.data.isHandedOver) socket.data.onDrain();
-  },
-  end(socket) {
-    if (!socket.data.isHandedOver) socket.data.onEnd();
-  },
+  data: (socket, bytes) => work(socket.data, () => socket.data.onData(bytes)),
+  drain: socket => work(socket.data, () => socket.data.onDrain()),
+  end: socket => work(socket.data, () => socket.data.onEnd()),
   close(socket) {
     if (!socket.data.isHandedOver) socket.data.onClose();
   },
-  error() {}, // `close` follows
+  // After a failure of ours nobody would know what the connection has come to.
+  error: socket => void socket.terminate(),
 };
+
+/** Does what an event asks for, on the account of the sandbox that the connection belongs to. */
+function work(channel: SocketChannel, task: () => void): void {
+  if (channel.isHandedOver) return;
+  const startedAt = performance.now();
+  task();
+  channel.share?.charge(performance.now() - startedAt, channel);
+}
 
 /** Passes bytes both ways until both sides are done. A broken connection breaks the other. */
 export function splice(a: Channel, b: Channel): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { clientHelloBytesMax, parseClientHello } from './client-hello.ts';
+import { ClientHelloReader, clientHelloBytesMax, parseClientHello } from './client-hello.ts';
 
 const u16 = (value: number) => Buffer.of(value >> 8, value & 255);
 const extension = (type: number, data: Buffer) => Buffer.concat([u16(type), u16(data.length), data]);
@@ -72,4 +72,13 @@ test('random octets never throw', () => {
     for (let i = 0; i < 3; i++) bytes[(seed * (i + 7) * 2654435761) % bytes.length >>> 0] = (seed * (i + 3)) & 255;
     expect(['object', 'string']).toContain(typeof parseClientHello(bytes));
   }
+});
+
+test('a hello in the smallest of parts and records is read once', () => {
+  const whole = message(serverName('allowed.test'), extension(21, Buffer.alloc(5_000)));
+  const records = Buffer.concat([...whole].map(byte => record(Buffer.of(byte))));
+  const reader = new ClientHelloReader();
+  const answers = [...records].map(byte => reader.push(Buffer.of(byte)));
+  expect(answers.pop()).toEqual({ serverName: 'allowed.test', encrypted: false });
+  expect(new Set(answers)).toEqual(new Set(['incomplete']));
 });

@@ -1,9 +1,11 @@
 import { normalName } from '../../../../protocol/network.ts';
+import { Gathered } from './gathered.ts';
 
 /** Octets of a ClientHello with its record headers. Real ones have below 2 KiB, with post-quantum key shares too. */
 export const clientHelloBytesMax = 32 << 10;
 
 const recordHandshake = 22;
+const recordHeaderBytes = 5;
 const recordBytesMax = 1 << 14;
 const handshakeClientHello = 1;
 const extension = { serverName: 0, encryptedHello: 0xfe0d, encryptedServerName: 0xffce } as const;
@@ -22,9 +24,59 @@ export type ClientHello = {
  * no extension may be there twice, so that the server can't read another name than we do.
  */
 export function parseClientHello(bytes: Uint8Array): ClientHello | 'incomplete' | 'invalid' {
-  const message = joinRecords(bytes);
-  if (message === 'incomplete' && bytes.length >= clientHelloBytesMax) return 'invalid';
-  if (typeof message === 'string') return message;
+  return new ClientHelloReader().push(bytes);
+}
+
+/** The same for bytes that come in parts, each of which is gone through once. */
+export class ClientHelloReader {
+  readonly #message = new Gathered();
+  /** Of the present record: its header as far as it is there, and how much of its content is not. */
+  #header: number[] = [];
+  #recordLeft = 0;
+  #seen = 0;
+
+  /** Takes the next bytes of the connection. After another answer than `incomplete` nothing more may follow. */
+  push(bytes: Uint8Array): ClientHello | 'incomplete' | 'invalid' {
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#recordLeft === 0) {
+        this.#header.push(bytes[at++] as number);
+        if (!this.#headerHolds()) return 'invalid';
+        continue;
+      }
+      const part = Buffer.from(bytes.subarray(at, at + this.#recordLeft));
+      this.#message.append(part);
+      this.#recordLeft -= part.length;
+      at += part.length;
+      const wanted = this.#wanted();
+      // Nothing may follow in the records: the client has nothing else to say before the server answers.
+      if (wanted === 'invalid' || this.#message.length > wanted) return 'invalid';
+      if (this.#message.length === wanted) return this.#recordLeft === 0 ? parseMessage(this.#message.bytes) : 'invalid';
+    }
+    this.#seen += bytes.length;
+    return this.#seen >= clientHelloBytesMax ? 'invalid' : 'incomplete';
+  }
+
+  /** Whether the header of a record is one so far; when it is whole, its content follows. */
+  #headerHolds(): boolean {
+    const header = this.#header;
+    if (!looksLikeTls(Uint8Array.from(header))) return false;
+    if (header.length < recordHeaderBytes) return true;
+    this.#recordLeft = ((header[3] ?? 0) << 8) | (header[4] ?? 0);
+    this.#header = [];
+    return this.#recordLeft > 0 && this.#recordLeft <= recordBytesMax;
+  }
+
+  /** Octets of the whole message; without an end as long as that is not told. */
+  #wanted(): number | 'invalid' {
+    const { bytes } = this.#message;
+    if (bytes[0] !== handshakeClientHello) return 'invalid';
+    if (bytes.length < 4) return Number.POSITIVE_INFINITY;
+    const wanted = 4 + bytes.readUIntBE(1, 3);
+    return wanted > clientHelloBytesMax ? 'invalid' : wanted;
+  }
+}
+
+function parseMessage(message: Uint8Array): ClientHello | 'invalid' {
   const reader = new Reader(message);
   reader.skip(4 + 2 + 32); // header, version, random
   reader.vector(1, 0, 32); // session ID
@@ -54,32 +106,6 @@ export function parseClientHello(bytes: Uint8Array): ClientHello | 'incomplete' 
 /** Whether the bytes may be the begin of a TLS connection. */
 export function looksLikeTls(bytes: Uint8Array): boolean {
   return bytes[0] === recordHandshake && (bytes.length < 2 || bytes[1] === 3);
-}
-
-/** The whole handshake message, of which the records hold the parts. */
-function joinRecords(bytes: Uint8Array): Uint8Array | 'incomplete' | 'invalid' {
-  const parts: Uint8Array[] = [];
-  let have = 0;
-  for (let at = 0; ; ) {
-    if (!looksLikeTls(bytes.subarray(at)) && at < bytes.length) return 'invalid';
-    if (at + 5 > bytes.length) return 'incomplete';
-    const length = ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0);
-    if (length === 0 || length > recordBytesMax) return 'invalid';
-    if (at + 5 + length > bytes.length) return 'incomplete';
-    const part = bytes.subarray(at + 5, at + 5 + length);
-    parts.push(part);
-    have += part.length;
-    const message = parts.length > 1 ? Buffer.concat(parts) : part;
-    if (message.length > 0 && message[0] !== handshakeClientHello) return 'invalid';
-    if (message.length >= 4) {
-      const wanted = 4 + (((message[1] ?? 0) << 16) | ((message[2] ?? 0) << 8) | (message[3] ?? 0));
-      if (wanted > clientHelloBytesMax) return 'invalid';
-      // Nothing may follow in the records: the client has nothing else to say before the server answers.
-      if (have > wanted) return 'invalid';
-      if (have === wanted) return message;
-    }
-    at += 5 + length;
-  }
 }
 
 /** The one host name of a server_name extension. */

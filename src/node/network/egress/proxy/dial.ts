@@ -1,8 +1,10 @@
 import { AtollError } from '../../../../base/error.ts';
 import { parseAddress, protectedRange, splitHostPort, type EgressProxy } from '../../../../protocol/network.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
+import type { Release } from './descriptors.ts';
 import type { Resolver } from './dns/resolver.ts';
 import { askSocks } from './socks.ts';
+import type { Share } from './turns.ts';
 
 /** How long a server may take to accept a connection. */
 const connectTimeoutMs = 10_000;
@@ -12,8 +14,12 @@ const addressesMax = 4;
 /** Where to connect to: an address, or a name whose address we look up ourselves. */
 export type Target = { host: string; port: number };
 
+/** On whose account something is done: whose time it is, and whose descriptors. */
+export type Account = { share: Share; take(): Release | undefined };
+
 export type DialOptions = {
   resolver: Resolver;
+  account: Account;
   /** Connections leave from it: the packet rules keep it away from everything protected. */
   localAddress: string;
   egressProxy: EgressProxy | undefined;
@@ -42,7 +48,7 @@ export async function dial(target: Target, options: DialOptions): Promise<Dialle
 }
 
 async function connectAny({ host, port }: Target, options: DialOptions): Promise<Dialled> {
-  const known = parseAddress(host) ? [host] : await options.resolver.resolve(host);
+  const known = parseAddress(host) ? [host] : await options.resolver.resolve(host, options.account);
   const addresses = known.filter(address => {
     const octets = parseAddress(address);
     return octets !== undefined && protectedRange(octets) === undefined && options.mayReach(octets);
@@ -60,8 +66,13 @@ async function connectAny({ host, port }: Target, options: DialOptions): Promise
   throw new AtollError('unavailable', `${host} port ${port} can't be reached`, { cause: failure });
 }
 
-/** Connects to exactly this address, from `localAddress` where it is given. */
-export async function connect(address: string, port: number, { localAddress, signal }: { localAddress?: string; signal: AbortSignal }): Promise<SocketChannel> {
+type ConnectOptions = { localAddress?: string; signal: AbortSignal; account: Account };
+
+/** Connects to exactly this address, from `localAddress` where it is given. Errors: `forbidden` where the account has no descriptor left, `deadline_exceeded`. */
+export async function connect(address: string, port: number, { localAddress, signal, account }: ConnectOptions): Promise<SocketChannel> {
+  signal.throwIfAborted();
+  const release = account.take();
+  if (!release) throw new AtollError('forbidden', 'the sandbox has as many connections as it may');
   const connecting = Bun.connect<SocketChannel>({
     hostname: address,
     port,
@@ -70,12 +81,14 @@ export async function connect(address: string, port: number, { localAddress, sig
     socket: {
       ...channelHandlers,
       open(socket) {
-        socket.data = new SocketChannel(socket);
+        socket.data = new SocketChannel(socket, account.share);
+        socket.data.whenGone = release;
         socket.setNoDelay(true);
       },
       connectError() {}, // the promise says it
     },
   } as Bun.TCPSocketConnectOptions<SocketChannel>);
+  connecting.catch(release);
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new AtollError('deadline_exceeded', `${address} does not accept connections`)), connectTimeoutMs);
   const onAbort = () => late.reject(signal.reason);

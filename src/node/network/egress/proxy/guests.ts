@@ -2,6 +2,8 @@ import type { EgressPolicy } from '../../../../protocol/network.ts';
 import { slotOf, type Slot } from '../../../layout.ts';
 import type { Denial, FromProxy } from '../messages.ts';
 import { compilePolicy, type CompiledPolicy } from '../policy.ts';
+import type { Holder } from './descriptors.ts';
+import type { Share, Turns } from './turns.ts';
 
 /** Connections of one sandbox at a time. */
 export const connectionsMax = 1024;
@@ -16,12 +18,16 @@ export type Carried = {
   cut(): void;
 };
 
-/** A sandbox as the proxy knows it. */
-export type Guest = {
+/** A sandbox as the proxy knows it. It holds descriptors of the process. */
+export type Guest = Holder & {
   slot: Slot;
   /** The one that is in force at this moment. */
   policy: CompiledPolicy;
   connections: Set<Carried>;
+  /** Its connections that ask for names. */
+  dnsConnections: number;
+  /** Of the process's time. */
+  share: Share;
   /** Names that it is looking up at this moment. */
   lookups: number;
   deny(denial: Denial): void;
@@ -35,7 +41,7 @@ export type Guests = {
 };
 
 /** The sandboxes that the proxy serves. Denials are reported through `send`, a few times a second at most. */
-export function createGuests(installation: number, send: (message: FromProxy) => void): Guests {
+export function createGuests(installation: number, turns: Turns, send: (message: FromProxy) => void): Guests {
   const byAddress = new Map<string, Guest>();
   const denied = new Map<number, { count: number; sample: Denial[] }>();
 
@@ -59,7 +65,8 @@ export function createGuests(installation: number, send: (message: FromProxy) =>
       const policy = compilePolicy(source);
       const guest = byAddress.get(slot.address);
       if (!guest) {
-        byAddress.set(slot.address, { slot, policy, connections: new Set(), lookups: 0, deny: denial => deny(number, denial) });
+        const fresh = { held: 0, connections: new Set<Carried>(), dnsConnections: 0, lookups: 0, share: turns.share() };
+        byAddress.set(slot.address, { ...fresh, slot, policy, deny: denial => deny(number, denial) });
         return;
       }
       const rerouted = JSON.stringify(guest.policy.source.egressProxy) !== JSON.stringify(source.egressProxy);

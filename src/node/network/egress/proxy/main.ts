@@ -2,6 +2,7 @@ import { messageOf } from '../../../../base/error.ts';
 import { splitHostPort } from '../../../../protocol/network.ts';
 import type { FromProxy, ProxySettings, ToProxy } from '../messages.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
+import { createDescriptors, descriptorsForSandboxes } from './descriptors.ts';
 import { startForwarder } from './dns/forwarder.ts';
 import { createResolver } from './dns/resolver.ts';
 import { createGuests, type Guests } from './guests.ts';
@@ -9,11 +10,15 @@ import { createHostCertificates } from './host-certificates.ts';
 import { originalDestination } from './original-destination.ts';
 import { dropPrivileges } from './privileges.ts';
 import { serve, type ServeContext } from './serve.ts';
+import { createTurns } from './turns.ts';
 
 // The egress proxy: a process of its own, since it reads what strangers write, and since a sandbox that downloads must not
 // slow the platform down. It ends with the platform.
 
 process.on('disconnect', () => process.exit(0));
+// Strangers' bytes lead here: whatever of ours fails on them costs its own connection, not everybody's.
+process.on('uncaughtException', error => send({ kind: 'fault', message: error.stack ?? messageOf(error) }));
+process.on('unhandledRejection', reason => send({ kind: 'fault', message: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) }));
 takeMessages();
 
 function takeMessages(): void {
@@ -29,7 +34,7 @@ function takeMessages(): void {
       return;
     }
     if (message.kind === 'set') guests?.set(message.slot, message.policy);
-    else guests?.remove(message.slot);
+    else if (message.kind === 'remove') guests?.remove(message.slot);
     send({ kind: 'done', id: message.id });
   });
 }
@@ -39,11 +44,12 @@ function send(message: FromProxy): void {
 }
 
 async function start(settings: ProxySettings): Promise<Guests> {
-  const guests = createGuests(settings.installation, send);
+  const guests = createGuests(settings.installation, createTurns(), send);
+  const descriptors = createDescriptors(descriptorsForSandboxes());
   const resolver = createResolver(settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })));
   const { authority, roots, opensAllowedNames, platform } = settings;
-  listen(settings, guests, { resolver, certificateFor: createHostCertificates(authority), roots, opensAllowedNames, platform });
-  await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver, platform });
+  listen(settings, guests, { resolver, descriptors, certificateFor: createHostCertificates(authority), roots, opensAllowedNames, platform });
+  await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver, descriptors, platform });
   dropPrivileges(settings.userId);
   return guests;
 }
@@ -56,14 +62,17 @@ function listen({ listenAddress, port }: ProxySettings, guests: Guests, context:
     socket: {
       ...channelHandlers,
       open(socket) {
-        const channel = (socket.data = new SocketChannel(socket));
         const guest = guests.at(socket.remoteAddress);
+        const channel = (socket.data = new SocketChannel(socket, guest?.share));
         const destination = originalDestination(fdOf(socket));
         // Nobody else can connect here; a sandbox whose policy went at this moment can.
         if (!guest || !destination) return void socket.terminate();
         socket.setNoDelay(true);
         socket.setKeepAlive(true, keepAliveDelayMs);
-        void serve(context, guest, channel, destination);
+        serve(context, guest, channel, destination).catch(error => {
+          channel.abort();
+          send({ kind: 'fault', message: messageOf(error) });
+        });
       },
     },
   });

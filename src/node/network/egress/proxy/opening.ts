@@ -1,7 +1,8 @@
 import { normalName, splitHostPort } from '../../../../protocol/network.ts';
 import type { SocketChannel } from './channel.ts';
-import { looksLikeTls, parseClientHello } from './client-hello.ts';
+import { ClientHelloReader } from './client-hello.ts';
 import type { Asked } from './decide.ts';
+import { Gathered } from './gathered.ts';
 import { parseHead } from './http/head.ts';
 import { readRequest } from './http/request.ts';
 
@@ -9,6 +10,7 @@ import { readRequest } from './http/request.ts';
 export const openingTimeoutMs = 10_000;
 /** How long we wait for a client whose address alone lets it through: it may be one that waits for the server's greeting. */
 export const silenceMs = 1_000;
+/** More than a head, and more than a ClientHello. */
 const openingBytesMax = 64 << 10;
 
 const nothing: Asked = { kind: 'other', name: undefined, encrypted: false };
@@ -20,19 +22,20 @@ const nothing: Asked = { kind: 'other', name: undefined, encrypted: false };
  */
 export function readOpening(client: SocketChannel, protocol: 'tls' | 'http' | 'unknown', patienceMs: number): Promise<Asked | undefined> {
   if (protocol === 'unknown') return Promise.resolve(nothing);
-  let have: Buffer = Buffer.alloc(0);
+  const have = new Gathered();
+  const read = protocol === 'tls' ? tlsReader() : httpReader(have);
   return new Promise(resolve => {
     const settle = (asked: Asked | undefined) => {
       clearTimeout(timer);
       client.pause();
-      client.unread(have);
+      client.unread(have.takeAll());
       resolve(asked);
     };
     const timer = setTimeout(() => settle(nothing), patienceMs);
     client.use({
       data(bytes) {
-        have = have.length > 0 ? Buffer.concat([have, bytes]) : bytes;
-        const asked = protocol === 'tls' ? readTls(have) : readHttp(have);
+        have.append(bytes);
+        const asked = read(bytes);
         if (asked) settle(asked);
         else if (have.length > openingBytesMax) settle(nothing);
       },
@@ -43,19 +46,25 @@ export function readOpening(client: SocketChannel, protocol: 'tls' | 'http' | 'u
   });
 }
 
-function readTls(bytes: Buffer): Asked | undefined {
-  if (!looksLikeTls(bytes)) return nothing;
-  const hello = parseClientHello(bytes);
-  if (hello === 'incomplete') return undefined;
-  return hello === 'invalid' ? nothing : { kind: 'tls', name: hello.serverName, encrypted: hello.encrypted };
+function tlsReader(): (part: Buffer) => Asked | undefined {
+  const reader = new ClientHelloReader();
+  return part => {
+    const hello = reader.push(part);
+    if (hello === 'incomplete') return undefined;
+    return hello === 'invalid' ? nothing : { kind: 'tls', name: hello.serverName, encrypted: hello.encrypted };
+  };
 }
 
-function readHttp(bytes: Buffer): Asked | undefined {
-  const head = parseHead(bytes);
-  if (head === 'incomplete') return undefined;
-  if (head === 'invalid') return nothing;
-  const request = readRequest(head);
-  // What is not passed on in the end may still say which host it was meant for, for the log.
-  if ('refused' in request) return { ...nothing, meant: normalName(splitHostPort(head.fields.find(field => field.name.toLowerCase() === 'host')?.value ?? '').host) };
-  return { kind: 'http', name: request.host, encrypted: false };
+function httpReader(have: Gathered): () => Asked | undefined {
+  let searched = 0;
+  return () => {
+    const head = parseHead(have.bytes, searched);
+    searched = have.length;
+    if (head === 'incomplete') return undefined;
+    if (head === 'invalid') return nothing;
+    const request = readRequest(head);
+    // What is not passed on in the end may still say which host it was meant for, for the log.
+    if ('refused' in request) return { ...nothing, meant: normalName(splitHostPort(head.fields.find(field => field.name.toLowerCase() === 'host')?.value ?? '').host) };
+    return { kind: 'http', name: request.host, encrypted: false };
+  };
 }

@@ -4,7 +4,8 @@ import { parseAddress } from '../../../../protocol/network.ts';
 import type { CompiledPolicy } from '../policy.ts';
 import { splice, type Channel, type SocketChannel } from './channel.ts';
 import { decide, type Asked, type DecideOptions, type Decision } from './decide.ts';
-import { connect, dial, type Dialled, type Target } from './dial.ts';
+import type { Descriptors } from './descriptors.ts';
+import { connect, dial, type Account, type Dialled, type Target } from './dial.ts';
 import type { Resolver } from './dns/resolver.ts';
 import { connectionsMax, type Carried, type Guest } from './guests.ts';
 import { Relay } from './http/relay.ts';
@@ -14,6 +15,7 @@ import { acceptTls, connectTls } from './tls-channel.ts';
 
 export type ServeContext = DecideOptions & {
   resolver: Resolver;
+  descriptors: Descriptors;
   certificateFor(host: string): CertificatePair;
   roots: string;
 };
@@ -23,13 +25,19 @@ export type Destination = { address: string; octets: Uint8Array; port: number };
 
 /** Carries one connection of a sandbox, as far as its policy goes. */
 export async function serve(context: ServeContext, guest: Guest, client: SocketChannel, destination: Destination): Promise<void> {
-  if (guest.connections.size >= connectionsMax) {
-    guest.deny({ host: destination.address, port: destination.port, rule: `at most ${connectionsMax} connections at a time` });
+  const release = guest.connections.size < connectionsMax ? context.descriptors.take(guest) : undefined;
+  if (!release) {
+    const rule = guest.connections.size < connectionsMax ? 'its share of all connections' : `at most ${connectionsMax} connections at a time`;
+    guest.deny({ host: destination.address, port: destination.port, rule });
     return client.abort();
   }
   const connection = new Connection(context, guest, client, destination);
   guest.connections.add(connection);
-  client.whenGone = () => guest.connections.delete(connection);
+  client.whenGone = () => {
+    guest.connections.delete(connection);
+    release();
+    connection.gone();
+  };
   await connection.run();
 }
 
@@ -44,7 +52,10 @@ class Connection implements Carried {
   /** Who is on the other side, once there is somebody. */
   #dialled: Dialled | undefined;
 
+  readonly #account: Account;
+
   constructor(context: ServeContext, guest: Guest, client: SocketChannel, destination: Destination) {
+    this.#account = { share: guest.share, take: () => context.descriptors.take(guest) };
     this.#context = context;
     this.#guest = guest;
     this.#client = client;
@@ -54,11 +65,11 @@ class Connection implements Carried {
   async run(): Promise<void> {
     const { octets, port } = this.#destination;
     const mayPass = this.#guest.policy.byAddress(octets).allowed;
-    const asked = await readOpening(this.#client, this.#protocolAt(port), mayPass ? silenceMs : openingTimeoutMs);
-    if (!asked) return this.#client.abort();
-    this.#asked = asked;
-    const decision = (this.#decision = this.#decide(this.#guest.policy, asked));
     try {
+      const asked = await readOpening(this.#client, this.#protocolAt(port), mayPass ? silenceMs : openingTimeoutMs);
+      if (!asked) return this.#client.abort();
+      this.#asked = asked;
+      const decision = (this.#decision = this.#decide(this.#guest.policy, asked));
       if (decision.kind === 'refuse') this.#deny(decision.rule);
       else if (decision.kind === 'relay') await this.#relay(asked, decision);
       else await this.#pass(asked, decision);
@@ -80,6 +91,11 @@ class Connection implements Carried {
     this.#cancel.abort(new AtollError('canceled', 'the policy has changed'));
     this.#client.abort();
     this.#dialled?.channel.abort();
+  }
+
+  /** The client is no more: who is still being connected to for it is not wanted. */
+  gone(): void {
+    this.#cancel.abort(new AtollError('canceled', 'the client has gone'));
   }
 
   #decide(policy: CompiledPolicy, asked: Asked): Decision {
@@ -106,7 +122,7 @@ class Connection implements Carried {
   async #relay(asked: Asked, { name, addresses }: Decision & { kind: 'relay' }): Promise<void> {
     const { port } = this.#destination;
     const encrypted = asked.kind === 'tls';
-    const client: Channel = encrypted ? await acceptTls(this.#client, this.#context.certificateFor(name)) : this.#client;
+    const client: Channel = encrypted ? await acceptTls(this.#client, this.#certificateFor(name)) : this.#client;
     new Relay({
       client,
       host: name,
@@ -129,17 +145,25 @@ class Connection implements Carried {
     client.resume();
   }
 
+  /** Making one takes time. */
+  #certificateFor(name: string): CertificatePair {
+    const startedAt = performance.now();
+    const pair = this.#context.certificateFor(name);
+    this.#guest.share.charge(performance.now() - startedAt);
+    return pair;
+  }
+
   /** The edge does not need to be spoken to by TLS: it is this machine's. */
   async #dialEdge(): Promise<SocketChannel> {
     const { edge } = this.#context.platform!;
-    const channel = await connect(edge.address, edge.port, { signal: this.#cancel.signal });
+    const channel = await connect(edge.address, edge.port, { signal: this.#cancel.signal, account: this.#account });
     this.#dialled = { channel, address: undefined };
     return channel;
   }
 
   async #dial(target: Target, mayReach: (octets: Uint8Array) => boolean): Promise<SocketChannel> {
     const { policy, slot } = this.#guest;
-    const options = { resolver: this.#context.resolver, localAddress: slot.proxyAddress, egressProxy: policy.source.egressProxy, mayReach, signal: this.#cancel.signal };
+    const options = { resolver: this.#context.resolver, account: this.#account, localAddress: slot.proxyAddress, egressProxy: policy.source.egressProxy, mayReach, signal: this.#cancel.signal };
     const dialled = await dial(target, options);
     if (this.#client.isClosed || this.#cancel.signal.aborted) {
       dialled.channel.abort();

@@ -122,12 +122,14 @@ export function connectTls(below: SocketChannel, name: string, roots: string): P
           resolve(channel);
         },
         close(socket) {
-          if (secured) socket.data.onClose();
-          else fail('the server broke the handshake off');
+          if (secured) return socket.data.onClose();
+          fail('the server broke the handshake off');
+          below.whenGone?.();
         },
       },
     });
-    channel = new SocketChannel(socket);
+    channel = new SocketChannel(socket, below.share);
+    channel.whenGone = below.whenGone;
     socket.data = channel;
   });
 }

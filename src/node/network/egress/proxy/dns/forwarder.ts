@@ -1,25 +1,44 @@
 import type { PlatformInside } from '../../messages.ts';
+import { SocketChannel, channelHandlers } from '../channel.ts';
+import type { Descriptors } from '../descriptors.ts';
+import type { Account } from '../dial.ts';
+import { Gathered } from '../gathered.ts';
 import type { Guest, Guests } from '../guests.ts';
 import { isSandboxHost } from '../platform.ts';
 import { addressAnswer, answerFor, emptyAnswer, parseQuery, recordType, responseCode, udpBytesMax, type Query } from './message.ts';
 import type { Resolver } from './resolver.ts';
 
 /** Questions of one sandbox that are open at a time; more are dropped, and asked again by the client. */
-const lookupsMax = 64;
+export const lookupsMax = 64;
+/** Connections of one sandbox at a time that ask for names; more are closed. */
+export const dnsConnectionsMax = 16;
 /** Connections of one kind are closed when nothing was asked for this long. */
 const idleTimeoutSeconds = 10;
-const tcpMessageBytesMax = 4096;
+/** Longest question. */
+const questionBytesMax = 4096;
 /** How long clients may keep the platform's address. */
 const platformTtlSeconds = 60;
 const tcpAnswerBytesMax = 0xffff;
 
-export type ForwarderOptions = { hostname: string; port: number; guests: Guests; resolver: Resolver; platform: PlatformInside | undefined };
+export type ForwarderOptions = {
+  hostname: string;
+  port: number;
+  guests: Guests;
+  resolver: Resolver;
+  descriptors: Descriptors;
+  platform: PlatformInside | undefined;
+};
 
 /**
  * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, only those can be
  * asked for: a name that nobody may reach would be a way out by itself, to whoever answers for it.
  */
 export async function startForwarder(options: ForwarderOptions): Promise<void> {
+  await takeDatagrams(options);
+  takeConnections(options);
+}
+
+async function takeDatagrams(options: ForwarderOptions): Promise<void> {
   const { hostname, port, guests } = options;
   await Bun.udpSocket({
     hostname,
@@ -27,57 +46,93 @@ export async function startForwarder(options: ForwarderOptions): Promise<void> {
     socket: {
       async data(socket, bytes, fromPort, from) {
         const guest = guests.at(from);
-        const query = guest && parseQuery(bytes);
-        if (!query) return;
-        const answer = await answerTo(guest, query, options);
-        if (answer) socket.send(answerFor(query, answer, Math.min(query.udpBytesMax, udpBytesMax)), fromPort, from);
+        if (!guest || bytes.length > questionBytesMax) return;
+        try {
+          const query = parseQuery(bytes);
+          const answer = query && (await answerTo(guest, query, options));
+          if (answer) socket.send(answerFor(query, answer, Math.min(query.udpBytesMax, udpBytesMax)), fromPort, from);
+        } catch {
+          // A client that is gone, or whose packets do not pass any more: nobody waits for the answer.
+        }
       },
       error() {}, // a client that is gone
     },
   });
-  Bun.listen<{ bytes: Buffer; busy: boolean }>({
+}
+
+function takeConnections(options: ForwarderOptions): void {
+  const { hostname, port, guests, descriptors } = options;
+  Bun.listen<SocketChannel>({
     hostname,
     port,
+    allowHalfOpen: true,
     socket: {
+      ...channelHandlers,
       open(socket) {
-        socket.data = { bytes: Buffer.alloc(0), busy: false };
+        const guest = guests.at(socket.remoteAddress);
+        const channel = (socket.data = new SocketChannel(socket, guest?.share));
+        const release = guest && guest.dnsConnections < dnsConnectionsMax ? descriptors.take(guest) : undefined;
+        if (!guest || !release) return void socket.terminate();
+        guest.dnsConnections++;
+        channel.whenGone = () => {
+          guest.dnsConnections--;
+          release();
+        };
         socket.timeout(idleTimeoutSeconds);
-        if (!guests.at(socket.remoteAddress)) socket.terminate();
-      },
-      async data(socket, part) {
-        const state = socket.data;
-        state.bytes = Buffer.concat([state.bytes, part]);
-        if (state.bytes.length > 2 * tcpMessageBytesMax) return void socket.terminate();
-        if (state.busy) return;
-        state.busy = true;
-        await answerAll(socket, state, options);
-        state.busy = false;
+        answerOn(channel, options);
       },
       timeout: socket => void socket.terminate(),
-      error() {},
     },
   });
 }
 
-/** Answers the questions on a connection, one after the other (RFC 7766). */
-async function answerAll(socket: Bun.Socket<unknown>, state: { bytes: Buffer }, options: ForwarderOptions): Promise<void> {
-  for (;;) {
-    const length = state.bytes.length >= 2 ? state.bytes.readUInt16BE(0) : tcpMessageBytesMax;
-    if (length > tcpMessageBytesMax) return void socket.terminate();
-    if (state.bytes.length < 2 + length) return;
-    const query = parseQuery(state.bytes.subarray(2, 2 + length));
-    state.bytes = state.bytes.subarray(2 + length);
-    const guest = options.guests.at(socket.remoteAddress);
-    if (!query || !guest) return void socket.terminate();
-    const answer = await answerTo(guest, query, options);
-    if (!answer) return void socket.terminate();
-    const message = answerFor(query, answer, tcpAnswerBytesMax);
-    socket.write(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]));
-    socket.timeout(idleTimeoutSeconds);
-  }
+/** Answers the questions on a connection, one after the other (RFC 7766), the next when the last answer has been taken. */
+function answerOn(channel: SocketChannel, options: ForwarderOptions): void {
+  const have = new Gathered();
+  let busy = false;
+  let ended = false;
+  let taken = Promise.withResolvers<void>();
+
+  const answerAll = async () => {
+    while (have.length >= 2) {
+      const length = have.bytes.readUInt16BE(0);
+      if (length > questionBytesMax) return channel.abort();
+      if (have.length < 2 + length) return;
+      const query = parseQuery(have.take(2 + length).subarray(2));
+      const guest = options.guests.at(channel.socket.remoteAddress);
+      const answer = query && guest && (await answerTo(guest, query, options));
+      if (!answer || channel.isClosed) return channel.abort();
+      const message = answerFor(query, answer, tcpAnswerBytesMax);
+      taken = Promise.withResolvers();
+      if (!channel.write(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]))) await taken.promise;
+      channel.socket.timeout(idleTimeoutSeconds);
+    }
+  };
+
+  channel.use({
+    data(bytes) {
+      have.append(bytes);
+      if (have.length > 2 * questionBytesMax) return channel.abort();
+      if (busy) return;
+      busy = true;
+      answerAll().then(
+        () => {
+          busy = false;
+          if (ended) channel.end();
+        },
+        () => channel.abort(),
+      );
+    },
+    drained: () => taken.resolve(),
+    ended() {
+      ended = true;
+      if (!busy) channel.end();
+    },
+    closed: () => taken.resolve(),
+  });
 }
 
-async function answerTo(guest: Guest, query: Query, { resolver, platform }: ForwarderOptions): Promise<Buffer | undefined> {
+async function answerTo(guest: Guest, query: Query, { resolver, platform, descriptors }: ForwarderOptions): Promise<Buffer | undefined> {
   const { policy } = guest;
   const rule = refusalOf(guest, query);
   if (rule !== undefined) {
@@ -90,9 +145,10 @@ async function answerTo(guest: Guest, query: Query, { resolver, platform }: Forw
   // They would tell clients how to hide the server name (ECH) or to use QUIC, neither of which is let through.
   if (policy.domains.length > 0 && (query.type === recordType.HTTPS || query.type === recordType.SVCB)) return emptyAnswer(query, responseCode.ok);
   if (guest.lookups >= lookupsMax) return undefined;
+  const account: Account = { share: guest.share, take: () => descriptors.take(guest) };
   guest.lookups++;
   try {
-    return await resolver.ask(query);
+    return await resolver.ask(query, account);
   } catch {
     return emptyAnswer(query, responseCode.failure);
   } finally {

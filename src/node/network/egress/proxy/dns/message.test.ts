@@ -65,3 +65,22 @@ test('an answer that is too long says so', () => {
   expect(cut.readUInt16BE(0)).toBe(9);
   expect(answerFor(query, answer, 4096).length).toBe(answer.length);
 });
+
+test('a name of many jumps is none', () => {
+  const header = Buffer.from('000001000001000000000000', 'hex');
+  const message = Buffer.concat([header, Buffer.of(0), Buffer.of(0, 1, 0, 1)]);
+  expect(parseQuery(message)).toMatchObject({ name: '' });
+  const query = parseQuery(writeQuery(plain))!;
+  const answer = emptyAnswer(query, responseCode.ok);
+  // The question's name, and pointers to it, each to the one before: few are followed, many are not.
+  const named = (jumps: number) => {
+    const pointer = (target: number) => Buffer.of(0xc0 | (target >> 8), target & 255);
+    const record = (name: Buffer, data: Buffer) => Buffer.concat([name, Buffer.of(0, 1, 0, 1, 0, 0, 0, 30, data.length >> 8, data.length & 255), data]);
+    const carrier = Buffer.concat(Array.from({ length: jumps }, (_, index) => pointer(index === 0 ? 12 : answer.length + 11 + 2 * (index - 1))));
+    const whole = Buffer.concat([answer, record(Buffer.of(0), carrier), record(pointer(answer.length + 11 + 2 * (jumps - 1)), Buffer.of(203, 0, 113, 9))]);
+    whole.writeUInt16BE(2, 6);
+    return readAnswer(whole).addresses;
+  };
+  expect(named(3)).toEqual(['203.0.113.9']);
+  expect(named(200)).toEqual([]);
+});

@@ -7,6 +7,8 @@ const flag = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100, re
 const headerBytes = 12;
 const internetClass = 1;
 const nameBytesMax = 255;
+/** Jumps of one compressed name: each label could have one, real ones have two or three. */
+const jumpsMax = 32;
 /** Longest answer by UDP that a client takes without saying more (RFC 1035 4.2.1). */
 export const plainUdpBytesMax = 512;
 /** What we say that we take: no more than one packet carries on any path (RFC 9715). */
@@ -139,14 +141,14 @@ function* recordsIn(bytes: Buffer, start: number, count: number): Generator<Reco
 /** A name with its compression followed: each jump goes backwards, so that there is an end. */
 function readName(bytes: Buffer, start: number): { name: string; end: number } | undefined {
   const labels: string[] = [];
-  let [at, end, limit, total] = [start, -1, start, 0];
+  let [at, end, limit, total, jumps] = [start, -1, start, 0, 0];
   for (;;) {
     const length = bytes[at];
     if (length === undefined) return undefined;
     if (length >= 0xc0) {
       const target = ((length & 0x3f) << 8) | (bytes[at + 1] ?? 0xffff);
       if (end < 0) end = at + 2;
-      if (target >= limit) return undefined;
+      if (target >= limit || ++jumps > jumpsMax) return undefined;
       limit = at = target;
       continue;
     }

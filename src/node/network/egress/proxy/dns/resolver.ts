@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { AtollError } from '../../../../../base/error.ts';
+import type { Account } from '../dial.ts';
+import { Gathered } from '../gathered.ts';
 import { answers, readAnswer, recordType, responseCode, writeQuery, type Query } from './message.ts';
 
 /** How long one server may take for an answer; then the next one is asked. */
@@ -20,11 +22,11 @@ export type NameServer = { address: string; port: number };
 export type Resolver = {
   /**
    * The IPv4 addresses of a host name, at least one, and kept for as long as their owner says. Errors: `not_found` where it
-   * has none, `unavailable` where no server answers.
+   * has none, `unavailable` where no server answers, `forbidden` where the account has no descriptor left.
    */
-  resolve(name: string): Promise<string[]>;
-  /** Passes a question on and answers the server's message. Errors: `unavailable`. */
-  ask(query: Query): Promise<Buffer>;
+  resolve(name: string, account: Account): Promise<string[]>;
+  /** Passes a question on and answers the server's message. Errors: `unavailable`, `forbidden`. */
+  ask(query: Query, account: Account): Promise<Buffer>;
 };
 
 type Kept = { until: number; addresses: Promise<string[]> };
@@ -58,27 +60,39 @@ export function createResolver(servers: NameServer[]): Resolver {
     }
   };
 
+  /** One question has one socket at a time. */
+  const onAccount = async <T>(account: Account, work: () => Promise<T>): Promise<T> => {
+    const release = account.take();
+    if (!release) throw new AtollError('forbidden', 'the sandbox has as many questions open as it may');
+    return await work().finally(release);
+  };
+
   return {
-    ask,
-    resolve(name) {
+    ask: (query, account) => onAccount(account, () => ask(query)),
+    async resolve(name, account) {
       const known = kept.get(name);
-      if (known && known.until > Date.now()) return known.addresses;
-      const entry: Kept = { until: Number.POSITIVE_INFINITY, addresses: Promise.resolve([]) };
-      entry.addresses = lookUp(name, entry);
-      entry.addresses.catch(() => {}); // whoever waits for it hears it
-      kept.delete(name);
-      kept.set(name, entry);
-      const [oldest] = kept.keys();
-      if (kept.size > cacheEntriesMax && oldest !== undefined) kept.delete(oldest);
-      return entry.addresses;
+      if (known && known.until > Date.now()) return await known.addresses;
+      return await onAccount(account, () => lookUpAnew(name));
     },
   };
+
+  /** What one has begun to look up, others wait for. */
+  function lookUpAnew(name: string): Promise<string[]> {
+    const entry: Kept = { until: Number.POSITIVE_INFINITY, addresses: Promise.resolve([]) };
+    entry.addresses = lookUp(name, entry);
+    entry.addresses.catch(() => {}); // whoever waits for it hears it
+    kept.delete(name);
+    kept.set(name, entry);
+    const [oldest] = kept.keys();
+    if (kept.size > cacheEntriesMax && oldest !== undefined) kept.delete(oldest);
+    return entry.addresses;
+  }
 }
 
 /** One question from a port of its own, on a socket that takes answers of that server alone. */
 async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
   const answer = Promise.withResolvers<Buffer>();
-  const timer = setTimeout(() => answer.reject(new Error('no answer in time')), serverTimeoutMs);
+  answer.promise.catch(() => {}); // it may fail while nobody waits for it yet
   const socket = await Bun.udpSocket({
     connect: { hostname: server.address, port: server.port },
     socket: {
@@ -88,6 +102,7 @@ async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
       error: (_, error) => answer.reject(error),
     },
   });
+  const timer = setTimeout(() => answer.reject(new Error('no answer in time')), serverTimeoutMs);
   try {
     socket.send(writeQuery(query));
     return await answer.promise;
@@ -100,7 +115,8 @@ async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
 async function askByTcp(server: NameServer, query: Query): Promise<Buffer> {
   const answer = Promise.withResolvers<Buffer>();
   const timer = setTimeout(() => answer.reject(new AtollError('unavailable', 'a name server did not answer in time')), serverTimeoutMs);
-  let bytes: Buffer = Buffer.alloc(0);
+  answer.promise.catch(() => {});
+  const have = new Gathered();
   try {
     const socket = await Bun.connect({
       hostname: server.address,
@@ -111,7 +127,8 @@ async function askByTcp(server: NameServer, query: Query): Promise<Buffer> {
           socket.write(Buffer.concat([Buffer.of(question.length >> 8, question.length & 255), question]));
         },
         data(_, part) {
-          bytes = Buffer.concat([bytes, part]);
+          have.append(part);
+          const { bytes } = have;
           const whole = bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0);
           if (whole && answers(bytes.subarray(2), query)) answer.resolve(bytes.subarray(2, 2 + bytes.readUInt16BE(0)));
           else if (whole || bytes.length > tcpAnswerBytesMax + 2) answer.reject(new AtollError('unavailable', 'a name server answered something else'));

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Body } from './body.ts';
-import { parseHead } from './head.ts';
+import { headBytesMax, parseHead, type Head } from './head.ts';
 import { composeRequest, readRequest, type RequestHead } from './request.ts';
 import { readResponse } from './response.ts';
 
@@ -99,4 +99,34 @@ test('where a response ends depends on its request and its status', () => {
   expect(response('GET', 'HTTP/1.1 200 OK', 'Transfer-Encoding: chunked')).toBe('chunked');
   expect(response('GET', 'HTTP/1.1 200 OK')).toBe('close');
   expect(response('GET', 'ICY 200 OK')).toBeUndefined();
+});
+
+test('a head is gone through once, whatever it is made of', () => {
+  const filler = headBytesMax - 100;
+  const shapes = [
+    `X: a${' '.repeat(filler)}b`,
+    `X: ${'\t '.repeat(filler / 2)}`,
+    `X: ${', '.repeat(filler / 2)}`,
+    `X:${' '.repeat(filler)}`,
+    `${'X'.repeat(filler)}: y`,
+    `Connection: ${'upgrade,'.repeat(filler / 8)}`,
+    `Transfer-Encoding: ${' ,'.repeat(filler / 2)}`,
+  ];
+  for (const shape of shapes) {
+    const startedAt = performance.now();
+    for (let i = 0; i < 20; i++) {
+      const head = parseHead(Buffer.from(`GET / HTTP/1.1\r\nHost: a.test\r\n${shape}\r\n\r\n`));
+      if (typeof head === 'object') readRequest(head);
+    }
+    // Linear ones take less than a millisecond; quadratic ones took 500 ms each.
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  }
+});
+
+test('a head that comes octet by octet is found where it ends, and one without an end is given up', () => {
+  const whole = Buffer.from('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
+  for (let length = 1; length < whole.length; length++) expect(parseHead(whole.subarray(0, length), length - 1)).toBe('incomplete');
+  expect(parseHead(whole, whole.length - 1)).toMatchObject({ length: whole.length });
+  expect(parseHead(Buffer.from('A: b\n\n'), 5)).toBe('invalid');
+  expect(parseHead(Buffer.alloc(headBytesMax + 1, 'a'), headBytesMax)).toBe('invalid');
 });

@@ -1,4 +1,5 @@
 import { splice, type Channel } from '../channel.ts';
+import { Gathered } from '../gathered.ts';
 import { Body } from './body.ts';
 import { parseHead } from './head.ts';
 import { composeRequest, readRequest, type RequestHead } from './request.ts';
@@ -10,6 +11,8 @@ export const headTimeoutMs = 10_000;
 export const idleTimeoutMs = 300_000;
 /** Octets that wait while a request is being answered: what a client sent ahead of its turn. */
 const aheadBytesMax = 64 << 10;
+/** Interim responses (RFC 9110 15.2) to one request; a server that sends more is broken off. */
+export const interimMax = 16;
 
 export type RelayOptions = {
   /** The host that was decided about, and the only one that requests may name. */
@@ -36,6 +39,8 @@ type Exchange = {
   /** The server is there and has the request's head. */
   sent: boolean;
   responseBody: Body | undefined;
+  /** Interim responses to it so far. */
+  interim: number;
 };
 
 /**
@@ -48,9 +53,12 @@ export class Relay {
   #server: Channel | undefined;
   #exchange: Exchange | undefined;
   /** From the client, not yet understood. */
-  #input: Buffer = Buffer.alloc(0);
+  readonly #input = new Gathered();
+  /** Octets of it in which no head has ended. */
+  #inputSearched = 0;
   /** From the server, not yet understood. */
-  #output: Buffer = Buffer.alloc(0);
+  readonly #output = new Gathered();
+  #outputSearched = 0;
   #isOver = false;
   #clientEnded = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -80,7 +88,7 @@ export class Relay {
     const rest = this.#exchange?.sent ? this.#passBody(this.#exchange, bytes) : bytes;
     if (rest.length === 0) return;
     if (this.#input.length === 0 && !this.#exchange) this.#wait(headTimeoutMs);
-    this.#input = this.#input.length > 0 ? Buffer.concat([this.#input, rest]) : rest;
+    this.#input.append(rest);
     if (!this.#exchange) this.#nextRequest();
     else if (this.#input.length > aheadBytesMax) this.#options.client.pause();
   }
@@ -95,16 +103,17 @@ export class Relay {
   }
 
   #nextRequest(): void {
-    const head = parseHead(this.#input);
-    if (head === 'incomplete') return;
+    const head = parseHead(this.#input.bytes, this.#inputSearched);
+    if (head === 'incomplete') return void (this.#inputSearched = this.#input.length);
+    this.#inputSearched = 0;
     const request = head === 'invalid' ? { refused: 'no HTTP request' } : readRequest(head);
     if ('refused' in request) return void this.#refuse(request.refused);
     const { host, port, defaultPort } = this.#options;
     if (request.host !== host) return void this.#refuse(`a request for another host, ${request.host ?? 'or none'}`);
     if ((request.port ?? defaultPort) !== port) return void this.#refuse('a request for another port');
     clearTimeout(this.#timer);
-    this.#input = this.#input.subarray(request.length);
-    this.#exchange = { request, requestBody: new Body(request.body), sent: false, responseBody: undefined };
+    this.#input.take(request.length);
+    this.#exchange = { request, requestBody: new Body(request.body), sent: false, responseBody: undefined, interim: 0 };
     this.#options.client.pause();
     void this.#send(this.#exchange);
   }
@@ -116,8 +125,7 @@ export class Relay {
     server.write(composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers()));
     exchange.sent = true;
     client.resume();
-    const rest = this.#input;
-    this.#input = Buffer.alloc(0);
+    const rest = this.#input.takeAll();
     if (rest.length > 0) this.#fromClient(rest);
   }
 
@@ -147,23 +155,29 @@ export class Relay {
     const exchange = this.#exchange;
     if (!exchange) return this.#stop(); // an answer to nothing
     const body = exchange.responseBody;
-    if (!body) return this.#readResponse(exchange, this.#output.length > 0 ? Buffer.concat([this.#output, bytes]) : bytes);
+    if (!body) {
+      this.#output.append(bytes);
+      return this.#readResponses(exchange);
+    }
     const taken = body.take(bytes);
     if (taken < 0) return this.#stop();
     this.#toClient(bytes.subarray(0, taken));
     if (body.done) this.#answered(exchange, bytes.subarray(taken));
   }
 
-  #readResponse(exchange: Exchange, bytes: Buffer): void {
-    const head = parseHead(bytes);
-    if (head === 'incomplete') return void (this.#output = bytes);
-    const response = head === 'invalid' ? undefined : readResponse(head, exchange.request.method);
-    if (!response) return this.#stop();
-    this.#output = Buffer.alloc(0);
-    this.#toClient(bytes.subarray(0, response.length));
-    const rest = bytes.subarray(response.length);
-    if (response.status === 101) return exchange.request.upgrade && exchange.requestBody.done ? this.#goOnRaw(rest) : this.#stop();
-    if (response.status >= 200) exchange.responseBody = new Body(response.body);
+  /** The heads that have come: interim ones, and then the one whose body follows. */
+  #readResponses(exchange: Exchange): void {
+    while (!exchange.responseBody && this.#output.length > 0) {
+      const head = parseHead(this.#output.bytes, this.#outputSearched);
+      if (head === 'incomplete') return void (this.#outputSearched = this.#output.length);
+      this.#outputSearched = 0;
+      const response = head === 'invalid' ? undefined : readResponse(head, exchange.request.method);
+      if (!response || (response.status < 200 && ++exchange.interim > interimMax)) return this.#stop();
+      this.#toClient(this.#output.take(response.length));
+      if (response.status === 101) return exchange.request.upgrade && exchange.requestBody.done ? this.#goOnRaw(this.#output.takeAll()) : this.#stop();
+      if (response.status >= 200) exchange.responseBody = new Body(response.body);
+    }
+    const rest = this.#output.takeAll();
     if (exchange.responseBody?.done) this.#answered(exchange, rest);
     else if (rest.length > 0) this.#fromServer(rest);
   }
@@ -185,7 +199,7 @@ export class Relay {
     this.#isOver = true;
     clearTimeout(this.#timer);
     client.write(fromServer);
-    server.write(this.#input);
+    server.write(this.#input.takeAll());
     client.resume();
     server.resume();
     splice(client, server);

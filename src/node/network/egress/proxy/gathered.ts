@@ -1,0 +1,49 @@
+/**
+ * Bytes that arrive in parts, put together. The cost is linear in their number, however small the parts are: joining the
+ * rest anew for each part would not be.
+ */
+export class Gathered {
+  #room: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
+
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  /** All of them. Valid until the next `append`. */
+  get bytes(): Buffer {
+    return this.#room.subarray(this.#start, this.#end);
+  }
+
+  append(part: Buffer): void {
+    if (part.length === 0) return;
+    if (this.length === 0) {
+      // Most of what is read comes in one part, which is not copied.
+      [this.#room, this.#start, this.#end] = [part, 0, part.length];
+      return;
+    }
+    if (this.#end + part.length > this.#room.length) this.#grow(this.length + part.length);
+    this.#room.set(part, this.#end);
+    this.#end += part.length;
+  }
+
+  /** Takes the first `count` out. What is answered stays as it is. */
+  take(count: number): Buffer {
+    const taken = this.bytes.subarray(0, count);
+    this.#start += taken.length;
+    return taken;
+  }
+
+  /** Takes all of them out. */
+  takeAll(): Buffer {
+    return this.take(this.length);
+  }
+
+  /** Twice what is needed, so that most parts find room. What was answered before keeps its own. */
+  #grow(length: number): void {
+    const room = Buffer.allocUnsafe(2 * length);
+    this.#room.copy(room, 0, this.#start, this.#end);
+    [this.#room, this.#start, this.#end] = [room, 0, this.length];
+  }
+}
