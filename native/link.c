@@ -66,11 +66,12 @@ static void parseMac(const char *text, uint8_t *mac) {
   sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5);
 }
 
-static void addUp(struct batch *b, int index) {
-  begin(b, RTM_NEWLINK, 0, &(struct ifinfomsg){.ifi_index = index, .ifi_flags = IFF_UP, .ifi_change = IFF_UP}, sizeof(struct ifinfomsg));
+static void addUp(struct batch *b, int index, unsigned flags) {
+  begin(b, RTM_NEWLINK, 0, &(struct ifinfomsg){.ifi_index = index, .ifi_flags = IFF_UP | flags, .ifi_change = IFF_UP | flags}, sizeof(struct ifinfomsg));
 }
 
-// Fixed neighbours on both ends: no ARP is needed, and none can be forged.
+// Fixed neighbours on both ends, which are IFF_NOARP: none is asked for, and the host neither answers questions for its
+// addresses nor believes anybody who says where one is. Before the neighbours: a change of the flag forgets them.
 static void addNeighbour(struct batch *b, int index, in_addr_t address, const uint8_t *mac) {
   struct ndmsg n = {.ndm_family = AF_INET, .ndm_ifindex = index, .ndm_state = NUD_PERMANENT};
   begin(b, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &n, sizeof n);
@@ -111,7 +112,7 @@ static int configureOuter(const char *name, in_addr_t slot, in_addr_t inner, con
   int index = if_nametoindex(name);
   disableIpv6(name);
   struct batch b = {0};
-  addUp(&b, index), addNeighbour(&b, index, inner, innerMac), addRoute(&b, index, &slot, inner);
+  addUp(&b, index, IFF_NOARP), addNeighbour(&b, index, inner, innerMac), addRoute(&b, index, &slot, inner);
   return submit(&b);
 }
 
@@ -119,11 +120,11 @@ static int configureInner(in_addr_t inner, in_addr_t gateway, const uint8_t *out
   int index = if_nametoindex("eth0"), loopback = if_nametoindex("lo");
   disableIpv6("eth0");
   struct batch b = {0};
-  addUp(&b, loopback);
+  addUp(&b, loopback, 0);
   struct ifaddrmsg a = {.ifa_family = AF_INET, .ifa_prefixlen = 30, .ifa_index = index};
   begin(&b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &a, sizeof a);
   put(&b, IFA_LOCAL, &inner, 4), put(&b, IFA_ADDRESS, &inner, 4);
-  addUp(&b, index), addNeighbour(&b, index, gateway, outerMac), addRoute(&b, index, NULL, gateway);
+  addUp(&b, index, IFF_NOARP), addNeighbour(&b, index, gateway, outerMac), addRoute(&b, index, NULL, gateway);
   return submit(&b);
 }
 
@@ -157,7 +158,7 @@ static int configureEnd(const char *name, in_addr_t own, in_addr_t other, const 
   struct ifaddrmsg a = {.ifa_family = AF_INET, .ifa_prefixlen = 30, .ifa_index = index};
   begin(&b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &a, sizeof a);
   put(&b, IFA_LOCAL, &own, 4), put(&b, IFA_ADDRESS, &own, 4);
-  addUp(&b, index), addNeighbour(&b, index, other, otherMac);
+  addUp(&b, index, IFF_NOARP), addNeighbour(&b, index, other, otherMac);
   return submit(&b);
 }
 

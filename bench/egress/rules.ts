@@ -2,6 +2,8 @@ import { openNetlink, families } from '../../src/node/network/egress/netlink.ts'
 import { chainsOf } from '../../src/node/network/egress/policy-chains.ts';
 import { createPolicyTable } from '../../src/node/network/egress/policy-table.ts';
 import { compilePolicy } from '../../src/node/network/egress/policy.ts';
+import { findHostFeatures, flowsPerSandbox, trackedMax } from '../../src/node/network/host-features.ts';
+import { proxyCount } from '../../src/node/network/egress/proxies.ts';
 import { slotOf } from '../../src/node/layout.ts';
 import { readFileSync } from 'node:fs';
 import { timeEach } from '../measure/statistics.ts';
@@ -14,7 +16,7 @@ const installation = 15;
 const table = createPolicyTable(installation, openNetlink(families.netfilter));
 const policyOf = (number: number, size: number) => chainsOf(compilePolicy({ internetAccess: false, allowOut: blocks(number, size) }), { forwardDns: false });
 
-await table.install(['8.8.8.8']);
+await table.install({ resolvers: ['8.8.8.8'], proxies: proxyCount(), flowsMax: flowsPerSandbox(trackedMax()), features: await findHostFeatures(), linksNow: [] });
 const before = kernelMiB();
 const added = await timeEach(count, number => table.assign(slotOf(installation, number), policyOf(number, blocksEach)));
 const memoryMiB = kernelMiB() - before;

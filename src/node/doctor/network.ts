@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { findHostFeatures, flowsPerSandbox, trackedMax } from '../network/host-features.ts';
 import { hostTable } from '../network/host-table.ts';
+import { proxyCount } from '../network/egress/proxies.ts';
 import { tryCommand } from './command.ts';
-import { limited, ok, type Probe } from './probe.ts';
+import { limited, ok, type Probe, type Sight } from './probe.ts';
 
 /** Rules of the kinds that network policies need beyond the ones in force today. */
 const policyRules = `
@@ -23,9 +25,14 @@ export function networkProbes(port: number): Probe[] {
       needed: true,
       remedy: 'Install nftables, and a kernel with CONFIG_NF_TABLES, NFT_NAT, NFT_MASQ and NFT_CT.',
       async look() {
-        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], hostTable({ installation: 0, resolvers: [], policies: [] }));
+        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], hostTable({ installation: 0, resolvers: [], proxies: proxyCount(), flowsMax: 1, features: await findHostFeatures(), linksNow: [], policies: [] }));
         return ok('the rules of an installation load');
       },
+    },
+    {
+      name: 'connection tracking',
+      needed: false,
+      look: lookAtTracking,
     },
     {
       name: 'transparent proxy',
@@ -62,6 +69,19 @@ export function networkProbes(port: number): Probe[] {
       },
     },
   ];
+}
+
+/** Sandboxes at their limit that the table should hold, with a quarter left for the host. */
+const sandboxesWanted = 64;
+
+async function lookAtTracking(): Promise<Sight> {
+  const { countsFlows } = await findHostFeatures();
+  const tracked = trackedMax();
+  const each = flowsPerSandbox(tracked);
+  if (!countsFlows) return limited('the kernel does not count connections by sandbox; new ones are limited instead', 'A kernel with CONFIG_NFT_CONNLIMIT counts them.');
+  const detail = `${tracked} connections in all, ${each} for one sandbox`;
+  const enough = (tracked * 3) / 4 / each >= sandboxesWanted;
+  return enough ? ok(detail) : limited(`${detail}: fewer than ${sandboxesWanted} sandboxes can take all of them`, 'Raise it: `sysctl net.netfilter.nf_conntrack_max=262144`.');
 }
 
 function listenFailure(port: number): Promise<string | undefined> {

@@ -3,15 +3,41 @@ import { protectedNetworks } from '../../protocol/network.ts';
 import { innerAddress, proxyListenAddress, proxyNetwork, slotNetwork, slotOf, slotsMax } from '../layout.ts';
 import type { VerdictMap } from './egress/link-verdicts.ts';
 import type { PolicyChains } from './egress/policy-chains.ts';
+import { proxyOf } from './egress/proxies.ts';
+import type { HostFeatures } from './host-features.ts';
 
-/** Ports of the egress proxy on its own address. */
+/** Ports of the first egress proxy on the address of all; the others have the next ones. */
 export const proxyPort = 3128;
 export const resolverPort = 5353;
+
+/** New connections that one sandbox may open through its egress proxy: each costs the process some time. */
+export const proxyConnections = { perSecond: 500, burst: 2000 } as const;
+/** Packets of questions to name servers that one sandbox may send through its egress proxy. */
+export const proxyQuestions = { perSecond: 500, burst: 1000 } as const;
+/**
+ * Where a sandbox's packets go next, by link: the host has a neighbour for each, and a table of them that all share. New
+ * ones are rare, since what is far away goes by the same gateway.
+ */
+export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememberedMax: 16_384 } as const;
+
+/** New connections of one sandbox, where the kernel can't count those that it has. */
+const newFlows = { perSecond: 20, burst: 1000 } as const;
+
+/** What reports of packets that are one connection too many begin with. */
+export const flowsPrefix = 'flows';
 
 export type HostTableOptions = {
   installation: number;
   /** Addresses at which sandboxes look names up. */
   resolvers: string[];
+  /** How many egress proxies there are; they share the slots. */
+  proxies: number;
+  /** Connections of one sandbox that the host keeps track of at a time. */
+  flowsMax: number;
+  /** What the host's kernel can do. */
+  features: HostFeatures;
+  /** Links that are there. */
+  linksNow: string[];
   /** What each sandbox that runs may do. */
   policies: { interfaceName: string; chains: PolicyChains }[];
 };
@@ -32,15 +58,20 @@ export const refusalGroup = (installation: number): number => 0xa700 + installat
  * `outgoing_by_link` says which chain decides about what a sandbox sends; a link without an entry reaches nothing.
  * `incoming_by_link` says the same about answers. Every packet is decided about, also of connections that exist: a changed
  * policy is in force with the next one.
+ * What the host itself has to say about a packet of a sandbox (that its time to live is over) would tell the host's addresses,
+ * and is dropped.
+ *
  * `redirect_by_link` says which chain turns new connections to the egress proxy. The proxy connects from addresses of its own,
  * one for each slot, and `output` keeps those away from the host and from everything protected, whatever the proxy does.
  */
-export function hostTable({ installation, resolvers, policies }: HostTableOptions): string {
+export function hostTable({ installation, resolvers, proxies, flowsMax, features, linksNow, policies }: HostTableOptions): string {
   const links = `"at${installation}-*"`;
   const slots = Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
   const table = tableOf(installation);
   const listen = proxyListenAddress(installation);
   const shared = new Map(policies.map(({ chains }) => [chains.key, chains.declarations]));
+  const numbers = Array.from({ length: proxies }, (_, index) => index);
+  const byProxy = (chain: string) => elements(slots.map(slot => `"${slot.interfaceName}" : goto ${chain}_${proxyOf(slot.number, proxies)}`));
   const verdicts = (kind: VerdictMap) =>
     elements(policies.flatMap(({ interfaceName, chains }) => (chains.chains[kind] !== undefined ? [`"${interfaceName}" : goto ${chains.chains[kind]}`] : [])));
   return `
@@ -83,11 +114,52 @@ table inet ${table} {
     meta l4proto tcp reject with tcp reset
     drop
   }
+${numbers.map(number => `  chain to_proxy_${number} {
+    meta l4proto tcp dnat ip to ${listen}:${proxyPort + number}
+  }
+  chain to_resolver_${number} {
+    meta l4proto { tcp, udp } dnat ip to ${listen}:${resolverPort + number}
+  }
+`).join('')}  map proxy_by_link {
+    type ifname : verdict
+    ${byProxy('to_proxy')}
+  }
+  map resolver_by_link {
+    type ifname : verdict
+    ${byProxy('to_resolver')}
+  }
   chain to_proxy {
-    meta l4proto tcp dnat ip to ${listen}:${proxyPort}
+    iifname vmap @proxy_by_link
   }
   chain to_resolver {
-    meta l4proto { tcp, udp } dnat ip to ${listen}:${resolverPort}
+    iifname vmap @resolver_by_link
+  }
+${flowRules(flowsMax, features, refusalGroup(installation))}
+  set connections_to_proxy {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  set questions_to_proxy {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  set next_hops {
+    type ifname . ipv4_addr
+    size ${nextHops.rememberedMax}
+    flags dynamic, timeout
+    timeout ${nextHops.rememberedSeconds}s
+  }
+  set next_hops_lately {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain next_hop {
+    iifname . rt ip nexthop @next_hops update @next_hops { iifname . rt ip nexthop } return
+    update @next_hops_lately { iifname limit rate over ${nextHops.perSecond}/second burst ${nextHops.burst} packets } drop
+    update @next_hops { iifname . rt ip nexthop }
   }
 ${[...shared.values()].join('')}
   map outgoing_by_link {
@@ -124,6 +196,8 @@ ${[...shared.values()].join('')}
     meta nfproto ipv6 drop
     oifname "at*" drop
     ip daddr @protected goto refuse
+    ct state new jump new_flow
+    ct state new jump next_hop
     iifname vmap @outgoing_by_link
     goto refuse
   }
@@ -138,12 +212,24 @@ ${[...shared.values()].join('')}
     ip daddr { ${proxyNetwork(installation)}, ${listen} } iifname != "lo" ct state new drop
   }
   chain to_host {
-    ct status dnat ip daddr ${listen} tcp dport { ${proxyPort}, ${resolverPort} } accept
-    ct status dnat ip daddr ${listen} udp dport ${resolverPort} accept
+    ct status dnat ip daddr ${listen} tcp dport { ${proxyPort}-${proxyPort + proxies - 1}, ${resolverPort}-${resolverPort + proxies - 1} } goto proxy_connection
+    ct status dnat ip daddr ${listen} udp dport ${resolverPort}-${resolverPort + proxies - 1} goto proxy_question
     goto refuse
+  }
+  chain proxy_connection {
+    ct state != new accept
+    update @connections_to_proxy { iifname limit rate over ${proxyConnections.perSecond}/second burst ${proxyConnections.burst} packets } drop
+    jump new_flow
+    accept
+  }
+  chain proxy_question {
+    update @questions_to_proxy { iifname limit rate over ${proxyQuestions.perSecond}/second burst ${proxyQuestions.burst} packets } drop
+    ct state new jump new_flow
+    accept
   }
   chain output {
     type filter hook output priority filter; policy accept;
+    oifname ${links} meta l4proto icmp drop
     oifname ${links} ct state new drop
     ip saddr ${proxyNetwork(installation)} jump from_proxy
   }
@@ -160,6 +246,58 @@ ${[...shared.values()].join('')}
     oifname ${links} ip daddr ${slotNetwork(installation)} ip daddr set ${innerAddress}
   }
 }
+${linkTable(installation, features, linksNow)}`;
+}
+
+/** The chain that looks at what comes by a link; names of chains have no other signs. */
+export function chainOfLink(link: string): string {
+  return `in_${link.replace('-', '_').replace('*', 'any')}`;
+}
+
+/** The chain that drops what is not IPv4. */
+export const onlyIpv4 = 'only_ipv4';
+
+/**
+ * What comes from a sandbox and is not IPv4 (ARP, IPv6, VLAN tags, whatever else) ends where it arrives, before anything of the
+ * host's looks at it. Kernels that take no pattern have a chain for each link, made with the link (`guardLink`).
+ */
+function linkTable(installation: number, { filtersLinksByPattern }: HostFeatures, linksNow: string[]): string {
+  const table = tableOf(installation);
+  const hooks = filtersLinksByPattern ? [`at${installation}-*`] : linksNow;
+  return `
+table netdev ${table}
+delete table netdev ${table}
+table netdev ${table} {
+  chain ${onlyIpv4} {
+    meta protocol != ip drop
+  }
+${hooks.map(link => `  chain ${chainOfLink(link)} {
+    type filter hook ingress device "${link}" priority 0; policy accept;
+    goto ${onlyIpv4}
+  }
+`).join('')}}
+`;
+}
+
+/**
+ * Bounds the connections that the host keeps track of for each link: the table is one for all, the host's own included.
+ * Kernels that can't count them get a limit of new ones, which lasts less.
+ */
+function flowRules(flowsMax: number, { countsFlows }: HostFeatures, group: number): string {
+  const over = countsFlows ? `ct count over ${flowsMax}` : `limit rate over ${newFlows.perSecond}/second burst ${newFlows.burst} packets`;
+  return `  set flows {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain new_flow {
+    add @flows { iifname ${over} } goto too_many_flows
+  }
+  chain too_many_flows {
+    iifname @refused
+    update @refused_lately { iifname limit rate 5/second burst 20 packets } log prefix "${flowsPrefix}" group ${group} snaplen 64
+    drop
+  }
 `;
 }
 

@@ -89,4 +89,5 @@ async function startProcesses(node: NodeContext, slot: Slot, resources: SandboxR
 /** Connects a sandbox with the host. */
 export async function linkUp(node: NodeContext, slot: Slot, pid: number): Promise<void> {
   await node.helper.call('link-up', pid, slot.interfaceName, slot.address, innerAddress, gatewayAddress, outerMac, innerMac, node.mtu);
+  node.egress.guard(slot);
 }

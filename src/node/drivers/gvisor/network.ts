@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { accessAddress, relayPort } from '../../layout.ts';
 import { errno, libc, ptr } from '../../native/libc.ts';
-import { openTcpSockets } from '../../network/egress/sockets.ts';
+import { openTcpSockets, type TcpSockets } from '../../network/egress/sockets.ts';
 import { connect4, netlinkIn, type Connecting, type NetworkNamespace } from '../../native/netns.ts';
 
 const EAGAIN = 11;
@@ -27,13 +27,22 @@ export function openAccess(outsidePid: number, sandboxPid: number): NetworkNames
     closeSocket: fd => void libc.close(fd),
     close() {
       // Their other ends went without a word: whoever reads from one would wait for ever.
-      const sockets = openTcpSockets({ netlinkSocket: protocol => netlinkIn(outside, protocol) });
-      for (const socket of sockets.list()) sockets.destroy(socket);
-      sockets.close();
+      void closeAll(openTcpSockets({ netlinkSocket: protocol => netlinkIn(outside, protocol) }));
       closeSync(outside);
       closeSync(sandbox);
     },
   };
+}
+
+/** The namespace may go meanwhile: what is open of it stays until it is done. */
+async function closeAll(sockets: TcpSockets): Promise<void> {
+  try {
+    for await (const part of sockets.list()) for (const socket of part) sockets.destroy(socket);
+  } catch {
+    // Nobody reads from them any more, or soon nobody will.
+  } finally {
+    sockets.close();
+  }
 }
 
 /** Asks the relay for a port as soon as it is there; the answer tells how that went. */

@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import { AtollError } from '../../../base/error.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/log.ts';
 import { parseAddress, protectedRange, type EgressPolicy } from '../../../protocol/network.ts';
 import type { TrafficCounters } from '../../../protocol/node.ts';
@@ -9,18 +9,21 @@ import { tryCommand } from '../../doctor/command.ts';
 import { platformInsideAddress, proxyListenAddress, proxyNetwork, proxyUserId, type Layout, type Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
+import { findHostFeatures, flowsPerSandbox, trackedMax, type HostFeatures } from '../host-features.ts';
 import { nft } from '../nft.ts';
 import { hostRoots, readAuthority } from './authority.ts';
 import { limitBandwidth } from './bandwidth.ts';
 import { forgetFlows, isRedirected } from './flows.ts';
 import { refusedPackets } from './link-verdicts.ts';
 import type { Denial, PlatformInside } from './messages.ts';
-import { families, openNetlink } from './netlink.ts';
+import { guardLink } from './link-guard.ts';
+import { families, giveWay, openNetlink } from './netlink.ts';
 import { compilePolicy, inspects, needsProxy, permitsDirect, type CompiledPolicy } from './policy.ts';
 import { chainsOf } from './policy-chains.ts';
 import { createPolicyTable } from './policy-table.ts';
-import { startProxy, type Proxy } from './proxy-process.ts';
-import { openTcpSockets } from './sockets.ts';
+import { proxyCount, startProxies } from './proxies.ts';
+import type { Proxy } from './proxy-process.ts';
+import { openTcpSockets, type TcpSocket } from './sockets.ts';
 import { watchRefusals, type Refusal } from './refusals.ts';
 
 /** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
@@ -31,6 +34,8 @@ export function resolversInside(nameservers: string[]): string[] {
   return [...new Set(nameservers.map(address => (address.startsWith('127.') ? publicResolver : address)))];
 }
 
+/** Connections of a sandbox that are closed without giving way to other work. */
+const closedAtOnce = 50;
 /** Many at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
 const staleForMs = 250;
 
@@ -45,6 +50,8 @@ export type Egress = {
   adopt(guest: Guest, policy: EgressPolicy): void;
   /** Puts the rules in place, with those of the adopted sandboxes. Until then the rules of the last run hold. */
   install(): Promise<void>;
+  /** Closes a link that was just made to everything but IPv4. */
+  guard(slot: Slot): void;
   /** Lets a sandbox out as far as its policy goes. Until this resolves it reaches nothing. */
   apply(guest: Guest, policy: EgressPolicy): Promise<void>;
   /** Replaces the policy of a sandbox. When it resolves, connections that are now denied are cut. */
@@ -110,11 +117,18 @@ type Known = {
 export function createEgress({ layout, log, onDenied, onEnd, nameservers, settings }: EgressOptions): Egress {
   const { installation } = layout;
   const netfilter = openNetlink(families.netfilter);
+  /** For going through the kernel's connections, which takes its time. */
+  const sweeper = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
   const known = new Map<number, Known>();
   const totals = { ...noTraffic };
   /** Addresses of sandboxes that are gone, for which the kernel may still keep connections. */
   const stale = new Set<string>();
+  /** Those that are being forgotten, and the end of it. */
+  const forgetting = new Map<string, Promise<void>>();
+  let lastSweep = Promise.resolve();
+  let features: HostFeatures | undefined;
+  let flowsMax = 0;
   let sweep: ReturnType<typeof setTimeout> | undefined;
   const lanes = new Map<number, Promise<unknown>>();
   const localRoutes = [proxyNetwork(installation), proxyListenAddress(installation)];
@@ -132,7 +146,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
   const note = (refusal: Refusal) => {
     for (const { guest, policy } of known.values()) {
       if (guest.slot.address !== refusal.source) continue;
-      const { rule } = permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
+      const { rule } = refusal.isOneTooMany ? { rule: `at most ${flowsMax} connections at a time` } : permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
       onDenied(guest.sandboxId, { host: refusal.destination.join('.'), port: refusal.port, rule });
     }
   };
@@ -144,8 +158,9 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
     for (const denial of sample) onDenied(entry.guest.sandboxId, denial);
   };
 
+  const proxies = proxyCount();
   const launchProxy = () =>
-    startProxy({
+    startProxies(proxies, {
       log,
       onDenied: noteDenied,
       settings: {
@@ -180,6 +195,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
     // The proxy first: it must know the sandbox when the first connection is turned to it.
     if (usesProxy(policy) || (before && usesProxy(before.policy))) await proxy?.set(number, source);
     if (stale.has(guest.slot.address)) forgetStale();
+    await forgetting.get(guest.slot.address);
     await table.assign(guest.slot, chains(policy));
     const refusedBefore = before?.refusedBefore ?? refusedPackets(netfilter, installation, interfaceName);
     known.set(number, { guest, policy, refusedBefore, denied: before?.denied ?? 0, counted: before ? before.counted : { ...noTraffic } });
@@ -187,12 +203,16 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
   };
 
   /** The rules have ended the connections already; programs shall know. What the proxy carries, it has ended itself. */
-  const closeDenied = ({ slot, namespace }: Guest, policy: CompiledPolicy) => {
+  const closeDenied = async ({ slot, namespace }: Guest, policy: CompiledPolicy) => {
     const sockets = openTcpSockets(namespace);
+    const denied: TcpSocket[] = [];
     try {
-      for (const socket of sockets.list()) {
-        const isOwn = protectedRange(socket.destination) !== undefined; // within the sandbox
-        if (isOwn || permitsDirect(policy, 'tcp', socket.destination, socket.port).allowed) continue;
+      for await (const part of sockets.list()) {
+        // Those that are not protected lead out of the sandbox, which is few of them.
+        denied.push(...part.filter(({ destination, port }) => protectedRange(destination) === undefined && !permitsDirect(policy, 'tcp', destination, port).allowed));
+      }
+      for (const [index, socket] of denied.entries()) {
+        if (index % closedAtOnce === 0) await giveWay();
         if (!isRedirected(netfilter, slot.address, socket)) sockets.destroy(socket);
       }
     } finally {
@@ -209,7 +229,12 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
     clearTimeout(sweep);
     const gone = new Set(stale);
     stale.clear();
-    forgetFlows(netfilter, gone);
+    const done = lastSweep.then(() => forgetFlows(sweeper, gone));
+    lastSweep = done.catch(error => log.error('connections of sandboxes that are gone could not be forgotten', { reason: messageOf(error) }));
+    for (const address of gone) forgetting.set(address, done);
+    void lastSweep.then(() => {
+      for (const address of gone) if (forgetting.get(address) === done) forgetting.delete(address);
+    });
   };
 
   const countersOf = (slot: Slot): TrafficCounters => {
@@ -236,15 +261,22 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
 
     async install() {
       for (const network of localRoutes) await tryCommand(['ip', 'route', 'replace', 'local', network, 'dev', 'lo']);
+      features = await findHostFeatures();
+      flowsMax = flowsPerSandbox(trackedMax());
       proxy = launchProxy();
       for (const { guest, policy } of known.values()) {
         if (usesProxy(policy)) await proxy.set(guest.slot.number, policy.source);
         await table.assign(guest.slot, chains(policy));
       }
-      await table.install([publicResolver, ...nameservers.filter(isIPv4)]);
+      const linksNow = readdirSync('/sys/class/net').filter(name => name.startsWith(`at${installation}-`));
+      await table.install({ resolvers: [publicResolver, ...nameservers.filter(isIPv4)], proxies, flowsMax, features, linksNow });
       for (const entry of known.values()) count(entry);
       writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
       stopWatching = await watchRefusals(refusalGroup(installation), note);
+    },
+
+    guard(slot) {
+      if (features?.filtersLinksByPattern === false) guardLink(netfilter, installation, slot.interfaceName);
     },
 
     apply: (guest, policy) => inTurn(guest.slot, async () => void (await apply(guest, policy))),
@@ -253,7 +285,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
       // The slot may have another sandbox by now.
       if (known.get(guest.slot.number)?.guest.sandboxId !== guest.sandboxId) throw new AtollError('not_found', `sandbox ${guest.sandboxId} has ended`);
       const policy = await apply(guest, source);
-      closeDenied(guest, policy);
+      await closeDenied(guest, policy);
     }),
 
     remove: slot => inTurn(slot, async () => {
@@ -286,11 +318,13 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
       clearTimeout(sweep);
       stopWatching();
       await proxy?.stop();
+      await lastSweep;
+      sweeper.close();
       netfilter.close();
     },
 
     async down() {
-      await nft(`table inet ${tableOf(installation)}\ndelete table inet ${tableOf(installation)}\n`);
+      for (const family of ['inet', 'netdev']) await nft(`table ${family} ${tableOf(installation)}\ndelete table ${family} ${tableOf(installation)}\n`);
       for (const network of localRoutes) await tryCommand(['ip', 'route', 'del', 'local', network, 'dev', 'lo']);
     },
   };

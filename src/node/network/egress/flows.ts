@@ -1,6 +1,6 @@
 import { parseAddress } from '../../../protocol/network.ts';
 import type { Protocol } from './policy.ts';
-import { attribute, attributesIn, flags, NetlinkError, type Netlink } from './netlink.ts';
+import { attribute, attributesIn, flags, giveWay, NetlinkError, type Netlink } from './netlink.ts';
 
 // linux/netfilter/nfnetlink_conntrack.h
 const subsystem = 1;
@@ -27,26 +27,35 @@ export function isRedirected(netfilter: Netlink, address: string, flow: Flow): b
   return ((status?.readUInt32BE() ?? 0) & IPS_DST_NAT) !== 0;
 }
 
+/** Connections that are ended in one message to the kernel, some ten µs each. */
+const forgottenAtOnce = 100;
+
 /**
  * Makes the kernel forget every conversation of `addresses`, which stood for sandboxes that are gone: what still arrives
- * for those must not reach the next ones. The kernel goes through its whole table once, 12 ms for an empty one.
+ * for those must not reach the next ones. The kernel goes through its whole table once, 12 ms for an empty one. `netfilter` is used
+ * for nothing else meanwhile: however many there are, other work has its turn in between.
  */
-export function forgetFlows(netfilter: Netlink, gone: ReadonlySet<string>): void {
+export async function forgetFlows(netfilter: Netlink, gone: ReadonlySet<string>): Promise<void> {
   const [only] = gone;
   if (only === undefined) return;
   const source = attribute(attributes.original, [attribute(tupleAddresses, [attribute(1, octetsOf(only))])]);
   const filter = attribute(attributes.filter, [attribute(filterOriginal, Buffer.of(filterBySource, 0, 0, 0))]);
   // The kernel filters by one address; of several, their conversations are found among all.
   const body = gone.size === 1 ? Buffer.concat([header, source, filter]) : header;
-  const question = { type: (subsystem << 8) | message.get, flags: flags.dump, body };
-  for (const { body } of netfilter.exchange('listing connections', [question])) {
-    const original = attributesIn(body.subarray(4)).get(attributes.original);
-    const addresses = original && attributesIn(attributesIn(original).get(tupleAddresses) ?? Buffer.alloc(0));
-    // Kernels before 5.8 do not filter.
-    const from = addresses?.get(1);
-    if (!original || from === undefined || !gone.has(from.join('.'))) continue;
-    const tuple = attribute(attributes.original, [Buffer.from(original)]);
-    unless(ENOENT, () => netfilter.exchange('ending a connection', [{ type: (subsystem << 8) | message.delete, flags: flags.ack, body: Buffer.concat([header, tuple]) }]));
+  const tuples: Buffer[] = [];
+  for await (const answers of netfilter.dump('listing connections', { type: (subsystem << 8) | message.get, body })) {
+    for (const answer of answers) {
+      const original = attributesIn(answer.body.subarray(4)).get(attributes.original);
+      const addresses = original && attributesIn(attributesIn(original).get(tupleAddresses) ?? Buffer.alloc(0));
+      // Kernels before 5.8 do not filter.
+      const from = addresses?.get(1);
+      if (original && from !== undefined && gone.has(from.join('.'))) tuples.push(attribute(attributes.original, [Buffer.from(original)]));
+    }
+  }
+  for (let at = 0; at < tuples.length; at += forgottenAtOnce) {
+    const messages = tuples.slice(at, at + forgottenAtOnce).map(tuple => ({ type: (subsystem << 8) | message.delete, flags: flags.ack, body: Buffer.concat([header, tuple]) }));
+    unless(ENOENT, () => netfilter.exchange('ending connections', messages));
+    await giveWay();
   }
 }
 

@@ -34,6 +34,11 @@ export type Netlink = {
    * small one; a dump costs as much as it is long.
    */
   exchange(what: string, messages: Message[]): Answer[];
+  /**
+   * Asks for a list that may be long. It comes in parts, each as it is when it is read, and other work has its turn in between.
+   * Nobody else may use the socket meanwhile.
+   */
+  dump(what: string, message: Pick<Message, 'type' | 'body'>): AsyncGenerator<Answer[], void>;
   close(): void;
 };
 
@@ -52,8 +57,30 @@ export function openNetlink(family: number, open = openSocket): Netlink {
       const waiting = messages.filter(message => message.flags & (NLM_F_ACK | flags.dump)).length;
       return receive(what, fd, first, waiting);
     },
+    async *dump(what, message) {
+      const bytes = encode({ ...message, flags: flags.dump }, ++sequence);
+      if (Number(libc.send(fd, ptr(bytes), bytes.length, 0)) !== bytes.length) throw new NetlinkError(what, errno());
+      const buffer = Buffer.alloc(receiveBytes);
+      for (;;) {
+        const length = Number(libc.recv(fd, ptr(buffer), buffer.length, MSG_DONTWAIT));
+        if (length <= 0) throw new NetlinkError(what, errno());
+        const answers = [...messagesIn(buffer.subarray(0, length))].filter(answer => answer.sequence === sequence);
+        const end = answers.find(({ type }) => type === NLMSG_DONE || type === NLMSG_ERROR);
+        const code = end?.type === NLMSG_ERROR ? -end.body.readInt32LE(0) : 0;
+        if (code !== 0) throw new NetlinkError(what, code);
+        const listed = answers.filter(answer => answer !== end).map(answer => ({ ...answer, body: Buffer.from(answer.body) }));
+        if (listed.length > 0) yield listed;
+        if (end) return;
+        await giveWay();
+      }
+    },
     close: () => void libc.close(fd),
   };
+}
+
+/** Lets what waits for the event loop have its turn. */
+export function giveWay(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve));
 }
 
 /** In the calling thread's network namespace. */

@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Slot } from '../../layout.ts';
-import { hostTable, tableOf } from '../host-table.ts';
+import { hostTable, tableOf, type HostTableOptions } from '../host-table.ts';
 import { nft } from '../nft.ts';
 import { changeVerdicts, removeObjects, verdictMaps } from './link-verdicts.ts';
 import type { Netlink } from './netlink.ts';
@@ -13,7 +13,7 @@ export const distinctPoliciesMax = 2048;
 /** The policies that are in force in the host table. */
 export type PolicyTable = {
   /** Puts the whole table in place, with what `assign` was told before. */
-  install(resolvers: string[]): Promise<void>;
+  install(host: Omit<HostTableOptions, 'installation' | 'policies'>): Promise<void>;
   /** Puts a sandbox under a policy, from its next packet on. The former one's rules go where no other sandbox uses them. */
   assign(slot: Slot, chains: PolicyChains): Promise<void>;
   /** From here on nothing passes the link. */
@@ -71,9 +71,9 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
   };
 
   return {
-    async install(resolvers) {
+    async install(host) {
       const policies = [...assigned.values()].map(({ slot, chains }) => ({ interfaceName: slot.interfaceName, chains }));
-      await nft(hostTable({ installation, resolvers, policies }));
+      await nft(hostTable({ installation, ...host, policies }));
       installed = true;
     },
     async assign(slot, chains) {

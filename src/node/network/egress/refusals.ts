@@ -1,4 +1,5 @@
 import { errno, libc, ptr } from '../../native/libc.ts';
+import { flowsPrefix } from '../host-table.ts';
 import { attribute, attributesIn, be32, encode, families, messagesIn, NetlinkError } from './netlink.ts';
 import type { Protocol } from './policy.ts';
 
@@ -14,6 +15,7 @@ const setting = { command: 1, mode: 2, flushAfter: 4 } as const;
 const commandBind = 1;
 const copyPacket = 2;
 const payload = 9;
+const prefix = 10;
 /** How long the kernel collects reports before it sends them, in 10 ms. */
 const flushAfterCentiseconds = 10;
 /** Enough of a packet for its IP header and ports. */
@@ -27,6 +29,8 @@ export type Refusal = {
   protocol: Protocol;
   /** 0 where the protocol has none. */
   port: number;
+  /** Nothing is wrong with it, but that the sandbox has as many connections as it may. */
+  isOneTooMany: boolean;
 };
 
 /**
@@ -51,7 +55,7 @@ export async function watchRefusals(group: number, listener: (refusal: Refusal) 
     socket: {
       data(_: unknown, bytes: Buffer) {
         for (const { type, body } of messagesIn(bytes)) {
-          const refusal = type === ((subsystem << 8) | message.packet) ? refusalOf(attributesIn(body.subarray(4)).get(payload)) : undefined;
+          const refusal = type === ((subsystem << 8) | message.packet) ? refusalOf(attributesIn(body.subarray(4))) : undefined;
           if (refusal) listener(refusal);
         }
       },
@@ -67,7 +71,8 @@ const settings = [
   attribute(setting.flushAfter, be32(flushAfterCentiseconds)),
 ];
 
-function refusalOf(packet: Buffer | undefined): Refusal | undefined {
+function refusalOf(attributes: Map<number, Buffer>): Refusal | undefined {
+  const packet = attributes.get(payload);
   if (!packet || packet.length < 20 || packet[0]! >> 4 !== 4) return undefined;
   const ports = (packet[0]! & 15) * 4;
   const number = packet[9];
@@ -77,5 +82,6 @@ function refusalOf(packet: Buffer | undefined): Refusal | undefined {
     destination: Uint8Array.from(packet.subarray(16, 20)),
     protocol,
     port: protocol !== 'other' && packet.length >= ports + 4 ? packet.readUInt16BE(ports + 2) : 0,
+    isOneTooMany: attributes.get(prefix)?.toString('latin1').startsWith(flowsPrefix) ?? false,
   };
 }

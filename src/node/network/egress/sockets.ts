@@ -24,7 +24,8 @@ export type TcpSocket = Flow & {
 };
 
 export type TcpSockets = {
-  list(): TcpSocket[];
+  /** In parts, between which other work has its turn: a sandbox may hold very many. */
+  list(): AsyncGenerator<TcpSocket[], void>;
   /**
    * Closes a socket with an error at once, so that programs need not wait for a timeout. Where the kernel can't
    * (CONFIG_INET_DIAG_DESTROY), the next packet is what ends the connection.
@@ -37,14 +38,16 @@ export type TcpSockets = {
 export function openTcpSockets(namespace: Pick<NetworkNamespace, 'netlinkSocket'>): TcpSockets {
   const diag = openNetlink(families.sockDiag, namespace.netlinkSocket);
   return {
-    list: () =>
-      [AF_INET, AF_INET6].flatMap(family => {
+    async *list() {
+      for (const family of [AF_INET, AF_INET6]) {
         const body = Buffer.alloc(requestBytes);
         body.set([family, IPPROTO_TCP]);
         body.writeUInt32LE(connectedStates, 4);
-        const answers = diag.exchange('listing sockets', [{ type: SOCK_DIAG_BY_FAMILY, flags: flags.dump, body }]);
-        return answers.flatMap(answer => socketOf(family, answer.body) ?? []);
-      }),
+        for await (const answers of diag.dump('listing sockets', { type: SOCK_DIAG_BY_FAMILY, body })) {
+          yield answers.flatMap(answer => socketOf(family, answer.body) ?? []);
+        }
+      }
+    },
     destroy({ request }) {
       try {
         diag.exchange('closing a socket', [{ type: SOCK_DESTROY, flags: flags.ack, body: request }]);
