@@ -148,10 +148,19 @@ int opLayerMount(struct request *r, struct failure *f) {
   return result;
 }
 
-// show directory at: makes a host directory visible elsewhere in the helper's namespace.
-// Sandboxes' runtimes act as a mapped user there, who cannot pass through the directories above it.
+// show directory at: makes a host directory visible elsewhere in the helper's namespace, read-only.
+// Sandboxes' runtimes act as a mapped user there, who cannot pass through the directories above it. It is an overlay of one
+// layer (the other one is empty: the kernel wants two), as a bind mount would tell sandboxes by their mountinfo where on the
+// host the directory is. The kernel shows the options as they are written: descriptors' numbers say nothing.
 int opShow(struct request *r, struct failure *f) {
-  return mount(r->argument[0], r->argument[1], NULL, MS_BIND, NULL) < 0 ? fail(f, r->argument[0]) : 0;
+  char options[96];
+  int shown = open(r->argument[0], O_PATH | O_DIRECTORY | O_CLOEXEC), empty = open(scratchDirectory, O_PATH | O_DIRECTORY | O_CLOEXEC), result = -1;
+  snprintf(options, sizeof options, "lowerdir=/proc/self/fd/%d:/proc/self/fd/%d", shown, empty);
+  if (shown < 0 || empty < 0) fail(f, r->argument[0]);
+  else result = mount("agent", r->argument[1], "overlay", MS_RDONLY | MS_NODEV | MS_NOSUID, options) < 0 ? fail(f, "overlay") : 0;
+  if (shown >= 0) close(shown);
+  if (empty >= 0) close(empty);
+  return result;
 }
 
 // unmount directory: at once where nothing uses it, else as soon as nothing does. The directory goes where it is empty then.

@@ -141,9 +141,10 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
 // The root's content is whatever a stranger's template holds.
 static int openBeneath(int root, const char *path, uint32_t base) {
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+  char part[512];
+  if (strlen(path) >= sizeof part) return errno = ENAMETOOLONG, -1;
   int fd = syscall(SYS_openat2, root, path, &how, sizeof how);
   if (fd >= 0 || errno != ENOENT) return fd;
-  char part[512];
   for (const char *slash = path; slash; ) {
     slash = strchr(slash, '/');
     snprintf(part, sizeof part, "%.*s", slash ? (int)(slash - path) : (int)strlen(path), path);

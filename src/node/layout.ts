@@ -87,6 +87,8 @@ export type Layout = {
   run: string;
   /** The root of a sandbox before it has one. */
   skeleton: string;
+  /** What a sandbox has as /sys: empty directories to mount on. */
+  sysTree: string;
   /** Copies of the agent, one for each build of it that sandboxes were started from. */
   agents: string;
   /** Where the helper shows the present agent to the runtime. */
@@ -121,6 +123,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     data,
     run: runDir,
     skeleton: join(runDir, 'skeleton'),
+    sysTree: join(runDir, 'sys'),
     agents: join(data, 'agents'),
     agentMount: join(runDir, 'agent'),
     egressAuthority: join(data, 'egress-authority'),

@@ -8,6 +8,8 @@ import type { App } from './context.ts';
 
 /** Of one sandbox. */
 const mountsMax = 16;
+/** What native/root.c can walk. */
+const pathBytesMax = 500;
 /** Places that the platform itself has in every sandbox. */
 const reserved = ['/proc', '/sys', '/dev', '/.agent'];
 
@@ -50,7 +52,11 @@ function problemsOf(mounts: VolumeMount[]): string[] {
   for (const [index, { name, path }] of mounts.entries()) {
     const field = `volumeMounts[${index}]`;
     if (name === '') problems.push(`${field}.name: must not be empty`);
-    if (!/^\/(?:[^/\0\n]+(?:\/[^/\0\n]+)*)?$/.test(path) || path.split('/').some(part => part === '.' || part === '..')) {
+    if (Buffer.byteLength(path) > pathBytesMax) {
+      problems.push(`${field}.path: ${Buffer.byteLength(path)} bytes, the most is ${pathBytesMax}`);
+    } else if (/[\]:\\"\p{Cc}]/u.test(path)) {
+      problems.push(`${field}.path: must hold no "]", ":", quote, backslash or control character`);
+    } else if (!path.startsWith('/') || (path !== '/' && path.slice(1).split('/').some(part => part === '' || part === '.' || part === '..'))) {
       problems.push(`${field}.path: must be absolute and clean (no ".", "..", "//" or trailing "/")`);
     } else if (seen.has(path)) {
       problems.push(`${field}.path: "${path}" is given twice`);

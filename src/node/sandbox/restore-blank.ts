@@ -63,6 +63,7 @@ async function restoreInSlot(node: NodeContext, options: RestoreOptions): Promis
       layers: options.layers,
       agentDir,
       bootIdFile: node.driver.writeBootId(slot, bootId),
+      sysDir: node.layout.sysTree,
       volumes: Object.fromEntries(shown.map(({ point, path }) => [path, point])),
       async onNamespaces(pid) {
         const { ended } = await watch(node, slot, pid);

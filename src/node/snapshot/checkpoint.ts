@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
-import { quote, runCriu, type CriuHost } from './criu.ts';
-import { sandboxMounts, type SandboxMount } from './mounts.ts';
+import { runCriu, type CriuHost } from './criu.ts';
+import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import { diskFile, writeManifest, type Manifest } from './manifest.ts';
 import { seal } from './sealed.ts';
 import { allowOtherSizes } from './volume-files.ts';
@@ -155,7 +155,7 @@ async function dump(host: CriuHost, source: CheckpointSource, options: Checkpoin
           `ghost-limit ${deletedFileBytesMax}`,
           ...(end ? [] : ['leave-running']),
           ...sharedOptions,
-          ...mounts.filter(({ external }) => external).map(({ point }) => `external ${quote(`mnt[${point}]:${point}`)}`),
+          ...mounts.filter(({ external }) => external).map(externalOption),
         ],
         stages: {
           async 'post-dump'() {

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { looserMounts, mountSource, sandboxMounts } from './mounts.ts';
+import { externalOption, looserMounts, mountSource, sandboxMounts, sourceOption } from './mounts.ts';
 
 const line = (point: string, type: string) => `100 90 0:40 / ${point} rw,nosuid - ${type} source rw`;
-const sources = { agentDir: '/run/agent', bootIdFile: '/run/boot', cgroupPath: '/atoll0/s7', emptyDir: '/run/empty', volumes: { '/mnt/my data': '/run/volume' } };
+const sources = { agentDir: '/run/agent', bootIdFile: '/run/boot', sysDir: '/run/sys', cgroupPath: '/atoll0/s7', emptyDir: '/run/empty', volumes: { '/mnt/my data': '/run/volume' } };
 
 test('what belongs to a sandbox alone is not external', () => {
   const own = [line('/', 'overlay'), line('/proc', 'proc'), line('/proc/sys', 'proc'), line('/dev', 'tmpfs'), line('/dev/shm', 'tmpfs'), line('/dev/pts', 'devpts'), line('/sys', 'sysfs'), line('/dev/mqueue', 'mqueue'), line('/sys/fs/cgroup', 'tmpfs')];
@@ -17,7 +17,7 @@ test('every other mount is, also with optional fields and escaped names', () => 
     line('/dev/null', 'devtmpfs'), line('/proc/acpi', 'tmpfs'), line('/sys/fs/cgroup/memory', 'cgroup'), line('/mnt/my\\040data', 'ext4'),
   ];
   const mounts = sandboxMounts(info.join('\n'));
-  expect(mounts[0]).toEqual({ point: '/.agent', external: true, restrictions: ['ro', 'nosuid', 'nodev'] });
+  expect(mounts[0]).toEqual({ point: '/.agent', external: true, key: 'm0', restrictions: ['ro', 'nosuid', 'nodev'] });
   const points = mounts.map(({ point }) => point);
   expect(points).toEqual(['/.agent', '/dev/null', '/proc/acpi', '/sys/fs/cgroup/memory', '/mnt/my data']);
   expect(points.map(point => mountSource(point, sources))).toEqual(['/run/agent', '/dev/null', '/run/empty', '/sys/fs/cgroup/memory/atoll0/s7', '/run/volume']);
@@ -39,5 +39,14 @@ test('a mount that came back with fewer restrictions is noticed, and so is one t
 });
 
 test('of two mounts on one point the restrictions of both count', () => {
-  expect(sandboxMounts(`${line('/x', 'ext4')}\n101 90 0:40 / /x ro - ext4 y rw`)).toEqual([{ point: '/x', external: true, restrictions: ['ro', 'nosuid'] }]);
+  expect(sandboxMounts(`${line('/x', 'ext4')}\n101 90 0:40 / /x ro - ext4 y rw`)).toEqual([{ point: '/x', external: true, key: 'm0', restrictions: ['ro', 'nosuid'] }]);
+});
+
+test('CRIU is told of a mount by a key, and of no name that it would read as something else', () => {
+  const mount = { point: '/mnt/my data', external: true, key: 'm3', restrictions: [] };
+  expect(externalOption(mount)).toBe('external "mnt[/mnt/my data]:m3"');
+  expect(sourceOption(mount, sources)).toBe('external mnt[m3]:/run/volume');
+  for (const point of ['/a]:/t', '/a:b', '/t]', '/a\tb', '/a\nb', '/a\x7f']) expect(() => externalOption({ ...mount, point })).toThrow('mount point');
+  const earlier = { point: '/mnt/my data', external: true, restrictions: [] };
+  expect(sourceOption(earlier, sources)).toBe('external "mnt[/mnt/my data]:/run/volume"');
 });

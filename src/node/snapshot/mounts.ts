@@ -1,11 +1,19 @@
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
-import { bootIdPath } from '../drivers/crun/config.ts';
+import { quote } from './criu.ts';
+import { bootIdPath, maskedDirectories, maskedFiles, shownDevices, shownOfSysfs } from '../drivers/crun/config.ts';
 
 /** File systems that belong to a sandbox alone and hold nothing, or nothing that is not in the checkpoint. */
-const ownTypes = new Set(['proc', 'sysfs', 'devpts', 'mqueue']);
+const ownTypes = new Set(['proc', 'devpts', 'mqueue']);
 /** Where a sandbox's own tmpfs are; their content is in the checkpoint. Other tmpfs only cover something. */
 const ownTmpfs = new Set(['/dev', '/dev/shm', '/sys/fs/cgroup']);
+
+/** Sandboxes that were started by earlier versions have a sysfs of their own, and these directories of it masked. */
+const earlier = {
+  sysfs: '/sys',
+  directories: ['/sys/devices/virtual/powercap', '/sys/firmware', '/sys/fs/fuse', '/sys/kernel'],
+};
+
 
 /**
  * What takes the place of a sandbox's external mounts when it is restored. Paths in the helper's mount namespace; every
@@ -16,6 +24,8 @@ export type MountSources = {
   agentDir: string;
   /** What its programs read as the kernel's boot ID. */
   bootIdFile: string;
+  /** What it has as /sys, below what is mounted there. */
+  sysDir: string;
   /** The sandbox's control group, relative to the root of each hierarchy. */
   cgroupPath: string;
   /** A directory that is empty and stays so. */
@@ -29,6 +39,8 @@ export type SandboxMount = {
   point: string;
   /** Whether it comes from outside of the sandbox. The root does too, and is not counted: it is made in another way. */
   external: boolean;
+  /** What stands for an external one in the checkpoint; absent in those of earlier versions: its point. */
+  key?: string;
   /** What may not be done there: of `ro`, `nosuid`, `nodev`, `noexec`. */
   restrictions: string[];
 };
@@ -42,13 +54,28 @@ export function sandboxMounts(mountinfo: string): SandboxMount[] {
     const fields = line.split(' ');
     const point = unescape(fields[4] ?? '');
     const type = fields[fields.indexOf('-', 6) + 1] ?? '';
-    const external = point !== '/' && !ownTypes.has(type) && !(type === 'tmpfs' && ownTmpfs.has(point));
+    const own = ownTypes.has(type) || (type === 'tmpfs' && ownTmpfs.has(point)) || (type === 'sysfs' && point === earlier.sysfs);
+    const external = point !== '/' && !own;
     const options = (fields[5] ?? '').split(',');
     const covered = mounts.get(point);
     const restrictions = restricting.filter(name => options.includes(name) || covered?.restrictions.includes(name));
     mounts.set(point, { point, external: external || covered?.external === true, restrictions });
   }
-  return [...mounts.values()];
+  return [...mounts.values()].map((mount, index) => (mount.external ? { ...mount, key: `m${index}` } : mount));
+}
+
+/**
+ * How CRIU is told of a mount that comes from outside when it makes a checkpoint: `external mnt[POINT]:KEY`. Fails with
+ * `invalid` for a point that would be read as something else: its name can be a stranger's.
+ */
+export function externalOption({ point, key }: SandboxMount): string {
+  if (/[\]:\x00-\x1f\x7f]/.test(point)) throw new AtollError('invalid', `the mount point ${JSON.stringify(point)} can't be kept in a checkpoint: it holds "]", ":" or a control character`);
+  return `external ${quote(`mnt[${point}]:${key}`)}`;
+}
+
+/** The same when it restores one: `external mnt[KEY]:SOURCE`. */
+export function sourceOption({ point, key = point }: SandboxMount, sources: MountSources): string {
+  return `external ${quote(`mnt[${key}]:${mountSource(point, sources)}`)}`;
 }
 
 /** Those of `wanted` that are less restricted in `mountinfo`. CRIU loses the flags of some mounts that share a file system. */
@@ -64,14 +91,13 @@ export function mountSource(point: string, sources: MountSources): string {
   if (point === bootIdPath) return sources.bootIdFile;
   if (point === '/.agent') return sources.agentDir;
   if (point === '/sys/fs/cgroup' || point.startsWith('/sys/fs/cgroup/')) return join(point, sources.cgroupPath);
-  if (point.startsWith('/dev/')) return point;
+  if (point === '/sys') return sources.sysDir;
+  if (shownDevices.includes(point) || shownOfSysfs.includes(point)) return point;
   // What is masked: a file by /dev/null, a directory by an empty one.
-  if (maskedDirectories.has(point) || point.startsWith('/sys/')) return sources.emptyDir;
-  if (point.startsWith('/proc/')) return '/dev/null';
+  if (maskedDirectories.includes(point) || earlier.directories.includes(point)) return sources.emptyDir;
+  if (maskedFiles.includes(point)) return '/dev/null';
   throw new AtollError('internal', `the checkpoint has a mount at ${point} that this node can't put back`);
 }
-
-const maskedDirectories = new Set(['/proc/acpi', '/proc/asound', '/proc/scsi']);
 
 /** mountinfo writes spaces and the like as octal escapes. */
 function unescape(text: string): string {

@@ -7,7 +7,7 @@ import type { Slot } from '../layout.ts';
 import { sharedOptions } from './checkpoint.ts';
 import { makeControlGroup } from './control-group.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
-import { looserMounts, mountSource, type SandboxMount } from './mounts.ts';
+import { looserMounts, sourceOption, type SandboxMount } from './mounts.ts';
 import { diskFile, readManifest, type Manifest } from './manifest.ts';
 import { verify } from './sealed.ts';
 import { mapToHostIds } from './user-namespace.ts';
@@ -48,6 +48,8 @@ export type RestoreTarget = {
   agentDir: string;
   /** A file that strangers can read: the sandbox's boot ID. The same as before, as nothing boots. */
   bootIdFile: string;
+  /** What the sandbox has as /sys. */
+  sysDir: string;
   /** By mount point: directories with owners already shifted. */
   volumes: Record<string, string>;
   /**
@@ -82,7 +84,7 @@ export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target:
     await host.helper.call('unmount', root);
     rmSync(root, { recursive: true, force: true });
   });
-  const sources = { agentDir: target.agentDir, bootIdFile: target.bootIdFile, cgroupPath: target.cgroupPath, emptyDir, volumes: target.volumes };
+  const sources = { agentDir: target.agentDir, bootIdFile: target.bootIdFile, sysDir: target.sysDir, cgroupPath: target.cgroupPath, emptyDir, volumes: target.volumes };
   const groups = makeControlGroup(host.cgroups, target.cgroupPath, target.resources);
   let pid = 0;
   await runCriu(host, {
@@ -94,7 +96,7 @@ export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target:
       'restore-detached',
       `root ${quote(root)}`,
       ...sharedOptions,
-      ...manifest.mounts.filter(({ external }) => external).map(({ point }) => `external ${quote(`mnt[${point}]:${mountSource(point, sources)}`)}`),
+      ...manifest.mounts.filter(({ external }) => external).map(mount => sourceOption(mount, sources)),
     ],
     stages: {
       async 'setup-namespaces'(first) {

@@ -164,6 +164,7 @@ export async function startMachine(): Promise<Machine> {
         layers: [layer],
         agentDir,
         bootIdFile,
+        sysDir: layout.sysTree,
         volumes: {},
         onNamespaces: async first => void (await linkUp(slot, first)),
       });

@@ -6,6 +6,8 @@ import type { SandboxResources } from '../../../protocol/node.ts';
 export const pidsMax = 4096;
 /** Open files of one process in a sandbox, where the host lets us give that many. */
 const openFilesMax = 65_536;
+/** Terminals of one sandbox. */
+export const terminalsMax = 256;
 /** Bytes of the tmpfs on /dev/shm; they count as the sandbox's memory too. */
 export const sharedMemoryBytesMax = 256 << 20;
 
@@ -17,16 +19,27 @@ export const capabilities = [
   'CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP', 'SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL',
 ].map(name => `CAP_${name}`);
 
-const maskedPaths = [
-  '/proc/acpi', '/proc/asound', '/proc/config.gz', '/proc/interrupts', '/proc/kallsyms', '/proc/kcore', '/proc/keys', '/proc/key-users', '/proc/kmsg',
-  '/proc/kpagecgroup', '/proc/kpagecount', '/proc/kpageflags', '/proc/latency_stats', '/proc/sched_debug', '/proc/scsi', '/proc/slabinfo',
-  '/proc/timer_list', '/proc/timer_stats', '/proc/vmallocinfo', '/sys/devices/virtual/powercap', '/sys/firmware', '/sys/fs/fuse', '/sys/kernel',
-];
+/** What tells of the host's devices, disks, memory and of other sandboxes' use of them. */
+export const maskedFiles = [
+  'buddyinfo', 'cmdline', 'config.gz', 'diskstats', 'interrupts', 'iomem', 'ioports', 'kallsyms', 'kcore', 'keys', 'key-users', 'kmsg', 'kpagecgroup', 'kpagecount',
+  'kpageflags', 'latency_stats', 'mdstat', 'modules', 'pagetypeinfo', 'partitions', 'sched_debug', 'schedstat', 'slabinfo', 'softirqs', 'swaps', 'timer_list',
+  'timer_stats', 'vmallocinfo', 'zoneinfo',
+].map(name => `/proc/${name}`);
+export const maskedDirectories = ['acpi', 'asound', 'driver', 'fs', 'pressure', 'scsi'].map(name => `/proc/${name}`);
+
+/**
+ * Of sysfs a sandbox has these directories and no others: programs count processors and memory nodes by them. All the rest
+ * speaks of the host: its devices, its disks and the files behind them.
+ */
+export const shownOfSysfs = ['/sys/devices/system/cpu', '/sys/devices/system/node'].filter(path => existsSync(path));
+
+/** Devices of the host that are shown in a sandbox. Source: runtime-spec 1.0, "Default Devices". */
+export const shownDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'].map(name => `/dev/${name}`);
 
 /** Shows a file of the sandbox's own: the host's would say when the host booted, the same to every sandbox. */
 export const bootIdPath = '/proc/sys/kernel/random/boot_id';
 
-const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+const readonlyPaths = ['/proc/bus', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
 /** Character devices that a sandbox may use: null, zero, full, random, urandom, tty, ptmx and its terminals. */
 export const allowedDevices: { major: number; minor?: number }[] = [
@@ -41,6 +54,8 @@ export function blankConfig(options: {
   skeleton: string;
   agentDir: string;
   bootIdFile: string;
+  /** A tree of empty directories, with one for each mount below /sys. */
+  sysDir: string;
   cgroupPath: string;
   hostname: string;
   seccompFilter: Uint8Array;
@@ -83,7 +98,7 @@ export function blankConfig(options: {
           ...allowedDevices.map(({ major, minor }) => character(major, minor)),
         ],
       },
-      maskedPaths,
+      maskedPaths: [...maskedFiles, ...maskedDirectories],
       readonlyPaths,
     },
   };
@@ -98,15 +113,16 @@ function networkSettings(): Record<string, string> {
   };
 }
 
-function mounts({ agentDir, bootIdFile }: { agentDir: string; bootIdFile: string }) {
+function mounts({ agentDir, bootIdFile, sysDir }: { agentDir: string; bootIdFile: string; sysDir: string }) {
   const mount = (destination: string, type: string, source: string, ...options: string[]) => ({ destination, type, source, options });
   return [
     mount('/proc', 'proc', 'proc', 'nosuid', 'noexec', 'nodev'),
     mount('/dev', 'tmpfs', 'tmpfs', 'nosuid', 'strictatime', 'mode=755', 'size=1024k'),
-    mount('/dev/pts', 'devpts', 'devpts', 'nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'),
+    mount('/dev/pts', 'devpts', 'devpts', 'nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${terminalsMax}`),
     mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytesMax}`),
     mount('/dev/mqueue', 'mqueue', 'mqueue', 'nosuid', 'noexec', 'nodev'),
-    mount('/sys', 'sysfs', 'sysfs', 'nosuid', 'noexec', 'nodev', 'ro'),
+    mount('/sys', 'bind', sysDir, 'bind', 'ro', 'nosuid', 'noexec', 'nodev'),
+    ...shownOfSysfs.map(path => mount(path, 'bind', path, 'bind', 'ro', 'nosuid', 'noexec', 'nodev')),
     mount('/sys/fs/cgroup', 'cgroup', 'cgroup', 'nosuid', 'noexec', 'nodev', 'relatime', 'ro'),
     mount(bootIdPath, 'bind', bootIdFile, 'bind', 'ro', 'nosuid', 'noexec', 'nodev'),
     mount('/.agent', 'bind', agentDir, 'bind', 'ro', 'nosuid', 'nodev'),

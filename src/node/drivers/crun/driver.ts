@@ -8,7 +8,7 @@ import { openNetworkNamespace } from '../../native/netns.ts';
 import { seccompFilter } from '../../seccomp/filter.ts';
 import type { Driver } from '../driver.ts';
 import { endProcesses, groupOperations } from '../group-operations.ts';
-import { blankConfig } from './config.ts';
+import { blankConfig, shownOfSysfs } from './config.ts';
 
 const runTimeoutMs = 20_000;
 
@@ -27,6 +27,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
   mkdirSync(layout.bootIds, { recursive: true, mode: 0o711 });
   for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
   for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
+  for (const path of ['/sys/fs/cgroup', ...shownOfSysfs]) mkdirSync(join(layout.sysTree, path.slice('/sys'.length)), { recursive: true });
 
   return {
     name: 'crun',
@@ -44,6 +45,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
         skeleton: layout.skeleton,
         agentDir: layout.agentMount,
         bootIdFile,
+        sysDir: layout.sysTree,
         cgroupPath: cgroupOf(slot),
         seccompFilter: filter,
       });
