@@ -123,13 +123,15 @@ static int opSeal(struct request *r, struct failure *f) {
   return 0;
 }
 
+// Leading arguments of the form NAME=value are for the environment, as env(1) has it.
 static void execute(char **argument) {
+  for (char *equals; argument[1] && (equals = strchr(argument[0], '=')) && !memchr(argument[0], '/', equals - argument[0]); argument++) putenv(argument[0]);
   for (int i = 0; i < sealedCount; i++)
     if (!strcmp(sealed[i].name, argument[0])) fexecve(sealed[i].fd, argument, environ);
   execvp(argument[0], argument);
 }
 
-// spawn timeoutMs stdin program argument...: runs a program in the helper's mount namespace.
+// spawn timeoutMs stdin [NAME=value...] program argument...: runs a program in the helper's mount namespace.
 // Answers its wait status and the end of what it printed. The program's descendants may outlive it.
 static int opSpawn(struct request *r, struct failure *f) {
   struct child *c = freeChild();

@@ -113,7 +113,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const runsc = findRunsc(options.runscDir);
   const drivers = createDrivers({
     layout,
-    crun: createCrunDriver({ helper, layout, cgroups, hostname }),
+    crun: createCrunDriver({ helper, helperBinary, layout, cgroups, hostname }),
     gvisor: createGvisorDriver({ runsc: runsc.found ? runsc.program : 'runsc', helper, helperBinary, cgroups, layout, hostname, mtu }),
     gvisorReason: runsc.found ? undefined : runsc.reason,
     defaultName: options.driver ?? 'crun',

@@ -24,7 +24,7 @@ export type SpawnResult = {
 export type Helper = {
   /** Carries out one operation and answers its result fields. Fails with `HelperError`. */
   call(op: string, ...args: (string | number)[]): Promise<string[]>;
-  /** Runs a program in the helper's mount namespace and answers when it has ended. `stdin` is one line. */
+  /** Runs a program in the helper's mount namespace and answers when it has ended. `NAME=value` before it is for its environment, `stdin` is one line. */
   spawn(argv: string[], options: { timeoutMs: number; stdin?: string }): Promise<SpawnResult>;
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;

@@ -146,6 +146,7 @@ async function dump(host: CriuHost, source: CheckpointSource, options: Checkpoin
         command: 'dump',
         name: options.name,
         imagesDir: partial,
+        owner: hostIdOfRoot(pid),
         options: [
           `tree ${pid}`,
           `root /proc/${pid}/root`,
@@ -170,6 +171,11 @@ async function dump(host: CriuHost, source: CheckpointSource, options: Checkpoin
       await Bun.sleep(retryDelayMs);
     }
   }
+}
+
+/** The host's ID of a sandbox's root. Source: user_namespaces(7), `uid_map`. */
+function hostIdOfRoot(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/uid_map`, 'utf8').trim().split(/ +/)[1]);
 }
 
 /**

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
+import { namespaceOwner } from '../native/namespace-owner.ts';
 import { listenForStages, type Stages } from './stages.ts';
 
 /** The CRIU that set-up found, or why there is none. Written by scripts/build-criu.mjs. */
@@ -43,6 +44,8 @@ export type CriuRun = {
   stages: Stages;
   /** Control groups to run in: files to write a process ID into. */
   groups?: string[];
+  /** The host's user who has made the user namespace, or is to make it. Default root. */
+  owner?: number;
 };
 
 /**
@@ -56,7 +59,8 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const settings = [`action-script ${quote(helperBinary)}`, `log-file ${quote(logFile)}`, `images-dir ${quote(run.imagesDir)}`, `work-dir ${quote(run.imagesDir)}`, 'verbosity=2', ...run.options];
   writeFileSync(configFile, settings.map(line => `${line}\n`).join(''), { mode: 0o600 });
   // CRIU packs what is in a tmpfs with `tar --gzip`. Packing memory that soon comes back is not worth its time.
-  const environment = ['env', `PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
+  const owner = run.owner === undefined ? [] : namespaceOwner(helperBinary, run.owner);
+  const environment = ['env', `PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`, ...owner];
   const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
   try {

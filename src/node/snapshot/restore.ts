@@ -91,6 +91,7 @@ export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target:
     command: 'restore',
     name: `restore-${slot.name}`,
     imagesDir: images,
+    owner: slot.baseId,
     groups,
     options: [
       'restore-detached',

@@ -69,7 +69,7 @@ export async function startMachine(): Promise<Machine> {
   const agentDir = layout.agentMount;
   mkdirSync(agentDir, { recursive: true });
   await helper.call('show', keepAgent(join(root, 'dist/agent'), layout.agents), agentDir);
-  const driver = createCrunDriver({ helper, cgroups, layout, hostname: 'sandbox' });
+  const driver = createCrunDriver({ helper, helperBinary, cgroups, layout, hostname: 'sandbox' });
   const disks = createDisks({ helper, dir: layout.disks, files: { 'etc/hosts': '127.0.0.1 localhost sandbox\n' } });
   const layers = createLayers({ helper, dir: layout.layers, mounts: layout.mounts });
   const base = await ensureBaseLayer(layers);

@@ -4,6 +4,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { Cgroups } from '../../cgroup/cgroup.ts';
 import { cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
 import { HelperError, type Helper } from '../../native/helper.ts';
+import { namespaceOwner } from '../../native/namespace-owner.ts';
 import { openNetworkNamespace } from '../../native/netns.ts';
 import { seccompFilter } from '../../seccomp/filter.ts';
 import type { Driver } from '../driver.ts';
@@ -16,7 +17,7 @@ const runTimeoutMs = 20_000;
 const notADirectory = new Set([20, 40]);
 
 /** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
-export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
+export function createCrunDriver(options: { helper: Helper; helperBinary: string; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
   const { helper, cgroups, layout } = options;
   const filter = seccompFilter(process.arch === 'arm64' ? 'arm64' : 'x64');
   const cgroupRoot = cgroupRootOf(layout);
@@ -52,7 +53,7 @@ export function createCrunDriver(options: { helper: Helper; cgroups: Cgroups; la
       writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
       await (sealed ??= sealProgram(helper));
       const run = crun('run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name);
-      const { status, output } = await helper.spawn(run, { timeoutMs: runTimeoutMs, stdin: controlToken });
+      const { status, output } = await helper.spawn([...namespaceOwner(options.helperBinary, slot.baseId), ...run], { timeoutMs: runTimeoutMs, stdin: controlToken });
       if (status === 0) return { pid: Number(readFileSync(pidFile, 'utf8')) };
       await this.remove(slot);
       throw new AtollError('internal', `crun could not start a sandbox: ${output.trim() || `status ${status}`}`);

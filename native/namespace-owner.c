@@ -1,0 +1,90 @@
+// Preloaded into crun and CRIU, which make a sandbox's user namespace as the host's root. The kernel counts what the processes
+// of a user namespace hold (inotify watches, message queues, pending signals and the like) on whoever made the namespace as
+// well, and so all sandboxes, and root on the host, would share one account. Here the namespace is made by the user of
+// ATOLL_NAMESPACE_OWNER, for the length of that call. Other calls pass as they are.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef long (*systemCall)(long, ...);
+typedef int (*cloneCall)(int (*)(void *), void *, int, void *, ...);
+
+static long kernel(long number, long a, long b, long c, long d, long e, long f) {
+  static systemCall next;
+  if (!next) next = (systemCall)dlsym(RTLD_NEXT, "syscall");
+  return next(number, a, b, c, d, e, f);
+}
+
+// The effective user changes, with all capabilities kept. A change of users takes a process's own /proc files from it, and a
+// copy of the process would inherit that.
+static int act(long user) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  if (kernel(SYS_setresuid, -1, user, -1, 0, 0, 0) < 0 || kernel(SYS_capget, (long)&header, (long)data, 0, 0, 0, 0) < 0) return -1;
+  data[0].effective = data[0].permitted, data[1].effective = data[1].permitted;
+  if (kernel(SYS_capset, (long)&header, (long)data, 0, 0, 0, 0) < 0) return -1;
+  return kernel(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
+}
+
+static long owner(void) {
+  const char *text = getenv("ATOLL_NAMESPACE_OWNER");
+  return text ? atol(text) : 0;
+}
+
+// A failure here must not pass for a namespace of the owner's.
+static void begin(void) {
+  if (owner() && act(owner()) < 0) abort();
+}
+
+static long end(long result) {
+  int error = errno;
+  if (owner() && act(0) < 0) abort();
+  errno = error;
+  return result;
+}
+
+static int makesOne(long number, long a) {
+  if (number == SYS_clone || number == SYS_unshare) return (a & CLONE_NEWUSER) != 0;
+  return number == SYS_clone3 && (((struct clone_args *)a)->flags & CLONE_NEWUSER);
+}
+
+long syscall(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  long argument[6];
+  for (int i = 0; i < 6; i++) argument[i] = va_arg(list, long);
+  va_end(list);
+  int counts = makesOne(number, argument[0]);
+  if (counts) begin();
+  long result = kernel(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+  // Who is in the new namespace can't go back: no user is known there yet.
+  if (counts && result != 0) return end(result);
+  if (number != SYS_prlimit64 || result == 0 || errno != EPERM || !owner()) return result;
+  // Limits are shown to whoever has CAP_SYS_RESOURCE in the namespace. Its owner has; root of a host in a container may not.
+  begin();
+  return end(kernel(number, argument[0], argument[1], argument[2], argument[3], 0, 0));
+}
+
+int unshare(int flags) {
+  return (int)syscall(SYS_unshare, (long)flags, 0L, 0L, 0L, 0L, 0L);
+}
+
+int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
+  va_list list;
+  va_start(list, argument);
+  void *parent = va_arg(list, void *), *tls = va_arg(list, void *), *child = va_arg(list, void *);
+  va_end(list);
+  cloneCall next = (cloneCall)dlsym(RTLD_NEXT, "clone");
+  if (!(flags & CLONE_NEWUSER)) return next(run, stack, flags, argument, parent, tls, child);
+  begin();
+  return (int)end(next(run, stack, flags, argument, parent, tls, child));
+}
