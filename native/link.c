@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -70,6 +71,15 @@ static void addUp(struct batch *b, int index, unsigned flags) {
   begin(b, RTM_NEWLINK, 0, &(struct ifinfomsg){.ifi_index = index, .ifi_flags = IFF_UP | flags, .ifi_change = IFF_UP | flags}, sizeof(struct ifinfomsg));
 }
 
+// Packets that come in by the link are passed on, whatever the host does for other interfaces.
+static void addForwarding(struct batch *b, int index) {
+  const uint32_t on = 1;
+  begin(b, RTM_NEWLINK, 0, &(struct ifinfomsg){.ifi_index = index}, sizeof(struct ifinfomsg));
+  struct rtattr *families = put(b, IFLA_AF_SPEC, NULL, 0), *inet = put(b, AF_INET, NULL, 0), *settings = put(b, IFLA_INET_CONF, NULL, 0);
+  put(b, IPV4_DEVCONF_FORWARDING, &on, 4);
+  closeNest(b, settings), closeNest(b, inet), closeNest(b, families);
+}
+
 // Fixed neighbours on both ends, which are IFF_NOARP: none is asked for, and the host neither answers questions for its
 // addresses nor believes anybody who says where one is. Before the neighbours: a change of the flag forgets them.
 static void addNeighbour(struct batch *b, int index, in_addr_t address, const uint8_t *mac) {
@@ -112,7 +122,7 @@ static int configureOuter(const char *name, in_addr_t slot, in_addr_t inner, con
   int index = if_nametoindex(name);
   disableIpv6(name);
   struct batch b = {0};
-  addUp(&b, index, IFF_NOARP), addNeighbour(&b, index, inner, innerMac), addRoute(&b, index, &slot, inner);
+  addUp(&b, index, IFF_NOARP), addForwarding(&b, index), addNeighbour(&b, index, inner, innerMac), addRoute(&b, index, &slot, inner);
   return submit(&b);
 }
 

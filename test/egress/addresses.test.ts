@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { slotOf } from '../../src/node/layout.ts';
-import { addresses } from './support/addresses.ts';
+import { addresses, hostUplink } from './support/addresses.ts';
 import { startLab, type Lab } from './support/lab.ts';
 
 let lab: Lab;
@@ -164,3 +164,21 @@ s.sendto(b'ping', ('${address}', 7000)); print(s.recv(10).decode())
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await Bun.sleep(20);
 }
+
+test('the host forwards for sandboxes and for nobody else', async () => {
+  const settings = () => lab.inHost('sh', '-c', 'cd /proc/sys/net/ipv4; cat ip_forward conf/up0/forwarding conf/lan0/forwarding').split('\n').slice(0, 3);
+  // Another network of the host's, which the internet has a route to by mistake or on purpose.
+  lab.inHost('sh', '-c', 'ip link add lan0 type veth peer name lan1; ip link set lan0 up; ip link set lan1 up; sysctl -qw net.ipv6.conf.lan0.disable_ipv6=1 net.ipv6.conf.lan1.disable_ipv6=1; ip address add 10.9.9.1/24 dev lan0');
+  lab.inInternet('ip', 'route', 'add', '10.9.9.0/24', 'via', hostUplink);
+  expect(settings()).toEqual(['0', '1', '0']);
+  const sandbox = await lab.create({ internetAccess: true });
+  expect((await lab.run(sandbox, `curl -sS --max-time 5 http://${addresses.other}/`)).stdout).toBe('page of other\n');
+  const sent = () => Number(lab.inHost('cat', '/sys/class/net/lan0/statistics/tx_packets'));
+  // One packet of its own, so that the count is known to count.
+  lab.inHost('bash', '-c', 'ip neigh add 10.9.9.5 lladdr 02:00:00:00:00:05 dev lan0; echo x > /dev/udp/10.9.9.5/9');
+  const before = sent();
+  expect(before).toBeGreaterThan(0);
+  lab.inInternet('bash', '-c', 'for i in 1 2 3; do echo x > /dev/udp/10.9.9.5/9; done; sleep 0.3');
+  expect(sent()).toBe(before);
+  await lab.kill(sandbox);
+});

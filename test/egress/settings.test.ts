@@ -69,9 +69,13 @@ test('sandboxes reach the URLs of sandboxes, as far as their policy goes, and no
       return exitCode === 0 ? (JSON.parse(stdout) as Record<string, string>) : undefined;
     };
     const inside = platformInsideAddress(lab.installation);
-    const sandbox = await lab.create({ internetAccess: true, headerRules: { '*.atoll.test': { 'X-Added': 'yes' } } });
+    const sandbox = await lab.create({ internetAccess: true, headerRules: { '*.atoll.test': { 'X-Added': 'yes', 'X-Forwarded-For': '203.0.113.66' } } });
     expect(await get(sandbox, 'http://8080-iabc.atoll.test:8088/x')).toMatchObject({ host: '8080-iabc.atoll.test:8088', path: '/x', 'x-added': 'yes' });
     expect(await get(sandbox, 'http://8080-iabc.atoll.test/')).toMatchObject({ host: '8080-iabc.atoll.test' });
+    // The edge may believe a load balancer's word of where a request comes from, and must not believe a sandbox's.
+    const claims = ['X-Forwarded-For', 'x-forwarded-proto', 'X-FORWARDED-HOST', 'X-Forwarded-Anything', 'Forwarded', 'X-Real-IP'];
+    const seen = await get(sandbox, 'http://8080-iabc.atoll.test/', claims.map(name => `-H '${name}: 203.0.113.66'`).join(' '));
+    expect(Object.keys(seen ?? {}).filter(name => /forwarded|real-ip/i.test(name))).toEqual([]);
     expect(await get(sandbox, 'https://8080-iabc.atoll.test/')).toMatchObject({ host: '8080-iabc.atoll.test', 'x-added': 'yes' });
     for (const name of ['api.atoll.test', 'atoll.test', 'iabc.atoll.test', '8080-iabc.x.atoll.test', '8080-iabc.atoll.test.attacker.test']) {
       for (const scheme of ['http', 'https']) expect(await get(sandbox, `${scheme}://${name}/`, `-k --connect-to ${name}::8080-iabc.atoll.test:`)).toBeUndefined();

@@ -58,6 +58,7 @@ export const refusalGroup = (installation: number): number => 0xa700 + installat
  * `outgoing_by_link` says which chain decides about what a sandbox sends; a link without an entry reaches nothing.
  * `incoming_by_link` says the same about answers. Every packet is decided about, also of connections that exist: a changed
  * policy is in force with the next one.
+ * Interfaces that forward only because sandboxes need it, `ways_out`, do so for them alone.
  * What the host itself has to say about a packet of a sandbox (that its time to live is over) would tell the host's addresses,
  * and is dropped.
  *
@@ -135,6 +136,9 @@ ${numbers.map(number => `  chain to_proxy_${number} {
     iifname vmap @resolver_by_link
   }
 ${flowRules(flowsMax, features, refusalGroup(installation))}
+  set ways_out {
+    type ifname
+  }
   set connections_to_proxy {
     type ifname
     size ${slotsMax}
@@ -191,6 +195,11 @@ ${[...shared.values()].join('')}
     type filter hook forward priority filter; policy accept;
     iifname ${links} jump outgoing
     oifname ${links} jump incoming
+    iifname @ways_out oifname != ${links} ct state new jump not_for_sandboxes
+  }
+  chain not_for_sandboxes {
+    ct status dnat return
+    drop
   }
   chain outgoing {
     meta nfproto ipv6 drop

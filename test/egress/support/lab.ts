@@ -128,6 +128,8 @@ function makeNamespaces({ host, internet }: { host: string; internet: string }):
   run('ip', '-n', host, 'route', 'add', 'default', 'via', internetUplink);
   for (const address of [...Object.values(addresses), ...victimAddresses]) run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
   run('ip', '-n', host, 'address', 'add', `${hostPublic}/32`, 'dev', 'lo');
+  // As on a machine that is no router; a new namespace has what this one has.
+  run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv4.ip_forward=0');
   // What the two say to each other by themselves would be counted.
   run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv6.conf.up0.disable_ipv6=1');
   run('ip', 'netns', 'exec', internet, 'sysctl', '-qw', 'net.ipv6.conf.eth0.disable_ipv6=1');

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
+import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/log.ts';
@@ -10,6 +11,7 @@ import { platformInsideAddress, proxyListenAddress, proxyNetwork, proxyUserId, t
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
 import { findHostFeatures, flowsPerSandbox, trackedMax, type HostFeatures } from '../host-features.ts';
+import { createForwarding } from '../forwarding.ts';
 import { nft } from '../nft.ts';
 import { hostRoots, readAuthority } from './authority.ts';
 import { limitBandwidth } from './bandwidth.ts';
@@ -133,6 +135,11 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
   const lanes = new Map<number, Promise<unknown>>();
   const localRoutes = [proxyNetwork(installation), proxyListenAddress(installation)];
   const authority = readAuthority(layout.egressAuthority);
+  const forwarding = createForwarding({
+    installation,
+    file: join(layout.run, 'forwarding.json'),
+    onError: error => log.error('the way out of sandboxes could not be looked at', { reason: messageOf(error) }),
+  });
   // A resolver that only the host reaches is asked by the host.
   const platform = settings.platform && platformInside(installation, settings.platform);
   const forwardDns = platform !== undefined || nameservers.some(address => protectedRange(parseAddress(address) ?? new Uint8Array()) !== undefined);
@@ -271,7 +278,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
       const linksNow = readdirSync('/sys/class/net').filter(name => name.startsWith(`at${installation}-`));
       await table.install({ resolvers: [publicResolver, ...nameservers.filter(isIPv4)], proxies, flowsMax, features, linksNow });
       for (const entry of known.values()) count(entry);
-      writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
+      await forwarding.start();
       stopWatching = await watchRefusals(refusalGroup(installation), note);
     },
 
@@ -316,6 +323,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
 
     async stop() {
       clearTimeout(sweep);
+      forwarding.stop();
       stopWatching();
       await proxy?.stop();
       await lastSweep;
@@ -324,7 +332,9 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
     },
 
     async down() {
+      forwarding.stop();
       for (const family of ['inet', 'netdev']) await nft(`table ${family} ${tableOf(installation)}\ndelete table ${family} ${tableOf(installation)}\n`);
+      forwarding.undo();
       for (const network of localRoutes) await tryCommand(['ip', 'route', 'del', 'local', network, 'dev', 'lo']);
     },
   };

@@ -128,6 +128,7 @@ class Connection implements Carried {
       host: name,
       port,
       defaultPort: encrypted ? 443 : 80,
+      toPlatform: addresses === 'platform',
       headers: () => this.#guest.policy.headersFor(name) ?? {},
       onRefused: reason => this.#deny(reason),
       connect: async () => {

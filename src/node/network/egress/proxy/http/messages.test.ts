@@ -71,6 +71,13 @@ test('headers that frame a message are no rule\'s to set', () => {
   );
 });
 
+test('what a sandbox says of where it comes from does not go to the platform, neither by itself nor by a rule', () => {
+  const read = good('GET / HTTP/1.1', 'Host: a.test', 'X-Forwarded-For: 1.2.3.4', 'forwarded: for=1.2.3.4', 'X-Real-Ip: 1.2.3.4', 'X-Forwarded: kept');
+  const rules = { 'x-forwarded-host': 'b.test', X: 'y' };
+  expect(composeRequest(read, 'a.test', rules, { toPlatform: true }).toString()).toBe(['GET / HTTP/1.1', 'Host: a.test', 'X-Forwarded: kept', 'X: y', '', ''].join('\r\n'));
+  expect(composeRequest(read, 'a.test', rules).toString()).toContain('X-Forwarded-For: 1.2.3.4');
+});
+
 test('the end of a body is found, however it arrives', () => {
   const chunked = Buffer.from('4;x=y\r\nwiki\r\n0A\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\nNEXT');
   for (const step of [1, 2, 3, 7, 100]) {

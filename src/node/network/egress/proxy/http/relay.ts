@@ -24,6 +24,8 @@ export type RelayOptions = {
   client: Channel;
   /** Connects to the server. Called once, with the first request that may pass. */
   connect(): Promise<Channel>;
+  /** The server is the platform's own edge. */
+  toPlatform: boolean;
   /** What requests leave with in place of their own headers, at this moment. */
   headers(): Record<string, string>;
   /** A request was not passed on. The connection is broken off. */
@@ -119,10 +121,10 @@ export class Relay {
   }
 
   async #send(exchange: Exchange): Promise<void> {
-    const { host, port, defaultPort, headers, client } = this.#options;
+    const { host, port, defaultPort, toPlatform, headers, client } = this.#options;
     const server = this.#server ?? (await this.#connect());
     if (!server || this.#isOver) return;
-    server.write(composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers()));
+    server.write(composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers(), { toPlatform }));
     exchange.sent = true;
     client.resume();
     const rest = this.#input.takeAll();

@@ -74,13 +74,18 @@ const dropped = ['proxy-connection', 'proxy-authorization', 'http2-settings', 'u
 /** What frames a message or the connection is the client's to say; a rule that sets it would break both apart. */
 const framing = ['content-length', 'transfer-encoding', 'connection', 'upgrade', 'trailer', 'te'];
 
-/** The request as it goes to the server: to the host that was decided about, with the rule's headers in place of its own. */
-export function composeRequest(request: RequestHead, authority: string, headers: Record<string, string>): Buffer {
-  const set = Object.entries(headers).filter(([name]) => !framing.includes(name.toLowerCase()));
+/** What tells who a request comes from: the platform's edge may be told to believe it, of those before it. */
+function tellsOrigin(name: string): boolean {
+  return name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip';
+}
+
+/** The request as it goes to the server: to the host that was decided about, with the rule's headers in place of its own. `toPlatform`: without what a sandbox says of where it comes from. */
+export function composeRequest(request: RequestHead, authority: string, headers: Record<string, string>, { toPlatform = false } = {}): Buffer {
+  const set = Object.entries(headers).filter(([name]) => !framing.includes(name.toLowerCase()) && !(toPlatform && tellsOrigin(name.toLowerCase())));
   const replaced = new Set(set.map(([name]) => name.toLowerCase()));
   const kept = request.fields.flatMap(field => {
     const name = field.name.toLowerCase();
-    if (replaced.has(name) || dropped.includes(name)) return [];
+    if (replaced.has(name) || dropped.includes(name) || (toPlatform && tellsOrigin(name))) return [];
     if (name !== 'connection') return [field];
     const options = listOf([field], 'connection').filter(option => !dropped.includes(option) && !replaced.has(option));
     return options.length > 0 ? [{ name: field.name, value: options.join(', ') }] : [];
