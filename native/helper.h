@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+// Layers of one root: more than any template has.
+enum { layersMax = 128 };
+
 struct request {
   char *id;
   char **argument; // NULL-terminated

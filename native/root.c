@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { layersMax = 128 };
-
 // What a blank sandbox already has and keeps in its new root.
 static const char *const kept[] = {".agent", "dev", "proc", "sys"};
 enum { keptCount = sizeof kept / sizeof *kept };
@@ -58,6 +56,8 @@ static void closeParts(struct parts *p) {
 }
 
 static int openParts(struct parts *p, char **layer, int layers, const char *disk, int userns, struct failure *f) {
+  p->layers = 0, p->disk = p->upper = p->work = -1;
+  if (layers < 1 || layers > layersMax) return errno = EINVAL, fail(f, "layers");
   *p = (struct parts){.upper = -1, .work = -1, .disk = openIdmapped(disk, userns, 0)};
   if (p->disk < 0) return fail(f, disk);
   for (; p->layers < layers; p->layers++)
@@ -67,7 +67,7 @@ static int openParts(struct parts *p, char **layer, int layers, const char *disk
   return p->upper < 0 || p->work < 0 ? fail(f, "upper and work") : 0;
 }
 
-// Since Linux 6.13 overlay takes detached mounts, as descriptors. Fails with EINVAL where it does not.
+// Since Linux 6.13 overlay takes detached mounts, as descriptors. Before, it fails as `lacksDescriptors` says.
 static int overlayOfDescriptors(struct parts *p, struct failure *f) {
   int mountFd = -1, fs = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
   if (fs < 0) return fail(f, "fsopen");
@@ -120,6 +120,9 @@ done:
   return overlay;
 }
 
+// EINVAL since 6.5, whose overlay is configured step by step; EOPNOTSUPP before, where it takes text alone.
+static int lacksDescriptors(int error) { return error == EINVAL || error == EOPNOTSUPP; }
+
 // A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
 int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
   struct parts parts;
@@ -129,7 +132,7 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
     if (actAs(base) < 0) fail(f, "credentials");
     else {
       overlay = olderKernel ? (f->error = EINVAL, -1) : overlayOfDescriptors(&parts, f);
-      if (overlay < 0 && f->error == EINVAL) overlay = overlayOfPaths(&parts, f);
+      if (overlay < 0 && lacksDescriptors(f->error)) overlay = overlayOfPaths(&parts, f);
     }
     actAs(0);
   }
@@ -194,7 +197,7 @@ static int switchRoot(int overlay, uint32_t base, struct failure *f) {
 int opAdoptRoot(struct request *r, struct failure *f) {
   uint32_t base = strtoul(r->argument[1], NULL, 10);
   int layers = atoi(r->argument[3]), result = -1, overlay = -1;
-  if (layers < 1 || layers > layersMax || layers != r->arguments - 4) return errno = EINVAL, fail(f, "layers");
+  if (layers != r->arguments - 4) return errno = EINVAL, fail(f, "layers");
   int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
   int userns = openNamespace(r->argument[0], "user"), mounts = openNamespace(r->argument[0], "mnt");
   if (userns < 0 || mounts < 0 || own < 0) fail(f, "namespaces");

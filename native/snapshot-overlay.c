@@ -47,7 +47,7 @@ static int makeUserNamespace(uint32_t base) {
 int opOverlayMount(struct request *r, struct failure *f) {
   uint32_t base = strtoul(r->argument[0], NULL, 10);
   int layers = atoi(r->argument[3]);
-  if (layers < 1 || layers != r->arguments - 4) return errno = EINVAL, fail(f, "layers");
+  if (layers != r->arguments - 4) return errno = EINVAL, fail(f, "layers");
   int namespace = makeUserNamespace(base);
   if (namespace < 0) return fail(f, "user namespace");
   int overlay = makeOverlay(r->argument + 4, layers, r->argument[2], namespace, base, f);
