@@ -19,7 +19,7 @@ import { readIdentity } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { checkPair } from './installation/check.ts';
 import { keepPair, openPair } from './installation/open.ts';
-import { criuDir, repository, runscDir } from './repository.ts';
+import { builtPrograms, criuDir, repository, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 import { beginWantedTemplates, ensureBaseTemplate } from './shipped-templates.ts';
 import { spanExportOf } from './spans.ts';
@@ -124,21 +124,27 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 export async function removeSandboxes(options: Pick<PlatformOptions, 'settings' | 'log'>): Promise<void> {
   const { nodeId } = readIdentity(options.settings.dataDir);
   const node = await startOwnNode(options, nodeId, 0, () => {});
-  await node.down();
+  try {
+    await node.down();
+  } catch (error) {
+    throw new AtollError('unavailable', `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it again.`, { cause: error });
+  }
 }
 
-const helperBinary = join(repository, 'dist/helper');
-const agentDir = join(repository, 'dist/agent');
+/** What the steps of a disposal failed with, the first failure first. */
+function everyMessageOf(error: unknown): string[] {
+  return error instanceof SuppressedError ? [...everyMessageOf(error.suppressed), ...everyMessageOf(error.error)] : [messageOf(error)];
+}
+
 
 async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
-  for (const path of [helperBinary, agentDir]) {
+  for (const path of Object.values(builtPrograms)) {
     if (!existsSync(path)) throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
   }
   return startNode({
     nodeId,
     dataDir: settings.dataDir,
-    helperBinary,
-    agentDir,
+    ...builtPrograms,
     nameservers: settings.nameservers,
     egress: egressOf(settings),
     // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.

@@ -186,13 +186,18 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     found,
     stop,
     async down() {
-      await builds.stop();
-      await node.pool?.stop();
-      await Promise.all([...node.running.values(), ...node.paused.values()].map(({ record }) => killSandbox(node, record)));
-      await node.releases.stop();
-      await node.driver.retire();
-      await node.egress.down();
-      await stop();
+      const every = [...node.running.values(), ...node.paused.values()];
+      // Registered last is done first. What one step can't do is told in the end; the others are done all the same.
+      const steps = new AsyncDisposableStack();
+      steps.defer(stop);
+      steps.defer(() => node.egress.down());
+      steps.defer(() => node.driver.retire());
+      steps.defer(() => node.releases.stop());
+      steps.defer(async () => void (await Promise.all(every.map(({ record }) => killSandbox(node, record)))));
+      steps.defer(async () => node.pool?.stop());
+      steps.defer(() => builds.stop());
+      await steps.disposeAsync();
+      // Only where nothing is left: who gets the number next would find it.
       installation.surrender();
     },
   };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { detectCgroups } from './cgroup.ts';
@@ -37,4 +37,23 @@ test('what a group uses is read of version 1, with what is below it', () => {
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v1');
   expect(cgroups.usage('/g/s1')).toEqual({ cpuUs: 123_456.789, memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+});
+
+test('a group of version 2 is empty when nothing of it is populated, and is killed as a whole', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/cgroup.events': 'populated 1\nfrozen 1\n', 'g/s1/cgroup.procs': '', 'g/s1/cgroup.kill': '', 'g/s2/cgroup.events': 'populated 0\nfrozen 0\n' });
+  const cgroups = detectCgroups(root);
+  // No process is listed: those that are ending are not.
+  expect([cgroups.isEmpty('/g/s1'), cgroups.isEmpty('/g/s2'), cgroups.isEmpty('/g/gone')]).toEqual([false, true, true]);
+  cgroups.kill('/g/s1');
+  expect(readFileSync(join(root, 'g/s1/cgroup.kill'), 'utf8')).toBe('1');
+  cgroups.kill('/g/gone');
+});
+
+test('a group is removed with what is below it, and one that is gone is no failure', async () => {
+  write({ 'cgroup.controllers': 'cpu memory\n' });
+  mkdirSync(join(root, 'g/s1/below'), { recursive: true });
+  const cgroups = detectCgroups(root);
+  await cgroups.remove('/g');
+  await cgroups.remove('/g');
+  expect(existsSync(join(root, 'g'))).toBe(false);
 });

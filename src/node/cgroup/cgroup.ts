@@ -1,11 +1,17 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AtollError, systemCodeOf } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 
 const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
+
+/** How long processes that were killed may hold their group: the kernel writes out and frees what they had. */
+const endingTimeoutMs = 10_000;
+/** Between two tries to remove a group, longer each time. */
+const endingPollMs = { first: 1, max: 50 } as const;
 
 export type CgroupVersion = 'v1' | 'v2';
 
@@ -31,12 +37,19 @@ export type Cgroups = {
   outOfMemoryKills(path: string): number;
   /** Processes in the group and below it. */
   processes(path: string): number[];
+  /** No process is left in the group or below it, none that is still ending either; true also where the group is gone. */
+  isEmpty(path: string): boolean;
+  /** Sends SIGKILL to every process there, frozen ones too. More may come meanwhile under version 1: see `isEmpty`. */
+  kill(path: string): void;
   /** Tells the kernel to stop every process of the group where it is. They stand still when `isFrozen` says so. */
   freeze(path: string): void;
   isFrozen(path: string): boolean;
   /** Lets them go on. A group that is gone or was never frozen is fine. */
   thaw(path: string): void;
-  /** Removes the group and what is below it. Its processes must be gone. The kernel takes its time: nobody else waits for it. */
+  /**
+   * Removes the group and what is below it. Its processes must be gone or ending: the kernel takes its time, and nobody else
+   * waits for it. Fails with `unavailable` where they do not end.
+   */
   remove(path: string): Promise<void>;
   /** Names of the groups directly below `path`. */
   list(path: string): string[];
@@ -67,6 +80,9 @@ function v2(root: string): Cgroups {
     },
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
+    // Processes that are ending are no longer listed, and hold their group all the same.
+    isEmpty: path => counter(file(path, 'cgroup.events'), 'populated') === 0,
+    kill: path => writeIfThere(file(path, 'cgroup.kill'), '1'),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
     isFrozen: path => counter(file(path, 'cgroup.events'), 'frozen') === 1,
     thaw: path => writeIfThere(file(path, 'cgroup.freeze'), '0'),
@@ -101,6 +117,12 @@ function v1(root: string): Cgroups {
     },
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
+    isEmpty: path => processesBelow(join(root, 'memory', path)).length === 0,
+    kill(path) {
+      for (const pid of processesBelow(join(root, 'memory', path))) killIfThere(pid);
+      // A frozen process dies when it is let go; with the signal waiting for it, that is all it does.
+      writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED');
+    },
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
     // Reading it is also what makes the kernel look whether all have stopped.
     isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
@@ -112,9 +134,25 @@ function v1(root: string): Cgroups {
   };
 }
 
+/** The group may go at any moment. */
 function writeIfThere(path: string, value: string): void {
-  if (existsSync(path)) writeFileSync(path, value);
+  try {
+    if (existsSync(path)) writeFileSync(path, value);
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
 }
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (systemCodeOf(error) !== 'ESRCH') throw error;
+  }
+}
+
+/** Of a file of a group that went while it was open. */
+const isGone = (error: unknown) => ['ENOENT', 'ENODEV'].includes(systemCodeOf(error));
 
 function counter(path: string, name: string): number {
   try {
@@ -149,14 +187,21 @@ function directories(path: string): string[] {
 }
 
 async function removeTree(path: string): Promise<void> {
-  try {
-    await rmdir(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    // Most groups have none below: they are only looked for where removing it was in vain.
-    const below = directories(path);
-    if (below.length === 0) throw error;
-    for (const name of below) await removeTree(join(path, name));
-    await rmdir(path);
+  const deadline = performance.now() + endingTimeoutMs;
+  for (let waitMs: number = endingPollMs.first; ; waitMs = Math.min(waitMs * 2, endingPollMs.max)) {
+    try {
+      return await rmdir(path);
+    } catch (error) {
+      if (systemCodeOf(error) === 'ENOENT') return;
+      // Busy: by groups below it, which most have not, or by processes that are ending.
+      if (systemCodeOf(error) !== 'EBUSY' && systemCodeOf(error) !== 'ENOTEMPTY') throw error;
+      const below = directories(path);
+      for (const name of below) await removeTree(join(path, name));
+      if (performance.now() > deadline) {
+        const pids = processesBelow(path).slice(0, 10).join(' ');
+        throw new AtollError('unavailable', `the control group ${path} can't be removed: ${pids === '' ? 'it is in use' : `processes ${pids} do not end`}`, { cause: error });
+      }
+      if (below.length === 0) await Bun.sleep(waitMs);
+    }
   }
 }

@@ -36,11 +36,7 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
     processes: slot => cgroups.processes(cgroupOf(slot)),
     cgroupPath: cgroupOf,
 
-    killFrozen(slot) {
-      for (const pid of cgroups.processes(cgroupOf(slot))) killIfThere(pid);
-      // Under cgroup v1 a frozen process dies when it is let go; with the signal waiting for it, that is all it does.
-      cgroups.thaw(cgroupOf(slot));
-    },
+    killFrozen: slot => cgroups.kill(cgroupOf(slot)),
 
     endProcesses: slot => endProcesses(cgroups, cgroupOf(slot)),
     memoryUsed: slot => cgroups.memoryUsed(cgroupOf(slot)),
@@ -51,18 +47,9 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
 /** Kills what is left in a group, until it stays empty. */
 export async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
   const deadline = performance.now() + processesGoneTimeoutMs;
-  for (let pids = cgroups.processes(path); pids.length > 0; pids = cgroups.processes(path)) {
-    if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${pids.slice(0, 10).join(' ')}`);
-    for (const pid of pids) killIfThere(pid);
-    cgroups.thaw(path);
+  while (!cgroups.isEmpty(path)) {
+    if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${cgroups.processes(path).slice(0, 10).join(' ')}`);
+    cgroups.kill(path);
     await Bun.sleep(1);
-  }
-}
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -24,10 +24,20 @@ export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: numb
     if (record?.state === 'running' && isAlive(record) && (await adopt(node, record))) adopted.push(record);
   }
   const leftovers = [...leftoverSlots(node)].filter(number => !adopted.some(record => record.slot === number));
-  for (const number of leftovers) await releaseSlot(node, node.slots.occupy(number));
+  for (const number of leftovers) await releaseLeftover(node, node.slots.occupy(number));
   for (const { record } of known) if (record?.state === 'paused') adoptPaused(node, record);
   for (const { sandboxId } of known) if (!node.running.has(sandboxId) && !node.paused.has(sandboxId)) await node.records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: node.paused.size };
+}
+
+/** What can't be removed now is tried again behind the start: it holds its slot and nobody else. */
+async function releaseLeftover(node: NodeContext, slot: Slot): Promise<void> {
+  try {
+    await releaseSlot(node, slot);
+  } catch (error) {
+    node.log.warn('what a sandbox has left is removed later', { slot: slot.name, error: messageOf(error) });
+    node.releases.begin(slot.name, () => releaseSlot(node, slot));
+  }
 }
 
 /**
