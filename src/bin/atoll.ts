@@ -13,7 +13,7 @@ import { examineHost } from '../node/doctor/examine-host.ts';
 import { withLocalAccounts } from './local-accounts.ts';
 import { backupCommands } from './backup/commands.ts';
 import { platformList, platformRequest } from './platform-request.ts';
-import { criuDir, runscDir } from './repository.ts';
+import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { readSettings } from './settings.ts';
 import { downCommand, upCommand } from './up.ts';
 
@@ -28,7 +28,7 @@ const withAccounts: WithAccounts = use => withLocalAccounts(settings(), account,
 const commands = [
   upCommand(settings, environment),
   downCommand(settings),
-  doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir })),
+  doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir, ...builtPrograms })),
   ...backupCommands(settings, account),
   ...sandboxCommands(request, platformList(settings)),
   ...volumeCommands(request),

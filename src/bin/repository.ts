@@ -8,3 +8,6 @@ export const criuDir = join(repository, 'dist/criu');
 
 /** Where set-up puts gVisor's runsc, or the reason why there is none. */
 export const runscDir = join(repository, 'dist/runsc');
+
+/** Where set-up puts the programs that every sandbox needs. */
+export const builtPrograms = { helperBinary: join(repository, 'dist/helper'), agentDir: join(repository, 'dist/agent') };

@@ -9,7 +9,7 @@ import { examineHost } from '../node/doctor/examine-host.ts';
 import { apiKeyFile } from './accounts.ts';
 import { endInstance, noteInstance } from './instance.ts';
 import { type Platform, removeSandboxes, startPlatform } from './platform.ts';
-import { criuDir, runscDir } from './repository.ts';
+import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 
 /** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
@@ -56,7 +56,7 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
 
 /** Fails where the host lacks what no sandbox can do without, naming each lack with its remedy. */
 async function requireAbleHost(settings: Settings): Promise<void> {
-  const lacks = (await examineHost({ ...settings, criuDir, runscDir })).filter(({ needed, status }) => needed && status === 'missing');
+  const lacks = (await examineHost({ ...settings, criuDir, runscDir, ...builtPrograms })).filter(({ needed, status }) => needed && status === 'missing');
   if (lacks.length === 0) return;
   const lines = lacks.map(({ name, detail, remedy }) => `  ${name}: ${detail}${remedy === undefined ? '' : ` → ${remedy}`}`);
   throw new AtollError('unavailable', `Sandboxes can't run on this machine yet:\n${lines.join('\n')}`);

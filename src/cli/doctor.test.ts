@@ -17,7 +17,13 @@ test('what is missing and not needed does not fail', async () => {
   const { code, out } = await report(findings);
   expect(code).toBe(0);
   expect(out).toContain('→ Install it.');
-  expect(out).toContain('Sandboxes can run here.');
+  expect(out).toContain('none was run');
+});
+
+test('that sandboxes can run is said only where one did', async () => {
+  const { code, out } = await report([...findings, { name: 'a sandbox', status: 'ok', detail: '-', needed: true }]);
+  expect(code).toBe(0);
+  expect(out).toContain('Sandboxes can run here: one just did.');
 });
 
 test('what is missing and needed fails and is named', async () => {

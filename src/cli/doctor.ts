@@ -29,6 +29,12 @@ function reportText(findings: HostFinding[]): string {
     return remedy === undefined ? line : `${line}${' '.repeat(markWidth + width + 4)}→ ${remedy}\n`;
   });
   const blocking = findings.filter(blocks).map(({ name }) => name);
-  const verdict = blocking.length === 0 ? 'Sandboxes can run here.' : `Sandboxes can't run here before this is mended: ${blocking.join(', ')}.`;
-  return `${lines.join('')}\n${verdict}\n`;
+  return `${lines.join('')}\n${verdict(findings, blocking)}\n`;
+}
+
+/** That sandboxes can run is said only where one has run. */
+function verdict(findings: HostFinding[], blocking: string[]): string {
+  if (blocking.length > 0) return `Sandboxes can't run here before this is mended: ${blocking.join(', ')}.`;
+  if (findings.some(({ name, status }) => name === 'a sandbox' && status === 'ok')) return 'Sandboxes can run here: one just did.';
+  return 'Nothing that sandboxes need is missing here, but none was run: `npm run up` sets up what runs them.';
 }

@@ -27,6 +27,9 @@ export type ProcessEnd = {
   status: string;
 };
 
+/** Takes what the process writes, as it comes. */
+export type OnOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
+
 /** A message of the stream: a part of `process.Process/Start` (connectrpc.com, JSON). */
 type Message = {
   event?: { start?: object; data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number; status?: string } };
@@ -41,10 +44,14 @@ const endOfStream = 2;
  * Errors: `invalid` or `unauthenticated` where the agent refuses it (the message is the agent's), `deadline_exceeded`,
  * `unavailable` when the sandbox ends meanwhile.
  */
-export async function runInSandbox(namespace: NetworkNamespace, process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void): Promise<ProcessEnd> {
+export async function runInSandbox(namespace: NetworkNamespace, process: AgentProcess, onOutput: OnOutput): Promise<ProcessEnd> {
+  process.signal?.throwIfAborted();
+  return runByAgent(await dial(namespace, agentPort, process.signal), process, onOutput);
+}
+
+/** As `runInSandbox`, on a connection to the agent. The descriptor is closed in the end. */
+export async function runByAgent(fd: number, process: AgentProcess, onOutput: OnOutput): Promise<ProcessEnd> {
   const { signal } = process;
-  signal?.throwIfAborted();
-  const fd = await dial(namespace, agentPort, signal);
   const ended = Promise.withResolvers<ProcessEnd>();
   let end: ProcessEnd | undefined;
   let rest: Buffer = Buffer.alloc(0);

@@ -29,13 +29,13 @@ export function filesystemProbes(dir: string): Probe[] {
     {
       name: 'overlay over idmapped layers',
       needed: true,
-      remedy: 'A kernel of 6.13 or newer with CONFIG_OVERLAY_FS is needed.',
+      remedy: 'A kernel of 5.19 or newer with CONFIG_OVERLAY_FS is needed (`modprobe overlay`).',
       look: () => inScratch(dir, lookAtOverlay),
     },
     {
       name: 'EROFS',
       needed: true,
-      remedy: 'Install erofs-utils, and a kernel with CONFIG_EROFS_FS_BACKED_BY_FILE (6.12 or newer).',
+      remedy: 'Install erofs-utils, and a kernel of 5.19 or newer with CONFIG_EROFS_FS (`modprobe erofs`).',
       look: () => inScratch(dir, lookAtErofs),
     },
     {
@@ -92,7 +92,7 @@ async function lookAtOverlay(scratch: string) {
     makeFilesystem(open, 'overlay', { descriptors: layers }, true);
     return ok('layers given as descriptors');
   } catch {
-    return limited('layers given by path, as before Linux 6.13; not tried out here', 'Nothing has to be done: it only takes a little longer.');
+    return ok('layers given by path, as before Linux 6.13: the sandbox below tries it');
   }
 }
 
@@ -129,7 +129,7 @@ async function lookAtLoopDisk(scratch: string) {
 }
 
 /** A throwaway folder on the file system of `dir`, removed whatever happens. */
-async function inScratch<T>(dir: string, look: (scratch: string) => Promise<T>): Promise<T> {
+export async function inScratch<T>(dir: string, look: (scratch: string) => Promise<T>): Promise<T> {
   const scratch = await mkdtemp(join(existing(dir), '.atoll-doctor-'));
   try {
     return await look(scratch);

@@ -4,17 +4,19 @@ import { limitations } from '../drivers/gvisor/limitations.ts';
 import { tryCommand } from './command.ts';
 import { limited, missing, ok, type Probe, type Sight } from './probe.ts';
 
-/** The programs that isolate sandboxes. */
-export const isolationProbes = (runscDir: string): Probe[] => [
-  {
-    name: 'crun',
-    needed: true,
-    remedy: 'Install crun.',
-    async look() {
-      const version = await tryCommand(['crun', '--version']);
-      return ok(version.split('\n')[0] ?? '');
-    },
+/** The program that starts sandboxes. */
+export const crunProbe: Probe = {
+  name: 'crun',
+  needed: true,
+  remedy: 'Install crun.',
+  async look() {
+    const version = await tryCommand(['crun', '--version']);
+    return ok(version.split('\n')[0] ?? '');
   },
+};
+
+/** Other ways to isolate sandboxes. */
+export const otherIsolationProbes = (runscDir: string): Probe[] => [
   { name: 'gVisor', needed: false, look: () => lookAtGvisor(runscDir), remedy: 'ATOLL_DRIVER=gvisor is of no use here; docs/drivers.md says what it needs.' },
   { name: 'KVM', needed: false, look: lookAtKvm },
 ];

@@ -1,0 +1,99 @@
+import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError, messageOf } from '../../base/error.ts';
+import { newSandboxId, newUuid } from '../../base/id.ts';
+import { silentLog } from '../../base/log.ts';
+import { agentPort } from '../../protocol/agent.ts';
+import type { CreateSandbox } from '../../protocol/node.ts';
+import { runByAgent } from '../agent-process.ts';
+import { startNode, type Node } from '../start.ts';
+import { inScratch } from './filesystem.ts';
+import { limited, missing, ok, type Probe, type Sight } from './probe.ts';
+
+const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
+const commandTimeoutMs = 30_000;
+
+/** Where set-up has put what every sandbox needs. */
+export type BuiltPrograms = { helperBinary: string; agentDir: string };
+
+/**
+ * What decides: a sandbox as a start of the platform makes it, from two layers, and a program in it. It belongs to an
+ * installation of its own that is gone afterwards. Before set-up nothing can be tried, and that is what it then says.
+ */
+export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
+  return {
+    name: 'a sandbox',
+    needed: true,
+    remedy: 'This is what a start of the platform needs: mend what is said above, or report it with this line and the kernel’s log (`dmesg`).',
+    look: () => inScratch(dataDir, scratch => lookAtSandbox(scratch, built)),
+  };
+}
+
+async function lookAtSandbox(scratch: string, { helperBinary, agentDir }: BuiltPrograms): Promise<Sight> {
+  if (!existsSync(helperBinary) || !existsSync(agentDir)) {
+    return limited('not tried: set-up has not yet built what runs one', 'Run `npm run up`: it sets up what is missing and tries this first.');
+  }
+  const lost = Promise.withResolvers<never>();
+  lost.promise.catch(() => {});
+  const node = await startNode({
+    nodeId: 'doctor',
+    dataDir: join(scratch, 'data'),
+    helperBinary,
+    agentDir,
+    nameservers: [],
+    pool: { size: 0, resources },
+    builds: { filesDir: join(scratch, 'files') },
+    log: silentLog,
+    onHelperLost: () => lost.reject(new AtollError('internal', 'the native helper has ended')),
+  });
+  const startedAt = performance.now();
+  let failure: unknown;
+  try {
+    await Promise.race([lost.promise, runOne(node, await layersIn(scratch, node))]);
+  } catch (error) {
+    failure = error;
+  }
+  const took = Math.round(performance.now() - startedAt);
+  // What it held of the host goes whatever happened, and what does not go is a finding too.
+  await node.down().catch((error: unknown) => (failure ??= error));
+  return failure === undefined ? ok(`one was made, ran a program as root and as a user, and is gone again (${took} ms)`) : missing(messageOf(failure).split('\n')[0] ?? '');
+}
+
+/** Two layers with a shell: what a template has, and a file of a user's in the upper one. */
+async function layersIn(scratch: string, node: Node): Promise<string[]> {
+  const shell = Bun.which('busybox');
+  if (shell === null) throw new AtollError('unavailable', 'busybox (Debian: busybox-static) is not installed');
+  const [lower, upper] = [join(scratch, 'lower'), join(scratch, 'upper')];
+  for (const folder of ['bin', 'etc', 'tmp', 'home/user']) mkdirSync(join(lower, folder), { recursive: true });
+  copyFileSync(shell, join(lower, 'bin/busybox'));
+  symlinkSync('busybox', join(lower, 'bin/sh'));
+  writeFileSync(join(lower, 'etc/passwd'), 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n');
+  writeFileSync(join(lower, 'etc/group'), 'root:x:0:\nuser:x:1000:\n');
+  mkdirSync(join(upper, 'etc'), { recursive: true });
+  writeFileSync(join(upper, 'etc/upper'), 'upper\n');
+  return [await node.layers.seal(lower), await node.layers.seal(upper)];
+}
+
+async function runOne(node: Node, layers: string[]): Promise<void> {
+  const request: CreateSandbox = {
+    sandboxId: newSandboxId(),
+    executionId: newUuid(),
+    image: { templateId: 'doctor', buildId: 'doctor', layers, defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
+    resources,
+    network: { internetAccess: false },
+    envVars: {},
+    accessToken: null,
+  };
+  await node.protocol.create(request);
+  // Layers lie over each other, owners are shifted, and what is written stays.
+  await command(node, request, 'root', '0 0 upper', 'echo written > /etc/upper2 && echo $(busybox id -u) $(busybox stat -c %u /etc/passwd) $(busybox cat /etc/upper)');
+  await command(node, request, 'user', '1000 written', 'echo $(busybox id -u) $(busybox cat /etc/upper2)');
+  await node.protocol.kill(request);
+}
+
+async function command(node: Node, { sandboxId }: CreateSandbox, user: string, expected: string, script: string): Promise<void> {
+  let output = '';
+  const process = { argv: ['/bin/sh', '-c', script] as [string, ...string[]], user, env: { PATH: '/bin' }, cwd: '/', timeoutMs: commandTimeoutMs };
+  const { status } = await runByAgent(await node.protocol.dial(sandboxId, agentPort), process, (_, bytes) => void (output += Buffer.from(bytes).toString()));
+  if (output.trim() !== expected) throw new AtollError('internal', `a program in the sandbox said '${output.trim()}' (${status}), not '${expected}'`);
+}
