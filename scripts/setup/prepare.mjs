@@ -12,12 +12,12 @@ import { installSystemPackages } from './system-packages.mjs';
  * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent, CRIU, gVisor.
  * What is there already is not done again, and says nothing.
  */
-export async function prepare(root, { forTests = false, runtimeOnly = false } = {}) {
+export async function prepare(root, { forTests = false, forLaboratory = false, runtimeOnly = false } = {}) {
   checkHost();
   await exclusively(join(root, 'dist/.setup.lock'), async () => {
     await installNpmPackages(root);
     if (runtimeOnly) return;
-    await installSystemPackages({ forTests });
+    await installSystemPackages({ forTests, forLaboratory });
     await buildNativeHelper(root);
     await buildAgent(root);
     await prepareCriu(root);

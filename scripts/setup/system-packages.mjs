@@ -6,7 +6,7 @@ import { step } from './progress.mjs';
 import { run } from './run.mjs';
 
 /** What Atoll runs on this machine: the Debian package, how to see that it is there, and what it is for. */
-const needed = [
+export const needed = [
   { name: 'ca-certificates', file: '/etc/ssl/certs/ca-certificates.crt', why: 'trusts the servers that packages come from' },
   { name: 'crun', command: 'crun', why: 'starts sandboxes' },
   { name: 'nftables', command: 'nft', why: 'enforces the network policy' },
@@ -34,9 +34,18 @@ const neededByTests = [
   { name: 'curl', command: 'curl', why: 'speaks the interface in the words of its document' },
 ];
 
+/** What only the laboratory of hosts needs. */
+const neededByLaboratory = [
+  { name: 'qemu-system-x86', command: 'qemu-system-x86_64', why: 'emulates machines' },
+  { name: 'qemu-utils', command: 'qemu-img', why: 'makes their disks' },
+  { name: 'openssh-client', command: 'ssh', why: 'runs commands on them' },
+  { name: 'git', command: 'git', why: 'lists the files of this repository' },
+];
+
 /** Installs the packages that are missing with apt, saying which and why. On another distribution, names them. */
-export async function installSystemPackages({ forTests = false } = {}) {
-  const missing = missingPackages(forTests);
+export async function installSystemPackages({ forTests = false, forLaboratory = false } = {}) {
+  const wanted = [...needed, ...(forTests ? neededByTests : []), ...(forLaboratory ? neededByLaboratory : [])];
+  const missing = missingOf(wanted);
   if (missing.length === 0) return;
   const list = missing.map(({ name, why }) => `  ${name.padEnd(16)} ${why}`).join('\n');
   const { name, hasApt } = distribution();
@@ -45,7 +54,7 @@ export async function installSystemPackages({ forTests = false } = {}) {
   }
   process.stderr.write(`These system packages are missing and will be installed with apt:\n${list}\n`);
   await step('Installing system packages', tell => aptInstall(missing.map(entry => entry.name), tell));
-  const still = missingPackages(forTests);
+  const still = missingOf(wanted);
   if (still.length > 0) throw new Problem(`apt installed its packages, but still missing: ${still.map(entry => entry.name).join(', ')}.`);
 }
 
@@ -62,9 +71,8 @@ async function aptInstall(names, tell) {
   }
 }
 
-function missingPackages(forTests) {
-  const wanted = forTests ? [...needed, ...neededByTests] : needed;
-  return wanted.filter(({ command, file }) => (command ? !onPath(command) : !existsSync(file)));
+function missingOf(packages) {
+  return packages.filter(({ command, file }) => (command ? !onPath(command) : !existsSync(file)));
 }
 
 /** Whether root finds the program: the sbin folders count even where the caller's PATH leaves them out. */

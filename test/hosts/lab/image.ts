@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { everyHost, type Host } from './host-list.ts';
+import { mustRun } from './program.ts';
+
+const mirror = 'http://deb.debian.org/debian';
+const diskBytes = 24 * 2 ** 30;
+const debstrapTimeoutMs = 20 * 60_000;
+const diskTimeoutMs = 10 * 60_000;
+
+/** What a host has beside its distribution: further packages, and files of this machine, at the same places (absolute paths). */
+export type Contents = { packages: string[]; paths: string[]; /** Changes where what is at the paths does. */ key: string };
+
+/** What a guest starts from. Nothing writes to it: guests write to overlays. */
+export type Image = { disk: string; kernel: string; initrd: string; key: string };
+
+/** Files of the guest: it takes its address from QEMU, lets the laboratory in, and does nothing by the clock. */
+const files: Record<string, string> = {
+  'etc/hostname': 'lab\n',
+  'etc/hosts': '127.0.0.1 localhost lab\n',
+  'etc/fstab': '/dev/vda / ext4 defaults 0 1\n',
+  'etc/systemd/network/lab.network': '[Match]\nType=ether\nName=e*\n[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\n',
+  'etc/systemd/journald.conf.d/lab.conf': '[Journal]\nStorage=persistent\n',
+  // Packing the first file system of the boot anew, as some packages ask for, takes an emulated machine minutes.
+  'etc/initramfs-tools/update-initramfs.conf': 'update_initramfs=no\n',
+};
+const masked = ['apt-daily.timer', 'apt-daily-upgrade.timer', 'e2scrub_all.timer', 'fstrim.timer', 'man-db.timer', 'dpkg-db-backup.timer', 'systemd-networkd-wait-online.service'];
+
+/** The image of a host, from the cache below `directory` or made now: the distribution's packages, its own kernel. */
+export async function imageOf(host: Host, directory: string, publicKey: string, contents: Contents): Promise<Image> {
+  const packages = [...everyHost, ...contents.packages];
+  const key = createHash('sha256').update(JSON.stringify([host.suite, packages, files, masked, publicKey, diskBytes, contents.key])).digest('hex').slice(0, 16);
+  const made = join(directory, `${host.name}-${key}`);
+  const image = { disk: join(made, 'disk.img'), kernel: join(made, 'vmlinuz'), initrd: join(made, 'initrd'), key };
+  if (existsSync(made)) return image;
+  const work = `${made}.new`;
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  const tree = join(work, 'tree');
+  // A mirror that is a snapshot has lists whose time is over; their signatures are checked all the same.
+  const aged = '--aptopt=Acquire::Check-Valid-Until "false"';
+  await mustRun(['mmdebstrap', '--variant=minbase', aged, `--include=${packages.join(',')}`, host.suite, tree, mirror], { timeoutMs: debstrapTimeoutMs, log: join(work, 'mmdebstrap.log') });
+  await mustRun(['sh', '-c', 'tar -c -C / --null --files-from=- | tar -x -C "$0"', tree], { timeoutMs: diskTimeoutMs, input: contents.paths.map(path => `${path.slice(1)}\0`).join('') });
+  furnish(tree, publicKey);
+  for (const [name, wanted] of [['vmlinuz', image.kernel], ['initrd', image.initrd]] as const) {
+    const [found] = readdirSync(join(tree, 'boot')).filter(file => file.startsWith(name));
+    if (found === undefined) throw new Error(`${host.title} has no ${name}`);
+    writeFileSync(join(work, wanted.slice(made.length + 1)), readFileSync(join(tree, 'boot', found)));
+  }
+  await mustRun(['mke2fs', '-q', '-t', 'ext4', '-d', tree, join(work, 'disk.img'), `${diskBytes / 1024}k`], { timeoutMs: diskTimeoutMs });
+  rmSync(tree, { recursive: true });
+  renameSync(work, made);
+  return image;
+}
+
+function furnish(tree: string, publicKey: string): void {
+  for (const [path, text] of Object.entries({ ...files, 'root/.ssh/authorized_keys': publicKey })) {
+    mkdirSync(join(tree, path, '..'), { recursive: true });
+    writeFileSync(join(tree, path), text, { mode: path.startsWith('root/') ? 0o600 : 0o644 });
+  }
+  const units = join(tree, 'etc/systemd/system');
+  for (const unit of masked) replaceByLink(join(units, unit), '/dev/null');
+  mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true });
+  replaceByLink(join(units, 'multi-user.target.wants/systemd-networkd.service'), '/lib/systemd/system/systemd-networkd.service');
+  replaceByLink(join(tree, 'etc/resolv.conf'), '/run/systemd/resolve/resolv.conf');
+  chmodSync(join(tree, 'root/.ssh'), 0o700);
+}
+
+function replaceByLink(path: string, target: string): void {
+  rmSync(path, { force: true });
+  symlinkSync(target, path);
+}

@@ -1,0 +1,21 @@
+import { run, type Outcome } from './program.ts';
+
+/** A machine that checks run on, as root: a guest, or the one that the laboratory itself is on. */
+export type Machine = {
+  name: string;
+  kind: 'guest' | 'here';
+  /** Runs a script of bash to its end. What it prints is also added to the file `log`. */
+  run(script: string, options: { timeoutMs: number; log?: string }): Promise<Outcome>;
+  /** Restarts the machine, really, and waits until it is there again. */
+  reboot(): Promise<void>;
+};
+
+/** The machine that the laboratory runs on. It is not rebooted. */
+export function thisMachine(): Machine {
+  return {
+    name: 'here',
+    kind: 'here',
+    run: (script, { timeoutMs, log }) => run(['bash', '-c', script], { timeoutMs, ...(log === undefined ? {} : { log }) }),
+    reboot: () => Promise.reject(new Error('this machine is not rebooted for a test')),
+  };
+}

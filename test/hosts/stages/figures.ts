@@ -1,0 +1,12 @@
+import { finding, findingsIn, sh, type Stage } from './stage.ts';
+
+const timeoutMs = 20 * 60_000;
+
+/** How fast it is, beside `crun run` on the same machine: an emulated machine's times say nothing by themselves. */
+export const figures: Stage = {
+  name: 'figures',
+  async run(scene) {
+    const { exitCode, output } = await sh(scene, '$bun test/hosts/inside/figures.ts 2>&1', timeoutMs);
+    return exitCode === 0 ? findingsIn(output) : [finding('figures', false, output)];
+  },
+};

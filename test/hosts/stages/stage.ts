@@ -1,0 +1,44 @@
+import type { Finding } from '../inside/feature.ts';
+import type { Machine } from '../lab/machine.ts';
+
+/** Where a stage works, and what it may take for granted of the machine. */
+export type Scene = {
+  machine: Machine;
+  /** The checkout on the machine. */
+  checkout: string;
+  /** Everything that programs print is added to this file. */
+  log: string;
+  /** Names of single features that are asked for; empty: all. */
+  only: string[];
+  dataDir: string;
+  port: number;
+};
+
+/** A part of what is looked at on a host. A stage that throws is a failure named after it; the next one runs all the same. */
+export type Stage = { name: string; run(scene: Scene): Promise<Finding[]> };
+
+const bun = (checkout: string) => `${checkout}/node_modules/@oven/bun-linux-x64-baseline/bin/bun`;
+
+/** Runs a script on the machine in the checkout, with the variables that a client of the platform needs, and answers what it printed. */
+export async function sh(scene: Scene, script: string, timeoutMs: number): Promise<{ exitCode: number; output: string }> {
+  const { checkout, dataDir, port, log } = scene;
+  const url = `http://localhost:${port}`;
+  const prelude = [
+    `cd ${checkout}`,
+    `export ATOLL_DATA_DIR=${dataDir} ATOLL_PORT=${port} ATOLL_TEMPLATES=none ATOLL_TEMPLATE_DRIVERS=on-gvisor=gvisor`,
+    `export E2B_API_KEY=$(cat ${dataDir}/api-key 2>/dev/null) E2B_API_URL=${url} E2B_SANDBOX_URL=${url} E2B_DOMAIN=localhost:${port}`,
+    `bun=${bun(checkout)}`,
+  ];
+  return scene.machine.run(`${prelude.join('\n')}\n${script}`, { timeoutMs, log });
+}
+
+/** The findings that a program printed, a line of JSON each. */
+export function findingsIn(output: string): Finding[] {
+  return output.split('\n').flatMap(line => {
+    if (!line.startsWith('{"feature":')) return [];
+    return [JSON.parse(line) as Finding];
+  });
+}
+
+/** A finding for something that either holds or does not. */
+export const finding = (feature: string, works: boolean, detail: string): Finding => ({ feature, verdict: works ? 'works' : 'fails', detail: detail.trim().slice(-600) });

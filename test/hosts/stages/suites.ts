@@ -1,0 +1,22 @@
+import { finding, sh, type Stage } from './stage.ts';
+
+const suiteTimeoutMs = 40 * 60_000;
+/** Of one test: emulated machines take some ten times as long. */
+const testTimeoutMs = 10 * 60_000;
+
+/** Suites of the repository that show what a kernel may get wrong: isolation, the network's attack tables, what is left behind. */
+const suites = ['test/conformance/isolation.test.ts', 'test/attacks/', 'test/egress/bypass.test.ts', 'test/node/leaks.test.ts'];
+
+export const repositorySuites: Stage = {
+  name: 'suites',
+  async run(scene) {
+    const found = [];
+    for (const suite of suites.filter(name => scene.only.length === 0 || scene.only.includes(name))) {
+      const { exitCode, output } = await sh(scene, `$bun test --timeout=${testTimeoutMs} ./${suite} 2>&1`, suiteTimeoutMs);
+      const count = (word: string) => Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(output)?.[1] ?? 0);
+      const failed = output.split('\n').filter(line => line.startsWith('(fail)')).join('; ');
+      found.push(finding(suite, exitCode === 0 && count('pass') > 0, `${count('pass')} pass, ${count('fail')} fail${count('skip') > 0 ? `, ${count('skip')} skipped` : ''}${failed === '' ? '' : `: ${failed}`}`));
+    }
+    return found;
+  },
+};
