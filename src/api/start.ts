@@ -23,6 +23,7 @@ import { wakeSandbox } from './app/sandbox-wake.ts';
 import { StartCounts } from './app/start-counts.ts';
 import type { TemplateDrivers } from './app/template-driver.ts';
 import { tokensOf } from './app/tokens.ts';
+import { Uploads } from './app/uploads.ts';
 import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
 import { CreateCounts } from './placement/create-counts.ts';
@@ -166,6 +167,7 @@ async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'
     commit: options.commit ?? '',
     families: options.families ?? (() => []),
     rateLimiter: new RateLimiter(),
+    uploads: new Uploads(),
     log: options.log,
     busy: new BusyExecutions(),
     resuming: new Map(),

@@ -6,6 +6,7 @@ import type { Evictable, Origin, Seat } from './client-table.ts';
 import { type Client, type ClientUser, closesAfter } from './client.ts';
 import type { EdgeContext, OpenClient } from './context.ts';
 import { BodyReader } from './http/body-reader.ts';
+import { JoinedBytes } from './http/joined-bytes.ts';
 import { headMayBeWhole } from './http/head-end.ts';
 import type { RequestHead } from './http/request-head.ts';
 import { type ByteSocket, Outlet } from './outlet.ts';
@@ -48,6 +49,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   #phase: Phase = betweenRequests;
   /** How far the input was searched for the end of a head that arrives in pieces; 0: not yet. */
   #searched = 0;
+  readonly #joined = new JoinedBytes();
   #advancing = false;
   #paused = false;
   #graceTimer: Timer | null = null;
@@ -80,6 +82,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     if (this.input !== null && position >= this.input.length) {
       this.input = null;
       this.inputAt = 0;
+      this.#joined.forget();
     }
   }
 
@@ -90,7 +93,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
       this.input = bytes;
     } else {
       this.#searched = Math.max(0, this.#searched - this.inputAt);
-      this.input = Buffer.concat([rest.subarray(this.inputAt), bytes]);
+      this.input = this.#joined.join(rest.subarray(this.inputAt), bytes);
     }
     this.inputAt = 0;
     this.#advance();

@@ -1,7 +1,7 @@
 import { IdleLink, IdleList } from './idle-list.ts';
 import type { EdgeLimits } from './limits.ts';
 import { isLoopback, networkOf } from './network-of.ts';
-import { Share } from './share.ts';
+import { Share } from '../base/share.ts';
 
 /** A connection that can be closed between two requests. */
 export type Evictable = {

@@ -4,11 +4,12 @@ import { composeRequest, type ForwardPlan } from './compose-request.ts';
 import { composeResponse, needsRewrite } from './compose-response.ts';
 import { BodyReader } from './http/body-reader.ts';
 import { incomplete } from './http/fields.ts';
+import { JoinedBytes } from './http/joined-bytes.ts';
 import { headMayBeWhole } from './http/head-end.ts';
 import type { RequestHead } from './http/request-head.ts';
 import type { ResponseHead } from './http/response-head.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
-import type { Share } from './share.ts';
+import type { Share } from '../base/share.ts';
 import { Splice } from './splice.ts';
 import type { Upstream, UpstreamUser } from './upstream.ts';
 
@@ -50,6 +51,7 @@ export class Exchange implements UpstreamUser, ClientUser {
   #closeAfter: boolean;
   /** Bytes of the response that are not a whole head yet. */
   #partial: Buffer | null = null;
+  #joined: JoinedBytes | null = null;
   #interims = 0;
   #headPassed = false;
   #responseDone = false;
@@ -131,7 +133,7 @@ export class Exchange implements UpstreamUser, ClientUser {
   #readHead(bytes: Buffer): void {
     const { responseHead: head, limits } = this.#client.context;
     const before = this.#partial;
-    const input = before === null ? bytes : Buffer.concat([before, bytes]);
+    const input = before === null ? bytes : (this.#joined ??= new JoinedBytes()).join(before, bytes);
     this.#partial = input;
     if (before !== null && !headMayBeWhole(input, before.length) && input.length <= limits.responseHeadBytesMax) return;
     this.#partial = null;

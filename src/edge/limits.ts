@@ -1,4 +1,4 @@
-import type { Share } from './share.ts';
+import type { Share } from '../base/share.ts';
 import type { PoolBounds } from './upstream-pool.ts';
 
 /** Every bound of the edge. Times in milliseconds, sizes in bytes. */

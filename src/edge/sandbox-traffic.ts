@@ -1,6 +1,6 @@
 import { agentPort } from '../protocol/agent.ts';
 import { type EdgeLimits, poolBounds } from './limits.ts';
-import type { Share } from './share.ts';
+import type { Share } from '../base/share.ts';
 import type { TeamTraffic } from './team-traffic.ts';
 import { UpstreamPool } from './upstream-pool.ts';
 

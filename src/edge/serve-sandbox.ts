@@ -22,7 +22,7 @@ import type { RequestHead } from './http/request-head.ts';
 import { isInternalRoute } from './internal-routes.ts';
 import { reachSandbox } from './reach.ts';
 import type { SandboxTraffic } from './sandbox-traffic.ts';
-import type { Share } from './share.ts';
+import type { Share } from '../base/share.ts';
 import { upgradeFor } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
 import { Wait } from './wait.ts';

@@ -1,5 +1,5 @@
 import type { Client, ClientUser } from './client.ts';
-import type { Share } from './share.ts';
+import type { Share } from '../base/share.ts';
 import type { Upstream, UpstreamUser } from './upstream.ts';
 
 /** An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, a reset a reset. */

@@ -7,7 +7,7 @@ import { RequestHead } from './http/request-head.ts';
 import { ResponseHead } from './http/response-head.ts';
 import { type EdgeLimits, limitsWithin, poolBounds } from './limits.ts';
 import { listenPlain, listenTls, type Listener } from './listeners.ts';
-import { Share } from './share.ts';
+import { Share } from '../base/share.ts';
 import { Teams } from './team-traffic.ts';
 import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
 import { localAuthority } from './tls/local-authority.ts';

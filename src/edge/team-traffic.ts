@@ -1,5 +1,5 @@
 import type { EdgeLimits } from './limits.ts';
-import { Share } from './share.ts';
+import { Share } from '../base/share.ts';
 
 /** What one team may have of the edge's connections into sandboxes. */
 export class TeamTraffic {

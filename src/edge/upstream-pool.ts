@@ -1,4 +1,4 @@
-import type { Share } from './share.ts';
+import type { Share } from '../base/share.ts';
 import type { Upstream, UpstreamHome } from './upstream.ts';
 
 export type PoolBounds = {

@@ -55,9 +55,9 @@ test('health needs no credential', async () => {
 test('a body beyond the limit is refused by its length and by what arrives', async () => {
   await using platform = await Platform.start();
   const headers = { 'x-api-key': platform.key };
-  const long = JSON.stringify({ templateID: 'base', filler: 'x'.repeat(bodyBytesMax) });
+  const long = JSON.stringify({ templateID: 'base', filler: 'x'.repeat(bodyBytesMax.createSandbox) });
   const byLength = await call(platform.socketPath, 'POST', '/v2/sandboxes', long, headers);
-  expect(byLength).toMatchObject({ status: 413, body: { code: 413, message: expect.stringContaining(String(bodyBytesMax)) } });
+  expect(byLength).toMatchObject({ status: 413, body: { code: 413, message: expect.stringContaining(String(bodyBytesMax.createSandbox)) } });
 
   const chunked = await fetch('http://api/v2/sandboxes', { unix: platform.socketPath, method: 'POST', headers, body: chunksOf(long) });
   expect(chunked.status).toBe(413);

@@ -194,7 +194,24 @@ onEachDatabase(database => {
     expect((await asAnn('GET', '/teams')).body).toMatchObject([{ teamID: team.teamID, isDefault: true }]);
     expect([(await asAnn('POST', '/v2/sandboxes', { templateID: 'base' })).status, (await asAnn('POST', '/v2/sandboxes', { templateID: 'base' })).status]).toEqual([201, 429]);
 
-    expect((await admin('PATCH', `/admin/teams/${team.teamID}`, { limits: {}, name: 'Azure' })).body).toMatchObject({ name: 'Azure', limits: {} });
+    const change = async (body: object) => (await admin('PATCH', `/admin/teams/${team.teamID}`, body)).body;
+    expect(await change({ limits: {}, name: 'Azure' })).toMatchObject({ name: 'Azure', limits: { concurrentSandboxes: 1 } });
+    expect(await change({ limits: { memoryMiB: 2048 } })).toMatchObject({ limits: { concurrentSandboxes: 1, memoryMiB: 2048 } });
+    expect(await change({ limits: { concurrentSandboxes: null } })).toMatchObject({ limits: { memoryMiB: 2048 } });
+    expect(await change({ name: 'Azure' })).not.toMatchObject({ limits: { concurrentSandboxes: 1 } });
+    for (const [body, field] of [
+      [{ limits: { concurrentSandbox: 2 } }, 'limits.concurrentSandbox'],
+      [{ limits: { memoryMiB: 1024, nothing: null } }, 'limits.nothing'],
+      [{ limit: { memoryMiB: 1 } }, 'limit'],
+      [{ slug: 'red' }, 'slug'],
+      [{ teamID: 'x' }, 'teamID'],
+    ] as const) {
+      const refused = await admin('PATCH', `/admin/teams/${team.teamID}`, body);
+      expect([refused.status, (refused.body as { message: string }).message]).toEqual([400, expect.stringContaining(`${field}: there is no such member`)]);
+    }
+    await Promise.all([change({ limits: { cpuCount: 3 } }), change({ limits: { diskMiB: 999 } }), change({ limits: { volumes: 7 } })]);
+    expect(await change({ limits: { memoryMiB: null } })).toMatchObject({ name: 'Azure', limits: { cpuCount: 3, diskMiB: 999, volumes: 7 } });
+    expect(await change({ limits: { cpuCount: null, diskMiB: null, volumes: null } })).toMatchObject({ limits: {} });
     expect((await asAnn('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(201);
     expect((await admin('PATCH', `/admin/teams/${team.teamID}`, { banned: true })).status).toBe(200);
     expect((await asAnn('GET', '/sandboxes')).status).toBe(403);

@@ -8,9 +8,9 @@ export async function listAllTeams(app: App): Promise<TeamRecord[]> {
   return listTeams(app.store.db);
 }
 
-export type TeamChange = { name?: string; limits?: Partial<TeamLimits>; banned?: boolean; blocked?: boolean };
+export type TeamChange = { name?: string; limits?: { [limit in keyof TeamLimits]?: TeamLimits[limit] | null }; banned?: boolean; blocked?: boolean };
 
-/** Changes a team; `limits` replaces all of its own limits. Holds from the next request on. Throws `not_found`. */
+/** Changes what is named of a team; a limit that is null is the installation's again. Holds from the next request on. Throws `not_found`. */
 export async function changeTeam(app: App, team: TeamRecord, change: TeamChange): Promise<TeamRecord> {
   const changed = await updateTeam(app.store.db, team.teamId, change);
   app.credentials.clear();

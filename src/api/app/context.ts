@@ -11,6 +11,7 @@ import type { CredentialCache } from './credential-cache.ts';
 import type { WebhookSettings } from '../webhooks/settings.ts';
 import type { Measures } from './measures.ts';
 import type { RateLimiter } from './rate-limit.ts';
+import type { Uploads } from './uploads.ts';
 import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
 import type { TemplateDrivers } from './template-driver.ts';
@@ -58,6 +59,7 @@ export type App = {
   /** What other parts of the process have counted. */
   families: () => Family[];
   rateLimiter: RateLimiter;
+  uploads: Uploads;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   busy: BusyExecutions;

@@ -8,8 +8,8 @@ export const defaultLimits: TeamLimits = {
   cpuCount: 8,
   memoryMiB: 8192,
   diskMiB: 20_480,
-  // One machine's own users are not to be slowed down; an operator with strangers sets this.
-  requestsPerSecond: 0,
+  // Far above what a program with hundreds of sandboxes asks for, and far below what takes the platform's whole time.
+  requestsPerSecond: 300,
   volumes: 100,
   volumeMiB: 10_240,
 };

@@ -1,5 +1,8 @@
 import { AtollError } from '../../base/error.ts';
 
+/** Pairs that one filter may have: each is a look-up of its own. */
+export const metadataPairsMax = 50;
+
 export type MetadataPair = readonly [key: string, value: string];
 
 /**
@@ -9,10 +12,16 @@ export type MetadataPair = readonly [key: string, value: string];
  */
 export function parseMetadataFilter(value: string | undefined): MetadataPair[] {
   if (value === undefined || value === '') return [];
+  if (value.split('&', metadataPairsMax + 1).length > metadataPairsMax) throw tooMany();
   const joined = decode(value);
   const pairs = (joined === null ? null : parsePairs(joined)) ?? parsePairs(value);
+  if (pairs && pairs.length > metadataPairsMax) throw tooMany();
   if (pairs) return pairs;
   throw new AtollError('invalid', 'metadata: must be key=value pairs joined by "&", with each key and value URL-encoded');
+}
+
+function tooMany(): AtollError {
+  return new AtollError('invalid', `metadata: has more than ${metadataPairsMax} pairs`);
 }
 
 /** Null when a piece is not exactly one key and one value in valid URL encoding. */

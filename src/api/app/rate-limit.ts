@@ -38,11 +38,31 @@ export class RateLimiter {
     this.#buckets.set(name, { tokens: tokens - 1, atMs: nowMs });
     return { limit: capacity, remaining: Math.floor(tokens - 1), resetSeconds: Math.ceil((capacity - tokens + 1) / perSecond) };
   }
+
+  /** Takes `tokens` more for a request that was let in; what is missing is paid back before the next one. */
+  spend(name: string, perSecond: number, tokens: number): void {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined || perSecond === 0) return;
+    bucket.tokens = Math.max(bucket.tokens - tokens, -perSecond * burstSeconds);
+  }
+}
+
+/** Bytes of a body that count as one more request. */
+const bytesPerRequest = 65_536;
+
+/** Counts a long body as the requests that it takes as much time as. */
+export function chargeBody(app: App, caller: Caller | null, bytes: number): void {
+  if (!isLimited(caller)) return;
+  app.rateLimiter.spend(caller.team.teamId, limitsOf(app, caller.team).requestsPerSecond, Math.floor(bytes / bytesPerRequest));
+}
+
+function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'team' | 'volume' }> {
+  return (caller?.kind === 'team' || caller?.kind === 'volume') && caller.actor?.kind !== 'admin';
 }
 
 /** Counts a request of a team against its rate. Null where there is no limit; an operator has none. */
 export function limitRate(app: App, caller: Caller | null): RateQuota | null {
-  if ((caller?.kind !== 'team' && caller?.kind !== 'volume') || caller.actor?.kind === 'admin') return null;
+  if (!isLimited(caller)) return null;
   const { requestsPerSecond } = limitsOf(app, caller.team);
   return requestsPerSecond > 0 ? app.rateLimiter.take(caller.team.teamId, requestsPerSecond) : null;
 }

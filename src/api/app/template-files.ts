@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, utimesSync, writeSync } from 'node:fs';
+import { mkdir, open, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AtollError } from '../../base/error.ts';
+import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { deriveToken, secretsEqual } from '../../base/secret.ts';
 import type { TeamRecord } from '../store/team.ts';
@@ -20,9 +20,7 @@ export async function offerUpload(app: App, team: TeamRecord, templateId: string
   await findOwnTemplateById(app, team, templateId);
   if (!/^[0-9a-f]{64}$/.test(hash)) throw new AtollError('invalid', 'hash: must be 64 lower-case hex digits');
   const file = fileOf(app, team.teamId, hash);
-  const present = existsSync(file);
-  // Files that are still asked for are kept.
-  if (present) utimesSync(file, new Date(), new Date());
+  const present = await touch(file);
   const expires = Math.floor(app.clock() / microsPerSecond) + uploadSeconds;
   const signature = signatureOf(app, team.teamId, hash, expires);
   return { present, path: `/template-files/${team.teamId}/${hash}?expires=${expires}&signature=${signature}` };
@@ -36,32 +34,41 @@ export async function takeUpload(app: App, upload: Upload, body: ReadableStream<
   if (!secretsEqual(signature, signatureOf(app, teamId, hash, expires))) throw new AtollError('unauthenticated', 'signature: is not valid for this upload');
   if (expires < app.clock() / microsPerSecond) throw new AtollError('unauthenticated', 'The upload was offered too long ago: ask for a new URL');
   if (length !== null && length > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
+  using _place = app.uploads.begin(teamId);
   const file = fileOf(app, teamId, hash);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${newUuid()}`;
   try {
     const written = await store(temporary, body);
     if (length !== null && written !== length) throw new AtollError('invalid', 'The upload ended too early: send it again');
-    renameSync(temporary, file);
+    await rename(temporary, file);
   } finally {
-    rmSync(temporary, { force: true });
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Whether a file is there. One that is still asked for is kept for longer. */
+async function touch(file: string): Promise<boolean> {
+  try {
+    await utimes(file, new Date(), new Date());
+    return true;
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return false;
+    throw error;
   }
 }
 
 async function store(path: string, body: ReadableStream<Uint8Array> | null): Promise<number> {
-  const fd = openSync(path, 'wx', 0o600);
-  try {
-    let written = 0;
-    for await (const part of body ?? []) {
-      written += part.length;
-      if (written > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
-      for (let done = 0; done < part.length; ) done += writeSync(fd, part, done);
-    }
-    fsyncSync(fd);
-    return written;
-  } finally {
-    closeSync(fd);
+  await using file = await open(path, 'wx', 0o600);
+  let written = 0;
+  for await (const part of body ?? []) {
+    written += part.length;
+    if (written > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
+    for (let done = 0; done < part.length; ) done += (await file.write(part, done)).bytesWritten;
   }
+  // On another thread: on a slow disk it takes a minute.
+  await file.sync();
+  return written;
 }
 
 function signatureOf(app: App, teamId: string, hash: string, expires: number): string {

@@ -25,6 +25,7 @@ export async function resolveVolumeMounts(
 ): Promise<MountedVolume[]> {
   const inherited = options.inherited.filter(({ path }) => !asked.some(mount => mount.path === path));
   if (asked.length === 0 && inherited.length === 0) return [];
+  if (asked.length > mountsMax) throw new AtollError('invalid', `volumeMounts: ${asked.length} volumes, the most is ${mountsMax}`);
   const problems = problemsOf(asked);
   if (!app.features.volumes) problems.push('volumeMounts: volumes are not available in this installation');
   const known = await listVolumes(app.store.db, team.teamId);

@@ -8,7 +8,7 @@ import type { TeamRecord } from '../store/team.ts';
 import { listDeliveries, renewDelivery } from '../store/webhook-deliveries.ts';
 import type { DeliveryRecord } from '../store/webhook-deliveries.ts';
 import { countWebhooks, deleteWebhook, findWebhook, insertWebhook, listWebhooks, updateWebhookRow } from '../store/webhooks.ts';
-import type { WebhookRecord } from '../store/webhooks.ts';
+import type { WebhookChange, WebhookRecord } from '../store/webhooks.ts';
 import type { App } from './context.ts';
 import { isUuid } from './template-reference.ts';
 import { checkWebhookUrl } from './webhook-url.ts';
@@ -55,16 +55,15 @@ export async function webhooksOf(app: App, team: TeamRecord): Promise<WebhookRec
 export async function updateWebhook(app: App, team: TeamRecord, webhookId: string, update: WebhookUpdate): Promise<{ before: WebhookRecord; after: WebhookRecord }> {
   const before = await readWebhook(app, team, webhookId);
   const { name, url, events, enabled, signatureSecret } = update;
-  const after: WebhookRecord = {
-    ...before,
+  const change: WebhookChange = {
     ...(name !== undefined && { name }),
     ...(url !== undefined && { url: checkWebhookUrl(url, app.webhooks.allowPrivateAddresses) }),
     ...(events !== undefined && { types: [...new Set(events)] }),
     ...(enabled !== undefined && { enabled }),
     ...(signatureSecret !== undefined && { sealedSecret: sealSecret(app, team.teamId, before.webhookId, signatureSecret) }),
-    updatedAtUs: app.clock(),
   };
-  if (!(await updateWebhookRow(app.store.db, after))) throw webhookNotFound(webhookId);
+  const after = await updateWebhookRow(app.store.db, before.webhookId, change, app.clock());
+  if (!after) throw webhookNotFound(webhookId);
   return { before, after };
 }
 

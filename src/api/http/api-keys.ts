@@ -46,6 +46,7 @@ export const renameApiKeyRoute = route({
   auth: 'memberOrAdmin',
   params: apiKeyParams,
   body: UpdateTeamAPIKey,
+  strict: true,
   responses: { 200: { description: 'Renamed' } },
   errors: [404],
   async handle(app, { caller, params, body, note }) {

@@ -1,39 +1,44 @@
 import { AtollError } from '../../base/error.ts';
+import { parseBoundedJson } from './bounded-json.ts';
 
-/** The longest request body, bytes. */
-export const bodyBytesMax = 16 * 1024 * 1024;
+/** The longest request bodies, bytes. A route says which it takes where the usual one is not enough. */
+export const bodyBytesMax = {
+  usual: 2 ** 20,
+  /** Environment and metadata may have 1.25 MiB, and escapes make JSON of it longer. */
+  createSandbox: 4 * 2 ** 20,
+  /** A Dockerfile may have a million characters. */
+  build: 8 * 2 ** 20,
+} as const;
+
+/** A body that was read: its JSON, undefined where there is none, and its length in bytes. */
+export type JsonBody = { value: unknown; bytes: number };
 
 /**
- * Reads a JSON body; undefined when there is none. The content type is not looked at: some clients send none.
- * Throws `too_large` without reading on, and `invalid` for what is no JSON.
+ * Reads a JSON body. The content type is not looked at: some clients send none.
+ * Throws `too_large` without reading on, and `invalid` for what is no JSON or too much of it.
  */
-export async function readJson(request: Request): Promise<unknown> {
-  const text = await readText(request);
-  if (text.trim() === '') return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    throw new AtollError('invalid', 'request body: is not valid JSON');
-  }
+export async function readJson(request: Request, bytesMax: number): Promise<JsonBody> {
+  const { text, bytes } = await readText(request, bytesMax);
+  return { value: text.trim() === '' ? undefined : parseBoundedJson(text), bytes };
 }
 
-async function readText(request: Request): Promise<string> {
+async function readText(request: Request, bytesMax: number): Promise<{ text: string; bytes: number }> {
   const length = request.headers.get('content-length');
   if (length !== null) {
-    if (Number(length) > bodyBytesMax) throw tooLarge();
-    return request.text();
+    if (Number(length) > bytesMax) throw tooLarge(bytesMax);
+    return { text: await request.text(), bytes: Number(length) };
   }
-  if (!request.body) return '';
+  if (!request.body) return { text: '', bytes: 0 };
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body) {
     bytes += chunk.byteLength;
-    if (bytes > bodyBytesMax) throw tooLarge();
+    if (bytes > bytesMax) throw tooLarge(bytesMax);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return { text: Buffer.concat(chunks).toString(), bytes };
 }
 
-function tooLarge(): AtollError {
-  return new AtollError('too_large', `request body: longer than ${bodyBytesMax} bytes (16 MiB)`);
+function tooLarge(bytesMax: number): AtollError {
+  return new AtollError('too_large', `request body: longer than ${bytesMax} bytes (${bytesMax / 2 ** 20} MiB)`);
 }

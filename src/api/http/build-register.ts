@@ -5,6 +5,7 @@ import type { DockerfileBuild as DockerfileBody, RegisteredBuild as RegisteredBo
 import { registerBuild } from '../app/build-register.ts';
 import { rebuildTemplate } from '../app/build-rebuild.ts';
 import { listedTemplate } from '../app/template-list.ts';
+import { bodyBytesMax } from './body.ts';
 import { route } from './route.ts';
 import { templateView } from './template-view.ts';
 
@@ -60,6 +61,7 @@ export const registerBuildV1 = route({
   deprecated: true,
   auth: 'teamOrUser',
   body: DockerfileBuild,
+  bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
   errors: [404, 409, 429],
   async handle(app, { caller, body, note }) {
@@ -77,6 +79,7 @@ export const rebuildTemplateRoute = route({
   auth: 'teamOrUser',
   params: Type.Object({ templateID: Type.String() }),
   body: DockerfileBuild,
+  bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
   errors: [404, 409, 429, 503],
   async handle(app, { caller, params, body, note }) {

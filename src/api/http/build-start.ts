@@ -4,6 +4,7 @@ import { AtollError } from '../../base/error.ts';
 import { findOwnBuild } from '../app/build-find.ts';
 import { planOfDockerfile } from '../app/build-rebuild.ts';
 import { planOfSteps, startBuild } from '../app/build-start.ts';
+import { bodyBytesMax } from './body.ts';
 import { route } from './route.ts';
 
 const params = Type.Object({ templateID: Type.String(), buildID: Type.String() });
@@ -17,6 +18,7 @@ export const startBuildRoute = route({
   auth: 'team',
   params,
   body: StartBuildV2,
+  bodyBytesMax: bodyBytesMax.build,
   responses,
   errors: [404, 503],
   async handle(app, { caller, params, body, userAgent, note }) {

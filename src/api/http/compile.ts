@@ -24,7 +24,7 @@ export function compileRoute(route: Route, checkAnswers: boolean): CompiledRoute
     path: route.path,
     route,
     query: route.query && queryValidator(route.query),
-    body: route.body && validator(route.body, 'request body'),
+    body: route.body && validator(route.body, 'request body', route.strict ? 'refuse' : 'drop'),
     answers,
   };
 }

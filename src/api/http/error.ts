@@ -1,6 +1,9 @@
 import { AtollError } from '../../base/error.ts';
 import type { ApiError } from '../../protocol/api/primitives.ts';
 
+/** Messages repeat what a caller sent, which can be long. */
+const messageCharactersMax = 2000;
+
 /** The answer to anything that was thrown. What is not an `AtollError` is a bug: the caller learns nothing of it. */
 export function errorResponse(error: unknown): Response {
   if (!(error instanceof AtollError)) return errorBody({ code: 500, message: 'Internal error' });
@@ -10,7 +13,8 @@ export function errorResponse(error: unknown): Response {
 
 /** An error as clients are told of it. */
 export function apiError({ status, message, detail }: AtollError): ApiError {
-  return { code: status, message, ...(detail !== undefined && { error_code: detail }) };
+  const told = message.length > messageCharactersMax ? `${message.slice(0, messageCharactersMax)}…` : message;
+  return { code: status, message: told, ...(detail !== undefined && { error_code: detail }) };
 }
 
 export function errorBody(body: ApiError, headers: Record<string, string> = {}): Response {

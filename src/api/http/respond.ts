@@ -4,7 +4,7 @@ import { recordChange } from '../app/audit.ts';
 import type { Change } from '../app/audit.ts';
 import type { Caller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
-import { limitRate } from '../app/rate-limit.ts';
+import { chargeBody, limitRate } from '../app/rate-limit.ts';
 import type { RateQuota } from '../app/rate-limit.ts';
 import { authenticateRequest } from './authenticate.ts';
 import { readJson } from './body.ts';
@@ -80,7 +80,7 @@ async function answer(
       caller,
       params,
       query: compiled.query?.(query),
-      body: compiled.body && (await readBody(compiled, request)),
+      body: compiled.body && (await readBody(app, caller, compiled, request)),
       origin: originOf(request.headers),
       userAgent: request.headers.get('user-agent') ?? '',
       upload: { stream: compiled.body ? null : request.body, length: lengthOf(request.headers) },
@@ -98,10 +98,11 @@ async function answer(
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }
 
-async function readBody({ route, body: validate }: CompiledRoute, request: Request): Promise<unknown> {
-  const body = await readJson(request);
-  if (body === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
-  return validate?.(body ?? {});
+async function readBody(app: App, caller: Caller | null, { route, body: validate }: CompiledRoute, request: Request): Promise<unknown> {
+  const { value, bytes } = await readJson(request, route.bodyBytesMax);
+  chargeBody(app, caller, bytes);
+  if (value === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
+  return validate?.(value ?? {});
 }
 
 function responseOf({ status, body, stream, headers = {} }: Reply, quota: RateQuota | null, contentType: string | undefined): Response {

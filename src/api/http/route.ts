@@ -2,6 +2,7 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import type { Change } from '../app/audit.ts';
 import type { Caller } from '../app/authentication.ts';
 import type { App } from '../app/context.ts';
+import { bodyBytesMax } from './body.ts';
 import type { Auth, CallerOf } from './authenticate.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -53,6 +54,10 @@ type RouteSpec<A extends Auth, P extends TObject, Q extends TObject, B extends T
   /** A JSON object. With `bodyOptional`, no body at all is the same as `{}`. */
   body?: B;
   bodyOptional?: boolean;
+  /** The longest body, bytes, where the usual one is too short. */
+  bodyBytesMax?: number;
+  /** Refuse members of the body that the schema does not name. Default: for the operator's routes. Clients' are told to ignore them. */
+  strict?: boolean;
   responses: R;
   /** Whether it changes anything, which the audit log then tells. Default: unless it is a GET. */
   changes?: boolean;
@@ -75,6 +80,8 @@ export type Route = {
   query: TObject | null;
   body: TSchema | null;
   bodyOptional: boolean;
+  bodyBytesMax: number;
+  strict: boolean;
   changes: boolean;
   noStore: boolean;
   responses: Responses;
@@ -110,6 +117,8 @@ export function route<
     query: spec.query ?? null,
     body: spec.body ?? null,
     bodyOptional: spec.bodyOptional ?? false,
+    bodyBytesMax: spec.bodyBytesMax ?? bodyBytesMax.usual,
+    strict: spec.strict ?? spec.auth === 'admin',
     changes: spec.changes ?? spec.method !== 'GET',
     noStore: spec.noStore ?? false,
     responses: spec.responses,

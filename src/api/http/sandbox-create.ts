@@ -3,6 +3,7 @@ import type { Change } from '../app/audit.ts';
 import { formatTime } from '../../base/time.ts';
 import { createSandbox } from '../app/sandbox-create.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { bodyBytesMax } from './body.ts';
 import { route } from './route.ts';
 import { sandboxView } from './sandbox-view.ts';
 
@@ -16,6 +17,7 @@ export const createSandboxV1 = route({
   summary: 'Create a sandbox, secured only when asked for',
   auth: 'team',
   body: NewSandbox,
+  bodyBytesMax: bodyBytesMax.createSandbox,
   responses: { 201: created },
   errors,
   async handle(app, { caller, body, signal, note }) {
@@ -32,6 +34,7 @@ export const createSandboxV2 = route({
   summary: 'Create a sandbox, always secured',
   auth: 'team',
   body: NewSandboxV2,
+  bodyBytesMax: bodyBytesMax.createSandbox,
   responses: { 201: created },
   errors,
   async handle(app, { caller, body, signal, note }) {

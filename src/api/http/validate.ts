@@ -7,13 +7,20 @@ import { AtollError, assert } from '../../base/error.ts';
 FormatRegistry.Set('date-time', text => !Number.isNaN(Date.parse(text)));
 FormatRegistry.Set('uuid', text => /^[0-9a-f-]{36}$/.test(text));
 
+/** How much of a member's name a message repeats. */
+const nameCharactersShown = 64;
+
 /** Answers the value with only the members its schema knows, or throws `invalid` naming the member and the rule. */
 export type Validator = (value: unknown) => unknown;
 
+/** What becomes of members that a schema does not name. */
+export type Unknown = 'drop' | 'refuse';
+
 /** `whole` names the value itself in errors, e.g. `request body`. */
-export function validator(schema: TSchema, whole: string): Validator {
+export function validator(schema: TSchema, whole: string, unknown: Unknown = 'drop'): Validator {
   const check = TypeCompiler.Compile(schema);
   return value => {
+    if (unknown === 'refuse') refuseUnknown(schema, value, '');
     const known = keepKnown(schema, value);
     if (check.Check(known)) return known;
     throw new AtollError('invalid', explain(check, known, whole));
@@ -54,6 +61,20 @@ function keepKnown(schema: TSchema, value: unknown): unknown {
     }
   }
   return Object.fromEntries(members);
+}
+
+/** Whoever misspells a member must not believe that he has changed something. */
+function refuseUnknown(schema: TSchema, value: unknown, pointer: string): void {
+  if (schema[Kind] !== 'Object' || typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  const { properties, additionalProperties } = schema as TObject;
+  for (const [key, member] of Object.entries(value)) {
+    const path = `${pointer}/${key.slice(0, nameCharactersShown).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    if (known) refuseUnknown(known, member, path);
+    else if (additionalProperties === undefined || additionalProperties === false) {
+      throw new AtollError('invalid', `${fieldOf(path)}: there is no such member; there are ${Object.keys(properties).join(', ')}`);
+    }
+  }
 }
 
 function mayBeNull(schema: TSchema): boolean {

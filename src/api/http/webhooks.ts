@@ -18,6 +18,7 @@ export const createWebhookRoute = route({
   auth: 'team',
   noStore: true,
   body: NewWebhook,
+  strict: true,
   responses: { 201: { description: 'The webhook', schema: CreatedWebhook } },
   async handle(app, { caller, body, note }) {
     const { webhook, madeSecret } = await createWebhook(app, caller.team, body);
@@ -60,6 +61,7 @@ export const updateWebhookRoute = route({
   auth: 'team',
   params,
   body: WebhookUpdate,
+  strict: true,
   responses: { 200: { description: 'The webhook', schema: Webhook } },
   errors: [404],
   async handle(app, { caller, params, body, note }) {

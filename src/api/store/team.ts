@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { inTransaction } from './database.ts';
 import type { Db } from './database.ts';
 import type { TeamTable } from './schema.ts';
 
@@ -69,13 +70,34 @@ export async function listTeams(db: Db): Promise<TeamRecord[]> {
   return rows.map(teamOfRow);
 }
 
-/** Changes what is given. Null where there is no such team. */
+/** Changes of a team's own limits: null removes one. */
+type LimitsChange = { [limit in keyof TeamLimits]?: TeamLimits[limit] | null };
+
+/** Changes what is given, and of the limits those that are named. Null where there is no such team. */
 export async function updateTeam(
+  db: Db,
+  teamId: string,
+  change: { name?: string; limits?: LimitsChange; banned?: boolean; blocked?: boolean },
+): Promise<TeamRecord | null> {
+  if (Object.keys(change).length === 0) return findTeam(db, { teamId });
+  return inTransaction(db, async db => {
+    const { limits, ...rest } = change;
+    return updateRow(db, teamId, { ...rest, ...(limits && { limits: await mergedLimits(db, teamId, limits) }) });
+  });
+}
+
+/** A team's own limits after a change. A change that changes nothing takes the row, so that two at a time are one after the other. */
+async function mergedLimits(db: Db, teamId: string, change: LimitsChange): Promise<Partial<TeamLimits>> {
+  const row = await db.updateTable('teams').set(update => ({ name: update.ref('name') })).where('team_id', '=', teamId).returning('limits_json').executeTakeFirst();
+  const before = row === undefined ? {} : (JSON.parse(row.limits_json) as Partial<TeamLimits>);
+  return Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, limit]) => limit !== null && limit !== undefined));
+}
+
+async function updateRow(
   db: Db,
   teamId: string,
   change: { name?: string; limits?: Partial<TeamLimits>; banned?: boolean; blocked?: boolean },
 ): Promise<TeamRecord | null> {
-  if (Object.keys(change).length === 0) return findTeam(db, { teamId });
   const row = await db
     .updateTable('teams')
     .set({

@@ -25,15 +25,28 @@ export async function insertWebhook(db: Db, webhook: WebhookRecord): Promise<voi
       team_id: webhook.teamId,
       created_at_us: webhook.createdAtUs,
       failing: webhook.failing ? 1 : 0,
-      ...columnsOf(webhook),
+      updated_at_us: webhook.updatedAtUs,
+      name: webhook.name,
+      url: webhook.url,
+      enabled: webhook.enabled ? 1 : 0,
+      types_text: typesText(webhook.types),
+      sealed_secret: webhook.sealedSecret,
     })
     .execute();
 }
 
-/** Replaces what may change of a webhook. False when it is gone. */
-export async function updateWebhookRow(db: Db, webhook: WebhookRecord): Promise<boolean> {
-  const { numUpdatedRows } = await db.updateTable('webhooks').set(columnsOf(webhook)).where('webhook_id', '=', webhook.webhookId).executeTakeFirst();
-  return numUpdatedRows > 0n;
+/** What may change of a webhook. */
+export type WebhookChange = Partial<Pick<WebhookRecord, 'name' | 'url' | 'enabled' | 'types' | 'sealedSecret'>>;
+
+/** Changes what is given of a webhook, and answers it; null when it is gone. */
+export async function updateWebhookRow(db: Db, webhookId: string, change: WebhookChange, updatedAtUs: number): Promise<WebhookRecord | null> {
+  const row = await db
+    .updateTable('webhooks')
+    .set({ ...columnsOf(change), updated_at_us: updatedAtUs })
+    .where('webhook_id', '=', webhookId)
+    .returningAll()
+    .executeTakeFirst();
+  return row ? webhookOfRow(row) : null;
 }
 
 export async function countWebhooks(db: Db, teamId: string): Promise<number> {
@@ -77,13 +90,16 @@ export function webhookOfRow(row: Selectable<WebhookTable>): WebhookRecord {
   };
 }
 
-function columnsOf(webhook: WebhookRecord) {
+function columnsOf({ name, url, enabled, types, sealedSecret }: WebhookChange) {
   return {
-    name: webhook.name,
-    url: webhook.url,
-    enabled: webhook.enabled ? (1 as const) : (0 as const),
-    types_text: `,${webhook.types.join(',')},`,
-    sealed_secret: webhook.sealedSecret,
-    updated_at_us: webhook.updatedAtUs,
+    ...(name !== undefined && { name }),
+    ...(url !== undefined && { url }),
+    ...(enabled !== undefined && { enabled: enabled ? (1 as const) : (0 as const) }),
+    ...(types !== undefined && { types_text: typesText(types) }),
+    ...(sealedSecret !== undefined && { sealed_secret: sealedSecret }),
   };
+}
+
+function typesText(types: readonly EventType[]): string {
+  return `,${types.join(',')},`;
 }

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Static } from '@sinclair/typebox';
+import type { Static, TSchema } from '@sinclair/typebox';
 import { dateTime, int32, nullable } from './primitives.ts';
 
 /** The smallest volume: less would be all file system and no content. */
@@ -61,24 +61,31 @@ export const CreatedAccessToken = Type.Object(
   { $id: 'CreatedAccessToken' },
 );
 
-const limit = (description: string) => Type.Optional(int32({ minimum: 0, description }));
+const limit = (description: string) => int32({ minimum: 0, description });
 const slug = Type.String({ minLength: 1, maxLength: 64, description: 'Namespace of the team\'s templates; never changes' });
 
+const limits = {
+  concurrentSandboxes: limit('Sandboxes at once'),
+  concurrentBuilds: limit('Template builds at once'),
+  lifetimeHours: limit('Longest life of one run of a sandbox'),
+  cpuCount: limit('CPUs of a sandbox'),
+  memoryMiB: limit('Memory of a sandbox'),
+  diskMiB: limit('Disk of a sandbox'),
+  requestsPerSecond: limit('Requests to the API, a body of 64 KiB counting as one more; 0: no limit'),
+  volumes: limit('Volumes; 0: none'),
+  volumeMiB: int32({ minimum: volumeMiBMin, description: 'Size of each new volume' }),
+};
+type Limits = typeof limits;
+const membersOf = <T extends TSchema>(wrap: (name: keyof Limits) => T) =>
+  Object.fromEntries((Object.keys(limits) as (keyof Limits)[]).map(name => [name, wrap(name)])) as Record<keyof Limits, T>;
+
 /** What a team is allowed; a member that is absent is the installation's. */
-export const TeamLimitsInput = Type.Object(
-  {
-    concurrentSandboxes: limit('Sandboxes at once'),
-    concurrentBuilds: limit('Template builds at once'),
-    lifetimeHours: limit('Longest life of one run of a sandbox'),
-    cpuCount: limit('CPUs of a sandbox'),
-    memoryMiB: limit('Memory of a sandbox'),
-    diskMiB: limit('Disk of a sandbox'),
-    requestsPerSecond: limit('Requests to the API; 0: no limit'),
-    volumes: limit('Volumes; 0: none'),
-    volumeMiB: Type.Optional(int32({ minimum: volumeMiBMin, description: 'Size of each new volume' })),
-  },
-  { $id: 'TeamLimits' },
-);
+export const TeamLimitsInput = Type.Object(membersOf(name => Type.Optional(limits[name])), { $id: 'TeamLimits' });
+/** Changes of it: a member that is absent stays, null makes it the installation's. */
+export const TeamLimitsChange = Type.Object(membersOf(name => Type.Optional(nullable(limits[name]))), {
+  $id: 'TeamLimitsChange',
+  description: "A member that is absent stays as it is; null: the installation's",
+});
 
 export const AdminTeam = Type.Object(
   {
@@ -101,7 +108,7 @@ export const NewTeam = Type.Object(
 export const TeamChange = Type.Object(
   {
     name: Type.Optional(credentialName),
-    limits: Type.Optional(TeamLimitsInput),
+    limits: Type.Optional(TeamLimitsChange),
     banned: Type.Optional(Type.Boolean()),
     blocked: Type.Optional(Type.Boolean()),
   },

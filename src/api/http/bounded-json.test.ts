@@ -1,0 +1,17 @@
+import { expect, test } from 'bun:test';
+import { jsonDepthMax, jsonValuesMax, parseBoundedJson } from './bounded-json.ts';
+
+test('ordinary bodies are parsed, and what stands in strings does not count', () => {
+  const body = { a: [1, { b: '[[[[{{{{,,,,"\\"' }], c: '\\', d: '"', e: '['.repeat(1000) };
+  expect(parseBoundedJson(JSON.stringify(body))).toEqual(body);
+  expect(parseBoundedJson('"\\\\"')).toBe('\\');
+});
+
+test('depth and number of values have bounds that are just reached', () => {
+  expect(parseBoundedJson('['.repeat(jsonDepthMax) + ']'.repeat(jsonDepthMax))).toBeArray();
+  expect(() => parseBoundedJson('['.repeat(jsonDepthMax + 1))).toThrow(`nests deeper than ${jsonDepthMax}`);
+  expect(parseBoundedJson(`[${'0,'.repeat(jsonValuesMax - 2)}0]`)).toBeArrayOfSize(jsonValuesMax - 1);
+  expect(() => parseBoundedJson(`[${'0,'.repeat(jsonValuesMax)}0]`)).toThrow('members and elements');
+  expect(() => parseBoundedJson('{"a":"')).toThrow('not valid JSON');
+  expect(() => parseBoundedJson(']]]]]]]]]]]]]]')).toThrow('not valid JSON');
+});
