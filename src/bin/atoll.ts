@@ -4,6 +4,7 @@ import { doctorCommand } from '../cli/doctor.ts';
 import { keyCommands } from '../cli/keys.ts';
 import { runCommandLine } from '../cli/run.ts';
 import type { WithAccounts } from '../cli/local-accounts.ts';
+import { orphanCommands } from '../cli/orphans.ts';
 import { sandboxCommands } from '../cli/sandboxes.ts';
 import { teamCommands } from '../cli/teams.ts';
 import { templateCommands } from '../cli/templates.ts';
@@ -12,7 +13,7 @@ import { volumeCommands } from '../cli/volumes.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
 import { withLocalAccounts } from './local-accounts.ts';
 import { backupCommands } from './backup/commands.ts';
-import { platformList, platformRequest } from './platform-request.ts';
+import { operatorRequest, platformList, platformRequest } from './platform-request.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { readSettings } from './settings.ts';
 import { downCommand, upCommand } from './up.ts';
@@ -31,6 +32,7 @@ const commands = [
   doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir, ...builtPrograms })),
   ...backupCommands(settings, account),
   ...sandboxCommands(request, platformList(settings)),
+  ...orphanCommands(operatorRequest(settings)),
   ...volumeCommands(request),
   ...templateCommands(request),
   ...keyCommands(withAccounts),

@@ -63,7 +63,8 @@ export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return undefined;
+    // ESRCH: of a process that ends while it is read.
+    if (['ENOENT', 'ESRCH'].includes(systemCodeOf(error))) return undefined;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { readIfThere } from './identity.ts';
@@ -53,8 +53,17 @@ export function runningUrl(dataDir: string): string | undefined {
 
 function runningInstance(dataDir: string): Instance | undefined {
   const text = readIfThere(fileOf(dataDir));
-  const instance = text === undefined ? undefined : (JSON.parse(text) as Instance);
+  const instance = text === undefined ? undefined : parsed(text);
   return instance && isRunning(instance) ? instance : undefined;
+}
+
+/** What a loss of power cut off says nothing; the lock of the directory still keeps two from running on it. */
+function parsed(text: string): Instance | undefined {
+  try {
+    return JSON.parse(text) as Instance;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The number may be another program's by now: only one that started at the same moment is ours. */
@@ -62,10 +71,8 @@ const isRunning = ({ pid, startTicks }: Instance) => startTicks !== undefined &&
 
 /** Field 22 of proc(5)'s stat: when the process started. Undefined for a process that is gone or a zombie. */
 function startTicksOf(pid: number): string | undefined {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
-    return fields[0] === 'Z' ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' ? undefined : fields[19];
 }

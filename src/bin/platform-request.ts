@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { AtollError, type ErrorCode, messageOf, statusOf } from '../base/error.ts';
 import type { PlatformList, PlatformRequest } from '../cli/platform-request.ts';
 import { apiKeyFile } from './accounts.ts';
@@ -9,6 +10,16 @@ import type { Settings } from './settings.ts';
 export function platformRequest(settings: () => Settings): PlatformRequest {
   return async (method, path, body) => {
     const text = await (await ask(settings(), method, path, body)).text();
+    return text === '' ? undefined : JSON.parse(text);
+  };
+}
+
+/** The same as the operator, for what no team may. */
+export function operatorRequest(settings: () => Settings): PlatformRequest {
+  return async (method, path, body) => {
+    const own = settings();
+    const token = readIfThere(join(own.dataDir, 'admin-token'));
+    const text = await (await ask(own, method, path, body, { 'X-Admin-Token': token ?? '' })).text();
     return text === '' ? undefined : JSON.parse(text);
   };
 }
@@ -26,11 +37,11 @@ export function platformList(settings: () => Settings): PlatformList {
   };
 }
 
-async function ask({ dataDir }: Settings, method: string, path: string, body?: unknown): Promise<Response> {
+async function ask({ dataDir }: Settings, method: string, path: string, body?: unknown, credential?: Record<string, string>): Promise<Response> {
   const url = runningUrl(dataDir);
   const apiKey = readIfThere(apiKeyFile(dataDir));
   if (url === undefined || apiKey === undefined) throw new AtollError('unavailable', `No platform runs on ${dataDir}. Start it with \`npm run up\`, or set ATOLL_DATA_DIR.`);
-  const response = await fetch(new URL(path, url), { method, headers: { 'X-API-Key': apiKey, 'Content-Type': 'application/json' }, ...(body !== undefined && { body: JSON.stringify(body) }) }).catch((error: unknown) => {
+  const response = await fetch(new URL(path, url), { method, headers: { ...(credential ?? { 'X-API-Key': apiKey }), 'Content-Type': 'application/json' }, ...(body !== undefined && { body: JSON.stringify(body) }) }).catch((error: unknown) => {
     throw new AtollError('unavailable', `The platform at ${url} does not answer: ${messageOf(error)}`);
   });
   if (!response.ok) throw await errorOf(response);

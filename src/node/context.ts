@@ -40,6 +40,16 @@ export type Paused = {
   changing?: Promise<void>;
 };
 
+/** A sandbox that is on this node and out of reach: its files stay as they are until an operator decides. */
+export type Unreadable = {
+  sinceMs: number;
+  reason: string;
+  /** Where its processes may still be. */
+  slot?: Slot;
+  /** As it was noted; undefined where that can't be read. */
+  record?: RunningRecord;
+};
+
 export type Standing = {
   slot: Slot;
   namespace: NetworkNamespace;
@@ -84,6 +94,8 @@ export type NodeContext = {
   running: Map<string, Running>;
   /** By sandbox ID; no sandbox is both running and paused. */
   paused: Map<string, Paused>;
+  /** By sandbox ID: those of which nobody can say what they are, or that could not be taken over. */
+  unreadable: Map<string, Unreadable>;
   /** Those of the paused ones whose processes stand still, the longest first. */
   standing: Set<Paused>;
   /** Creates and resumes under way, by the execution ID that begins. */

@@ -11,6 +11,7 @@ import { memoryAbilityOf } from './sandbox/memory.ts';
 import { killSandbox } from './sandbox/kill.ts';
 import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
 import { resumeSandbox } from './sandbox/resume.ts';
+import { listSetAside, removeSetAside, setAside, takeBack } from './sandbox/set-aside.ts';
 import { deleteSnapshot, listSnapshots, takeSnapshot } from './sandbox/snapshot.ts';
 import { runningOf, updateNetwork } from './sandbox/update-network.ts';
 import { volumeProtocolOf } from './volumes/protocol.ts';
@@ -39,7 +40,11 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
       const running = await resumeSandbox(node, request);
       return { ...summaryOf(running), from: running.record.resumedFrom ?? 'filesystem' };
     },
-    listPaused: async () => [...node.paused.values()].map(pausedSummaryOf),
+    listPaused: async () => [...node.paused.values()].filter(({ record }) => !record.setAside).map(pausedSummaryOf),
+    setAside: (target, reason) => setAside(node, target, reason),
+    listSetAside: async () => listSetAside(node),
+    takeBack: target => takeBack(node, target),
+    removeSetAside: sandboxId => removeSetAside(node, sandboxId),
     snapshot: request => takeSnapshot(node, request),
     deleteSnapshot: snapshotId => deleteSnapshot(node, snapshotId),
     listSnapshots: async () => listSnapshots(node),

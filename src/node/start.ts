@@ -141,6 +141,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     logOutput: options.logs?.output ?? true,
     running: new Map(),
     paused: new Map(),
+    unreadable: new Map(),
     standing: new Set(),
     creating: new Map(),
     killing: new Set(),

@@ -82,6 +82,26 @@ export type Kept = 'memory' | 'filesystem';
 
 export type PausedSandbox = ExecutionRef & { kept: Kept; pausedAtMs: number };
 
+/**
+ * A sandbox that nobody answers for: the store did not know it, or its node can't read what it has noted of it. It does not run
+ * (but see `reason`), and all that it has kept stays until an operator decides.
+ */
+export type SetAsideSandbox = {
+  sandboxId: string;
+  /** What the node knows of it; null where its record can't be read: then it can be removed and nothing else. */
+  known: {
+    executionId: string;
+    kept: Kept;
+    image: Pick<TemplateImage, 'templateId' | 'buildId'>;
+    resources: SandboxResources;
+    volumes: SandboxVolume[];
+    startedAtMs: number;
+  } | null;
+  sinceMs: number;
+  /** Why, for the operator. */
+  reason: string;
+};
+
 /** The reference names the execution that was paused. */
 export type ResumeSandbox = ExecutionRef & {
   /** The incarnation that begins (UUID). */
@@ -222,8 +242,23 @@ export type NodeProtocol = {
   /** Whether the memory of a running sandbox can be kept, and if not, why. Of one that is not here: what its node can do. */
   memoryAbility(target: ExecutionRef): Promise<MemoryAbility>;
 
-  /** Every paused sandbox on the node. */
+  /** Every paused sandbox on the node that is not set aside. */
   listPaused(): Promise<PausedSandbox[]>;
+
+  /**
+   * Sets a sandbox aside that the store does not know: it is stopped, and its files (of a paused one, also its memory) are kept. One that
+   * can't be stopped now runs on. Unknown sandboxes and other executions answer at once. Errors: `no_space`, `internal`.
+   */
+  setAside(target: ExecutionRef, reason: string): Promise<void>;
+
+  /** Every sandbox that is set aside. */
+  listSetAside(): Promise<SetAsideSandbox[]>;
+
+  /** Makes a sandbox that was set aside a paused one like any other. Errors: `not_found`. */
+  takeBack(target: ExecutionRef): Promise<PausedSandbox>;
+
+  /** Removes a sandbox that was set aside, with all that it has kept. Errors: `not_found`. */
+  removeSetAside(sandboxId: string): Promise<void>;
 
   /**
    * Keeps what a running sandbox is at this moment, for others to begin with; it stands still shortly and runs on. The

@@ -190,5 +190,19 @@ export const authorizationRows: Record<string, Row> = {
   adminAddMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newUser()}`),
   adminRemoveMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newMember()}`),
   getMetrics: operator(200, () => '/metrics'),
+  adminListOrphans: operator(200, () => '/admin/orphans'),
+  adminAdoptSandbox: {
+    request: async scene => ({ path: `/admin/orphans/sandboxes/${await scene.orphanSandbox()}/adopt`, body: { teamID: scene.team.teamId } }),
+    success: 204,
+    foreign: 401,
+  },
+  adminDiscardSandbox: operator(204, async scene => `/admin/orphans/sandboxes/${await scene.orphanSandbox()}`),
+  adminAdoptVolume: {
+    request: async scene => ({ path: `/admin/orphans/volumes/${await scene.orphanVolume()}/adopt/${scene.team.teamId}`, body: { name: randomName(12) } }),
+    success: 204,
+    foreign: 401,
+  },
+  adminDiscardVolume: operator(204, async scene => `/admin/orphans/volumes/${await scene.orphanVolume()}`),
+  adminForgetUnknown: operator(204, () => '/admin/orphans/forget-unknown'),
   adminGetAudit: operator(200, () => '/admin/audit'),
 };

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import { randomName } from '../../src/base/id.ts';
+import { newUuid, randomName } from '../../src/base/id.ts';
 import { createApiKey } from '../../src/api/app/provision-team.ts';
 import { registerTemplate } from '../../src/api/app/provision-template.ts';
 import type { TeamRecord } from '../../src/api/store/team.ts';
@@ -97,6 +97,24 @@ export class Scene implements AsyncDisposable {
   async pausedSandbox(): Promise<string> {
     const id = await this.sandbox();
     await this.#platform.call('POST', `/sandboxes/${id}/pause`);
+    return id;
+  }
+
+  /** A sandbox that is set aside: the store does not know it. */
+  async orphanSandbox(): Promise<string> {
+    const id = await this.sandbox();
+    const { node, store } = this.#platform;
+    const target = node.executions().find(({ sandboxId }) => sandboxId === id);
+    await store.db.deleteFrom('sandboxes').where('sandbox_id', '=', id).execute();
+    if (target) await node.setAside(target, 'a test');
+    return id;
+  }
+
+  /** A volume that the store does not know, of long ago. */
+  async orphanVolume(): Promise<string> {
+    const id = newUuid();
+    await this.#platform.node.volumes.create(id);
+    this.#platform.node.volumes.makeOld(id);
     return id;
   }
 

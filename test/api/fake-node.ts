@@ -17,6 +17,7 @@ import type {
   SandboxExit,
   SandboxNetwork,
   SandboxSample,
+  SetAsideSandbox,
   Snapshot,
   TakeSnapshot,
   TrafficCounters,
@@ -139,7 +140,35 @@ export class FakeNode implements NodeProtocol {
   }
 
   async listPaused(): Promise<PausedSandbox[]> {
-    return this.paused();
+    return this.paused().filter(({ sandboxId }) => !this.setAsideIds.has(sandboxId));
+  }
+
+  /** The sandboxes that are set aside, with why. */
+  readonly setAsideIds = new Map<string, string>();
+
+  async setAside(target: ExecutionRef, reason: string): Promise<void> {
+    if (this.executions().some(({ executionId }) => executionId === target.executionId)) await this.pause(target, { memory: false });
+    if (this.paused().some(({ executionId }) => executionId === target.executionId)) this.setAsideIds.set(target.sandboxId, reason);
+  }
+
+  async listSetAside(): Promise<SetAsideSandbox[]> {
+    return this.paused().flatMap(({ sandboxId, executionId, kept, pausedAtMs }) => {
+      const reason = this.setAsideIds.get(sandboxId);
+      const resources = { cpuCount: 2, memoryMiB: 1024, diskMiB: 5120 };
+      const image = { templateId: 'aaaaaaaaaaaaaaaaaaaa', buildId: 'b' };
+      return reason === undefined ? [] : [{ sandboxId, known: { executionId, kept, image, resources, volumes: [], startedAtMs: pausedAtMs }, sinceMs: pausedAtMs, reason }];
+    });
+  }
+
+  async takeBack(target: ExecutionRef): Promise<PausedSandbox> {
+    if (!this.setAsideIds.delete(target.sandboxId)) gone();
+    return this.paused().find(paused => paused.executionId === target.executionId) ?? gone();
+  }
+
+  async removeSetAside(sandboxId: string): Promise<void> {
+    const paused = this.paused().find(paused => paused.sandboxId === sandboxId);
+    if (!paused || !this.setAsideIds.delete(sandboxId)) gone();
+    rmSync(this.#pausedPath(paused));
   }
 
   async snapshot(request: TakeSnapshot): Promise<Snapshot> {

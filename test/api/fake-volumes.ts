@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import { newUuid } from '../../src/base/id.ts';
@@ -16,6 +16,12 @@ export class FakeVolumes implements VolumeProtocol {
 
   async create(volumeId: string): Promise<void> {
     mkdirSync(join(this.#directory, volumeId), { recursive: true });
+  }
+
+  /** As if it had been made a day ago. */
+  makeOld(volumeId: string): void {
+    const yesterday = new Date(Date.now() - 24 * 3_600_000);
+    utimesSync(join(this.#directory, volumeId), yesterday, yesterday);
   }
 
   async remove(volumeId: string): Promise<void> {

@@ -5,7 +5,7 @@ import { onEachDatabase } from './databases.ts';
 import { Platform, until } from './platform.ts';
 
 onEachDatabase(database => {
-  test('a restart adopts what runs, forgets what is gone, ends what nobody knows', async () => {
+  test('a restart adopts what runs, forgets what is gone, sets aside what nobody knows', async () => {
     await using platform = await Platform.start({ database });
     const kept = await platform.createSandbox({ metadata: { a: 'b' } });
     const lost = await platform.createSandbox();
@@ -23,6 +23,8 @@ onEachDatabase(database => {
 
     await platform.restart();
     expect(platform.node.executions().map(({ sandboxId }) => sandboxId)).toEqual([kept.sandboxID]);
+    expect([...platform.node.setAsideIds.keys()].toSorted()).toEqual(['istray', kept.sandboxID].toSorted());
+    expect(platform.node.paused()).toHaveLength(2);
     expect((await platform.call('GET', `/sandboxes/${kept.sandboxID}`)).body).toEqual(before);
     expect(platform.api.directory.find(kept.sandboxID)).toMatchObject({ state: 'running' });
     expect((await platform.call('GET', `/sandboxes/${lost.sandboxID}`)).status).toBe(404);

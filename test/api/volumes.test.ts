@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { volumeToken } from '../../src/api/app/volume-token.ts';
+import { noteVolumeRemoval } from '../../src/api/store/orphans.ts';
 import { reconcileVolumes } from '../../src/api/reconcilers/volumes.ts';
 import { findVolume } from '../../src/api/store/volumes.ts';
 import { newUuid } from '../../src/base/id.ts';
@@ -167,16 +168,30 @@ onEachDatabase(database => describe('volumes', () => {
     expect(platform.node.created.at(-1)?.volumes).toEqual([{ volumeId: other.volumeID, path: '/data' }]);
   });
 
-  test("content without a row is deleted once it can't be new any more", async () => {
+  test('content of a create that was cut off, and of a delete that the node missed, goes; what the store does not know stays until an operator decides', async () => {
+    const { app } = platform.api;
     const orphan = newUuid();
-    const kept = await create(platform, 'k');
     await platform.node.volumes.create(orphan);
-    const here = async () => (await platform.node.volumes.list()).map(({ volumeId }) => volumeId);
-    await reconcileVolumes(platform.api.app);
-    expect(await here()).toContain(orphan);
-    const later = { ...platform.api.app, clock: () => platform.api.app.clock() + 3600 * 1_000_000 };
-    await reconcileVolumes(later);
-    expect(await here()).not.toContain(orphan);
-    expect(await here()).toContain(kept.volumeID);
+    platform.node.volumes.makeOld(orphan);
+    const kept = await create(platform, 'k');
+    const cutOff = newUuid();
+    await platform.node.volumes.create(cutOff);
+    await noteVolumeRemoval(app.store.db, { volumeId: cutOff, nodeId: 'node-1' }, app.clock());
+    const missed = await create(platform, 'm');
+    const remove = platform.node.volumes.remove;
+    platform.node.volumes.remove = () => Promise.reject(new Error('away'));
+    expect((await platform.call('DELETE', `/volumes/${missed.volumeID}`)).status).toBe(204);
+    platform.node.volumes.remove = remove;
+    const here = async () => (await platform.node.volumes.list()).map(({ volumeId }) => volumeId).filter(id => [orphan, kept.volumeID, cutOff, missed.volumeID].includes(id));
+    await reconcileVolumes(app);
+    expect((await here()).toSorted()).toEqual([orphan, kept.volumeID, cutOff, missed.volumeID].toSorted());
+    await reconcileVolumes({ ...app, clock: () => app.clock() + 3600 * 1_000_000 });
+    expect((await here()).toSorted()).toEqual([orphan, kept.volumeID].toSorted());
+    expect(await app.store.db.selectFrom('volume_removals').selectAll().execute()).toEqual([]);
+    const operator = (method: string, path: string, body?: unknown) => call(platform.socketPath, method, `/admin/orphans${path}`, body, { 'x-admin-token': adminToken });
+    expect((await operator('GET', '')).body).toMatchObject({ volumes: [{ volumeID: orphan }] });
+    expect((await operator('POST', `/volumes/${orphan}/adopt/${platform.team.teamId}`, { name: 'found' })).status).toBe(204);
+    expect((await operator('GET', '')).body).toMatchObject({ volumes: [] });
+    expect((await platform.call('GET', '/volumes')).body).toContainEqual({ volumeID: orphan, name: 'found' });
   });
 }));

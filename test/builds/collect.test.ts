@@ -44,7 +44,7 @@ async function cacheOf(name: string, layers: { has(layer: string): boolean }, st
 const quiet = { buildingSinceMs: undefined, files: [] };
 
 const nodeWith = (layers: unknown, used: string[] = []) =>
-  ({ layers, running: new Map(used.map(layer => [layer, { record: { image: { layers: [layer] } } }])), paused: new Map() }) as unknown as NodeContext;
+  ({ layers, running: new Map(used.map(layer => [layer, { record: { image: { layers: [layer] } } }])), paused: new Map(), unreadable: new Map() }) as unknown as NodeContext;
 
 test('what nothing needs goes; templates, sandboxes and the cache keep theirs', async () => {
   const { there, layers } = store(['template', 'sandbox', 'cached', 'orphan', 'young'], ['young']);

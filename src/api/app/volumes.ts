@@ -1,6 +1,7 @@
-import { AtollError } from '../../base/error.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { placeSandbox } from '../placement/place.ts';
+import { forgetVolumeRemoval, noteVolumeRemoval } from '../store/orphans.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal } from '../store/volumes.ts';
 import type { VolumeRecord } from '../store/volumes.ts';
@@ -18,11 +19,13 @@ export async function createVolume(app: App, team: TeamRecord, name: string): Pr
   refuse(await volumeRefusal(app.store.db, { teamId: team.teamId, name }, volumes), name, volumes);
   const { nodeId, protocol } = await placeSandbox(app.nodes, app.store.db);
   const volume: VolumeRecord = { volumeId: newUuid(), teamId: team.teamId, nodeId, name, sizeMiB: volumeMiB, createdAtUs: app.clock() };
-  // What has a row has content. Content without row, after a crash, the reconciler deletes.
+  // What has a row has content. Content that comes to no row, after a crash, the reconciler deletes: it is noted before it is there.
+  await noteVolumeRemoval(app.store.db, volume, volume.createdAtUs);
   await protocol.volumes.create(volume.volumeId, volume.sizeMiB);
   const outcome = await insertVolume(app.store, volume, volumes);
   if (outcome === 'inserted') return volume;
   await protocol.volumes.remove(volume.volumeId);
+  await forgetVolumeRemoval(app.store.db, volume.volumeId);
   return refuse(outcome, name, volumes) ?? volume;
 }
 
@@ -52,8 +55,11 @@ export async function removeVolume(app: App, team: TeamRecord, volumeId: string)
     throw new AtollError('conflict', `Volume "${volume.name}" is mounted in ${outcome.sandboxIds.join(', ')} (running or paused): kill what has it first`);
   }
   // The reconciler deletes what a node that does not answer keeps.
-  await app.nodes.get(volume.nodeId).volumes.remove(volume.volumeId).catch((error: unknown) => {
-    app.log.warn('the content of a deleted volume is deleted later', { volumeId: volume.volumeId, error: String(error) });
-  });
+  try {
+    await app.nodes.get(volume.nodeId).volumes.remove(volume.volumeId);
+    await forgetVolumeRemoval(app.store.db, volume.volumeId);
+  } catch (error) {
+    app.log.warn('the content of a deleted volume is deleted later', { volumeId: volume.volumeId, error: messageOf(error) });
+  }
   return volume;
 }

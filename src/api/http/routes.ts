@@ -1,6 +1,7 @@
 import { createAccessTokenRoute, deleteAccessTokenRoute } from './access-tokens.ts';
 import { cancelTeamBuilds, createTeamKeyAsAdmin, deleteTeamKeyAsAdmin, killTeamSandboxes, readRunningCounts } from './admin.ts';
 import { readAuditRoute } from './audit.ts';
+import { adoptSandboxRoute, adoptVolumeRoute, discardSandboxRoute, discardVolumeRoute, forgetUnknownRoute, listOrphansRoute } from './orphans.ts';
 import { createTeamAsAdmin, listTeamsAsAdmin, updateTeamAsAdmin } from './admin-teams.ts';
 import { addMemberAsAdmin, createTokenAsAdmin, createUserAsAdmin, listUsersAsAdmin, removeMemberAsAdmin } from './admin-users.ts';
 import { createApiKeyRoute, deleteApiKeyRoute, listApiKeysRoute, renameApiKeyRoute } from './api-keys.ts';
@@ -113,6 +114,12 @@ export const routes: readonly Route[] = [
   createTokenAsAdmin,
   addMemberAsAdmin,
   removeMemberAsAdmin,
+  listOrphansRoute,
+  adoptSandboxRoute,
+  discardSandboxRoute,
+  adoptVolumeRoute,
+  discardVolumeRoute,
+  forgetUnknownRoute,
   readAuditRoute,
   readOperatorMetrics,
   listSecretsRoute,

@@ -1,3 +1,4 @@
+import { messageOf } from '../../base/error.ts';
 import { sandboxStates } from '../../protocol/state.ts';
 import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxExit } from '../../protocol/node.ts';
 import type { App } from '../app/context.ts';
@@ -15,7 +16,8 @@ const appliesAtOnce = 8;
 
 /**
  * Brings store and nodes together: a sandbox that no node has any more is forgotten, one that the store does not know
- * (or knows as another execution) is ended, and the rest is adopted into the directory.
+ * (or knows as another execution) is set aside, and the rest is adopted into the directory. Nothing is deleted because a list lacks it:
+ * the store may be the one that is wrong.
  *
  * In the `firstRound` of a process, what may leave each sandbox is told to its node again: an update of it may have been cut short.
  *
@@ -26,13 +28,15 @@ const appliesAtOnce = 8;
 export async function reconcileNodes(app: App, firstRound = false): Promise<void> {
   for (const { nodeId, protocol } of app.nodes.list()) {
     const before = (await sandboxesIn(app.store.db, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
+    await takeBackKnown(app, nodeId, protocol);
+    const setAside = new Set((await protocol.listSetAside()).map(({ sandboxId }) => sandboxId));
     const running = await protocol.list();
     const paused = await protocol.listPaused();
     const after = (await sandboxesIn(app.store.db, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
 
     const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
     const unchanged = new Set(after.map(keyOf));
-    for (const lost of before) if (!present.has(lost.executionId) && unchanged.has(keyOf(lost))) await forgetLost(app, lost);
+    for (const lost of before) if (!present.has(lost.executionId) && !setAside.has(lost.sandboxId) && unchanged.has(keyOf(lost))) await forgetLost(app, lost);
     for (const sandbox of after) {
       if (sandbox.state !== 'starting' && present.has(sandbox.executionId)) app.directory.adopt(sandbox);
     }
@@ -41,7 +45,7 @@ export async function reconcileNodes(app: App, firstRound = false): Promise<void
     const adopted = after.filter(sandbox => sandbox.state === 'running' && runningExecutions.has(sandbox.executionId));
     if (firstRound) await forEachParallel(adopted, appliesAtOnce, sandbox => applyNetwork(app, sandbox));
     const known = new Set(after.flatMap(sandbox => [sandbox.executionId, sandbox.nextExecutionId]));
-    await endUnknown(app, protocol, [...running, ...paused].filter(sandbox => !known.has(sandbox.executionId)));
+    await setAsideUnknown(app, protocol, [...running, ...paused].filter(sandbox => !known.has(sandbox.executionId)));
   }
 }
 
@@ -65,11 +69,24 @@ async function notePaused(app: App, rows: SandboxRecord[], paused: PausedSandbox
   }
 }
 
-async function endUnknown(app: App, node: NodeProtocol, unknown: ExecutionRef[]): Promise<void> {
+async function setAsideUnknown(app: App, node: NodeProtocol, unknown: ExecutionRef[]): Promise<void> {
   await forEachParallel(unknown, endsAtOnce, async ({ sandboxId, executionId }) => {
-    app.log.warn('a sandbox that the store does not know is ended', { sandboxId });
-    await node.kill({ sandboxId, executionId });
+    await node.setAside({ sandboxId, executionId }, 'the database did not know it').catch((error: unknown) => {
+      app.log.error('a sandbox that the store does not know could not be set aside and runs on', { sandboxId, error: messageOf(error) });
+    });
   });
+}
+
+/** What was set aside while another database was there is as it was, once the right one is back. */
+async function takeBackKnown(app: App, nodeId: string, node: NodeProtocol): Promise<void> {
+  const setAside = await node.listSetAside();
+  if (setAside.length === 0) return;
+  const rows = await sandboxesIn(app.store.db, settledStates);
+  for (const { sandboxId, known } of setAside) {
+    const row = rows.find(row => row.nodeId === nodeId && row.sandboxId === sandboxId && row.executionId === known?.executionId);
+    // One that only could not be taken over is none that can be given back: its node has to start again.
+    if (row && known) await node.takeBack({ sandboxId, executionId: known.executionId }).catch((error: unknown) => app.log.warn('a sandbox stays set aside', { sandboxId, error: messageOf(error) }));
+  }
 }
 
 /** Takes note that a sandbox ended by itself. A kill that is under way goes on: it removes the row when it is done. */

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Db, Store } from './database.ts';
 import { recordVolumeEvent } from './event-write.ts';
+import { noteVolumeRemoval } from './orphans.ts';
 import type { VolumeTable } from './schema.ts';
 
 export type VolumeRecord = {
@@ -41,6 +42,7 @@ export async function insertVolume(store: Store, volume: VolumeRecord, volumesMa
         created_at_us: volume.createdAtUs,
       })
       .execute();
+    await db.deleteFrom('volume_removals').where('volume_id', '=', volume.volumeId).execute();
     await recordVolumeEvent(db, volume, { type: 'created', atUs: volume.createdAtUs });
     return 'inserted';
   });
@@ -79,7 +81,10 @@ export async function deleteVolume(store: Store, volume: VolumeRecord, { shownMa
     const users = await db.selectFrom('sandbox_volumes').select('sandbox_id').where('volume_id', '=', volumeId).limit(shownMax).execute();
     if (users.length > 0) return { deleted: false, sandboxIds: users.map(row => row.sandbox_id) };
     const { numDeletedRows } = await db.deleteFrom('volumes').where('volume_id', '=', volumeId).executeTakeFirst();
-    if (numDeletedRows > 0n) await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
+    if (numDeletedRows > 0n) {
+      await noteVolumeRemoval(db, volume, nowUs);
+      await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
+    }
     return { deleted: true };
   });
 }

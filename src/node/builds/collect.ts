@@ -29,7 +29,8 @@ export async function collectCached(node: NodeContext, cache: StepCache, options
   const usedLately = Math.min(now - recentMs, options.buildingSinceMs ?? now);
   const { layers } = node;
   const keep = new Set(options.keep);
-  for (const { record } of [...node.running.values(), ...node.paused.values()]) for (const digest of record.image.layers) keep.add(digest);
+  const unreachable = [...node.unreadable.values()].flatMap(({ record }) => (record ? [{ record }] : []));
+  for (const { record } of [...node.running.values(), ...node.paused.values(), ...unreachable]) for (const digest of record.image.layers) keep.add(digest);
   const freed = { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
   const cached = new Set<string>();
   const steps = cache.list().map(step => ({ kind: 'step' as const, ...step }));
@@ -57,6 +58,8 @@ export async function collectCached(node: NodeContext, cache: StepCache, options
     bytes += size;
     if (layer !== null) cached.add(layer);
   }
+  // Nobody can say what such a sandbox stands on.
+  if ([...node.unreadable.values()].some(({ record }) => record === undefined)) return freed;
   const oldest = Math.min(now - youngMs, options.buildingSinceMs ?? now);
   for (const digest of layers.list()) {
     if (keep.has(digest) || cached.has(digest) || layers.madeAtMs(digest) > oldest) continue;

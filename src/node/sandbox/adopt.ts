@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
-import type { NodeContext, Paused, Running } from '../context.ts';
+import type { NodeContext, Paused, Running, Unreadable } from '../context.ts';
 import { slotOf, type Slot } from '../layout.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { watch } from './blank.ts';
@@ -18,15 +18,18 @@ import { slotMountPoint } from './slot-disk.ts';
  * there: the same code after a clean stop, after a crash, and after a reboot of the host.
  */
 export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: number; removed: number; paused: number }> {
-  const known = node.records.list().map(({ sandboxId, record }) => ({ sandboxId, record: record && ranOn(node, record) }));
+  // All is read before anything is removed: what can't be looked at ends the start, and not a sandbox.
+  const known = node.records.list().map(({ record, ...found }) => ({ ...found, record: record && ranOn(node, record) }));
+  const alive = known.flatMap(({ record }) => (record?.state === 'running' && isAlive(record) ? [record] : []));
   const adopted: RunningRecord[] = [];
-  for (const { record } of known) {
-    if (record?.state === 'running' && isAlive(record) && (await adopt(node, record))) adopted.push(record);
-  }
-  const leftovers = [...leftoverSlots(node)].filter(number => !adopted.some(record => record.slot === number));
+  for (const { sandboxId, damaged } of known) if (damaged !== undefined) noteUnreadable(node, sandboxId, { reason: `what the node has noted of it is damaged: ${damaged}` });
+  for (const record of alive) if (await adopt(node, record)) adopted.push(record);
+  const kept = [...node.unreadable.values()].flatMap(({ slot }) => slot?.number ?? []);
+  const leftovers = [...leftoverSlots(node)].filter(number => !kept.includes(number) && !adopted.some(record => record.slot === number));
   for (const number of leftovers) await releaseLeftover(node, node.slots.occupy(number));
   for (const { record } of known) if (record?.state === 'paused') adoptPaused(node, record);
-  for (const { sandboxId } of known) if (!node.running.has(sandboxId) && !node.paused.has(sandboxId)) await node.records.remove(sandboxId);
+  const stays = (sandboxId: string) => node.running.has(sandboxId) || node.paused.has(sandboxId) || node.unreadable.has(sandboxId);
+  for (const { sandboxId } of known) if (!stays(sandboxId)) await node.records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: node.paused.size };
 }
 
@@ -38,6 +41,11 @@ async function releaseLeftover(node: NodeContext, slot: Slot): Promise<void> {
     node.log.warn('what a sandbox has left is removed later', { slot: slot.name, error: messageOf(error) });
     node.releases.begin(slot.name, () => releaseSlot(node, slot));
   }
+}
+
+function noteUnreadable(node: NodeContext, sandboxId: string, facts: Pick<Unreadable, 'reason' | 'slot' | 'record'>): void {
+  node.unreadable.set(sandboxId, { sinceMs: Date.now(), ...facts });
+  node.log.error('a sandbox can’t be taken over and is set aside; `atoll sandbox orphans` lists it', { sandboxId, reason: facts.reason });
 }
 
 /**
@@ -67,12 +75,15 @@ function adoptPaused(node: NodeContext, record: PausedRecord): void {
   });
 }
 
-/** Answers false where the sandbox ended while it was looked at: what is left of it is a leftover like any other. */
+/**
+ * Answers false where the sandbox ended while it was looked at: what is left of it is a leftover like any other. One that can't be taken
+ * over though it runs keeps its slot and its files, for the next start or the operator.
+ */
 async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean> {
   const place = slotOf(node.layout.installation, record.slot);
-  const namespace = openOrUndefined(node, place, record.pid);
-  if (!namespace) return false;
+  let namespace: NetworkNamespace | undefined;
   try {
+    namespace = node.driver.openNetwork(place, record.pid);
     const { ended } = await watch(node, place, record.pid);
     const running: Running = { record, namespace, ended, policyInForce: record.network };
     await prepare(node, record);
@@ -85,7 +96,12 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
     node.logs.follow(running);
     return true;
   } catch (error) {
-    namespace.close();
+    namespace?.close();
+    if (isAlive(record)) {
+      node.running.delete(record.sandboxId);
+      noteUnreadable(node, record.sandboxId, { reason: `it runs and could not be taken over: ${messageOf(error)}`, slot: place, record });
+      return false;
+    }
     node.log.warn('a sandbox ended while it was taken over', { sandboxId: record.sandboxId, error: messageOf(error) });
     return false;
   }
@@ -101,14 +117,6 @@ async function prepare(node: NodeContext, record: RunningRecord): Promise<void> 
     await node.records.write(record);
   } catch (error) {
     node.log.error('a sandbox that was taken over can’t be paused', { sandboxId: record.sandboxId, error: messageOf(error) });
-  }
-}
-
-function openOrUndefined(node: NodeContext, slot: Slot, pid: number): NetworkNamespace | undefined {
-  try {
-    return node.driver.openNetwork(slot, pid);
-  } catch {
-    return undefined; // the process has ended
   }
 }
 

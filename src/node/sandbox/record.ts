@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf, systemCodeOf } from '../../base/error.ts';
 import { seal, unseal } from '../../base/seal.ts';
 import type { DriverName, Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
@@ -50,6 +51,8 @@ export type PausedRecord = Known & {
    * they go, a crash has undone the pause before anybody was told of it.
    */
   standing?: ProcessPlace;
+  /** Present where nobody answers for it: it stays until an operator decides. */
+  setAside?: { atMs: number; reason: string };
 };
 
 export type SandboxRecord = RunningRecord | PausedRecord;
@@ -68,9 +71,14 @@ export type Records = {
   forget(sandboxId: string): void;
   /** Removes the sandbox's files. The host's disk takes its time for a large one: nobody else waits for it. */
   remove(sandboxId: string): Promise<void>;
-  /** Every sandbox with files here; those without a record are leftovers. */
-  list(): { sandboxId: string; record: SandboxRecord | undefined }[];
+  /**
+   * Every sandbox with files here. Those without a record are leftovers; of one whose record is damaged nobody can say what it is.
+   * Throws where a record can't be read: what it says is not to be guessed.
+   */
+  list(): FoundRecord[];
 };
+
+export type FoundRecord = { sandboxId: string; record: SandboxRecord | undefined; damaged?: string };
 
 /** Folders of removed sandboxes, emptied, that the next ones get: making and removing two folders costs more than renaming one. */
 const spareMax = 64;
@@ -121,7 +129,7 @@ export function createRecords(dir: string, key: Uint8Array): Records {
         spare.push(folder);
       } else await rm(directoryOf(sandboxId), { recursive: true, force: true });
     },
-    list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, record: read(recordOf(sandboxId), key) })),
+    list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, ...read(recordOf(sandboxId), sandboxId, key) })),
   };
 }
 
@@ -142,30 +150,53 @@ async function sync(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-function read(path: string, key: Uint8Array): SandboxRecord | undefined {
-  if (!existsSync(path)) return undefined;
-  // Only `write` writes them, and before it sealed anything, it wrote records.
-  const stored = JSON.parse(readFileSync(path, 'utf8')) as SandboxRecord & { network: SandboxNetwork | string };
-  return typeof stored.network === 'string' ? { ...stored, network: opened(stored.network, key, stored.sandboxId) } : stored;
+function read(path: string, sandboxId: string, key: Uint8Array): Omit<FoundRecord, 'sandboxId'> {
+  const text = readIfThere(path);
+  if (text === undefined) return { record: undefined };
+  try {
+    // Only `write` writes them, and before it sealed anything, it wrote records.
+    const stored = JSON.parse(text) as SandboxRecord & { network: SandboxNetwork | string };
+    if (stored.sandboxId !== sandboxId || typeof stored.executionId !== 'string') throw new Error('it is of another sandbox');
+    return { record: typeof stored.network === 'string' ? { ...stored, network: opened(stored.network, key, sandboxId) } : stored };
+  } catch (error) {
+    return { record: undefined, damaged: messageOf(error) };
+  }
 }
 
-/** Of another start of the host, the key is gone: nothing may leave until whoever resumes the sandbox says what. */
+/**
+ * Of another start of the host, the key is gone: nothing may leave until whoever resumes the sandbox says what. The same holds for
+ * what can't be opened for another reason; it says nothing of the sandbox itself.
+ */
 function opened(sealed: string, key: Uint8Array, sandboxId: string): SandboxNetwork {
+  let text: string;
   try {
-    return JSON.parse(unseal(key, sealed, sandboxId)) as SandboxNetwork;
+    text = unseal(key, sealed, sandboxId);
   } catch {
     return { internetAccess: false };
   }
+  return JSON.parse(text) as SandboxNetwork;
 }
 
-/** When a process started, in clock ticks since boot; undefined when there is none. Source: proc(5), stat field 22. */
-export function startTicksOf(pid: number): number | undefined {
+/** Undefined where there is no such file; everything else that keeps it from being read is thrown. */
+function readIfThere(path: string): string | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // One that only waits to be reaped has ended: its namespaces are gone.
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
-  } catch {
-    return undefined;
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
   }
+}
+
+/** The system says that there is no such file or process, and not that it could not look. */
+export function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ESRCH', 'ENOTDIR'].includes(systemCodeOf(error));
+}
+
+/** When a process started, in clock ticks since boot; undefined when there is none. Throws where that can't be found out. Source: proc(5), stat field 22. */
+export function startTicksOf(pid: number): number | undefined {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // One that only waits to be reaped has ended: its namespaces are gone.
+  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
 }

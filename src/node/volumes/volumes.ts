@@ -48,7 +48,7 @@ type Mounted = { users: number; ready: Promise<string>; linger?: Timer };
 export function createVolumes(options: { helper: Helper; dir: string; mounts: string; log: Log }): Volumes {
   const { helper, dir, log } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  for (const name of readdirSync(dir)) if (!isVolumeId(name)) rmSync(join(dir, name), { recursive: true, force: true });
+  for (const name of readdirSync(dir)) if (name.startsWith('making-')) rmSync(join(dir, name), { recursive: true, force: true });
   const mounted = new Map<string, Mounted>();
   const held = new Map<string, VolumeUse[]>();
   /** What happens to a volume's mount happens one after the other. */

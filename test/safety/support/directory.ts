@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../../support/platform.ts';
-import { type Finished, runToEnd } from '../../support/process.ts';
+import { type Finished, runToEnd, start, textOf, waitFor } from '../../support/process.ts';
 
 /** Larger files are known by their size and time: disks and layers are sparse and long. */
 const hashedBytesMax = 4 * 1024 ** 2;
@@ -19,3 +20,14 @@ export function contentOf(directory: string): string[] {
 }
 
 export const atoll = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Finished> => runToEnd([join(repository, 'bin/atoll'), ...args], { env, timeoutMs: 120_000 });
+
+/** Starts the platform until it serves and ends it as Ctrl-C does; one that does not serve within `timeoutMs` is killed. Answers what it has written to standard error. */
+export async function upOnce(argv: string[], env: NodeJS.ProcessEnv, timeoutMs = 30_000): Promise<{ served: boolean; stderr: string }> {
+  const child = start(argv, { env: { ...env, ATOLL_PORT: '0' } });
+  const [stdout, stderr] = [textOf(child, 'stdout'), textOf(child, 'stderr')];
+  const closed = once(child, 'close');
+  await Promise.race([waitFor('the platform to serve', () => stdout().includes('\n'), timeoutMs).catch(() => {}), closed]);
+  child.kill(stdout().includes('\n') ? 'SIGINT' : 'SIGKILL');
+  await closed;
+  return { served: stdout().includes('\n'), stderr: stderr() };
+}
