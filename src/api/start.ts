@@ -28,8 +28,9 @@ import { routes } from './http/routes.ts';
 import { serveApi } from './http/server.ts';
 import { CreateCounts } from './placement/create-counts.ts';
 import { singleNode } from './placement/nodes.ts';
-import { adoptionIntervalMs, noteExit, reconcileNodes } from './reconcilers/adoption.ts';
+import { adoptionIntervalMs, reconcileNodes } from './reconcilers/adoption.ts';
 import { reconcileClock } from './reconcilers/clock.ts';
+import { followExits } from './reconcilers/exits.ts';
 import { expiryIntervalMs, reconcileAutoPause, reconcileExpiry } from './reconcilers/expiry.ts';
 import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcilers/layers.ts';
@@ -115,11 +116,8 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   const ready = { adopted: false };
   await using started = new AsyncDisposableStack();
   started.defer(() => app.credentials.flushUses());
-  started.defer(
-    options.node.onExit(exit => {
-      noteExit(app, exit).catch(error => app.log.error('the end of a sandbox was not noted', { ...exit, error: messageOf(error) }));
-    }),
-  );
+  const exits = followExits(app, options.node);
+  started.defer(() => exits.stop());
   for (const loop of await startReconcilers(app, ready, options.retention ?? defaultRetention)) started.defer(() => loop.stop());
   const dispatcher = await WebhookDispatcher.start(app);
   started.defer(() => dispatcher.stop());

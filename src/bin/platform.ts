@@ -11,6 +11,7 @@ import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../e
 import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
+import { nodeAt, serveNode } from '../wire/node-service.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
 import { ensureApiKey, ensureTeam } from './accounts.ts';
 import { commitOf } from './commit.ts';
@@ -73,6 +74,11 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const opened = await openPair(settings, identity, pair);
   const store = started.use(opened.store);
   started.use(keepPair(settings, opened, log, failed.reject));
+  const toNode = join(node.runDir, 'node-for-api.sock');
+  const served = serveNode({ node: node.protocol, builds: node.builds }, { path: toNode, caller: 'api', uid: process.getuid?.() ?? 0 }, log.with({ part: 'node' }));
+  started.defer(() => served.stop());
+  const wired = nodeAt(toNode);
+  started.defer(() => wired.close());
   const socketPath = join(node.runDir, 'api.sock');
   const spans = spanExportOf(settings, log);
   if (spans) started.defer(() => spans.stop());
@@ -80,8 +86,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const api = await startApi({
     socketPath,
     store,
-    node: node.protocol,
-    builder: node.builds,
+    node: wired.node,
+    builder: wired.builds,
     commit: commitOf(repository),
     trace: settings.trace,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),

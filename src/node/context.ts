@@ -1,6 +1,6 @@
 import type { Gate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
-import type { SandboxExit, SandboxNetwork } from '../protocol/node.ts';
+import type { SandboxNetwork } from '../protocol/node.ts';
 import type { Drivers } from './drivers/drivers.ts';
 import type { Layout, Slot } from './layout.ts';
 import type { SandboxLogs } from './logs/sandbox-logs.ts';
@@ -10,6 +10,7 @@ import type { Egress } from './network/egress/egress.ts';
 import type { Disks } from './rootfs/disks.ts';
 import type { Layers } from './rootfs/layers.ts';
 import type { OpenSnapshot } from './snapshot/restore.ts';
+import type { Exits } from './sandbox/exits.ts';
 import type { Memory } from './sandbox/memory.ts';
 import type { Pool } from './sandbox/pool.ts';
 import type { PausedRecord, Records, RunningRecord } from './sandbox/record.ts';
@@ -104,6 +105,6 @@ export type NodeContext = {
   killing: Set<string>;
   /** Checks of snapshots under way, by snapshot ID. */
   openingSnapshots: Map<string, Promise<OpenSnapshot>>;
-  exitListeners: Set<(exit: SandboxExit) => void>;
+  exits: Exits;
   mtu: number;
 };

@@ -48,10 +48,7 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
     snapshot: request => takeSnapshot(node, request),
     deleteSnapshot: snapshotId => deleteSnapshot(node, snapshotId),
     listSnapshots: async () => listSnapshots(node),
-    onExit(listener) {
-      node.exitListeners.add(listener);
-      return () => node.exitListeners.delete(listener);
-    },
+    exits: (after, waitMs, signal) => node.exits.read(after, waitMs, signal),
     async dial(sandboxId, port, signal) {
       const running = node.running.get(sandboxId);
       if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);

@@ -25,6 +25,7 @@ import { createDisks } from './rootfs/disks.ts';
 import { createLayers, type Layers } from './rootfs/layers.ts';
 import { adoptSandboxes } from './sandbox/adopt.ts';
 import { agentsInUse } from './sandbox/agents-in-use.ts';
+import { createExits } from './sandbox/exits.ts';
 import { findMemory } from './sandbox/find-memory.ts';
 import { createPool } from './sandbox/pool.ts';
 import { createRecords } from './sandbox/record.ts';
@@ -146,7 +147,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     creating: new Map(),
     killing: new Set(),
     openingSnapshots: new Map(),
-    exitListeners: new Set(),
+    exits: createExits(),
     mtu,
   };
   undo.defer(() => node.egress.stop());

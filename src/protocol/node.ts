@@ -166,6 +166,12 @@ export type SampleRange = { startSeconds: number; endSeconds: number; pointsMax:
 /** Why a sandbox ended without being told to. */
 export type SandboxExit = ExecutionRef & { reason: 'init_exited' | 'out_of_memory' };
 
+/** How far somebody has read the ends of sandboxes: numbers are counted anew by each process of the node. */
+export type ExitsPlace = { epoch: string; number: number };
+
+/** Ends of sandboxes, and where to ask for what follows. */
+export type ExitsPage = { exits: SandboxExit[]; next: ExitsPlace };
+
 /** Why a sandbox is ended: somebody wants it, or its time is over. */
 export type EndReason = 'asked' | 'timed_out';
 
@@ -273,8 +279,12 @@ export type NodeProtocol = {
   /** The snapshots with memory on the node, and when they were taken. */
   listSnapshots(): Promise<{ snapshotId: string; takenAtMs: number }[]>;
 
-  /** Calls `listener` for each sandbox that ends by itself, after it was cleaned up. Returns the way to stop listening. */
-  onExit(listener: (exit: SandboxExit) => void): () => void;
+  /**
+   * The sandboxes that ended by themselves, each after it was cleaned up, in their order from `after` on; null: all that nobody
+   * has asked beyond. Answers when there is one, at the latest after `waitMs`. To ask with a place says that everything before it
+   * was taken care of, and the node forgets it. A place of another process of the node counts as null.
+   */
+  exits(after: ExitsPlace | null, waitMs: number, signal?: AbortSignal): Promise<ExitsPage>;
 
   /**
    * A connected stream socket to `port` inside the sandbox, as a file descriptor that the caller now owns;

@@ -77,12 +77,14 @@ export type VolumeProtocol = {
 
   /**
    * Begins a file: its content is to be written, in order, to the descriptor, which the caller now owns. It is at `path` once
-   * `endWrite` kept it, whole; before, and if that never happens, what was there stays. One that is not ended in an hour is dropped.
+   * `keepWrite` ended it, whole; before, and if that never happens, what was there stays. One that is not ended in an hour is dropped.
    * Errors: those of `makeDirectory`, `unavailable` (too many at a time).
    */
   openWrite(volumeId: string, path: string, entry: NewVolumeEntry): Promise<{ writeId: string; descriptor: number }>;
 
-  /** Ends a file that was begun; kept, it survives a crash of the host. Errors: `not_found` (ended already), `conflict`, `no_space`. */
-  endWrite(writeId: string, outcome: 'keep'): Promise<VolumeEntry>;
-  endWrite(writeId: string, outcome: 'drop'): Promise<null>;
+  /** Ends a file that was begun and puts it in its place; it survives a crash of the host. Errors: `not_found` (ended already), `conflict`, `no_space`. */
+  keepWrite(writeId: string): Promise<VolumeEntry>;
+
+  /** Ends a file that was begun, and nothing of it stays. Errors: `not_found` (ended already). */
+  dropWrite(writeId: string): Promise<void>;
 };

@@ -194,7 +194,7 @@ export class Scene implements AsyncDisposable {
     await volumes.makeDirectory(this.volumeId, '/there', { uid: 0, gid: 0, mode: 0o777, force: true });
     const { writeId, descriptor } = await volumes.openWrite(this.volumeId, '/file');
     closeSync(descriptor);
-    await volumes.endWrite(writeId, 'keep');
+    await volumes.keepWrite(writeId);
     return this.volumeId;
   }
 

@@ -5,6 +5,8 @@ import type { ReadSandboxLogs, SandboxLogEntry } from '../../src/protocol/logs.t
 import type {
   CreateSandbox,
   ExecutionRef,
+  ExitsPage,
+  ExitsPlace,
   MemoryAbility,
   NodeInfo,
   NodeProtocol,
@@ -22,6 +24,7 @@ import type {
   TakeSnapshot,
   TrafficCounters,
 } from '../../src/protocol/node.ts';
+import { createExits } from '../../src/node/sandbox/exits.ts';
 import { FakeVolumes } from './fake-volumes.ts';
 
 /** The calls that can be made to fail or to take their time. */
@@ -46,7 +49,7 @@ export class FakeNode implements NodeProtocol {
   memory: MemoryAbility = { kept: true };
   readonly volumes: FakeVolumes;
   readonly #directory: string;
-  readonly #listeners = new Set<(exit: SandboxExit) => void>();
+  readonly #exits = createExits();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -195,9 +198,8 @@ export class FakeNode implements NodeProtocol {
     return sandboxes;
   }
 
-  onExit(listener: (exit: SandboxExit) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  async exits(after: ExitsPlace | null, waitMs: number, signal?: AbortSignal): Promise<ExitsPage> {
+    return this.#exits.read(after, waitMs, signal);
   }
 
   async updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void> {
@@ -234,9 +236,7 @@ export class FakeNode implements NodeProtocol {
   /** A sandbox ends by itself. */
   exit(target: ExecutionRef, reason: SandboxExit['reason'] = 'init_exited'): void {
     rmSync(this.#path(target), { force: true });
-    for (const listener of this.#listeners) {
-      listener({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
-    }
+    this.#exits.note({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
   }
 
   /** What runs on the machine now. */

@@ -78,15 +78,21 @@ export class FakeVolumes implements VolumeProtocol {
     return { writeId, descriptor };
   }
 
-  async endWrite(writeId: string, outcome: 'keep'): Promise<VolumeEntry>;
-  async endWrite(writeId: string, outcome: 'drop'): Promise<null>;
-  async endWrite(writeId: string, outcome: 'keep' | 'drop'): Promise<VolumeEntry | null> {
+  async keepWrite(writeId: string): Promise<VolumeEntry> {
+    const write = this.#takeWrite(writeId);
+    renameSync(write.temporary, this.#place(write.volumeId, write.path));
+    return this.stat(write.volumeId, write.path);
+  }
+
+  async dropWrite(writeId: string): Promise<void> {
+    rmSync(this.#takeWrite(writeId).temporary);
+  }
+
+  #takeWrite(writeId: string): { volumeId: string; path: string; temporary: string } {
     const write = this.#writes.get(writeId);
     if (!write) throw new AtollError('not_found', 'ended already');
     this.#writes.delete(writeId);
-    if (outcome === 'drop') return rmSync(write.temporary), null;
-    renameSync(write.temporary, this.#place(write.volumeId, write.path));
-    return this.stat(write.volumeId, write.path);
+    return write;
   }
 
   #place(volumeId: string, path: string): string {

@@ -19,6 +19,9 @@ import type { UserRecord } from '../../src/api/store/user.ts';
 import { randomName } from '../../src/base/id.ts';
 import type { TeamLimits, TeamRecord } from '../../src/api/store/team.ts';
 import type { Database } from './databases.ts';
+import type { NodeProtocol } from '../../src/protocol/node.ts';
+import { nodeTable } from '../../src/protocol/wire/node-table.ts';
+import { wiredInMemory } from '../wire/support/pair.ts';
 import { FakeNode } from './fake-node.ts';
 
 export type Answer = { status: number; headers: Headers; body: unknown };
@@ -114,7 +117,7 @@ export class Platform implements AsyncDisposable {
     this.api = await startApi({
       socketPath: this.socketPath,
       store: this.#store,
-      node: this.node,
+      node: wiredInMemory(nodeTable, this.node as NodeProtocol, 'api').remote,
       seed: new Uint8Array(32).fill(7),
       log: createLog('warn', line => this.logged.push(line)),
       adminToken,

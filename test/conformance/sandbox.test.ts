@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/base/id.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+import type { NodeProtocol, SandboxExit } from '../../src/protocol/node.ts';
 import { describeDrivers } from './subjects.ts';
 
 describeDrivers(subject => {
@@ -48,7 +49,7 @@ describeDrivers(subject => {
   if (subject.cannot('outOfMemory')) {
     test('a program that takes too much memory ends its sandbox, and no other', async () => {
       const [sandbox, bystander] = await Promise.all([protocol().create(it.request()), protocol().create(it.request())]);
-      const exit = new Promise(resolve => protocol().onExit(resolve));
+      const exit = nextExit(protocol());
       await expect(runInSandbox(protocol(), sandbox.sandboxId, eatMemory)).rejects.toThrow('without the end of the process');
       expect(await exit).toEqual({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId, reason: 'out_of_memory' });
       expect((await runInSandbox(protocol(), bystander.sandboxId, 'echo alive')).stdout).toBe('alive\n');
@@ -97,7 +98,7 @@ describeDrivers(subject => {
 
   test('the end of a sandbox that nobody asked for is reported after it was cleaned up', async () => {
     const sandbox = await protocol().create(it.request());
-    const exit = new Promise(resolve => protocol().onExit(resolve));
+    const exit = nextExit(protocol());
     // PID 1 of the sandbox ignores signals from inside; the host's kernel does not.
     const [pid] = (await Bun.$`cat ${it.dataDir}/node/sandboxes/${sandbox.sandboxId}/record.json`.json().then(record => [record.pid])) as [number];
     process.kill(pid, 'SIGKILL');
@@ -121,3 +122,9 @@ describeDrivers(subject => {
     await protocol().kill(resumed);
   });
 });
+
+/** The first sandbox that ends by itself from now on. */
+async function nextExit(node: NodeProtocol): Promise<SandboxExit | undefined> {
+  const { next } = await node.exits(null, 0);
+  return (await node.exits(next, 60_000)).exits[0];
+}

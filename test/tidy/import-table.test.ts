@@ -10,13 +10,14 @@ import { isTest, root, sourceFiles } from './source-files.ts';
  * Only the composition roots in `bin` put them together.
  */
 const table: Record<string, string[]> = {
-  bin: ['agent', 'api', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'base'],
+  bin: ['agent', 'api', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'wire', 'base'],
   agent: ['protocol', 'base'],
   api: ['protocol', 'base'],
   cli: ['protocol', 'base'],
   dashboard: ['protocol', 'base'],
   edge: ['protocol', 'base'],
   node: ['protocol', 'base'],
+  wire: ['protocol', 'base'],
   protocol: ['base'],
   base: [],
 };
@@ -28,6 +29,7 @@ const table: Record<string, string[]> = {
 const packages: Record<string, string[]> = {
   api: ['@sinclair/typebox', 'kysely', 'pg'],
   protocol: ['@sinclair/typebox'],
+  wire: ['@sinclair/typebox'],
 };
 
 const files = sourceFiles(['src']);

@@ -33,7 +33,7 @@ async function write(path: string, content: string, entry = forced) {
   const { writeId, descriptor } = await volumes().openWrite(volumeId, path, entry);
   writeSync(descriptor, content);
   closeSync(descriptor);
-  return volumes().endWrite(writeId, 'keep');
+  return volumes().keepWrite(writeId);
 }
 
 async function read(path: string): Promise<string> {
@@ -79,14 +79,14 @@ test('an upload that is given up leaves what was there', async () => {
   const { writeId, descriptor } = await volumes().openWrite(volumeId, '/kept', forced);
   writeSync(descriptor, 'half of');
   expect(await read('/kept')).toBe('before');
-  await volumes().endWrite(writeId, 'drop');
+  await volumes().dropWrite(writeId);
   // Whoever goes on writing writes to a file that nobody sees, and never to what is opened meanwhile.
   const others = await volumes().openRead(volumeId, '/kept');
   writeSync(descriptor, 'more');
   expect(fstatSync(descriptor)).toMatchObject({ nlink: 0, size: 'half ofmore'.length });
   for (const fd of [descriptor, others.descriptor]) closeSync(fd);
   expect(await read('/kept')).toBe('before');
-  expect(await code(volumes().endWrite(writeId, 'keep'))).toBe('not_found');
+  expect(await code(volumes().keepWrite(writeId))).toBe('not_found');
 });
 
 test('a directory is listed in order, level by level', async () => {
@@ -144,7 +144,7 @@ test('the size is a limit to sandboxes and clients alike', async () => {
     for (let written = 0; written < sizeMiB + 1; written++) writeSync(descriptor, block);
   }).toThrow(/ENOSPC/);
   closeSync(descriptor);
-  await volumes().endWrite(writeId, 'drop');
+  await volumes().dropWrite(writeId);
   const { stderr } = await runInSandbox(it.node.protocol, sandboxId, 'dd if=/dev/zero of=/mnt/shared/fill bs=1M count=40');
   expect(stderr).toContain('No space left on device');
   expect(Number(await inside('df -m --output=size /mnt/shared | tail -1'))).toBeLessThanOrEqual(sizeMiB);

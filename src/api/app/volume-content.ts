@@ -44,10 +44,10 @@ export async function uploadFile(
     const written = await writeParts(descriptor, body.stream).finally(() => closeSync(descriptor));
     if (body.signal.aborted || (body.length !== null && written !== body.length)) throw new AtollError('invalid', 'The upload ended too early: send it again');
   } catch (error) {
-    await content.endWrite(writeId, 'drop').catch(() => {});
+    await content.dropWrite(writeId).catch(() => {});
     throw error;
   }
-  return content.endWrite(writeId, 'keep');
+  return content.keepWrite(writeId);
 }
 
 async function writeParts(descriptor: number, stream: ReadableStream<Uint8Array> | null): Promise<number> {

@@ -17,8 +17,7 @@ export function onEnded(node: NodeContext, running: Running): void {
       node.log.error('a sandbox that ended could not be removed', { sandboxId, error: messageOf(error) });
     }
     noteEnd(node, sandboxId, outOfMemory ? 'out_of_memory' : 'init_exited');
-    const exit = { sandboxId, executionId, reason: outOfMemory ? 'out_of_memory' : 'init_exited' } as const;
-    for (const listener of node.exitListeners) listener(exit);
+    node.exits.note({ sandboxId, executionId, reason: outOfMemory ? 'out_of_memory' : 'init_exited' });
   });
 }
 

@@ -1,5 +1,5 @@
 import { AtollError } from '../../base/error.ts';
-import type { VolumeEntry, VolumeProtocol } from '../../protocol/volume.ts';
+import type { VolumeProtocol } from '../../protocol/volume.ts';
 import type { NodeContext } from '../context.ts';
 import { pathInHelper } from '../native/helper.ts';
 import { changeEntry, makeDirectory, removeEntry, statEntry } from './change-content.ts';
@@ -21,12 +21,6 @@ export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
       use.release();
     }
   };
-  async function endWrite(writeId: string, outcome: 'keep'): Promise<VolumeEntry>;
-  async function endWrite(writeId: string, outcome: 'drop'): Promise<null>;
-  async function endWrite(writeId: string, outcome: 'keep' | 'drop'): Promise<VolumeEntry | null> {
-    return writes.end(writeId, outcome);
-  }
-
   return {
     create: (volumeId, sizeMiB) => volumes.create(volumeId, sizeMiB),
     async remove(volumeId) {
@@ -60,7 +54,8 @@ export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
         throw error;
       }
     },
-    endWrite,
+    keepWrite: writeId => writes.keep(writeId),
+    dropWrite: writeId => writes.drop(writeId),
   };
 }
 

@@ -21,7 +21,8 @@ export type Writes = {
   admit(): Promise<void>;
   /** Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody else's by then. */
   begin(file: NewFile, use: VolumeUse): { writeId: string; descriptor: number };
-  end(writeId: string, outcome: 'keep' | 'drop'): Promise<VolumeEntry | null>;
+  keep(writeId: string): Promise<VolumeEntry>;
+  drop(writeId: string): Promise<void>;
 };
 
 /** `dir` is on the disk that holds the volumes. */
@@ -34,16 +35,16 @@ export function createWrites(dir: string): Writes {
     clearTimeout(write.timer);
     return write;
   };
-  const end: Writes['end'] = async (writeId, outcome) => {
+  const end = async <T>(writeId: string, work: (file: NewFile) => Promise<T>): Promise<T> => {
     const { file, use } = take(writeId);
     try {
-      if (outcome === 'keep') return await file.keep();
-      await file.drop();
-      return null;
+      return await work(file);
     } finally {
       use.release();
     }
   };
+  const keep = (writeId: string) => end(writeId, file => file.keep());
+  const drop = (writeId: string) => end(writeId, file => file.drop());
   return {
     async admit() {
       if (writes.size >= writesMax) throw new AtollError('unavailable', `${writesMax} files are being written to volumes, which is the most at a time; try again later`);
@@ -53,11 +54,12 @@ export function createWrites(dir: string): Writes {
     begin(file, use) {
       const descriptor = openSync(`/proc/self/fd/${file.file.fd}`, constants.O_WRONLY);
       const writeId = newUuid();
-      const timer = setTimeout(() => void end(writeId, 'drop').catch(() => {}), writeTimeoutMs);
+      const timer = setTimeout(() => void drop(writeId).catch(() => {}), writeTimeoutMs);
       timer.unref();
       writes.set(writeId, { file, use, timer });
       return { writeId, descriptor };
     },
-    end,
+    keep,
+    drop,
   };
 }

@@ -7,6 +7,7 @@ import type { BuildSettings } from '../../../src/node/builds/compose.ts';
 import { startNode, type Node } from '../../../src/node/start.ts';
 import type { CreateSandbox, DriverName } from '../../../src/protocol/node.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
+import { wiredNode } from '../../wire/support/wired-node.ts';
 
 const root = join(import.meta.dir, '../../..');
 export const testResources = { cpuCount: 2, memoryMiB: 512, diskMiB: 512 };
@@ -23,11 +24,11 @@ export type TestNode = {
   dispose(): Promise<void>;
 };
 
-/** A node of its own for one test file, with the base layer of this machine; with `memory`, one that can keep it. */
+/** A node of its own for one test file, called over unix sockets as the api and the edge call it, with the base layer of this machine; with `memory`, one that can keep it. */
 export async function startTestNode(options: { poolSize?: number; helperBinary?: string; memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {}): Promise<TestNode> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
-  const start = () =>
-    startNode({
+  const start = async () =>
+    wiredNode(await startNode({
       nodeId: 'test',
       dataDir,
       helperBinary: options.helperBinary ?? join(root, 'dist/helper'),
@@ -42,7 +43,7 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
       onHelperLost: () => {
         throw new Error('the native helper has ended');
       },
-    });
+    }));
   const node = await start();
   const base = await ensureBaseLayer(node.layers);
   const test: TestNode = {

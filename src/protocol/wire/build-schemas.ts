@@ -1,0 +1,88 @@
+import { Type } from '@sinclair/typebox';
+import type { BuildLogEntry, BuildProgress, BuildResult, BuildSource, BuildState, BuildStep, DockerInstruction, DockerMount, DockerStage, Heredoc, RegistryCredential, StartBuild } from '../build.ts';
+import { Resources, Started } from './sandbox-schemas.ts';
+import { count, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+
+// The messages about builds, as they are checked on the wire. What they mean is said by the types.
+
+const text = () => Type.String();
+const texts = () => Type.Array(Type.String());
+
+const Credential = schemaOf<RegistryCredential>()(
+  Type.Union([
+    Type.Object({ type: Type.Literal('registry'), username: text(), password: text() }),
+    Type.Object({ type: Type.Literal('aws'), awsAccessKeyId: text(), awsSecretAccessKey: text(), awsRegion: text() }),
+    Type.Object({ type: Type.Literal('gcp'), serviceAccountJson: text() }),
+  ]),
+);
+
+export const State = schemaOf<BuildState>()(Type.Object({ layers: texts(), env: mapOf(text()), user: text(), workdir: text() }));
+
+const Here = schemaOf<Heredoc>()(Type.Object({ name: text(), content: text(), expand: Type.Boolean() }));
+const Mount = schemaOf<DockerMount>()(Type.Object({ kind: oneOf('cache', 'tmpfs'), target: text(), id: text() }));
+const command = () => Type.Union([text(), texts()]);
+const written = { line: Type.Number(), text: text() };
+const placed = { destination: text(), chown: text(), chmod: text() };
+
+const Instruction = schemaOf<DockerInstruction>()(
+  Type.Union([
+    Type.Object({ ...written, kind: Type.Literal('arg'), name: text(), value: Type.Union([text(), Type.Null()]) }),
+    Type.Object({ ...written, kind: Type.Literal('env'), pairs: Type.Array(Type.Tuple([text(), text()])) }),
+    Type.Object({ ...written, kind: Type.Literal('run'), command: command(), heredocs: Type.Array(Here), mounts: Type.Array(Mount) }),
+    Type.Object({ ...written, ...placed, kind: Type.Literal('copy'), from: text(), sources: texts() }),
+    Type.Object({ ...written, ...placed, kind: Type.Literal('write'), files: Type.Array(Here) }),
+    Type.Object({ ...written, kind: Type.Literal('workdir'), path: text() }),
+    Type.Object({ ...written, kind: Type.Literal('user'), name: text() }),
+    Type.Object({ ...written, kind: Type.Literal('shell'), argv: texts() }),
+    Type.Object({ ...written, kind: oneOf('entrypoint', 'cmd'), command: command() }),
+  ]),
+);
+
+const Stage = schemaOf<DockerStage>()(
+  Type.Object({ from: text(), name: Type.Union([text(), Type.Null()]), globalArgs: mapOf(text()), instructions: Type.Array(Instruction) }),
+);
+
+const Source = schemaOf<BuildSource>()(
+  Type.Union([
+    Type.Object({ kind: Type.Literal('image'), reference: text(), credential: optional(Credential) }),
+    Type.Object({ kind: Type.Literal('state'), state: State, provisions: optional(Type.Boolean()) }),
+    Type.Object({ kind: Type.Literal('dockerfile'), stages: Type.Array(Stage), templates: mapOf(State) }),
+  ]),
+);
+
+const Step = schemaOf<BuildStep>()(Type.Object({ type: text(), args: texts(), filesHash: optional(text()), force: Type.Boolean() }));
+
+export const Start = schemaOf<StartBuild>()(
+  Type.Object({
+    buildId: text(),
+    templateId: text(),
+    teamId: text(),
+    source: Source,
+    steps: Type.Array(Step),
+    force: Type.Boolean(),
+    startsAsUser: Type.Boolean(),
+    startCommand: optional(text()),
+    readyCommand: optional(text()),
+    resources: Resources,
+  }),
+);
+
+const LogLine = schemaOf<BuildLogEntry>()(
+  Type.Object({ timestampMs: Type.Number(), level: oneOf('debug', 'info', 'warn', 'error'), message: text(), step: optional(text()) }),
+);
+
+const Result = schemaOf<BuildResult>()(
+  Type.Union([
+    Type.Object({
+      status: Type.Literal('ready'),
+      state: State,
+      startCommand: optional(text()),
+      readyCommand: optional(text()),
+      started: optional(Started),
+      layersMiB: Type.Number(),
+    }),
+    Type.Object({ status: Type.Literal('error'), message: text(), step: optional(text()) }),
+  ]),
+);
+
+export const Progress = schemaOf<BuildProgress>()(Type.Object({ entries: Type.Array(LogLine), next: count(), result: optional(Result) }));

@@ -1,0 +1,66 @@
+import { Type } from '@sinclair/typebox';
+import type { BuildProtocol } from '../build.ts';
+import type { NodeProtocol } from '../node.ts';
+import type { VolumeProtocol } from '../volume.ts';
+import { Progress, Start } from './build-schemas.ts';
+import { method, type MethodTable } from './method.ts';
+import {
+  Ability, Create, Execution, Exits, Info, LogEntry, Network, Paused, Place, Range, ReadLogs, Resume, Resumed, Running, Sample, Take, Taken, Traffic, Usage,
+} from './sandbox-schemas.ts';
+import { count, descriptor, mapOf, nothing, oneOf, optional } from './schema.ts';
+import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
+
+/** For what copies disks and memory, or waits for all of a sandbox to be gone. Milliseconds. */
+const longMs = 30 * 60_000;
+/** Beyond what a poll is asked to wait. Milliseconds. */
+const pollMs = 90_000;
+const id = () => Type.String();
+const path = () => Type.String();
+
+const volumes = {
+  create: method([id(), Type.Number()], nothing()),
+  remove: method([id()], nothing(), { deadlineMs: longMs }),
+  list: method([], Type.Array(Volume)),
+  stat: method([id(), path()], Entry),
+  listDirectory: method([id(), path(), Type.Number()], Type.Array(Entry)),
+  makeDirectory: method([id(), path(), NewEntry], Entry),
+  changeEntry: method([id(), path(), EntryChange], Entry),
+  removeEntry: method([id(), path()], nothing(), { deadlineMs: longMs }),
+  openRead: method([id(), path()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
+  openWrite: method([id(), path(), NewEntry], Type.Object({ writeId: id(), descriptor: descriptor() }), { passes: 'member' }),
+  keepWrite: method([id()], Entry, { deadlineMs: longMs }),
+  dropWrite: method([id()], nothing()),
+} satisfies MethodTable<VolumeProtocol>;
+
+/** The methods of a node, with what each takes and answers and who may call it. */
+export const nodeTable = {
+  info: method([], Info),
+  usage: method([], Usage),
+  create: method([Create], Running, { deadlineMs: longMs }),
+  kill: method([Execution, optional(oneOf('asked', 'timed_out'))], nothing(), { deadlineMs: longMs }),
+  list: method([], Type.Array(Running)),
+  pause: method([Execution, Type.Object({ memory: Type.Boolean() })], Paused, { deadlineMs: longMs }),
+  resume: method([Resume], Resumed, { deadlineMs: longMs }),
+  memoryAbility: method([Execution], Ability),
+  listPaused: method([], Type.Array(Paused)),
+  snapshot: method([Take], Taken, { deadlineMs: longMs }),
+  deleteSnapshot: method([id()], nothing(), { deadlineMs: longMs }),
+  listSnapshots: method([], Type.Array(Type.Object({ snapshotId: id(), takenAtMs: Type.Number() }))),
+  exits: method([Type.Union([Place, Type.Null()]), count()], Exits, { deadlineMs: pollMs }),
+  dial: method([id(), Type.Integer({ minimum: 0, maximum: 65_535 })], descriptor(), { callers: ['edge'], passes: 'whole' }),
+  updateNetwork: method([Execution, Network], nothing()),
+  logs: method([ReadLogs], Type.Array(LogEntry)),
+  traffic: method([Execution], Traffic),
+  volumes,
+  samples: method([id(), Range], Type.Array(Sample)),
+  latestSamples: method([Type.Array(id())], mapOf(Sample)),
+} satisfies MethodTable<NodeProtocol>;
+
+/** The methods of what builds templates on a node. */
+export const buildTable = {
+  start: method([Start], nothing()),
+  progress: method([id(), count(), count()], Progress, { deadlineMs: pollMs }),
+  cancel: method([id(), Type.String()], nothing(), { deadlineMs: longMs }),
+  forget: method([id()], nothing()),
+  collect: method([Type.Array(id())], Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }), { deadlineMs: longMs }),
+} satisfies MethodTable<BuildProtocol>;

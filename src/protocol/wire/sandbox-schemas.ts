@@ -1,0 +1,175 @@
+import { Type } from '@sinclair/typebox';
+import type { SandboxLogEntry, ReadSandboxLogs } from '../logs.ts';
+import { sandboxLogLevels } from '../logs.ts';
+import type { EgressPolicy } from '../network.ts';
+import type {
+  CreateSandbox,
+  DiskUsage,
+  DriverName,
+  ExecutionRef,
+  ExitsPage,
+  ExitsPlace,
+  Kept,
+  MemoryAbility,
+  NodeInfo,
+  NodeSandbox,
+  NodeUsage,
+  PausedSandbox,
+  ResumedSandbox,
+  ResumeSandbox,
+  SampleRange,
+  SandboxResources,
+  SandboxSample,
+  Snapshot,
+  StartedImage,
+  TakeSnapshot,
+  TemplateImage,
+  TrafficCounters,
+} from '../node.ts';
+import type { SandboxVolume } from '../volume.ts';
+import { count, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+
+// The messages about sandboxes, as they are checked on the wire. What they mean is said by the types.
+
+const text = () => Type.String();
+const texts = () => Type.Array(Type.String());
+
+const DriverNames = schemaOf<DriverName>()(oneOf('crun', 'gvisor'));
+const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
+
+export const Resources = schemaOf<SandboxResources>()(Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }));
+export const Started = schemaOf<StartedImage>()(Type.Object({ snapshotId: text(), layers: texts(), resources: Resources }));
+export const Execution = schemaOf<ExecutionRef>()(Type.Object({ sandboxId: text(), executionId: text() }));
+
+const Image = schemaOf<TemplateImage>()(
+  Type.Object({
+    templateId: text(),
+    buildId: text(),
+    layers: texts(),
+    defaultUser: text(),
+    defaultWorkdir: text(),
+    startCommand: optional(text()),
+    readyCommand: optional(text()),
+    buildEnv: mapOf(text()),
+    memorySnapshotId: optional(text()),
+    started: optional(Started),
+    driver: optional(DriverNames),
+  }),
+);
+
+export const Network = schemaOf<EgressPolicy>()(
+  Type.Object({
+    internetAccess: Type.Boolean(),
+    allowOut: optional(texts()),
+    denyOut: optional(texts()),
+    egressProxy: optional(Type.Object({ address: text(), username: optional(text()), password: optional(text()) })),
+    headerRules: optional(mapOf(mapOf(text()))),
+  }),
+);
+
+const Mounted = schemaOf<SandboxVolume>()(Type.Object({ volumeId: text(), path: text() }));
+
+export const Create = schemaOf<CreateSandbox>()(
+  Type.Object({
+    sandboxId: text(),
+    executionId: text(),
+    image: Image,
+    resources: Resources,
+    network: Network,
+    envVars: mapOf(text()),
+    accessToken: Type.Union([text(), Type.Null()]),
+    volumes: optional(Type.Array(Mounted)),
+  }),
+);
+
+const running = { sandboxId: text(), executionId: text(), startedAtMs: Type.Number(), resources: Resources };
+export const Running = schemaOf<NodeSandbox>()(Type.Object(running));
+export const Paused = schemaOf<PausedSandbox>()(Type.Object({ sandboxId: text(), executionId: text(), kept: KeptWhat, pausedAtMs: Type.Number() }));
+
+export const Resume = schemaOf<ResumeSandbox>()(
+  Type.Object({
+    sandboxId: text(),
+    executionId: text(),
+    nextExecutionId: text(),
+    memory: Type.Boolean(),
+    network: Network,
+    envVars: mapOf(text()),
+    accessToken: Type.Union([text(), Type.Null()]),
+  }),
+);
+export const Resumed = schemaOf<ResumedSandbox>()(Type.Object({ ...running, from: KeptWhat }));
+
+export const Take = schemaOf<TakeSnapshot>()(Type.Object({ sandboxId: text(), executionId: text(), snapshotId: text(), memory: Type.Boolean() }));
+export const Taken = schemaOf<Snapshot>()(Type.Object({ layers: texts(), kept: KeptWhat, driver: DriverNames }));
+
+export const Ability = schemaOf<MemoryAbility>()(
+  Type.Union([Type.Object({ kept: Type.Literal(true) }), Type.Object({ kept: Type.Literal(false), reason: text() })]),
+);
+
+export const Place = schemaOf<ExitsPlace>()(Type.Object({ epoch: text(), number: count() }));
+export const Exits = schemaOf<ExitsPage>()(
+  Type.Object({ exits: Type.Array(Type.Object({ sandboxId: text(), executionId: text(), reason: oneOf('init_exited', 'out_of_memory') })), next: Place }),
+);
+
+export const Traffic = schemaOf<TrafficCounters>()(Type.Object({ bytesOut: Type.Number(), bytesIn: Type.Number(), denied: Type.Number() }));
+
+export const Sample = schemaOf<SandboxSample>()(
+  Type.Object({
+    atSeconds: Type.Number(),
+    cpuCount: Type.Number(),
+    cpuUsedPct: Type.Number(),
+    memUsed: Type.Number(),
+    memTotal: Type.Number(),
+    memCache: Type.Number(),
+    diskUsed: Type.Number(),
+    diskTotal: Type.Number(),
+  }),
+);
+export const Range = schemaOf<SampleRange>()(Type.Object({ startSeconds: Type.Number(), endSeconds: Type.Number(), pointsMax: Type.Number() }));
+
+export const Info = schemaOf<NodeInfo>()(
+  Type.Object({
+    nodeId: text(),
+    cpuCount: Type.Number(),
+    memoryBytes: Type.Number(),
+    sandboxCount: Type.Number(),
+    sandboxesMax: Type.Number(),
+    driver: DriverNames,
+    memory: Ability,
+    memoryByDriver: Type.Object({ crun: optional(Ability), gvisor: optional(Ability) }),
+    machine: optional(Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() })),
+  }),
+);
+
+const Disk = schemaOf<DiskUsage>()(
+  Type.Object({ mountPoint: text(), device: text(), filesystemType: text(), usedBytes: Type.Number(), totalBytes: Type.Number() }),
+);
+
+export const Usage = schemaOf<NodeUsage>()(
+  Type.Object({
+    cpuPercent: Type.Number(),
+    memoryUsedBytes: Type.Number(),
+    hugePages: Type.Object({ total: Type.Number(), used: Type.Number(), reserved: Type.Number(), pageSizeBytes: Type.Number() }),
+    disks: Type.Array(Disk),
+    pool: optional(
+      Type.Object({ size: Type.Number(), ready: Type.Number(), hits: Type.Number(), misses: Type.Number(), refills: Type.Number(), failures: Type.Number() }),
+    ),
+    traffic: Traffic,
+  }),
+);
+
+const Level = oneOf(...sandboxLogLevels);
+export const ReadLogs = schemaOf<ReadSandboxLogs>()(
+  Type.Object({
+    sandboxId: text(),
+    fromMs: optional(Type.Number()),
+    beforeMs: optional(Type.Number()),
+    backward: Type.Boolean(),
+    minimum: optional(Level),
+    search: optional(text()),
+    limit: count(),
+  }),
+);
+export const LogEntry = schemaOf<SandboxLogEntry>()(
+  Type.Object({ timestampMs: Type.Number(), level: Level, logger: text(), message: text(), fields: mapOf(text()) }),
+);

@@ -1,0 +1,110 @@
+import { closeSync } from 'node:fs';
+import { AtollError } from '../base/error.ts';
+import type { AnyTable } from '../protocol/wire/method.ts';
+import { isMethod } from '../protocol/wire/method.ts';
+import type { Channel } from './channel.ts';
+import type { CheckedMethod } from './checked.ts';
+import { fromWire, lost } from './error.ts';
+import { readToCaller, type ToCaller } from './message.ts';
+
+type Waiting = { method: CheckedMethod; resolve(value: unknown): void; reject(error: unknown): void };
+
+/** The calling side of a channel. */
+export type Calls = {
+  /** Calls a method. Errors: what it throws; `unavailable` with the detail `part_lost`; `deadline_exceeded`; `canceled`. */
+  call(method: CheckedMethod, args: readonly unknown[], signal?: AbortSignal): Promise<unknown>;
+};
+
+/** Calls what is served on the other side of a channel. `part` is its name in messages. */
+export function callsOn(channel: Channel, part: string, onClosed: () => void): Calls {
+  const waiting = new Map<number, Waiting>();
+  let lastId = 0;
+  let open = true;
+  channel.listen({
+    message(text, file) {
+      const message = readToCaller(text);
+      if (!message) return channel.close();
+      const call = waiting.get(message.id);
+      waiting.delete(message.id);
+      // Who was waiting has given up.
+      if (!call) return file === undefined ? undefined : closeSync(file);
+      settle(call, message, file);
+    },
+    closed() {
+      open = false;
+      for (const call of waiting.values()) call.reject(lost(part, 'has ended before it answered'));
+      waiting.clear();
+      onClosed();
+    },
+  });
+
+  return {
+    call(method, args, signal) {
+      if (!open) return Promise.reject(lost(part, 'is not there'));
+      const checked = method.args(args);
+      if ('wrong' in checked) return Promise.reject(new AtollError('internal', `${method.name} was called with what its schema refuses: ${checked.wrong}`));
+      if (signal?.aborted) return Promise.reject(canceled(signal));
+      const id = ++lastId;
+      return new Promise((resolve, reject) => {
+        const giveUp = (error: unknown) => {
+          if (!waiting.delete(id)) return;
+          channel.send(JSON.stringify({ id, cancel: true }));
+          end();
+          reject(error);
+        };
+        const onAbort = () => giveUp(canceled(signal));
+        const timer = setTimeout(() => giveUp(new AtollError('deadline_exceeded', `The platform's ${part} did not answer ${method.name} within ${method.deadlineMs / 1000} s`)), method.deadlineMs);
+        const end = () => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', onAbort);
+        };
+        signal?.addEventListener('abort', onAbort, { once: true });
+        waiting.set(id, {
+          method,
+          resolve: value => (end(), resolve(value)),
+          reject: error => (end(), reject(error)),
+        });
+        channel.send(JSON.stringify({ id, call: method.name, args: checked.value }));
+      });
+    },
+  };
+}
+
+const canceled = (signal: AbortSignal | undefined) => (signal?.reason instanceof AtollError ? signal.reason : new AtollError('canceled', 'Nobody waits for the answer any more'));
+
+function settle({ method, resolve, reject }: Waiting, message: ToCaller, file: number | undefined): void {
+  if ('error' in message) {
+    if (file !== undefined) closeSync(file);
+    return reject(fromWire(message.error));
+  }
+  const answer = join(method, message.result, file);
+  const result = method.result(answer);
+  if ('value' in result) return resolve(result.value);
+  if (file !== undefined) closeSync(file);
+  reject(new AtollError('internal', `${method.name} was answered with what its schema refuses: ${result.wrong}`));
+}
+
+/** The answer with the open file in its place. */
+function join({ passes }: CheckedMethod, result: unknown, file: number | undefined): unknown {
+  if (passes === 'whole') return file;
+  if (passes === 'member' && typeof result === 'object') return { ...result, ...(file !== undefined && { descriptor: file }) };
+  return result;
+}
+
+/** An object with a function for each method of a table, which calls it. A signal may be given behind the arguments. */
+export function proxyOf<Protocol>(table: AnyTable, methods: ReadonlyMap<string, CheckedMethod>, calls: Calls, prefix = ''): Protocol {
+  const entries = Object.entries(table).map(([name, entry]) => {
+    if (!isMethod(entry)) return [name, proxyOf(entry, methods, calls, `${prefix}${name}.`)] as const;
+    const method = methods.get(`${prefix}${name}`);
+    if (!method) throw new Error(`invariant broken: no method ${prefix}${name}`);
+    return [name, (...args: unknown[]) => callWith(calls, method, args)] as const;
+  });
+  return Object.fromEntries(entries) as Protocol;
+}
+
+function callWith(calls: Calls, method: CheckedMethod, args: unknown[]): Promise<unknown> {
+  const signal = args.at(-1) instanceof AbortSignal ? (args.pop() as AbortSignal) : undefined;
+  // An argument that is left out may still be named, and a signal that nobody has.
+  while (args.length > 0 && args.at(-1) === undefined) args.pop();
+  return calls.call(method, args, signal);
+}

@@ -1,0 +1,90 @@
+import { AtollError } from '../base/error.ts';
+import { type Calls, callsOn } from './call.ts';
+import type { CheckedMethod } from './checked.ts';
+import { lost } from './error.ts';
+import { closeFile, connectTo, receiveFile } from './files.ts';
+import { SocketChannel } from './socket-channel.ts';
+
+/** How long a call waits for a process that is being started. Clients of the platform are told to try again after it. Milliseconds. */
+const connectTimeoutMs = 5_000;
+const greetingTimeoutMs = 2_000;
+const pollMs = { first: 1, max: 50 } as const;
+
+/** Calls of a process that may end and come back: each goes by the connection there is, or waits shortly for one. */
+export type Connection = Calls & {
+  /** Ends it for good. */
+  close(): void;
+};
+
+/** Calls what listens at a unix socket. The first call connects. `part` is its name in messages. */
+export function connectionTo(path: string, part: string, timeoutMs: number = connectTimeoutMs): Connection {
+  let current: { calls: Calls; channel: SocketChannel } | undefined;
+  let connecting: Promise<Calls> | undefined;
+  let isClosed = false;
+
+  async function connect(): Promise<Calls> {
+    const deadline = performance.now() + timeoutMs;
+    for (let waitMs: number = pollMs.first; ; waitMs = Math.min(waitMs * 2, pollMs.max)) {
+      if (isClosed) throw lost(part, 'is not asked any more');
+      const channel = await open(path).catch(() => undefined);
+      if (channel) {
+        const made = { channel, calls: callsOn(channel, part, () => current === made && (current = undefined)) };
+        current = made;
+        if (isClosed) channel.close();
+        return made.calls;
+      }
+      if (performance.now() > deadline) throw lost(part, 'is not there');
+      await Bun.sleep(waitMs);
+    }
+  }
+
+  return {
+    async call(method: CheckedMethod, args, signal) {
+      if (current) return current.calls.call(method, args, signal);
+      connecting ??= connect().finally(() => (connecting = undefined));
+      const calls = await connecting;
+      return calls.call(method, args, signal);
+    },
+    close() {
+      isClosed = true;
+      current?.channel.close();
+    },
+  };
+}
+
+/** A channel to what listens there; undefined where nothing does. */
+async function open(path: string): Promise<SocketChannel | undefined> {
+  const fd = connectTo(path);
+  if (fd === undefined) return undefined;
+  const files = await greeting(fd).catch((error: unknown) => {
+    closeFile(fd);
+    throw error;
+  });
+  const opened: { channel?: SocketChannel } = {};
+  // The runtime takes a connected descriptor where the types know only an address.
+  const options = {
+    fd,
+    socket: {
+      open(socket: Bun.Socket) {
+        opened.channel = new SocketChannel(socket, files);
+      },
+      data: (_: Bun.Socket, bytes: Uint8Array) => opened.channel?.received(bytes),
+      drain: () => opened.channel?.drained(),
+      close: () => opened.channel?.closed(),
+      error: (socket: Bun.Socket) => void socket.terminate(),
+    },
+  };
+  await Bun.connect(options as unknown as Bun.UnixSocketOptions<undefined>);
+  return opened.channel;
+}
+
+/** The socket for files, which the other side passes first of all. */
+async function greeting(fd: number): Promise<number> {
+  const deadline = performance.now() + greetingTimeoutMs;
+  for (;;) {
+    const received = receiveFile(fd);
+    if (typeof received === 'object') return received.file;
+    if (received === 'failed' || performance.now() > deadline) throw new AtollError('unavailable', 'the other side did not greet');
+    await Bun.sleep(pollMs.first);
+  }
+}

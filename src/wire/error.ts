@@ -1,0 +1,49 @@
+import { AtollError, type ErrorCode, causesOf, messageOf, statusOf } from '../base/error.ts';
+
+/** An error as it crosses the wire: all of an `AtollError`, its cause as text. */
+export type WireError = { code: string; message: string; detail?: string; fields?: Record<string, unknown>; retryAfterSeconds?: number; cause?: string };
+
+/** Marks errors of the wire itself: the other process could not be asked, or ended before it answered. */
+export const partLost = 'part_lost';
+
+/** What to say when a process that is asked is not there: it is started again within seconds. */
+export function lost(part: string, what: string): AtollError {
+  return new AtollError('unavailable', `The platform's ${part} ${what}; try again in a moment`, { detail: partLost, retryAfterSeconds: 1 });
+}
+
+/** Whether the other process could not be asked, or ended before it answered: what was asked may have happened or not. */
+export function isPartLost(error: unknown): boolean {
+  return error instanceof AtollError && error.detail === partLost;
+}
+
+/** An error in the form that crosses the wire. What is no `AtollError` is a fault of the platform. */
+export function toWire(error: unknown): WireError {
+  if (!(error instanceof AtollError)) return { code: 'internal', message: messageOf(error), ...(error instanceof Error && { cause: causesOf(error) }) };
+  const { code, message, detail, fields, retryAfterSeconds, cause } = error;
+  return {
+    code,
+    message,
+    ...(detail !== undefined && { detail }),
+    ...(Object.keys(fields).length > 0 && { fields: plain(fields) }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(cause !== undefined && { cause: causesOf(cause) }),
+  };
+}
+
+/** The error that the other side has thrown. A code that nobody knows, of another version, counts as `internal`. */
+export function fromWire(error: WireError): AtollError {
+  const { code, message, detail, fields, retryAfterSeconds, cause } = error;
+  return new AtollError(code in statusOf ? (code as ErrorCode) : 'internal', message, {
+    ...(detail !== undefined && { detail }),
+    ...(fields !== undefined && { fields }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(cause !== undefined && { cause: new Error(cause) }),
+  });
+}
+
+/** Facts for the log may hold anything, also what JSON can't say. */
+function plain(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, isPlain(value) ? value : String(value)]));
+}
+
+const isPlain = (value: unknown) => value === null || ['string', 'boolean'].includes(typeof value) || (typeof value === 'number' && Number.isFinite(value));

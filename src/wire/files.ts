@@ -1,0 +1,122 @@
+import { dlopen, ptr, read } from 'bun:ffi';
+
+// Passing open files over unix sockets. Sources: unix(7), sendmsg(2), recvmsg(2), cmsg(3).
+
+const { socket, socketpair, connect, sendmsg, recvmsg, getsockopt, close, __errno_location } = dlopen('libc.so.6', {
+  socket: { args: ['int', 'int', 'int'], returns: 'int' },
+  socketpair: { args: ['int', 'int', 'int', 'ptr'], returns: 'int' },
+  connect: { args: ['int', 'ptr', 'u32'], returns: 'int' },
+  sendmsg: { args: ['int', 'ptr', 'int'], returns: 'i64' },
+  recvmsg: { args: ['int', 'ptr', 'int'], returns: 'i64' },
+  getsockopt: { args: ['int', 'int', 'int', 'ptr', 'ptr'], returns: 'int' },
+  close: { args: ['int'], returns: 'int' },
+  __errno_location: { args: [], returns: 'ptr' },
+}).symbols;
+
+const AF_UNIX = 1;
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+const SCM_RIGHTS = 1;
+const SOCK_STREAM = 1;
+const SOCK_SEQPACKET = 5;
+const NONBLOCK_CLOEXEC = 0o4000 | 0o2000000;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+const MSG_CMSG_CLOEXEC = 0x4000_0000;
+const EAGAIN = 11;
+const EINTR = 4;
+/** `struct sockaddr_un`. */
+const addressBytes = 110;
+/** `struct cmsghdr` and one descriptor, padded to a whole word. */
+const controlBytes = 24;
+const controlLength = 20n;
+
+function errno(): number {
+  const location = __errno_location();
+  return location === null ? 0 : read.i32(location, 0);
+}
+
+/** User and process at the other end of a unix socket, as the kernel noted them when it was connected. */
+export function peerOf(fd: number): { pid: number; uid: number } {
+  const credentials = Buffer.alloc(12);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(credentials.length);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ptr(credentials), ptr(length)) < 0) throw new Error(`SO_PEERCRED failed: errno ${errno()}`);
+  return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
+}
+
+/** Two ends of a socket over which open files are passed, one message each. */
+export function filePair(): [number, number] {
+  const ends = Buffer.alloc(8);
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | NONBLOCK_CLOEXEC, 0, ptr(ends)) < 0) throw new Error(`socketpair failed: errno ${errno()}`);
+  return [ends.readInt32LE(0), ends.readInt32LE(4)];
+}
+
+/** A socket that is connected to the one that listens at `path`; undefined where none does, or its queue is full. */
+export function connectTo(path: string): number | undefined {
+  const address = Buffer.alloc(addressBytes);
+  address.writeUInt16LE(AF_UNIX, 0);
+  if (address.write(path, 2) !== Buffer.byteLength(path)) throw new Error(`the path of a socket is too long: ${path}`);
+  const fd = socket(AF_UNIX, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+  if (fd < 0) throw new Error(`socket failed: errno ${errno()}`);
+  if (connect(fd, ptr(address), addressBytes) === 0) return fd;
+  close(fd);
+  return undefined;
+}
+
+/** Sends an open file with a number that names it. The sender keeps its own. */
+export function sendFile(fd: number, file: number, id: number): 'sent' | 'full' | 'failed' {
+  const control = Buffer.alloc(controlBytes);
+  control.writeBigUInt64LE(controlLength, 0);
+  control.writeInt32LE(SOL_SOCKET, 8);
+  control.writeInt32LE(SCM_RIGHTS, 12);
+  control.writeInt32LE(file, 16);
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(id);
+  const message = new Message(bytes, control);
+  if (sendmsg(fd, message.pointer, MSG_DONTWAIT | MSG_NOSIGNAL) === 4n) return 'sent';
+  return [EAGAIN, EINTR].includes(errno()) ? 'full' : 'failed';
+}
+
+/** Takes an open file that waits at a socket, without waiting for one. */
+export function receiveFile(fd: number): { file: number; id: number } | 'none' | 'failed' {
+  const control = Buffer.alloc(controlBytes);
+  const bytes = Buffer.alloc(4);
+  const message = new Message(bytes, control);
+  const received = recvmsg(fd, message.pointer, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (received < 0n) return [EAGAIN, EINTR].includes(errno()) ? 'none' : 'failed';
+  const passed = message.controlLength() === controlBytes && control.readInt32LE(12) === SCM_RIGHTS;
+  // Without one the sender broke the rules, or this process has as many files open as it may.
+  return passed && received === 4n ? { file: control.readInt32LE(16), id: bytes.readUInt32LE() } : 'failed';
+}
+
+/** Closes a descriptor that nothing of the runtime has. */
+export function closeFile(fd: number): void {
+  close(fd);
+}
+
+/** `struct msghdr` of one part and its control data, which live as long as it does. */
+class Message {
+  readonly #parts: Buffer;
+  readonly #header = Buffer.alloc(56);
+  readonly #held: Buffer[];
+
+  constructor(bytes: Buffer, control: Buffer) {
+    this.#parts = Buffer.alloc(16);
+    this.#held = [bytes, control];
+    this.#parts.writeBigUInt64LE(BigInt(ptr(bytes)), 0);
+    this.#parts.writeBigUInt64LE(BigInt(bytes.length), 8);
+    this.#header.writeBigUInt64LE(BigInt(ptr(this.#parts)), 16);
+    this.#header.writeBigUInt64LE(1n, 24);
+    this.#header.writeBigUInt64LE(BigInt(ptr(control)), 32);
+    this.#header.writeBigUInt64LE(BigInt(control.length), 40);
+  }
+
+  get pointer(): ReturnType<typeof ptr> {
+    return ptr(this.#header);
+  }
+
+  controlLength(): number {
+    return this.#held.length && Number(this.#header.readBigUInt64LE(40));
+  }
+}

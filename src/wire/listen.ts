@@ -1,0 +1,68 @@
+import { chmodSync, chownSync, rmSync } from 'node:fs';
+import type { Log } from '../base/log.ts';
+import type { Caller } from '../protocol/wire/method.ts';
+import { closeFile, filePair, peerOf, sendFile } from './files.ts';
+import { serve, type Served } from './serve.ts';
+import { SocketChannel } from './socket-channel.ts';
+
+export type ListenOptions = {
+  /** Of the unix socket; what is there is replaced. */
+  path: string;
+  /** Which process the socket is for. */
+  caller: Caller;
+  /** The user that it runs as. The kernel says who connects; anybody else is hung up on. */
+  uid: number;
+  log: Log;
+};
+
+const ownerOnly = 0o600;
+
+/** What the runtime's sockets have, and their types leave out. */
+type WithDescriptor = Bun.Socket<SocketChannel | undefined> & { readonly fd: number };
+
+/** Serves methods to other processes of this machine, until it is stopped. */
+export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit<Served, 'log'>): { stop(): void } {
+  rmSync(path, { force: true });
+  const channels = new Set<SocketChannel>();
+  const listener = Bun.listen<SocketChannel | undefined>({
+    unix: path,
+    socket: {
+      open(socket) {
+        const { fd } = socket as WithDescriptor;
+        const peer = peerOf(fd);
+        if (peer.uid !== uid) {
+          log.warn('a stranger connected to a socket of the platform', { path, ...peer });
+          return void socket.terminate();
+        }
+        const [own, other] = filePair();
+        // The caller takes it before anything else.
+        const sent = sendFile(fd, other, 0);
+        closeFile(other);
+        const channel = new SocketChannel(socket, own);
+        socket.data = channel;
+        channels.add(channel);
+        serve(channel, caller, { ...served, log });
+        if (sent !== 'sent') channel.close();
+      },
+      data: (socket, bytes) => socket.data?.received(bytes),
+      drain: socket => socket.data?.drained(),
+      close(socket) {
+        if (!socket.data) return;
+        channels.delete(socket.data);
+        socket.data.closed();
+      },
+      error(socket, error) {
+        log.error('a connection of the platform failed', { path, error: error.stack });
+        socket.terminate();
+      },
+    },
+  });
+  chmodSync(path, ownerOnly);
+  if (process.getuid?.() !== uid) chownSync(path, uid, uid);
+  return {
+    stop() {
+      listener.stop(true);
+      for (const channel of [...channels]) channel.close();
+    },
+  };
+}

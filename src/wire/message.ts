@@ -1,0 +1,52 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+
+const Id = Type.Integer({ minimum: 1 });
+
+/** From the caller: a call, or that nobody waits for one any more. */
+const FromCaller = Type.Union([
+  Type.Object({ id: Id, call: Type.String({ maxLength: 100 }), args: Type.Array(Type.Unknown(), { maxItems: 10 }) }),
+  Type.Object({ id: Id, cancel: Type.Literal(true) }),
+]);
+export type FromCaller = Static<typeof FromCaller>;
+
+/** To the caller: one answer for each call. `file`: one comes with it. */
+const ToCaller = Type.Union([
+  Type.Object({
+    id: Id,
+    error: Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      detail: Type.Optional(Type.String()),
+      fields: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))),
+      retryAfterSeconds: Type.Optional(Type.Number()),
+      cause: Type.Optional(Type.String()),
+    }),
+  }),
+  Type.Object({ id: Id, result: Type.Optional(Type.Unknown()), file: Type.Optional(Type.Literal(true)) }),
+]);
+export type ToCaller = Static<typeof ToCaller>;
+
+const fromCaller = TypeCompiler.Compile(FromCaller);
+const toCaller = TypeCompiler.Compile(ToCaller);
+
+/** Reads a message of a caller. Undefined: it is none. */
+export function readFromCaller(text: string): FromCaller | undefined {
+  const message = parse(text);
+  return fromCaller.Check(message) ? message : undefined;
+}
+
+/** Reads a message to a caller. Undefined: it is none. */
+export function readToCaller(text: string): ToCaller | undefined {
+  const message = parse(text);
+  return toCaller.Check(message) ? message : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

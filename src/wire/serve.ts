@@ -1,0 +1,97 @@
+import { closeSync } from 'node:fs';
+import { AtollError } from '../base/error.ts';
+import type { Log } from '../base/log.ts';
+import type { Caller } from '../protocol/wire/method.ts';
+import type { Channel } from './channel.ts';
+import type { CheckedMethod } from './checked.ts';
+import { toWire } from './error.ts';
+import { type FromCaller, readFromCaller, type ToCaller } from './message.ts';
+
+/** Calls that one caller may have under way: more than any api or edge has, and few enough to hold. */
+const callsMax = 10_000;
+
+export type Served = {
+  methods: ReadonlyMap<string, CheckedMethod>;
+  /** What has the functions of the table, under their names. */
+  implementation: object;
+  log: Log;
+};
+
+/** Answers the calls that come on a channel, until it closes. `caller` is who is on the other side, for certain. */
+export function serve(channel: Channel, caller: Caller, served: Served): void {
+  const underWay = new Map<number, AbortController>();
+  channel.listen({
+    message(text, file) {
+      // No call passes a file.
+      if (file !== undefined) closeSync(file);
+      const message = readFromCaller(text);
+      if (!message) {
+        served.log.warn('a message that is none was received; its connection is closed', { caller });
+        return channel.close();
+      }
+      if ('cancel' in message) return underWay.get(message.id)?.abort(new AtollError('canceled', 'Nobody waits for the answer any more'));
+      if (underWay.has(message.id)) return channel.close();
+      void answer(message);
+    },
+    closed() {
+      for (const controller of underWay.values()) controller.abort(new AtollError('canceled', 'The caller is gone'));
+    },
+  });
+
+  async function answer(call: Extract<FromCaller, { call: string }>): Promise<void> {
+    const { id } = call;
+    const controller = new AbortController();
+    underWay.set(id, controller);
+    try {
+      if (underWay.size > callsMax) throw new AtollError('unavailable', `${callsMax} calls are under way, which is the most; try again later`);
+      const { result, file } = await carryOut(served, caller, call, controller.signal);
+      send({ id, result, ...(file !== undefined && { file: true }) }, file);
+    } catch (error) {
+      send({ id, error: toWire(error) });
+    } finally {
+      underWay.delete(id);
+    }
+  }
+
+  function send(message: ToCaller, file?: number): void {
+    channel.send(JSON.stringify(message), file);
+  }
+}
+
+async function carryOut(
+  { methods, implementation, log }: Served,
+  caller: Caller,
+  { call, args }: { call: string; args: unknown[] },
+  signal: AbortSignal,
+): Promise<{ result: unknown; file?: number }> {
+  const method = methods.get(call);
+  if (!method) throw new AtollError('unimplemented', `There is no method ${JSON.stringify(call)}`);
+  if (!method.callers.includes(caller)) throw new AtollError('forbidden', `The ${caller} may not call ${call}`);
+  const checked = method.args(args);
+  if ('wrong' in checked) throw new AtollError('invalid', `${call}: ${checked.wrong}`);
+  const answered = await invoke(implementation, method, [...checked.value, signal]);
+  const result = method.result(answered);
+  if (!('wrong' in result)) return split(method, result.value);
+  const { file } = split(method, answered);
+  if (file !== undefined) closeSync(file);
+  log.error('a call was answered with what its schema refuses', { call, wrong: result.wrong });
+  throw new AtollError('internal', `${call} was answered with what its schema refuses: ${result.wrong}`);
+}
+
+/** Calls the function of that name. An argument that may be left out leaves its place to the signal of those behind. */
+async function invoke(implementation: object, { name, argsMax }: CheckedMethod, args: unknown[]): Promise<unknown> {
+  const path = name.split('.');
+  const last = path.pop() ?? '';
+  const owner = path.reduce<unknown>((object, part) => (object as Record<string, unknown>)[part], implementation) as Record<string, (...args: unknown[]) => unknown>;
+  const signal = args.pop();
+  const placed = Array.from({ length: argsMax }, (_, index) => args[index]);
+  return owner[last]?.(...placed, signal);
+}
+
+/** What is answered, apart from the open file in it. */
+function split(method: CheckedMethod, answer: unknown): { result: unknown; file?: number } {
+  if (method.passes === undefined) return { result: answer };
+  if (method.passes === 'whole') return typeof answer === 'number' ? { result: null, file: answer } : { result: null };
+  const { descriptor, ...result } = answer as { descriptor?: unknown };
+  return typeof descriptor === 'number' ? { result, file: descriptor } : { result };
+}
