@@ -6,6 +6,7 @@ import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { fromWire, lost } from './error.ts';
 import { readToCaller, type ToCaller } from './message.ts';
+import { Wrong } from './read.ts';
 
 type Waiting = { method: CheckedMethod; resolve(value: unknown): void; reject(error: unknown): void };
 
@@ -41,8 +42,8 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
   return {
     call(method, args, signal) {
       if (!open) return Promise.reject(lost(part, 'is not there'));
-      const checked = method.args(args);
-      if ('wrong' in checked) return Promise.reject(new AtollError('internal', `${method.name} was called with what its schema refuses: ${checked.wrong}`));
+      const known = method.args(args);
+      if (known instanceof Wrong) return Promise.reject(new AtollError('internal', `${method.name}: argument ${known.path} must be ${known.mustBe}`));
       if (signal?.aborted) return Promise.reject(canceled(signal));
       const id = ++lastId;
       return new Promise((resolve, reject) => {
@@ -64,7 +65,7 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
           resolve: value => (end(), resolve(value)),
           reject: error => (end(), reject(error)),
         });
-        channel.send(JSON.stringify({ id, call: method.name, args: checked.value }));
+        channel.send(JSON.stringify({ id, call: method.name, args: known }));
       });
     },
   };
@@ -79,9 +80,9 @@ function settle({ method, resolve, reject }: Waiting, message: ToCaller, file: n
   }
   const answer = join(method, message.result, file);
   const result = method.result(answer);
-  if ('value' in result) return resolve(result.value);
+  if (!(result instanceof Wrong)) return resolve(result);
   if (file !== undefined) closeSync(file);
-  reject(new AtollError('internal', `${method.name} was answered with what its schema refuses: ${result.wrong}`));
+  reject(new AtollError('internal', `${method.name}: the answer${result.path} must be ${result.mustBe}`));
 }
 
 /** The answer with the open file in its place. */

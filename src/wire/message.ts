@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { type Read, readerOf, Wrong } from './read.ts';
 
 const Id = Type.Integer({ minimum: 1 });
 
@@ -19,7 +19,7 @@ const ToCaller = Type.Union([
       code: Type.String(),
       message: Type.String(),
       detail: Type.Optional(Type.String()),
-      fields: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }))),
+      fields: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() }))),
       retryAfterSeconds: Type.Optional(Type.Number()),
       cause: Type.Optional(Type.String()),
     }),
@@ -28,24 +28,23 @@ const ToCaller = Type.Union([
 ]);
 export type ToCaller = Static<typeof ToCaller>;
 
-const fromCaller = TypeCompiler.Compile(FromCaller);
-const toCaller = TypeCompiler.Compile(ToCaller);
+const fromCaller = readerOf(FromCaller);
+const toCaller = readerOf(ToCaller);
 
 /** Reads a message of a caller. Undefined: it is none. */
 export function readFromCaller(text: string): FromCaller | undefined {
-  const message = parse(text);
-  return fromCaller.Check(message) ? message : undefined;
+  return parse(text, fromCaller) as FromCaller | undefined;
 }
 
 /** Reads a message to a caller. Undefined: it is none. */
 export function readToCaller(text: string): ToCaller | undefined {
-  const message = parse(text);
-  return toCaller.Check(message) ? message : undefined;
+  return parse(text, toCaller) as ToCaller | undefined;
 }
 
-function parse(text: string): unknown {
+function parse(text: string, read: Read): unknown {
   try {
-    return JSON.parse(text);
+    const message = read(JSON.parse(text));
+    return message instanceof Wrong ? undefined : message;
   } catch {
     return undefined;
   }

@@ -6,6 +6,7 @@ import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { toWire } from './error.ts';
 import { type FromCaller, readFromCaller, type ToCaller } from './message.ts';
+import { Wrong } from './read.ts';
 
 /** Calls that one caller may have under way: more than any api or edge has, and few enough to hold. */
 const callsMax = 10_000;
@@ -67,23 +68,22 @@ async function carryOut(
   const method = methods.get(call);
   if (!method) throw new AtollError('unimplemented', `There is no method ${JSON.stringify(call)}`);
   if (!method.callers.includes(caller)) throw new AtollError('forbidden', `The ${caller} may not call ${call}`);
-  const checked = method.args(args);
-  if ('wrong' in checked) throw new AtollError('invalid', `${call}: ${checked.wrong}`);
-  const answered = await invoke(implementation, method, [...checked.value, signal]);
+  const known = method.args(args);
+  if (known instanceof Wrong) throw new AtollError('invalid', `${call}: argument ${known.path} must be ${known.mustBe}`);
+  const answered = await invoke(implementation, method, known, signal);
   const result = method.result(answered);
-  if (!('wrong' in result)) return split(method, result.value);
+  if (!(result instanceof Wrong)) return split(method, result);
   const { file } = split(method, answered);
   if (file !== undefined) closeSync(file);
-  log.error('a call was answered with what its schema refuses', { call, wrong: result.wrong });
-  throw new AtollError('internal', `${call} was answered with what its schema refuses: ${result.wrong}`);
+  log.error('a call was answered with what its schema refuses', { call, path: result.path, mustBe: result.mustBe });
+  throw new AtollError('internal', `${call}: the answer${result.path} must be ${result.mustBe}`);
 }
 
-/** Calls the function of that name. An argument that may be left out leaves its place to the signal of those behind. */
-async function invoke(implementation: object, { name, argsMax }: CheckedMethod, args: unknown[]): Promise<unknown> {
+/** Calls the function of that name; behind all arguments, those that were left out too, it gets the signal. */
+async function invoke(implementation: object, { name, argsMax }: CheckedMethod, args: unknown[], signal: AbortSignal): Promise<unknown> {
   const path = name.split('.');
   const last = path.pop() ?? '';
   const owner = path.reduce<unknown>((object, part) => (object as Record<string, unknown>)[part], implementation) as Record<string, (...args: unknown[]) => unknown>;
-  const signal = args.pop();
   const placed = Array.from({ length: argsMax }, (_, index) => args[index]);
   return owner[last]?.(...placed, signal);
 }
