@@ -85,7 +85,8 @@ async function invoke(implementation: object, { name, argsMax }: CheckedMethod, 
   const last = path.pop() ?? '';
   const owner = path.reduce<unknown>((object, part) => (object as Record<string, unknown>)[part], implementation) as Record<string, (...args: unknown[]) => unknown>;
   const placed = Array.from({ length: argsMax }, (_, index) => args[index]);
-  return owner[last]?.(...placed, signal);
+  // Awaited here: a promise that fails must be heard at once, or the runtime takes it for nobody's.
+  return await owner[last]?.(...placed, signal);
 }
 
 /** What is answered, apart from the open file in it. */
