@@ -6,7 +6,7 @@ import { type Caller, methodsOf } from '../../src/protocol/wire/method.ts';
 import { buildTable, nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { callsOn } from '../../src/wire/call.ts';
 import { type CheckedMethod, checkedMethods } from '../../src/wire/checked.ts';
-import { memoryChannels } from '../../src/wire/memory.ts';
+import { memoryChannels } from './support/memory.ts';
 import { serve } from '../../src/wire/serve.ts';
 import { wrongOf, sampleOf } from './support/samples.ts';
 

@@ -5,7 +5,7 @@ import type { VolumeProtocol } from '../volume.ts';
 import { Progress, Start } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
 import {
-  Ability, Create, Execution, Exits, Info, LogEntry, Network, Paused, Place, Range, ReadLogs, Resume, Resumed, Running, Sample, Take, Taken, Traffic, Usage,
+  Ability, Create, Execution, Exits, Info, LogEntry, Network, Paused, Place, Range, ReadLogs, Resume, Resumed, Running, Sample, SetAside, Take, Taken, Traffic, Usage,
 } from './sandbox-schemas.ts';
 import { count, descriptor, mapOf, nothing, oneOf, optional } from './schema.ts';
 import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
@@ -52,6 +52,10 @@ export const nodeTable = {
   logs: method([ReadLogs], Type.Array(LogEntry)),
   traffic: method([Execution], Traffic),
   volumes,
+  setAside: method([Execution, Type.String()], nothing(), { deadlineMs: longMs }),
+  listSetAside: method([], Type.Array(SetAside)),
+  takeBack: method([Execution], Paused, { deadlineMs: longMs }),
+  removeSetAside: method([id()], nothing(), { deadlineMs: longMs }),
   samples: method([id(), Range], Type.Array(Sample)),
   latestSamples: method([Type.Array(id())], mapOf(Sample)),
 } satisfies MethodTable<NodeProtocol>;

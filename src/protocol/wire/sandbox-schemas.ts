@@ -20,6 +20,7 @@ import type {
   SampleRange,
   SandboxResources,
   SandboxSample,
+  SetAsideSandbox,
   Snapshot,
   StartedImage,
   TakeSnapshot,
@@ -109,6 +110,25 @@ export const Ability = schemaOf<MemoryAbility>()(
 export const Place = schemaOf<ExitsPlace>()(Type.Object({ epoch: text(), number: count() }));
 export const Exits = schemaOf<ExitsPage>()(
   Type.Object({ exits: Type.Array(Type.Object({ sandboxId: text(), executionId: text(), reason: oneOf('init_exited', 'out_of_memory') })), next: Place }),
+);
+
+export const SetAside = schemaOf<SetAsideSandbox>()(
+  Type.Object({
+    sandboxId: text(),
+    known: Type.Union([
+      Type.Object({
+        executionId: text(),
+        kept: KeptWhat,
+        image: Type.Object({ templateId: text(), buildId: text() }),
+        resources: Resources,
+        volumes: Type.Array(Mounted),
+        startedAtMs: Type.Number(),
+      }),
+      Type.Null(),
+    ]),
+    sinceMs: Type.Number(),
+    reason: text(),
+  }),
 );
 
 export const Traffic = schemaOf<TrafficCounters>()(Type.Object({ bytesOut: Type.Number(), bytesIn: Type.Number(), denied: Type.Number() }));

@@ -7,7 +7,7 @@ import { callsOn, proxyOf } from '../../../src/wire/call.ts';
 import { checkedMethods } from '../../../src/wire/checked.ts';
 import { connectionTo } from '../../../src/wire/connect.ts';
 import { listenOn } from '../../../src/wire/listen.ts';
-import { memoryChannels } from '../../../src/wire/memory.ts';
+import { memoryChannels } from './memory.ts';
 import { serve } from '../../../src/wire/serve.ts';
 
 /** What a table describes, called over a wire within this process. */

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import type { Channel, Listener } from './channel.ts';
+import type { Channel, Listener } from '../../../src/wire/channel.ts';
 
 /** A channel within one process. What crosses it is text and open files, as between two. */
 export function memoryChannels(): [Channel, Channel] {
