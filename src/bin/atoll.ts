@@ -16,7 +16,8 @@ import { backupCommands } from './backup/commands.ts';
 import { operatorRequest, platformList, platformRequest } from './platform-request.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { readSettings } from './settings.ts';
-import { downCommand, upCommand } from './up.ts';
+import { downCommand, stopCommand } from './down.ts';
+import { upCommand } from './up.ts';
 
 // The command line of Atoll: the one place where all parts are put together, and where the environment is read.
 const environment = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
@@ -28,6 +29,7 @@ const withAccounts: WithAccounts = use => withLocalAccounts(settings(), account,
 
 const commands = [
   upCommand(settings, environment),
+  stopCommand(settings),
   downCommand(settings),
   doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir, ...builtPrograms })),
   ...backupCommands(settings, account),

@@ -11,12 +11,13 @@ import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../e
 import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
+import type { ExecutionRef } from '../protocol/node.ts';
 import { nodeAt, serveNode } from '../wire/node-service.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
 import { ensureApiKey, ensureTeam } from './accounts.ts';
 import { commitOf } from './commit.ts';
 import { descriptorsOfEdge, openFilesMax } from './descriptors.ts';
-import { readIdentity } from './identity.ts';
+import { readIdentity, readIfThere } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { checkPair } from './installation/check.ts';
 import { keepPair, openPair } from './installation/open.ts';
@@ -126,12 +127,15 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   return { port, tlsPort, authorityFile, apiKey, building: background.names, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-/** Ends whatever sandboxes the data directory has, and everything of the installation on the host but the data. */
-export async function removeSandboxes(options: Pick<PlatformOptions, 'settings' | 'log'>): Promise<void> {
-  const { nodeId } = readIdentity(options.settings.dataDir);
+/**
+ * Ends the sandboxes of the data directory that run, with `all` also those that are paused or set aside, and removes everything of the
+ * installation from the host but the data. Answers what was ended.
+ */
+export async function endSandboxes(options: Pick<PlatformOptions, 'settings' | 'log'>, { all }: { all: boolean }): Promise<ExecutionRef[]> {
+  const nodeId = readIfThere(join(options.settings.dataDir, 'node-id')) ?? '';
   const node = await startOwnNode(options, nodeId, 0, () => {});
   try {
-    await node.down();
+    return await node.down({ all });
   } catch (error) {
     throw new AtollError('unavailable', `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it again.`, { cause: error });
   }

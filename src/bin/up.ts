@@ -7,8 +7,8 @@ import { withProgress } from '../cli/progress.ts';
 import { type Welcome, welcomeText } from '../cli/welcome.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
 import { apiKeyFile } from './accounts.ts';
-import { endInstance, noteInstance } from './instance.ts';
-import { type Platform, removeSandboxes, startPlatform } from './platform.ts';
+import { noteInstance } from './instance.ts';
+import { type Platform, startPlatform } from './platform.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings.ts';
 
@@ -60,26 +60,6 @@ async function requireAbleHost(settings: Settings): Promise<void> {
   if (lacks.length === 0) return;
   const lines = lacks.map(({ name, detail, remedy }) => `  ${name}: ${detail}${remedy === undefined ? '' : ` → ${remedy}`}`);
   throw new AtollError('unavailable', `Sandboxes can't run on this machine yet:\n${lines.join('\n')}`);
-}
-
-/** `atoll down`: ends the platform, if it runs, and removes its sandboxes. */
-export function downCommand(settings: () => Settings): Command {
-  return {
-    name: 'down',
-    usage: '',
-    summary: 'Ends the platform and removes every sandbox; templates, keys and state stay',
-    async run(args, terminal) {
-      parseArguments(args, {});
-      const own = settings();
-      if (readIfThere(apiKeyFile(own.dataDir)) === undefined) {
-        throw new AtollError('not_found', `There is no installation in ${own.dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`);
-      }
-      if (await endInstance(own.dataDir)) terminal.err('The platform has ended.\n');
-      await removeSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) });
-      terminal.err('Every sandbox is removed.\n');
-      return 0;
-    },
-  };
 }
 
 function aboutOf({ host, domain, dataDir }: Settings, { port, tlsPort, authorityFile, apiKey, building }: Platform): Welcome {

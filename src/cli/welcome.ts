@@ -35,6 +35,6 @@ Python, after \`pip install e2b\`:
 curl:
   curl -X POST ${url}/sandboxes -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '{"templateID": "base", "timeout": 60}'
 
-Ctrl-C stops the platform; its sandboxes run on and are taken over by the next start. \`npm run down\` removes them.
+Ctrl-C stops the platform; its sandboxes run on and are taken over by the next start. \`npm run down\` ends those that run, \`npm run down -- --all\` removes paused ones too.
 `;
 }

@@ -3,7 +3,7 @@ import { cpus, totalmem } from 'node:os';
 import { createGate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
-import type { DriverName, NodeProtocol, SandboxResources } from '../protocol/node.ts';
+import type { DriverName, ExecutionRef, NodeProtocol, SandboxResources } from '../protocol/node.ts';
 import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
 import { composeBuilds, type BuildSettings } from './builds/compose.ts';
 import { detectCgroups } from './cgroup/cgroup.ts';
@@ -33,7 +33,9 @@ import { recordKey } from './sandbox/record-key.ts';
 import { createReleases } from './sandbox/releases.ts';
 import { killSandbox } from './sandbox/kill.ts';
 import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
+import { removeSetAside } from './sandbox/set-aside.ts';
 import { createSlots } from './sandbox/slots.ts';
+import { endAllStanding } from './sandbox/standing.ts';
 import { createVolumes } from './volumes/volumes.ts';
 
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
@@ -90,8 +92,11 @@ export type Node = {
   found: { adopted: number; removed: number; paused: number };
   /** Ends the node's own processes. Sandboxes run on and are adopted by the next start. */
   stop(): Promise<void>;
-  /** Removes every sandbox and everything of the installation on the host, data excepted, and stops. */
-  down(): Promise<void>;
+  /**
+   * Ends every sandbox that runs and removes everything of the installation from the host, data excepted, and stops. What is paused or
+   * set aside stays, unless `all` goes (default). Answers what was ended.
+   */
+  down(options?: { all: boolean }): Promise<ExecutionRef[]>;
 };
 
 /** Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place. */
@@ -187,20 +192,23 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     layers: node.layers,
     found,
     stop,
-    async down() {
-      const every = [...node.running.values(), ...node.paused.values()];
+    async down({ all } = { all: true }) {
+      const every = [...node.running.values(), ...(all ? node.paused.values() : [])].map(({ record: { sandboxId, executionId } }) => ({ sandboxId, executionId }));
       // Registered last is done first. What one step can't do is told in the end; the others are done all the same.
       const steps = new AsyncDisposableStack();
       steps.defer(stop);
       steps.defer(() => node.egress.down());
       steps.defer(() => node.driver.retire());
       steps.defer(() => node.releases.stop());
-      steps.defer(async () => void (await Promise.all(every.map(({ record }) => killSandbox(node, record)))));
+      steps.defer(() => endAllStanding(node));
+      steps.defer(async () => void (await Promise.all(every.map(target => killSandbox(node, target)))));
+      if (all) for (const sandboxId of node.unreadable.keys()) steps.defer(() => removeSetAside(node, sandboxId));
       steps.defer(async () => node.pool?.stop());
       steps.defer(() => builds.stop());
       await steps.disposeAsync();
       // Only where nothing is left: who gets the number next would find it.
       installation.surrender();
+      return every;
     },
   };
 }

@@ -29,7 +29,7 @@ test('two installations on one machine know nothing of each other', async () => 
   expect((await second.api('GET', `/sandboxes/${here}`)).status).toBe(404);
   expect((await fetch(`${second.ready.url}/sandboxes`, { headers: { 'X-API-Key': first.ready.apiKey } })).status).toBe(401);
   // Taking one down, and starting it again, leaves the other one's sandbox alone.
-  expect((await atoll(first, 'down')).exitCode).toBe(0);
+  expect((await atoll(first, 'down', '--all')).exitCode).toBe(0);
   await first.restart();
   expect((await first.api('GET', `/sandboxes/${here}`)).status).toBe(404);
   expect(await file(second, there, '/etc/hostname')).not.toBe('');

@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
-  await runToEnd(['npm', 'run', 'down'], { cwd: clone, env });
+  await runToEnd(['npm', 'run', 'down', '--', '--all'], { cwd: clone, env });
   await rm(folder, { recursive: true, force: true });
 }, 120_000);
 
@@ -74,7 +74,7 @@ test('npm run up, Ctrl-C, npm run up, npm run down', async () => {
   expect(second.ready.apiKey).toBe(first.ready.apiKey);
   expect((await request(second.ready, 'GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
 
-  const down = await runToEnd(['npm', 'run', 'down'], { cwd: clone, env });
+  const down = await runToEnd(['npm', 'run', 'down', '--', '--all'], { cwd: clone, env });
   expect(down).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('Every sandbox is removed.') });
   await waitFor('npm to end', () => second.child.exitCode !== null);
   const { files, ...rest } = holdingsOf(env['ATOLL_DATA_DIR'] ?? '');
@@ -102,5 +102,5 @@ test('what can’t work ends in one message that says what to do', async () => {
   expect(await fail(['bin/atoll', 'up'], { ATOLL_BASE_IMAGE: join(folder, 'none.tar'), ATOLL_DATA_DIR: join(folder, 'other') })).toContain('none.tar is not a file');
   expect(await fail(['bin/atoll', 'up'], { ATOLL_DATA_DIR: '/proc/self' })).toMatch(/can't run on this machine yet:\n\s+idmapped mounts: .* → /);
   expect(await fail(['bin/atoll', 'down'], { ATOLL_DATA_DIR: join(folder, 'nowhere') })).toContain('There is no installation');
-  await runToEnd(['bin/atoll', 'down'], { cwd: clone, env: { ...env, ATOLL_DATA_DIR: join(folder, 'other') } });
+  await runToEnd(['bin/atoll', 'down', '--all'], { cwd: clone, env: { ...env, ATOLL_DATA_DIR: join(folder, 'other') } });
 }, 120_000);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   if (child) killGroup(child, 'SIGTERM');
-  const down = await runToEnd([join(repository, 'bin/atoll'), 'down'], { env: env() });
+  const down = await runToEnd([join(repository, 'bin/atoll'), 'down', '--all'], { env: env() });
   expect(down).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("Every sandbox is removed.") });
   await rm(dataDir, { recursive: true, force: true });
 });

@@ -99,7 +99,7 @@ function platformOf(first: Launched, settings: NodeJS.ProcessEnv): TestPlatform 
     log: () => logs.map(log => log()).join(''),
     async [Symbol.asyncDispose]() {
       await end('SIGTERM');
-      const down = await runToEnd([atoll, 'down'], { env, cwd: repository });
+      const down = await runToEnd([atoll, 'down', '--all'], { env, cwd: repository });
       await rm(ready.dataDir, { recursive: true, force: true });
       if (down.exitCode !== 0) throw new Error(`atoll down failed:\n${down.stderr}`);
     },

@@ -75,7 +75,7 @@ await serveRemote(async () => {
         node = await start();
       },
     },
-    stop: () => node.down(),
+    stop: async () => void (await node.down()),
   };
 });
 
