@@ -59,3 +59,4 @@ int sealDirectory(const char *path, int durable);                               
 int flushDirectory(const char *path);
 int verifyDirectory(const char *path);
 int removeBeneath(const char *root, const char *path); // volume.c
+int confine(char **argument);                                                               // confine.c

@@ -268,6 +268,7 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "seal")) return sealDirectory(argument[2], 1);
   if (!strcmp(name, "checksum")) return sealDirectory(argument[2], 0);
   if (!strcmp(name, "flush")) return flushDirectory(argument[2]);
+  if (!strcmp(name, "confine") && count > 6) return confine(argument + 2);
   if (!strcmp(name, "verify")) return verifyDirectory(argument[2]);
   return -1;
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { parseDockerfile } from '../../src/api/app/dockerfile/parse.ts';
+import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
 import type { BuildState } from '../../src/protocol/build.ts';
 import { startBuildNode, step, type BuildNode } from '../../test/builds/support/build-node.ts';
 import { makeImage, pushImage } from '../../test/builds/support/oci-image.ts';

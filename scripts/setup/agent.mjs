@@ -5,7 +5,7 @@ import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /** What the agent is made from, relative to the repository. */
-const inputs = ['src/agent', 'src/base', 'src/protocol', 'src/bin/agent.ts', 'native/init.c', 'native/relay.c', 'native/remove-tree.c', 'native/remove-tree.h', 'scripts/build-agent.mjs', 'tsconfig.json', 'package-lock.json'];
+const inputs = ['src/agent', 'src/base', 'src/protocol', 'src/bin/agent.ts', 'native/init.c', 'native/relay.c', 'native/remove-tree.c', 'native/remove-tree.h', 'scripts/build-agent.mjs', 'scripts/setup/bundle-program.mjs', 'tsconfig.json', 'package-lock.json'];
 
 /** Builds the in-sandbox agent to dist/agent where its source changed. */
 export async function buildAgent(root) {

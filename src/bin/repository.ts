@@ -10,4 +10,4 @@ export const criuDir = join(repository, 'dist/criu');
 export const runscDir = join(repository, 'dist/runsc');
 
 /** Where set-up puts the programs that every sandbox needs. */
-export const builtPrograms = { helperBinary: join(repository, 'dist/helper'), agentDir: join(repository, 'dist/agent') };
+export const builtPrograms = { helperBinary: join(repository, 'dist/helper'), agentDir: join(repository, 'dist/agent'), builderDir: join(repository, 'dist/builder') };

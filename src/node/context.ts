@@ -1,6 +1,7 @@
 import type { Gate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { SandboxNetwork } from '../protocol/node.ts';
+import type { Builder } from './builder/builder.ts';
 import type { Drivers } from './drivers/drivers.ts';
 import type { Layout, Slot } from './layout.ts';
 import type { SandboxLogs } from './logs/sandbox-logs.ts';
@@ -66,6 +67,8 @@ export type NodeContext = {
   helper: Helper;
   /** The helper's executable: started with other arguments, it is small programs for single tasks. */
   helperBinary: string;
+  /** What reads strangers' bytes. */
+  builder: Builder;
   drivers: Drivers;
   /** What isolates a sandbox that was started, whichever it is. */
   driver: Drivers['bySlot'];

@@ -65,6 +65,11 @@ export function proxyUserId(installation: number): number {
   return firstHostId - 1 - installation;
 }
 
+/** User and group that builders run as: below those of the egress proxies, and nobody else's. */
+export function builderUserId(installation: number): number {
+  return firstHostId - 1 - installationsMax - installation;
+}
+
 /** Where the egress proxy takes what the packet rules turn to it. */
 export function proxyListenAddress(installation: number): string {
   return `198.19.0.${installation + 1}`;

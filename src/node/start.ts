@@ -5,6 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
 import type { DriverName, ExecutionRef, NodeProtocol, SandboxResources } from '../protocol/node.ts';
 import { forgetOtherAgents, keepAgent } from './agent-copy.ts';
+import { createBuilder } from './builder/builder.ts';
 import { composeBuilds, type BuildSettings } from './builds/compose.ts';
 import { detectCgroups } from './cgroup/cgroup.ts';
 import type { NodeContext, Running } from './context.ts';
@@ -55,6 +56,8 @@ export type NodeOptions = {
   helperBinary: string;
   /** The built agent's directory. */
   agentDir: string;
+  /** The built builder's directory. */
+  builderDir: string;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
   /** What the operator chose about traffic out of sandboxes. */
@@ -117,6 +120,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const mtu = outgoingMtu();
   const { helperBinary } = options;
   const runsc = findRunsc(options.runscDir);
+  const builder = createBuilder({ helper, helperBinary, builderDir: options.builderDir, layout });
+  undo.defer(() => builder.stop());
   const drivers = createDrivers({
     layout,
     crun: createCrunDriver({ helper, helperBinary, layout, cgroups, hostname }),
@@ -129,6 +134,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     log,
     helper,
     helperBinary,
+    builder,
     agentDir: agent,
     agentsShown: new Set(),
     standMs: options.standMs ?? defaultStandMs,
@@ -177,6 +183,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       await node.pool?.stop();
       await node.releases.stop();
     }
+    await builder.stop();
     await node.egress.stop();
     node.volumes.stop();
     await node.logs.close();

@@ -113,6 +113,8 @@ export type BuildProgress = {
 };
 
 export type BuildProtocol = {
+  /** What a Dockerfile says, read by a process that has no rights. Errors: `invalid` with the line for what can't be built. */
+  readDockerfile(text: string): Promise<DockerStage[]>;
   /** Starts a build; starting the same build again changes nothing. Errors: `unavailable` when as many as allowed run. */
   start(request: StartBuild): Promise<void>;
   /**

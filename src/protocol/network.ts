@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
 
 /** A proxy that all outgoing connections of a sandbox go through. */
 export type EgressProxy = {
@@ -98,6 +99,22 @@ export function protectedRange(octets: Uint8Array): string | undefined {
   if (octets.length === 4) return protectedBlocks.find(block => contains(block, octets))?.text;
   if (!contains(globalBlock, octets)) return `outside of ${globalUnicast}`;
   return tunnelBlocks.find(block => contains(block, octets))?.text;
+}
+
+/** Why the platform itself does not go to an address that a stranger chose; undefined when it is one of the Internet at large. */
+export function forbiddenRange(address: string): string | undefined {
+  const octets = parseAddress(address.split('%')[0] ?? '');
+  if (!octets) return 'not an address';
+  return protectedRange(octets) ?? (isOfMachine(octets) ? 'an address of this machine' : undefined);
+}
+
+/** Whether an address is one of the machine's own: a public one of those is reached past the firewall in front of it. */
+export function isOfMachine(octets: Uint8Array, interfaces = networkInterfaces()): boolean {
+  return Object.values(interfaces).some(list => list?.some(({ address }) => sameOctets(parseAddress(address.split('%')[0] ?? ''), octets)));
+}
+
+function sameOctets(a: Uint8Array | undefined, b: Uint8Array): boolean {
+  return a?.length === b.length && a.every((octet, index) => octet === b[index]);
 }
 
 function mustParse(text: string): Block {

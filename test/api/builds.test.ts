@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
-import type { BuildLogEntry, BuildProgress, BuildProtocol, BuildResult, StartBuild } from '../../src/protocol/build.ts';
+import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
+import type { BuildLogEntry, BuildProgress, BuildProtocol, BuildResult, DockerStage, StartBuild } from '../../src/protocol/build.ts';
 import { AtollError } from '../../src/base/error.ts';
 import { onEachDatabase } from './databases.ts';
 import { call, Platform, until, type Answer } from './platform.ts';
@@ -11,6 +12,10 @@ class ScriptedBuilder implements BuildProtocol {
   readonly entries = new Map<string, BuildLogEntry[]>();
   readonly results = new Map<string, BuildResult>();
   refuses = false;
+
+  async readDockerfile(text: string): Promise<DockerStage[]> {
+    return parseDockerfile(text);
+  }
 
   async start(request: StartBuild): Promise<void> {
     if (this.refuses) throw new AtollError('unavailable', 'no builder has room');

@@ -1,9 +1,11 @@
+import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
 import type { BuildProtocol } from '../../src/protocol/build.ts';
 
 /** A builder whose builds run until they are cancelled. */
 export function endlessBuilder(): BuildProtocol {
   const running = new Set<string>();
   return {
+    readDockerfile: async text => parseDockerfile(text),
     async start({ buildId }) {
       running.add(buildId);
     },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { parseDockerfile } from '../../src/api/app/dockerfile/parse.ts';
+import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
 import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
 import { mergedTree, muslTree, shelllessTree } from './support/distributions.ts';
 import { makeImage, writeLayout } from './support/oci-image.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeTar } from '../../src/node/builds/archive/write-tar.ts';
+import { writeTar } from '../../src/base/write-tar.ts';
 import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
 import { digestOf, makeImage, pushImage, writeLayout } from './support/oci-image.ts';
 import { startRegistry, type TestRegistry } from './support/registry.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
-import { writeTar } from '../../src/node/builds/archive/write-tar.ts';
+import { writeTar } from '../../src/base/write-tar.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
 

@@ -10,8 +10,9 @@ import { isTest, root, sourceFiles } from './source-files.ts';
  * Only the composition roots in `bin` put them together.
  */
 const table: Record<string, string[]> = {
-  bin: ['agent', 'api', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'wire', 'base'],
+  bin: ['agent', 'api', 'builder', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'wire', 'base'],
   agent: ['protocol', 'base'],
+  builder: ['protocol', 'base'],
   api: ['protocol', 'base'],
   cli: ['protocol', 'base'],
   dashboard: ['protocol', 'base'],

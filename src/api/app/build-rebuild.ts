@@ -14,7 +14,6 @@ import type { Registered } from './build-register.ts';
 import { standingIn, startBuild, templateOfImage } from './build-start.ts';
 import type { BuildPlan } from './build-start.ts';
 import type { App } from './context.ts';
-import { parseDockerfile } from './dockerfile/parse.ts';
 import { parseReference } from './template-reference.ts';
 import { ownTemplate } from './template-tags.ts';
 
@@ -41,7 +40,7 @@ export async function rebuildTemplate(app: App, team: TeamRecord, text: string |
 
 /** What a Dockerfile says. Throws `invalid` with the line for what can't be built. */
 export async function planOfDockerfile(app: App, team: TeamRecord, request: BuildRequest): Promise<BuildPlan> {
-  const stages = parseDockerfile(request.dockerfile);
+  const stages = await app.builder.readDockerfile(request.dockerfile);
   const names = stages.flatMap(stage => [stage.from, ...stage.instructions.flatMap(instruction => (instruction.kind === 'copy' ? [instruction.from] : []))]);
   const templates: Record<string, BuildState> = {};
   for (const name of new Set(names)) {

@@ -7,6 +7,7 @@ const refuse = async (): Promise<never> => {
 
 /** For an installation that only runs what was built elsewhere. */
 export const noBuilder: BuildProtocol = {
+  readDockerfile: refuse,
   start: refuse,
   progress: async buildId => {
     throw new AtollError('not_found', `no node knows build ${buildId}`);

@@ -1,7 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { AtollError } from '../../base/error.ts';
-import { forbiddenRange, hostOf } from '../app/webhook-url.ts';
+import { hostNameOf } from '../../base/pinned-fetch.ts';
+import { forbiddenRange } from '../../protocol/network.ts';
 
 /** Of the addresses that a name has, those that are tried. */
 const addressesMax = 4;
@@ -11,7 +12,7 @@ const addressesMax = 4;
  * does not resolve the name again, so that it can't answer otherwise meanwhile. Throws `unavailable`, `forbidden`.
  */
 export async function allowedAddresses(url: URL, allowPrivateAddresses: boolean): Promise<string[]> {
-  const host = hostOf(url);
+  const host = hostNameOf(url);
   const found = isIP(host) ? [host] : (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address);
   if (found.length === 0) throw new AtollError('unavailable', `${host} has no address`);
   const allowed = allowPrivateAddresses ? found : found.filter(address => forbiddenRange(address) === undefined);

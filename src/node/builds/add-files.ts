@@ -3,9 +3,9 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../base/secret.ts';
 import type { BuildState } from '../../protocol/build.ts';
-import { writeTar, type NewTarEntry } from './archive/write-tar.ts';
+import { writeTar, type NewTarEntry } from '../../base/write-tar.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
-import { bytesOf, makeLayer } from './layer/make-layer.ts';
+import { makeLayer } from './make-layer.ts';
 import { scratchDirOf } from './scratch.ts';
 import { openView } from './view.ts';
 
@@ -20,8 +20,8 @@ export async function addFiles(context: BuildContext, state: BuildState, additio
       const path = join(scratch, 'files.tar');
       writeFileSync(path, archive);
       await using view = await openView(node, state.layers);
-      const job = { kind: 'copy', view: bytesOf(view.path), copy: { source: '', destination: '/' } } as const;
-      return await makeLayer(node, { job, archive: path, limits, signal });
+      const job = { kind: 'copy', copy: { source: '', destination: '/', workdir: '/', user: 'root' }, limits } as const;
+      return await makeLayer(node, { job, view: view.path, archive: path, signal });
     } finally {
       rmSync(scratch, { recursive: true, force: true });
     }

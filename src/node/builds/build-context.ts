@@ -1,7 +1,7 @@
 import type { BuildLogLevel, BuildState, StartBuild } from '../../protocol/build.ts';
+import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
-import type { ImageLimits } from './erofs/writer.ts';
 import type { StepCache } from './step-cache.ts';
 
 /** Where a build finds the archives that its COPY steps name. */

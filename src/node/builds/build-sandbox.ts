@@ -8,14 +8,13 @@ import { startBlank } from '../sandbox/blank.ts';
 import { slotDisk, slotMountPoint } from '../sandbox/slot-disk.ts';
 import { keepSnapshot } from '../sandbox/snapshot.ts';
 import { releaseBlank } from '../sandbox/remove.ts';
-import { pathInHelper } from '../native/helper.ts';
 
 /** A sandbox in which steps of a build run: the same isolation and network as any, and nobody else's. */
 export type BuildSandbox = AsyncDisposable & {
   run(process: AgentProcess, onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void): Promise<ProcessEnd>;
   /** Shows a directory of the helper's mount namespace inside, writable. */
   bind(source: string, target: string): Promise<void>;
-  /** Ends all processes. What was written stays, at the answered path of an overlay's upper directory, until disposal. */
+  /** Ends all processes. What was written stays, in an overlay's upper directory at the answered path of the helper's mount namespace, until disposal. */
   finish(): Promise<{ upper: string }>;
   /** Keeps what it is at this moment, processes and memory included; it runs on. Errors: those of a snapshot. */
   keep(snapshotId: string): Promise<Omit<Snapshot, 'driver'>>;
@@ -56,7 +55,7 @@ export async function openBuildSandbox(node: NodeContext, options: BuildSandboxO
     async finish() {
       await node.helper.call('kill', slot.name).catch(() => {}); // it has ended by itself
       await ended;
-      return { upper: pathInHelper(node, `${slotMountPoint(node, slot)}/upper`) };
+      return { upper: `${slotMountPoint(node, slot)}/upper` };
     },
     keep(snapshotId) {
       const source = { slot, pid, disk: slotDisk(node, slot), layers: options.layers, facts: { agentDir: node.agentDir, bootId, controlToken } };

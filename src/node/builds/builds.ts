@@ -1,11 +1,11 @@
 import { AtollError, messageOf } from '../../base/error.ts';
-import type { BuildProtocol, StartBuild } from '../../protocol/build.ts';
+import type { BuildProtocol, DockerStage, StartBuild } from '../../protocol/build.ts';
+import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
 import type { UploadedFiles } from './build-context.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
 import { collectCached, type CachedFile } from './collect.ts';
-import type { ImageLimits } from './erofs/writer.ts';
 import { runBuild, type ResolveSource } from './run-build.ts';
 import type { StepCache } from './step-cache.ts';
 
@@ -73,6 +73,7 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
   };
 
   return {
+    readDockerfile: text => node.builder.run<DockerStage[]>({ job: { kind: 'dockerfile', text } }),
     async start(request) {
       if (builds.has(request.buildId)) return;
       if (running().length >= options.concurrentMax) throw new AtollError('unavailable', `this node runs ${options.concurrentMax} builds, its maximum; try again later`);

@@ -1,6 +1,6 @@
 import type { BuildState } from '../../protocol/build.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
-import { bytesOf, makeLayer } from './layer/make-layer.ts';
+import { makeLayer } from './make-layer.ts';
 import { openView } from './view.ts';
 
 /** From here on a stack of layers becomes one: a sandbox's root takes at most 128, and snapshots add to them. */
@@ -11,7 +11,7 @@ export async function flattenWhereDeep(context: BuildContext, state: BuildState)
   if (state.layers.length < layersMax) return state;
   const flat = await cachedLayer(context, state, { kind: 'flatten', facts: layersMax, label: `putting ${state.layers.length} layers together` }, async () => {
     await using view = await openView(context.node, state.layers);
-    return await makeLayer(context.node, { job: { kind: 'seal', upper: bytesOf(view.path), excluded: [] }, limits: context.limits, signal: context.signal });
+    return await makeLayer(context.node, { job: { kind: 'seal', excluded: [], marked: false, limits: context.limits }, upper: view.path, signal: context.signal });
   });
   return { ...state, layers: flat.layers.slice(-1) };
 }

@@ -1,13 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
+import type { NewTarEntry } from '../../base/write-tar.ts';
 import type { BuildState } from '../../protocol/build.ts';
-import type { NewTarEntry } from './archive/write-tar.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
 import { addFiles } from './add-files.ts';
 import { runForLayer } from './run-command.ts';
-import { isFileInView } from './read-in-view.ts';
 import { readScript } from './scripts/read-script.ts';
-import { openView } from './view.ts';
+import { lookInto } from './look-into.ts';
 
 /** Static programs of this machine that stand in where an image has no shell; Debian's packages busybox-static and bash-static. */
 const busyboxes = ['/usr/bin/busybox', '/bin/busybox'];
@@ -68,8 +67,8 @@ function isStatic(path: string): boolean {
   return existsSync(path) && !readFileSync(path).subarray(0, 4096).includes('ld-linux');
 }
 
-async function isThere({ node }: BuildContext, state: BuildState, path: string): Promise<boolean> {
-  await using view = await openView(node, state.layers);
-  return isFileInView(view.path, path);
+async function isThere(context: BuildContext, state: BuildState, path: string): Promise<boolean> {
+  const { files } = await lookInto(context, state, { files: [path] });
+  return files[0] === true;
 }
 

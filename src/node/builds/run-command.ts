@@ -4,7 +4,7 @@ import type { BuildContext } from './build-context.ts';
 import { createLineSplitter } from './build-log.ts';
 import { openBuildSandbox, type BuildSandbox } from './build-sandbox.ts';
 import { openCacheMounts } from './cache-mounts.ts';
-import { bytesOf, makeLayer } from './layer/make-layer.ts';
+import { makeLayer } from './make-layer.ts';
 import { platformFiles } from '../rootfs/platform-files.ts';
 
 export const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -31,8 +31,8 @@ export async function runForLayer(context: BuildContext, state: BuildState, comm
   if (temporary.length > 0) await runLogged(context, sandbox, { ...command, argv: ['mkdir', '-p', '--', ...temporary], user: 'root', cwd: '/' });
   await runLogged(context, sandbox, command);
   const { upper } = await sandbox.finish();
-  const excluded = [...platformFiles, ...temporary.map(target => bytesOf(target.slice(1)))];
-  return await makeLayer(node, { job: { kind: 'seal', upper, excluded }, limits, signal });
+  const excluded = [...platformFiles, ...temporary.map(target => target.slice(1))];
+  return await makeLayer(node, { job: { kind: 'seal', excluded, marked: true, limits }, upper, signal });
 }
 
 /** Runs a command in a sandbox and logs its output. Errors: `invalid` with the command and its last lines when it fails. */

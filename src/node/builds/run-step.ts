@@ -1,16 +1,14 @@
 import { AtollError } from '../../base/error.ts';
 import type { BuildState, BuildStep } from '../../protocol/build.ts';
 import { loginShell } from '../sandbox/login-shell.ts';
-import { readAccounts } from './accounts.ts';
 import { cachedLayer, type BuildContext } from './build-context.ts';
 import { shortened } from './label.ts';
+import { lookInto } from './look-into.ts';
 import { runForLayer, standardPath } from './run-command.ts';
 import { copyLayer } from './steps/copy.ts';
 import { applyEnv } from './steps/env.ts';
-import { currentAccount } from './steps/paths.ts';
 import { userLayer, userOf } from './steps/user.ts';
 import { workdirLayer, workdirOf } from './steps/workdir.ts';
-import { openView } from './view.ts';
 
 /** Carries out one step on top of `state` and answers the state after it. `place` is e.g. `2/5`. */
 export async function runStep(context: BuildContext, state: BuildState, step: BuildStep, place: string): Promise<BuildState> {
@@ -29,7 +27,7 @@ export async function runStep(context: BuildContext, state: BuildState, step: Bu
       return cachedLayer(context, state, { kind: 'copy', facts: [step.args, step.filesHash], label }, () => copyLayer(context, state, step));
     case 'ENV':
       context.log(label);
-      return { ...state, env: applyEnv(state.env, step.args, await shellVariables(context, state)) };
+      return { ...state, env: applyEnv(state.env, step.args, step.args.some(arg => arg.includes('$')) ? await shellVariables(context, state) : {}) };
     case 'USER': {
       const user = userOf(step);
       const after = await cachedLayer(context, state, { kind: 'user', facts: user, label }, () => userLayer(context, state, user));
@@ -50,8 +48,7 @@ function labelOf(type: string, { args }: BuildStep): string {
 }
 
 /** What a login shell of the current user knows before the build sets anything. */
-async function shellVariables({ node }: BuildContext, state: BuildState): Promise<Record<string, string>> {
-  await using view = await openView(node, state.layers);
-  const { home } = currentAccount(readAccounts(view.path), state.user);
+async function shellVariables(context: BuildContext, state: BuildState): Promise<Record<string, string>> {
+  const { home } = (await lookInto(context, state, { user: state.user })).user;
   return { PATH: standardPath, HOME: home, USER: state.user, LOGNAME: state.user };
 }

@@ -1,16 +1,15 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeContext } from '../context.ts';
-import { pathInHelper } from '../native/helper.ts';
 
-/** What a sandbox made from some layers would see, read-only, at a path that every process can open. */
+/** What a sandbox made from some layers would see, read-only, at a path of the helper's mount namespace. */
 export type View = AsyncDisposable & { path: string };
 
 export async function openView(node: NodeContext, layers: string[]): Promise<View> {
   const points = await Promise.all(layers.map(digest => node.layers.mount(digest)));
   // An overlay needs two layers where it has no place to write to.
   const [only] = points;
-  if (points.length === 1 && only !== undefined) return { path: pathInHelper(node, only), [Symbol.asyncDispose]: async () => {} };
+  if (points.length === 1 && only !== undefined) return { path: only, [Symbol.asyncDispose]: async () => {} };
   mkdirSync(node.layout.mounts, { recursive: true });
   const point = mkdtempSync(join(node.layout.mounts, 'view-'));
   const dispose = async () => {
@@ -23,5 +22,5 @@ export async function openView(node: NodeContext, layers: string[]): Promise<Vie
     rmSync(point, { recursive: true, force: true });
     throw error;
   }
-  return { path: pathInHelper(node, point), [Symbol.asyncDispose]: dispose };
+  return { path: point, [Symbol.asyncDispose]: dispose };
 }

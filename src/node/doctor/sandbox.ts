@@ -14,7 +14,7 @@ const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
 const commandTimeoutMs = 30_000;
 
 /** Where set-up has put what every sandbox needs. */
-export type BuiltPrograms = { helperBinary: string; agentDir: string };
+export type BuiltPrograms = { helperBinary: string; agentDir: string; builderDir: string };
 
 /**
  * What decides: a sandbox as a start of the platform makes it, from two layers, and a program in it. It belongs to an
@@ -29,8 +29,8 @@ export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
   };
 }
 
-async function lookAtSandbox(scratch: string, { helperBinary, agentDir }: BuiltPrograms): Promise<Sight> {
-  if (!existsSync(helperBinary) || !existsSync(agentDir)) {
+async function lookAtSandbox(scratch: string, { helperBinary, agentDir, builderDir }: BuiltPrograms): Promise<Sight> {
+  if (![helperBinary, agentDir, builderDir].every(path => existsSync(path))) {
     return limited('not tried: set-up has not yet built what runs one', 'Run `npm run up`: it sets up what is missing and tries this first.');
   }
   const lost = Promise.withResolvers<never>();
@@ -40,6 +40,7 @@ async function lookAtSandbox(scratch: string, { helperBinary, agentDir }: BuiltP
     dataDir: join(scratch, 'data'),
     helperBinary,
     agentDir,
+    builderDir,
     nameservers: [],
     pool: { size: 0, resources },
     builds: { filesDir: join(scratch, 'files') },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { Snapshot, TakeSnapshot } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
-import { makeLayer } from '../builds/layer/make-layer.ts';
+import { makeLayer } from '../builds/make-layer.ts';
 import { pathInHelper } from '../native/helper.ts';
 import { openView } from '../builds/view.ts';
 import type { NodeContext, Running } from '../context.ts';
@@ -179,13 +179,12 @@ function allocatedBytes(file: string): number {
 
 /** What was written becomes a layer above those that the sandbox has; null where nothing was. */
 async function sealUpper(node: NodeContext, { mountPoint }: DiskCopy, excluded: string[]): Promise<string | null> {
-  const upper = pathInHelper(node, join(mountPoint, 'upper'));
-  return makeLayer(node, { job: { kind: 'seal', upper, excluded }, limits: layerLimits });
+  return makeLayer(node, { job: { kind: 'seal', excluded, marked: true, limits: layerLimits }, upper: join(mountPoint, 'upper') });
 }
 
 async function flattened(node: NodeContext, layers: string[]): Promise<string[]> {
   if (layers.length < layersMax) return layers;
   await using view = await openView(node, layers);
-  const flat = await makeLayer(node, { job: { kind: 'seal', upper: view.path, excluded: [] }, limits: layerLimits });
+  const flat = await makeLayer(node, { job: { kind: 'seal', excluded: [], marked: false, limits: layerLimits }, upper: view.path });
   return flat === null ? [] : [flat];
 }

@@ -38,7 +38,7 @@ const Instruction = schemaOf<DockerInstruction>()(
   ]),
 );
 
-const Stage = schemaOf<DockerStage>()(
+export const Stage = schemaOf<DockerStage>()(
   Type.Object({ from: text(), name: Type.Union([text(), Type.Null()]), globalArgs: mapOf(text()), instructions: Type.Array(Instruction) }),
 );
 

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { BuildProtocol } from '../build.ts';
 import type { NodeProtocol } from '../node.ts';
 import type { VolumeProtocol } from '../volume.ts';
-import { Progress, Start } from './build-schemas.ts';
+import { Progress, Stage, Start } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
 import {
   Ability, Create, Execution, Exits, Info, LogEntry, Network, Paused, Place, Range, ReadLogs, Resume, Resumed, Running, Sample, SetAside, Take, Taken, Traffic, Usage,
@@ -12,6 +12,8 @@ import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
 
 /** For what copies disks and memory, or waits for all of a sandbox to be gone. Milliseconds. */
 const longMs = 30 * 60_000;
+/** Of what a builder reads, the wait for it included. Milliseconds. */
+const readMs = 60_000;
 /** Beyond what a poll is asked to wait. Milliseconds. */
 const pollMs = 90_000;
 const id = () => Type.String();
@@ -62,6 +64,7 @@ export const nodeTable = {
 
 /** The methods of what builds templates on a node. */
 export const buildTable = {
+  readDockerfile: method([Type.String()], Type.Array(Stage), { deadlineMs: readMs }),
   start: method([Start], nothing()),
   progress: method([id(), count(), count()], Progress, { deadlineMs: pollMs }),
   cancel: method([id(), Type.String()], nothing(), { deadlineMs: longMs }),

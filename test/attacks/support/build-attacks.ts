@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'bun:test';
-import { parseDockerfile } from '../../../src/api/app/dockerfile/parse.ts';
+import { parseDockerfile } from '../../../src/builder/dockerfile/parse.ts';
 import { randomHex } from '../../../src/base/secret.ts';
 import type { BuildState, DockerStage, StartBuild } from '../../../src/protocol/build.ts';
 import { startBuildNode, type BuildNode, type Outcome } from '../../builds/support/build-node.ts';

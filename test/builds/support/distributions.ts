@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { writeTar, type NewTarEntry } from '../../../src/node/builds/archive/write-tar.ts';
+import { writeTar, type NewTarEntry } from '../../../src/base/write-tar.ts';
 import { symlink, text } from './trees.ts';
 
 // Roots laid out as the distributions lay theirs out, of programs of this machine: their own archives are not needed to build

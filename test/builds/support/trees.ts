@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { writeTar, type NewTarEntry } from '../../../src/node/builds/archive/write-tar.ts';
+import { writeTar, type NewTarEntry } from '../../../src/base/write-tar.ts';
 
 /** A system of busybox alone, as small distributions are: `/bin/sh`, no bash, no package manager. */
 export function busyboxTree(): Uint8Array {

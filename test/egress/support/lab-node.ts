@@ -25,6 +25,7 @@ await serveRemote(async () => {
       dataDir,
       helperBinary: join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
+      builderDir: join(root, 'dist/builder'),
       nameservers: options.nameservers ?? ['8.8.8.8'],
       egress: { ...options.egress, ...(options.roots !== undefined && { roots: options.roots }) },
       pool: { size: 0, resources },

@@ -33,6 +33,7 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
       dataDir,
       helperBinary: options.helperBinary ?? join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
+      builderDir: join(root, 'dist/builder'),
       nameservers: ['8.8.8.8'],
       pool: { size: options.poolSize ?? Number(process.env['ATOLL_POOL_SIZE'] ?? 0), resources: testResources },
       builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json'), ...options.builds },

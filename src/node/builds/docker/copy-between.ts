@@ -2,13 +2,11 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { writeTar } from '../../../base/write-tar.ts';
 import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
-import { readAccounts } from '../accounts.ts';
-import { writeTar } from '../archive/write-tar.ts';
+import type { CopyOptions } from '../../../protocol/builder.ts';
 import { cachedLayer, type BuildContext } from '../build-context.ts';
-import { bytesOf, makeLayer } from '../layer/make-layer.ts';
-import { ownerOf } from '../steps/copy.ts';
-import { currentAccount, joinPath } from '../steps/paths.ts';
+import { makeLayer } from '../make-layer.ts';
 import { scratchDirOf } from '../scratch.ts';
 import { openView } from '../view.ts';
 import { expandText } from './expand.ts';
@@ -26,14 +24,8 @@ export async function copyBetween(context: BuildContext, state: BuildState, copy
   return cachedLayer(context, state, { kind: 'docker-copy', facts, label }, async () => {
     await using view = await openView(node, state.layers);
     await using source = await openView(node, from.layers);
-    const job = {
-      kind: 'copy-between',
-      view: bytesOf(view.path),
-      from: bytesOf(source.path),
-      sources: sources.map(bytesOf),
-      copy: targetOf(view.path, state, copy),
-    } as const;
-    return await makeLayer(node, { job, limits, signal });
+    const job = { kind: 'copy-between', sources, copy: targetOf(state, copy), limits } as const;
+    return await makeLayer(node, { job, view: view.path, from: source.path, signal });
   });
 }
 
@@ -52,8 +44,8 @@ export async function writeInline(context: BuildContext, state: BuildState, writ
         const archive = join(scratch, 'file.tar');
         writeFileSync(archive, writeTar([{ path: file.name, type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content: Buffer.from(file.content) }]));
         await using view = await openView(node, before.layers);
-        const job = { kind: 'copy', view: bytesOf(view.path), copy: { ...targetOf(view.path, before, write), source: bytesOf(file.name) } } as const;
-        return await makeLayer(node, { job, archive, limits, signal });
+        const job = { kind: 'copy', copy: { ...targetOf(before, write), source: file.name }, limits } as const;
+        return await makeLayer(node, { job, view: view.path, archive, signal });
       } finally {
         rmSync(scratch, { recursive: true, force: true });
       }
@@ -62,13 +54,14 @@ export async function writeInline(context: BuildContext, state: BuildState, writ
   return after;
 }
 
-function targetOf(view: string, state: BuildState, { destination, chown, chmod, line }: Pick<Copy, 'destination' | 'chown' | 'chmod' | 'line'>) {
+function targetOf(state: BuildState, { destination, chown, chmod, line }: Pick<Copy, 'destination' | 'chown' | 'chmod' | 'line'>): CopyOptions {
   if (chmod !== '' && !/^[0-7]{1,4}$/.test(chmod)) throw new AtollError('invalid', `line ${line}: --chmod=${chmod} is not an octal mode`);
-  const accounts = readAccounts(view);
   return {
     source: '',
-    destination: bytesOf(joinPath(state.workdir || '/', destination)),
-    ...(chown !== '' && { owner: ownerOf(accounts, currentAccount(accounts, 'root'), chown) }),
+    destination,
+    workdir: state.workdir || '/',
+    user: 'root',
+    ...(chown !== '' && { owner: chown }),
     ...(chmod !== '' && { mode: Number.parseInt(chmod, 8) }),
   };
 }

@@ -3,7 +3,7 @@ import { cachedLayer, type BuildContext } from '../build-context.ts';
 import { shortened } from '../label.ts';
 import { flattenWhereDeep } from '../flatten.ts';
 import { pullImage, type PullOptions } from '../image/pull.ts';
-import { makeLayer } from '../layer/make-layer.ts';
+import { makeLayer } from '../make-layer.ts';
 import { provision } from '../provision.ts';
 import { userLayer } from '../steps/user.ts';
 import { valueOf } from '../environment.ts';
@@ -75,7 +75,7 @@ function baseStages(stages: DockerStage[], nameOf: (stage: DockerStage) => strin
 async function emptyState(context: BuildContext): Promise<BuildState> {
   const { node, limits, signal } = context;
   const nothing: BuildState = { layers: [], env: {}, user: 'root', workdir: '' };
-  return cachedLayer(context, nothing, { kind: 'scratch', facts: null, label: '[base] FROM scratch' }, () => makeLayer(node, { job: { kind: 'import' }, limits, signal }));
+  return cachedLayer(context, nothing, { kind: 'scratch', facts: null, label: '[base] FROM scratch' }, () => makeLayer(node, { job: { kind: 'import', limits }, signal }));
 }
 
 async function finish(context: BuildContext, stage: StageState): Promise<{ state: BuildState; startCommand?: string }> {

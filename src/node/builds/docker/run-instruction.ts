@@ -1,7 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
+import { joinPath, withoutSlash } from '../../../base/join-path.ts';
 import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
 import { cachedLayer, type BuildContext } from '../build-context.ts';
-import { joinPath } from '../steps/paths.ts';
 import { workdirLayer } from '../steps/workdir.ts';
 import { copyBetween, writeInline } from './copy-between.ts';
 import { boundedEnvironment, valueOf } from '../environment.ts';
@@ -48,7 +48,7 @@ export async function runInstruction(context: BuildContext, stage: StageState, i
     case 'write':
       return { ...stage, ...(await writeInline(context, stateOf(stage), { ...instruction, destination: expand(instruction.destination), chown: expand(instruction.chown) }, lookUp, label)) };
     case 'workdir': {
-      const workdir = joinPath(stage.workdir || '/', expand(instruction.path)).replace(/(.)\/+$/, '$1');
+      const workdir = withoutSlash(joinPath(stage.workdir || '/', expand(instruction.path)));
       const state = stateOf(stage);
       const after = await cachedLayer(context, state, { kind: 'workdir', facts: workdir, label }, () => workdirLayer(context, state, workdir));
       return { ...stage, ...after, workdir, saysWorkdir: true };

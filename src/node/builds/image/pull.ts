@@ -1,15 +1,14 @@
-import { createHash } from 'node:crypto';
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, RegistryCredential } from '../../../protocol/build.ts';
+import type { BuilderQuestion, FoundImage, ImageDescription, RegistryAccess } from '../../../protocol/builder.ts';
 import type { BuildContext } from '../build-context.ts';
-import { makeLayer } from '../layer/make-layer.ts';
-import { loginOf } from './credential.ts';
-import { openImageFile } from './image-file.ts';
-import { readImage, type Image } from './manifest.ts';
-import { openRegistry, type ImageStore } from './registry.ts';
+import { boundedEnvironment } from '../environment.ts';
+import { digestOfFile, makeLayer } from '../make-layer.ts';
+import { reachableAddresses } from './reachable.ts';
+import type { ImageReference } from './reference.ts';
 import { originOf, readImageSettings, type ImageSettings } from './settings.ts';
 
 /** Layers fetched and made at a time. */
@@ -22,43 +21,75 @@ export type PullOptions = {
   settingsFile: string;
   /** For layers on their way. */
   scratchDir: string;
+  /** Authorities that registries are trusted by beside the usual ones, PEM. */
+  authorities?: string;
 };
 
+/** An image that was found: what it is, and how one of its blobs gets into a file that is made for it. */
+type Source = { image: ImageDescription; fetch(digest: string, output: string, signal: AbortSignal): Promise<void> };
+
 /** The state that an image is: its layers and its environment, as root. Layers that were fetched before are not fetched again. */
-export async function pullImage(context: BuildContext, options: PullOptions, reference: string, credential: RegistryCredential | undefined): Promise<BuildState> {
-  const { log, signal } = context;
+export async function pullImage(context: BuildContext, options: PullOptions, text: string, credential: RegistryCredential | undefined): Promise<BuildState> {
   const settings = readImageSettings(options.settingsFile);
-  log(`[base] FROM ${reference}`);
-  const { store, version } = await openStore(settings, reference, credential, signal);
-  const image = await readImage(store, version);
-  const layers = await fetchLayers(context, options, store, image);
-  return { layers: layers.flatMap(digest => digest ?? []), env: image.env, user: 'root', workdir: '' };
-}
-
-async function openStore(settings: ImageSettings, text: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<{ store: ImageStore; version: string }> {
+  context.log(`[base] FROM ${text}`);
   const origin = originOf(settings, text);
-  if (origin.kind === 'file') return openImageFile(origin.path);
-  const { reference } = origin;
-  const own = settings.registries[reference.registry] ?? {};
-  const login = credential ? await loginOf(credential, signal) : own.username === undefined ? undefined : { username: own.username, password: own.password ?? '' };
-  const allowedHosts = new Set(Object.entries(settings.registries).flatMap(([host, { private: isPrivate, http }]) => (isPrivate || http ? [host] : [])));
-  return { store: openRegistry({ reference, settings: own, login, allowedHosts, signal }), version: reference.version };
+  const source = origin.kind === 'file' ? await findInFile(context, origin.path) : await findInRegistry(context, options, settings, origin.reference, credential);
+  const layers = await fetchLayers(context, options, source);
+  return { layers: layers.flatMap(digest => digest ?? []), env: boundedEnvironment(source.image.env), user: 'root', workdir: '' };
 }
 
-async function fetchLayers(context: BuildContext, options: PullOptions, store: ImageStore, image: Image): Promise<(string | null)[]> {
-  const made: (string | null)[] = image.layers.map(() => null);
-  const pending = [...image.layers.entries()];
+async function findInFile({ node, signal }: BuildContext, path: string): Promise<Source> {
+  if (!existsSync(path)) throw new AtollError('not_found', `the image's file ${path} is not on this node`);
+  const shows = { image: realpathSync(path) };
+  const { image, version } = await node.builder.run<FoundImage & { version: string }>({ job: { kind: 'file-image' }, shows, signal });
+  return {
+    image,
+    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'file-blob', version, digest, bytesMax: blobBytesMax }, shows, output, signal: until })),
+  };
+}
+
+async function findInRegistry({ node, signal }: BuildContext, options: PullOptions, settings: ImageSettings, reference: ImageReference, credential: RegistryCredential | undefined): Promise<Source> {
+  const allowedHosts = new Set(Object.entries(settings.registries).flatMap(([host, { private: isPrivate, http }]) => (isPrivate || http ? [host] : [])));
+  const reply = ({ resolve }: BuilderQuestion) => reachableAddresses(resolve, allowedHosts);
+  const access = accessOf(settings, options, reference);
+  const found = await node.builder.run<FoundImage>({ job: { kind: 'registry-image', access, version: reference.version, ...(credential && { credential }) }, reply, signal });
+  const { login, authorization } = found;
+  const asKnown: RegistryAccess = { ...access, ...(login && { login }), ...(authorization !== undefined && { authorization }) };
+  return {
+    image: found.image,
+    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMax }, reply, output, signal: until })),
+  };
+}
+
+function accessOf(settings: ImageSettings, { authorities }: PullOptions, { registry, repository, text }: ImageReference): RegistryAccess {
+  const { http = false, username, password = '' } = settings.registries[registry] ?? {};
+  return {
+    // Docker's own registry is served under another name than its images have.
+    host: registry === 'docker.io' ? 'registry-1.docker.io' : registry,
+    repository,
+    name: text,
+    http,
+    ...(username !== undefined && { login: { username, password } }),
+    ...(authorities !== undefined && { authorities }),
+  };
+}
+
+async function fetchLayers(context: BuildContext, options: PullOptions, source: Source): Promise<(string | null)[]> {
+  const { layers } = source.image;
+  const made: (string | null)[] = layers.map(() => null);
+  const pending = [...layers.entries()];
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   const work = async () => {
     for (let next; (next = pending.shift()); ) {
       const [index, layer] = next;
-      made[index] = await context.cache.get(['import', layer.diffId], {
+      // Both digests: what reads an archive is not believed what it has read.
+      made[index] = await context.cache.get(['import', layer.digest, layer.diffId], {
         force: false,
-        onHit: () => context.log(`CACHED [base] layer ${index + 1}/${image.layers.length}`),
+        onHit: () => context.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
         async make() {
-          context.log(`[base] layer ${index + 1}/${image.layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`);
-          return fetchLayer({ ...context, signal }, options, store, layer);
+          context.log(`[base] layer ${index + 1}/${layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`);
+          return fetchLayer({ ...context, signal }, options, source, layer);
         },
       });
     }
@@ -73,32 +104,14 @@ async function fetchLayers(context: BuildContext, options: PullOptions, store: I
   return made;
 }
 
-async function fetchLayer(context: BuildContext, options: PullOptions, store: ImageStore, layer: Image['layers'][number]): Promise<string | null> {
-  const { node, limits, signal } = context;
+async function fetchLayer({ node, limits, signal }: BuildContext, options: PullOptions, source: Source, layer: ImageDescription['layers'][number]): Promise<string | null> {
   const scratch = await mkdtemp(join(options.scratchDir, 'pull-'));
   try {
     const archive = join(scratch, 'blob');
-    await download(await store.blob(layer.digest), archive, layer.digest, signal);
-    return await makeLayer(node, { job: { kind: 'import', diffId: layer.diffId }, archive, limits, signal });
+    await source.fetch(layer.digest, archive, signal);
+    if ((await digestOfFile(node, archive, signal)) !== layer.digest) throw new AtollError('invalid', 'a layer of the image is not what its digest says');
+    return await makeLayer(node, { job: { kind: 'import', diffId: layer.diffId, limits }, archive, signal });
   } finally {
     rmSync(scratch, { recursive: true, force: true });
-  }
-}
-
-async function download(source: AsyncIterable<Uint8Array>, path: string, digest: string, signal: AbortSignal): Promise<void> {
-  const fd = openSync(path, 'wx', 0o600);
-  try {
-    const hash = createHash('sha256');
-    let length = 0;
-    for await (const part of source) {
-      signal.throwIfAborted();
-      length += part.length;
-      if (length > blobBytesMax) throw new AtollError('no_space', `a layer of the image is larger than ${blobBytesMax / 2 ** 30} GiB`);
-      hash.update(part);
-      for (let done = 0; done < part.length; ) done += writeSync(fd, part, done);
-    }
-    if (`sha256:${hash.digest('hex')}` !== digest) throw new AtollError('invalid', 'a layer of the image is not what its digest says');
-  } finally {
-    closeSync(fd);
   }
 }

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-import { signedHeaders } from './credential.ts';
 import { parseImageReference } from './reference.ts';
 import { originOf } from './settings.ts';
 
@@ -23,13 +22,4 @@ test('the operator’s map goes before the mirrors, and finds names however they
   expect(originOf(settings, 'docker.io/library/debian:latest')).toEqual({ kind: 'file', path: '/srv/debian.tar' });
   expect(originOf(settings, 'a/b:1')).toMatchObject({ reference: { registry: 'other.example', repository: 'b', version: '2' } });
   expect(originOf(settings, 'alpine:3')).toMatchObject({ reference: { registry: 'mirror.example:5000', repository: 'library/alpine' } });
-});
-
-// Whether AWS takes it can't be tried here; the form is that of its documentation.
-test('a request to AWS is signed', () => {
-  const request = { host: 'api.ecr.us-east-1.amazonaws.com', region: 'us-east-1', service: 'ecr', target: 'T', body: '{}', keyId: 'AKID', secret: 'secret', now: new Date('2026-01-02T03:04:05.678Z') };
-  const headers = signedHeaders(request);
-  expect(headers['x-amz-date']).toBe('20260102T030405Z');
-  expect(headers['authorization']).toMatch(/^AWS4-HMAC-SHA256 Credential=AKID\/20260102\/us-east-1\/ecr\/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=[0-9a-f]{64}$/);
-  expect(signedHeaders({ ...request, secret: 'other' })['authorization']).not.toBe(headers['authorization']);
 });

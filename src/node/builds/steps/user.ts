@@ -1,10 +1,9 @@
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, BuildStep } from '../../../protocol/build.ts';
-import { readAccounts } from '../accounts.ts';
 import type { BuildContext } from '../build-context.ts';
+import { lookInto } from '../look-into.ts';
 import { runForLayer } from '../run-command.ts';
 import { readScript } from '../scripts/read-script.ts';
-import { openView } from '../view.ts';
 
 /** The user that a USER step names: `[name, "true"?]`. */
 export function userOf(step: BuildStep): { name: string; admin: boolean } {
@@ -16,10 +15,7 @@ export function userOf(step: BuildStep): { name: string; admin: boolean } {
 
 /** The layer in which the user exists, an administrator without password where asked for. */
 export async function userLayer(context: BuildContext, state: BuildState, user: { name: string; admin: boolean }): Promise<string | null> {
-  if (!user.admin) {
-    await using view = await openView(context.node, state.layers);
-    if (readAccounts(view.path).user(user.name)) return null;
-  }
+  if (!user.admin && (await lookInto(context, state, { user: user.name })).user.known) return null;
   const script = readScript('ensure-user.sh');
   const argv: [string, ...string[]] = ['/bin/sh', '-c', script, 'ensure-user', user.name, user.admin ? 'admin' : ''];
   return runForLayer(context, state, { argv, shown: `USER ${user.name}`, user: 'root', env: {}, cwd: '/' });

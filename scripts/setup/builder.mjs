@@ -1,0 +1,29 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { bundleProgram } from './bundle-program.mjs';
+import { step } from './progress.mjs';
+import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
+
+/** What the builder is made from, relative to the repository. */
+const inputs = ['src/builder', 'src/base', 'src/protocol', 'src/bin/builder.ts', 'scripts/setup/bundle-program.mjs', 'scripts/setup/builder.mjs', 'tsconfig.json', 'package-lock.json'];
+
+/** Where a builder sees its own folder: native/confine.c shows it there. */
+const mountPoint = '/.builder';
+
+/** Builds the program that reads what strangers wrote to dist/builder where its source changed. */
+export async function buildBuilder(root) {
+  const output = join(root, 'dist/builder');
+  const digest = digestOf(inputs.map(input => join(root, input)), process.arch);
+  if (isMadeFrom(output, digest)) return;
+  await step('Building the builder', async () => {
+
+    const temporary = `${output}.new`;
+    rmSync(temporary, { recursive: true, force: true });
+    mkdirSync(temporary, { recursive: true });
+    bundleProgram({ root, entry: 'src/bin/builder.ts', name: 'builder', folder: temporary, mountPoint });
+    // A running platform's builders keep the files that they started from.
+    rmSync(output, { recursive: true, force: true });
+    renameSync(temporary, output);
+    markMadeFrom(output, digest);
+  });
+}

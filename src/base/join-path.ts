@@ -1,0 +1,15 @@
+import { posix } from 'node:path';
+
+/** `path` seen from `base`, a directory, within the root; a `/` at its end stays, because it says that a directory is meant. */
+export function joinPath(base: string, path: string): string {
+  const joined = withoutSlash(posix.normalize(path.startsWith('/') ? path : `/${base}/${path}`));
+  const isDirectory = path.endsWith('/') || path === '.' || path.endsWith('/.');
+  return isDirectory && joined !== '/' ? `${joined}/` : joined;
+}
+
+/** The same directory without the slash at its end. */
+export function withoutSlash(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end--;
+  return path.slice(0, end);
+}

@@ -1,0 +1,56 @@
+import { isIP } from 'node:net';
+import { AtollError, messageOf } from './error.ts';
+
+export type PinnedRequest = {
+  method?: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body?: string;
+  /** Authorities that are trusted beside the usual ones, PEM. */
+  authorities?: string;
+  signal?: AbortSignal;
+};
+
+/**
+ * One request to a host that a stranger chose, over a connection of its own to `address`, whatever the host's name would
+ * resolve to by now; with TLS the certificate must be of the name. Redirects are the caller's to judge, and what nobody asked
+ * for is not decompressed: a few bytes can become all of the memory. Errors: `unavailable`, and what `signal` was aborted with.
+ */
+export async function pinnedFetch(url: URL, address: string, { method = 'GET', headers, body, authorities, signal }: PinnedRequest): Promise<Response> {
+  const name = hostNameOf(url);
+  const target = new URL(url);
+  target.hostname = isIP(address) === 6 ? `[${address}]` : address;
+  const tls = { ...(isIP(name) === 0 && { serverName: name }), ...(authorities !== undefined && { ca: authorities }) };
+  try {
+    return await fetch(target, {
+      method,
+      headers: { 'accept-encoding': 'identity', ...headers, host: url.host },
+      redirect: 'manual',
+      decompress: false,
+      keepalive: false,
+      ...(url.protocol === 'https:' && { tls }),
+      ...(body !== undefined && { body }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw new AtollError('unavailable', `${url.host} can't be reached: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** The host of a URL, an IPv6 address without brackets. */
+export function hostNameOf(url: URL): string {
+  const { hostname } = url;
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+}
+
+/** The body of an answer. Errors: `too_large` where it is longer than `bytesMax`. */
+export async function readBounded({ body }: Response, bytesMax: number, what: string): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body ?? []) {
+    length += part.length;
+    if (length > bytesMax) throw new AtollError('too_large', `${what} is longer than ${bytesMax} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

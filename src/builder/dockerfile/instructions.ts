@@ -1,0 +1,117 @@
+import { AtollError } from '../../base/error.ts';
+import type { Heredoc } from '../../protocol/build.ts';
+
+/** Of a file that nobody wrote by hand, any of these would do. */
+export const dockerfileBounds = { charactersMax: 1 << 20, instructionsMax: 1_000, instructionCharactersMax: 65_536, heredocsMax: 32 } as const;
+
+/** One instruction: its line with continuations joined and comments left out, and the texts that follow it inline. */
+export type Instruction = {
+  /** In capitals. */
+  keyword: string;
+  argument: string;
+  /** Counted from 1. */
+  line: number;
+  heredocs: Heredoc[];
+  /** The lines of those texts, as written. */
+  following: string;
+};
+
+export type InstructionFile = { instructions: Instruction[]; escape: string };
+
+type Lines = { all: string[]; at: number };
+
+/**
+ * Cuts a Dockerfile into its instructions (Dockerfile reference, "Format", "Escape character" and "Here-Documents"). Each
+ * character is looked at a few times, however the file is written. Errors: `invalid` beyond the bounds.
+ */
+export function readInstructions(source: string): InstructionFile {
+  if (source.length > dockerfileBounds.charactersMax) throw new AtollError('invalid', `dockerfile: is longer than ${dockerfileBounds.charactersMax} characters`);
+  const lines: Lines = { all: source.split('\n').map(line => (line.endsWith('\r') ? line.slice(0, -1) : line)), at: 0 };
+  const escape = readDirectives(lines);
+  const instructions: Instruction[] = [];
+  while (lines.at < lines.all.length) {
+    if (isEmptyOrComment(lines.all[lines.at] ?? '')) {
+      lines.at++;
+      continue;
+    }
+    if (instructions.length === dockerfileBounds.instructionsMax) throw new AtollError('invalid', `dockerfile: line ${lines.at + 1}: there are more than ${dockerfileBounds.instructionsMax} instructions`);
+    instructions.push(readInstruction(lines, escape));
+  }
+  return { instructions, escape };
+}
+
+/** Comments at the beginning of the form `# name=value` say how the file is to be read. */
+function readDirectives(lines: Lines): string {
+  for (; lines.at < lines.all.length; lines.at++) {
+    const text = (lines.all[lines.at] ?? '').trim();
+    const equals = text.indexOf('=');
+    if (!text.startsWith('#') || equals < 0) return '\\';
+    const name = text.slice(1, equals).trim().toLowerCase();
+    const value = text.slice(equals + 1).trim();
+    if (name === 'escape' && (value === '`' || value === '\\')) {
+      lines.at++;
+      return value;
+    }
+    if (name !== 'syntax' && name !== 'check') return '\\';
+  }
+  return '\\';
+}
+
+function isEmptyOrComment(line: string): boolean {
+  const text = line.trimStart();
+  return text === '' || text.startsWith('#');
+}
+
+function readInstruction(lines: Lines, escape: string): Instruction {
+  const first = lines.at;
+  const parts: string[] = [];
+  for (let length = 0; lines.at < lines.all.length; ) {
+    const line = lines.all[lines.at++] ?? '';
+    // Comments and empty lines may stand between the lines of one instruction.
+    if (parts.length > 0 && isEmptyOrComment(line)) continue;
+    const trimmed = line.trimEnd();
+    const goesOn = trimmed.endsWith(escape);
+    parts.push(goesOn ? trimmed.slice(0, -1) : line);
+    length += line.length;
+    if (length > dockerfileBounds.instructionCharactersMax) {
+      throw new AtollError('invalid', `dockerfile: line ${first + 1}: the instruction is longer than ${dockerfileBounds.instructionCharactersMax} characters`);
+    }
+    if (!goesOn) break;
+  }
+  const text = parts.join('').trim();
+  let end = 0;
+  while (end < text.length && !isSpace(text[end] ?? '')) end++;
+  const keyword = text.slice(0, end).toUpperCase();
+  const start = lines.at;
+  const heredocs = ['RUN', 'COPY', 'ADD'].includes(keyword) ? readHeredocs(text, lines, first + 1) : [];
+  return { keyword, argument: text.slice(end).trim(), line: first + 1, heredocs, following: lines.all.slice(start, lines.at).join('\n') };
+}
+
+/** `<<NAME`, `<<-NAME` (leading tabs are left out), `<<"NAME"` (nothing is expanded). */
+export const heredocPattern = /<<(-?)(["']?)([A-Za-z_][\w.]{0,127})\2/g;
+
+function readHeredocs(text: string, lines: Lines, line: number): Heredoc[] {
+  const marks = [...text.matchAll(heredocPattern)];
+  if (marks.length > dockerfileBounds.heredocsMax) throw new AtollError('invalid', `dockerfile: line ${line}: there are more than ${dockerfileBounds.heredocsMax} here-documents`);
+  return marks.map(([, dash, quote, name = '']) => {
+    const content: string[] = [];
+    for (; lines.at < lines.all.length; lines.at++) {
+      const written = lines.all[lines.at] ?? '';
+      const shown = dash ? withoutTabs(written) : written;
+      if (shown === name) break;
+      content.push(shown);
+    }
+    lines.at++;
+    return { name, content: content.map(each => `${each}\n`).join(''), expand: quote === '' };
+  });
+}
+
+function withoutTabs(line: string): string {
+  let start = 0;
+  while (line[start] === '\t') start++;
+  return line.slice(start);
+}
+
+export function isSpace(character: string): boolean {
+  return character === ' ' || character === '\t' || character === '\n' || character === '\r' || character.trim() === '';
+}

@@ -1,0 +1,148 @@
+import { AtollError } from '../../base/error.ts';
+import type { DockerInstruction, DockerMount, DockerStage, Heredoc } from '../../protocol/build.ts';
+import { heredocPattern, readInstructions, type Instruction } from './instructions.ts';
+import { jsonForm, splitWords, takeFlags } from './words.ts';
+
+/** What says nothing about the file system or how a sandbox starts. */
+const ignored = ['LABEL', 'EXPOSE', 'VOLUME', 'HEALTHCHECK', 'STOPSIGNAL', 'MAINTAINER', 'ONBUILD'];
+const stagesMax = 100;
+
+/** Reads a Dockerfile into its stages. Throws `invalid` with the line for what can't be built. */
+export function parseDockerfile(source: string): DockerStage[] {
+  const { instructions, escape } = readInstructions(source);
+  const stages: DockerStage[] = [];
+  const globalArgs: Record<string, string> = {};
+  for (const instruction of instructions) {
+    const { keyword, argument, line } = instruction;
+    const fail = (why: string): never => {
+      throw new AtollError('invalid', `dockerfile: line ${line}: ${why}`);
+    };
+    if (keyword === 'FROM') {
+      if (stages.length === stagesMax) fail(`there are more than ${stagesMax} stages`);
+      stages.push(stageOf(argument, { ...globalArgs }, fail));
+      continue;
+    }
+    const stage = stages.at(-1);
+    if (!stage) {
+      if (keyword !== 'ARG') fail(`${shown(keyword)} before the first FROM`);
+      for (const { name, value } of argsOf(argument, escape)) if (value !== null) globalArgs[name] = value;
+      continue;
+    }
+    if (!ignored.includes(keyword)) stage.instructions.push(...instructionsOf(instruction, escape, fail));
+  }
+  if (stages.length === 0) throw new AtollError('invalid', 'dockerfile: has no FROM');
+  return stages;
+}
+
+function shown(text: string): string {
+  return text.slice(0, 100);
+}
+
+type Fail = (why: string) => never;
+
+function stageOf(argument: string, globalArgs: Record<string, string>, fail: Fail): DockerStage {
+  const words = splitWords(takeFlags(argument).rest, '\\');
+  const [from, as, name] = words;
+  if (from === undefined || (words.length !== 1 && (words.length !== 3 || as?.toUpperCase() !== 'AS'))) return fail('FROM needs an image and may have AS and a name');
+  return { from, name: name?.toLowerCase() ?? null, globalArgs, instructions: [] };
+}
+
+type Place = { line: number; text: string };
+
+function instructionsOf({ keyword, argument, line, heredocs, following }: Instruction, escape: string, fail: Fail): DockerInstruction[] {
+  const required = (): string => (argument === '' ? fail(`${keyword} needs an argument`) : argument);
+  const place: Place = { line, text: `${keyword} ${argument}`.trim() };
+  switch (keyword) {
+    case 'ARG':
+      return argsOf(required(), escape).map(({ name, value }) => ({ ...place, kind: 'arg', name, value }));
+    case 'ENV':
+      return [{ ...place, kind: 'env', pairs: pairsOf(required(), escape, fail) }];
+    case 'RUN':
+      return [runOf(required(), heredocs, following, place, fail)];
+    case 'COPY':
+    case 'ADD':
+      return copyOf(keyword, required(), heredocs, { escape, place, fail });
+    case 'WORKDIR':
+      return [{ ...place, kind: 'workdir', path: required() }];
+    case 'USER':
+      return [{ ...place, kind: 'user', name: required() }];
+    case 'SHELL':
+      return [{ ...place, kind: 'shell', argv: jsonForm(required()) ?? fail('SHELL needs a JSON array') }];
+    case 'ENTRYPOINT':
+    case 'CMD':
+      return [{ ...place, kind: keyword === 'CMD' ? 'cmd' : 'entrypoint', command: jsonForm(argument) ?? argument }];
+    default:
+      return fail(`${shown(keyword)} is not an instruction`);
+  }
+}
+
+function argsOf(argument: string, escape: string): { name: string; value: string | null }[] {
+  return splitWords(argument, escape).map(word => {
+    const equals = word.indexOf('=');
+    return equals < 0 ? { name: word, value: null } : { name: word.slice(0, equals), value: word.slice(equals + 1) };
+  });
+}
+
+/** `NAME=value …`, or the old form `NAME value with spaces`. */
+function pairsOf(argument: string, escape: string, fail: Fail): [string, string][] {
+  const words = splitWords(argument, escape);
+  if (!words[0]?.includes('=')) {
+    const end = argument.search(/\s/);
+    return end < 0 ? fail('ENV needs a value') : [[argument.slice(0, end), argument.slice(end).trimStart()]];
+  }
+  return words.map(word => {
+    const equals = word.indexOf('=');
+    return equals < 1 ? fail(`ENV ${shown(word)} has no value`) : [word.slice(0, equals), word.slice(equals + 1)];
+  });
+}
+
+function runOf(argument: string, heredocs: Heredoc[], following: string, place: Place, fail: Fail): DockerInstruction {
+  const { flags, rest } = takeFlags(argument);
+  for (const flag of flags.keys()) if (flag !== 'mount' && flag !== 'network' && flag !== 'security') fail(`RUN does not know --${flag}`);
+  const mounts = (flags.get('mount') ?? []).flatMap(text => mountOf(text, fail));
+  const [script] = heredocs;
+  // A document alone is a script; with a command beside it, the shell reads it itself.
+  const alone = script !== undefined && heredocs.length === 1 && rest.replace(heredocPattern, '').trim() === '';
+  const command = alone ? script.content : heredocs.length > 0 ? `${rest}\n${following}\n` : (jsonForm(rest) ?? rest);
+  return { ...place, kind: 'run', command, heredocs: alone ? [script] : [], mounts };
+}
+
+function mountOf(text: string, fail: Fail): DockerMount[] {
+  const options = new Map(text.split(',').map(option => [option.split('=')[0] ?? '', option.slice(option.indexOf('=') + 1)] as const));
+  const kind = options.get('type') ?? 'bind';
+  const target = options.get('target') ?? options.get('dst') ?? options.get('destination') ?? '';
+  if (kind === 'cache' || kind === 'tmpfs') {
+    const path = checkTarget(target, kind, fail);
+    return [{ kind, target: path, id: options.get('id') ?? path }];
+  }
+  // Optional secrets and agents that nobody provides are simply not there.
+  if ((kind === 'secret' || kind === 'ssh') && options.get('required') !== 'true') return [];
+  return fail(`--mount=type=${shown(kind)} is not supported; there are cache and tmpfs`);
+}
+
+const targetCharactersMax = 500;
+/** What a sandbox has from the platform. */
+const reserved = ['', '.agent', 'dev', 'proc', 'sys'];
+
+/** Where something is shown inside: a plain absolute path, not above and not among what the platform puts there. */
+function checkTarget(target: string, kind: string, fail: Fail): string {
+  if (!target.startsWith('/')) fail(`--mount=type=${kind} needs an absolute target`);
+  if (target.length > targetCharactersMax) fail(`the target of --mount=type=${kind} is longer than ${targetCharactersMax} characters`);
+  const parts = target.split('/').filter(part => part !== '' && part !== '.');
+  if (parts.includes('..')) fail(`the target of --mount=type=${kind} must not have ..`);
+  if (/[\0\n]/.test(target) || reserved.includes(parts[0] ?? '')) fail(`--mount=type=${kind} can't be shown at ${target}`);
+  return `/${parts.join('/')}`;
+}
+
+function copyOf(keyword: string, argument: string, heredocs: Heredoc[], { escape, place, fail }: { escape: string; place: Place; fail: Fail }): DockerInstruction[] {
+  const { flags, rest } = takeFlags(argument);
+  const flag = (name: string) => flags.get(name)?.at(-1) ?? '';
+  const words = jsonForm(rest) ?? splitWords(rest, escape);
+  const destination = words.at(-1);
+  if (words.length < 2 || destination === undefined) return fail(`${keyword} needs a source and a destination`);
+  const owners = { destination, chown: flag('chown'), chmod: flag('chmod') };
+  const sources = words.slice(0, -1).filter(word => !/^<<-?["']?[A-Za-z_]/.test(word));
+  if (sources.some(source => /^(https?:|git@)/.test(source))) fail(`${keyword} of an address is not supported; use RUN with curl or git`);
+  const copies: DockerInstruction[] = sources.length > 0 ? [{ ...place, kind: 'copy', from: flag('from'), sources, ...owners }] : [];
+  return heredocs.length > 0 ? [...copies, { ...place, kind: 'write', files: heredocs, ...owners }] : copies;
+}

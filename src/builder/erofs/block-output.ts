@@ -1,0 +1,53 @@
+import { writeSync } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import { blockSize, roundUp } from './format.ts';
+
+/** Appends to an image in large writes, counting blocks. The first block stays free for the superblock. */
+export type BlockOutput = {
+  append(bytes: Uint8Array): void;
+  /** Appends zeros up to the next block's beginning. */
+  pad(): void;
+  /** The number of the block that the next byte goes to. Only to be asked at a block's beginning. */
+  block(): number;
+  /** Removes the last `count` bytes again, at most those of the last, unfinished block. */
+  takeBack(count: number): Uint8Array;
+  flush(): void;
+};
+
+const bufferSize = 1 << 20;
+
+export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
+  const buffer = Buffer.alloc(bufferSize);
+  let used = 0;
+  let flushed = blockSize;
+  const flush = () => {
+    writeAt(fd, buffer.subarray(0, used), flushed);
+    flushed += used;
+    used = 0;
+  };
+  const append = (bytes: Uint8Array) => {
+    if (flushed + used + bytes.length > bytesMax) throw new AtollError('no_space', `the layer is larger than ${Math.floor(bytesMax / 1024 / 1024)} MiB`);
+    for (let rest = bytes; rest.length > 0; ) {
+      // Only full buffers go out, which hold whole blocks: the unfinished block can be taken back.
+      if (used === bufferSize) flush();
+      const part = rest.subarray(0, bufferSize - used);
+      buffer.set(part, used);
+      used += part.length;
+      rest = rest.subarray(part.length);
+    }
+  };
+  return {
+    append,
+    flush,
+    block: () => (flushed + used) / blockSize,
+    pad: () => append(new Uint8Array(roundUp(used, blockSize) - used)),
+    takeBack(count) {
+      used -= count;
+      return Uint8Array.prototype.slice.call(buffer, used, used + count);
+    },
+  };
+}
+
+export function writeAt(fd: number, bytes: Uint8Array, position: number): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, position + done);
+}

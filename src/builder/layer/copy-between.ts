@@ -1,0 +1,112 @@
+import { fstatSync, readSync, type BigIntStats } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import type { TarEntry } from '../archive/tar.ts';
+import type { ByteString } from '../erofs/tree.ts';
+import type { ImageWriter } from '../erofs/writer.ts';
+import { copyFiles, type Copy } from './copy-files.ts';
+import type { MergedTree } from './merged-tree.ts';
+import { attributesOf } from './read-directory.ts';
+import { openRoot, xattrsOf, type Opened, type Root } from './root.ts';
+
+const readSize = 1 << 20;
+/** Of the files that one source with globs stands for. */
+const matchesMax = 10_000;
+/** The kernel's own bound of a path. */
+const sourceBytesMax = 4095;
+
+/**
+ * Copies paths of one file system into another. Errors: `not_found` for a source that names nothing, `invalid` for one with
+ * `..`, or with globs that match too much.
+ */
+export async function copyBetween(job: { from: ByteString; sources: ByteString[]; copy: Copy }, tree: MergedTree, writer: ImageWriter): Promise<void> {
+  using from = openRoot(job.from);
+  for (const source of job.sources) {
+    const found = matchesOf(from, source);
+    if (found.length === 0) throw new AtollError('not_found', `${shown(source)} is not there to be copied`);
+    for (const path of found) {
+      const stat = from.stat(path);
+      if (!stat) continue;
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      const entries = stat.isDirectory() ? entriesBelow(from, path, '.') : [entryOf(from, path, name, stat)];
+      await copyFiles(iterate(entries), tree, writer, { ...job.copy, source: stat.isDirectory() ? '' : escapeGlob(name) });
+    }
+  }
+}
+
+/** The files that a path stands for: links on the way to it are followed inside of `from`, each part may be a glob. */
+function matchesOf(from: Root, source: ByteString): ByteString[] {
+  if (source.length > sourceBytesMax) throw new AtollError('invalid', `a source is longer than ${sourceBytesMax} bytes`);
+  const parts = source.split('/').filter(part => part !== '' && part !== '.');
+  if (parts.includes('..')) throw new AtollError('invalid', `${shown(source)} leads upwards: a source must not have ..`);
+  let places: ByteString[] = [''];
+  for (const [index, part] of parts.entries()) {
+    const last = index === parts.length - 1;
+    places = places.flatMap(place => namesOf(from, place, part).flatMap(name => placeOf(from, place === '' ? name : `${place}/${name}`, last)));
+    if (places.length > matchesMax) throw new AtollError('invalid', `${shown(source)} stands for more than ${matchesMax} files`);
+  }
+  return places;
+}
+
+/** The names in a directory that a part of a source stands for. */
+function namesOf(from: Root, place: ByteString, part: ByteString): ByteString[] {
+  if (!/[*?[]/.test(part)) return [part];
+  if (from.stat(place)?.isDirectory() !== true) return [];
+  const glob = new Bun.Glob(part);
+  return from.names(place).filter(name => glob.match(name)).sort();
+}
+
+/** Where a path without links but in its last part leads, if anywhere. */
+function placeOf(from: Root, path: ByteString, last: boolean): ByteString[] {
+  const stat = from.stat(path);
+  if (!stat) return [];
+  if (!stat.isSymbolicLink()) return [path];
+  const target = from.follow(path);
+  // A link at the end is copied as what it leads to, as Docker does.
+  return target === undefined ? (last ? [path] : []) : [target];
+}
+
+function* entriesBelow(from: Root, directory: ByteString, relative: ByteString): Generator<TarEntry> {
+  const stat = from.stat(directory);
+  if (!stat) return;
+  yield entryOf(from, directory, relative, stat);
+  if (!stat.isDirectory()) return;
+  for (const name of from.names(directory).sort()) yield* entriesBelow(from, directory === '' ? name : `${directory}/${name}`, relative === '.' ? name : `${relative}/${name}`);
+}
+
+function entryOf(from: Root, path: ByteString, name: ByteString, stat: BigIntStats): TarEntry {
+  const type = stat.isDirectory() ? 'directory' : stat.isSymbolicLink() ? 'symlink' : stat.isFile() ? 'file' : 'device';
+  const xattrs = () => {
+    using opened = from.open(path);
+    return xattrsOf(opened);
+  };
+  return {
+    type,
+    path: name,
+    target: type === 'symlink' ? from.readLink(path) : '',
+    attributes: attributesOf(stat, type === 'file' || type === 'directory' ? xattrs() : new Map()),
+    size: Number(stat.size),
+    offset: 0,
+    async content(take) {
+      using file = from.open(path);
+      if (fstatSync(file.fd).isFile()) readAll(file, take);
+    },
+  };
+}
+
+function readAll(file: Opened, take: (part: Uint8Array) => void): void {
+  const buffer = Buffer.alloc(readSize);
+  for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0; ) take(buffer.subarray(0, count));
+}
+
+async function* iterate(entries: Iterable<TarEntry>): AsyncGenerator<TarEntry> {
+  yield* entries;
+}
+
+/** A name that happens to hold glob characters means itself. */
+function escapeGlob(name: ByteString): ByteString {
+  return /[*?[{]/.test(name) ? '' : name;
+}
+
+function shown(name: ByteString): string {
+  return Buffer.from(name, 'latin1').toString().slice(0, 200);
+}

@@ -1,0 +1,111 @@
+import type { BigIntStats } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import type { Attributes, ByteString, DirectoryNode, FileNode, SymlinkNode } from '../erofs/tree.ts';
+import { attributesOf } from './read-directory.ts';
+import { xattrsOf, type Root } from './root.ts';
+
+const linksFollowedMax = 40;
+
+/**
+ * A layer in the making, seen together with the layers below: paths are resolved as in the finished file system, links
+ * followed and never out of it. `view` shows the layers below, and nothing changes it meanwhile.
+ */
+export type MergedTree = {
+  root: DirectoryNode;
+  /** The directory at `path`, brought into the layer; made with `attributes` where missing. Errors: `invalid` where a file is in the way. */
+  directory(path: ByteString, attributes: Attributes): DirectoryNode;
+  /** The directory that `parent` has by this name or that its link leads to, made with `attributes` where missing. Errors as above. */
+  child(parent: DirectoryNode, name: ByteString, attributes: Attributes): DirectoryNode;
+  /** The directory at `path` if there is one. */
+  findDirectory(path: ByteString): DirectoryNode | undefined;
+  /** Puts a file or link into a directory, in place of another. Errors: `invalid` in place of a directory. */
+  put(parent: DirectoryNode, name: ByteString, node: FileNode | SymlinkNode): void;
+  /** True when the layer differs from nothing. */
+  changed(): boolean;
+};
+
+type Found = DirectoryNode | { kind: 'symlink'; target: ByteString } | { kind: 'other' } | undefined;
+
+export function createMergedTree(view: Root): MergedTree {
+  /** Where a directory of the layer continues one of the layers below. */
+  const below = new WeakMap<DirectoryNode, ByteString>();
+  const parents = new WeakMap<DirectoryNode, DirectoryNode>();
+  let changed = false;
+
+  const bring = (path: ByteString, stat: BigIntStats): DirectoryNode => {
+    using opened = view.open(path);
+    const directory: DirectoryNode = { kind: 'directory', attributes: attributesOf(stat, xattrsOf(opened)), opaque: false, entries: new Map() };
+    below.set(directory, path);
+    return directory;
+  };
+  const top = view.stat('');
+  if (!top) throw new AtollError('internal', 'the layers below have no root');
+  const root = bring('', top);
+  const adopt = (parent: DirectoryNode, name: ByteString, directory: DirectoryNode): DirectoryNode => {
+    parent.entries.set(name, directory);
+    parents.set(directory, parent);
+    return directory;
+  };
+
+  const lookUp = (parent: DirectoryNode, name: ByteString): Found => {
+    const node = parent.entries.get(name);
+    if (node) return node.kind === 'directory' || node.kind === 'symlink' ? node : { kind: 'other' };
+    const directory = below.get(parent);
+    if (directory === undefined) return undefined;
+    const path = directory === '' ? name : `${directory}/${name}`;
+    const stat = view.stat(path);
+    if (!stat) return undefined;
+    if (stat.isSymbolicLink()) return { kind: 'symlink', target: view.readLink(path) };
+    return stat.isDirectory() ? adopt(parent, name, bring(path, stat)) : { kind: 'other' };
+  };
+
+  /** Follows `names` from `start`; `missing` decides what comes of a name that is not there or not a directory. */
+  const walk = (start: DirectoryNode, names: ByteString[], missing: (parent: DirectoryNode, name: ByteString, found: Found) => DirectoryNode | undefined) => {
+    let directory = start;
+    let followed = 0;
+    const pending = names.toReversed();
+    for (let name; (name = pending.pop()) !== undefined; ) {
+      if (name === '' || name === '.') continue;
+      if (name === '..') {
+        directory = parents.get(directory) ?? root;
+        continue;
+      }
+      const found = lookUp(directory, name);
+      if (found?.kind === 'symlink' && followed++ < linksFollowedMax) {
+        if (found.target.startsWith('/')) directory = root;
+        pending.push(...found.target.split('/').toReversed());
+        continue;
+      }
+      const next = found?.kind === 'directory' ? found : missing(directory, name, found);
+      if (!next) return undefined;
+      directory = next;
+    }
+    return directory;
+  };
+
+  const make = (start: DirectoryNode, names: ByteString[], attributes: Attributes): DirectoryNode => {
+    const made = walk(start, names, (parent, name, found) => {
+      if (found) throw new AtollError('invalid', `${shown(names.join('/'))} can't be a directory: ${shown(name)} is in the way`);
+      changed = true;
+      return adopt(parent, name, { kind: 'directory', attributes, opaque: false, entries: new Map() });
+    });
+    return made ?? root;
+  };
+
+  return {
+    root,
+    directory: (path, attributes) => make(root, path.split('/'), attributes),
+    child: (parent, name, attributes) => make(parent, [name], attributes),
+    findDirectory: path => walk(root, path.split('/'), () => undefined),
+    put(parent, name, node) {
+      if (lookUp(parent, name)?.kind === 'directory') throw new AtollError('invalid', `${shown(name)} is a directory and can't be replaced by a file`);
+      changed = true;
+      parent.entries.set(name, node);
+    },
+    changed: () => changed,
+  };
+}
+
+function shown(name: ByteString): string {
+  return Buffer.from(name, 'latin1').toString();
+}

@@ -1,0 +1,103 @@
+import { readSync, type BigIntStats } from 'node:fs';
+import { isStorable } from '../erofs/format.ts';
+import type { Attributes, ByteString, DirectoryNode, TreeNode } from '../erofs/tree.ts';
+import type { ImageWriter } from '../erofs/writer.ts';
+import { openRoot, xattrsOf, type Opened } from './root.ts';
+
+/** What `overlay` notes for itself on an upper directory's files and would only make equal layers differ. */
+const keptXattr = /^(user\.|security\.capability$|system\.posix_acl_(access|default)$|trusted\.overlay\.redirect$)/;
+const opaqueXattr = 'trusted.overlay.opaque';
+const typeBits = 0o170000n;
+const readSize = 1 << 20;
+
+/** Extended attributes of directories, by their path. */
+export type Marks = ReadonlyMap<ByteString, ReadonlyMap<string, Uint8Array>>;
+
+export type SealOptions = {
+  /** The upper directory of an overlay that nothing writes to any more. */
+  upper: ByteString;
+  /** What overlay has noted on directories: attributes that only the host's administrator can read. */
+  marks: Marks;
+  /** Paths relative to `upper` that do not become part of the layer. */
+  excluded: ReadonlySet<ByteString>;
+};
+
+/**
+ * Reads an overlay's upper directory into a tree that serves as a layer: whiteouts, opaque directories and renamed
+ * directories included. Undefined where nothing was written.
+ */
+export function readUpper(options: SealOptions, writer: ImageWriter): DirectoryNode | undefined {
+  using upper = openRoot(options.upper);
+  const byInode = new Map<bigint, TreeNode>();
+  const buffer = Buffer.alloc(readSize);
+
+  const readFile = (file: Opened, attributes: Attributes): TreeNode => {
+    const output = writer.beginFile(attributes);
+    for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0; ) output.write(buffer.subarray(0, count));
+    return { kind: 'file', attributes, data: output.end() };
+  };
+
+  const readDirectory = (path: ByteString, attributes: Attributes): DirectoryNode | undefined => {
+    const entries = new Map<ByteString, TreeNode>();
+    let left = 0;
+    for (const name of upper.names(path)) {
+      const child = path === '' ? name : `${path}/${name}`;
+      const node = options.excluded.has(child) ? undefined : readNode(child);
+      if (node) entries.set(name, node);
+      else left++;
+    }
+    // It was there for what is left out.
+    if (left > 0 && entries.size === 0) return undefined;
+    return { kind: 'directory', attributes, opaque: false, entries };
+  };
+
+  const readNode = (path: ByteString): TreeNode | undefined => {
+    const stat = upper.stat(path);
+    if (!stat) return undefined;
+    const known = byInode.get(stat.ino);
+    if (known) return known;
+    const node = readNew(path, stat);
+    if (node && stat.nlink > 1n && node.kind !== 'directory' && node.kind !== 'whiteout') byInode.set(stat.ino, node);
+    return node;
+  };
+
+  const readNew = (path: ByteString, stat: BigIntStats): TreeNode | undefined => {
+    switch (stat.mode & typeBits) {
+      case 0o040000n: {
+        using opened = upper.open(path);
+        const xattrs = new Map([...xattrsOf(opened), ...(options.marks.get(path) ?? [])]);
+        const directory = readDirectory(path, attributesOf(stat, xattrs));
+        return directory && { ...directory, opaque: xattrs.has(opaqueXattr) };
+      }
+      case 0o100000n: {
+        using opened = upper.open(path);
+        return readFile(opened, attributesOf(stat, xattrsOf(opened)));
+      }
+      case 0o120000n:
+        return { kind: 'symlink', attributes: attributesOf(stat, new Map()), target: upper.readLink(path) };
+      case 0o010000n:
+        return { kind: 'fifo', attributes: attributesOf(stat, new Map()) };
+      case 0o020000n:
+        return stat.rdev === 0n ? { kind: 'whiteout' } : undefined;
+      default:
+        return undefined; // sockets mean nothing without their process
+    }
+  };
+
+  const top = upper.stat('');
+  const root = top && readDirectory('', attributesOf(top, new Map()));
+  return root && root.entries.size > 0 ? root : undefined;
+}
+
+/** The attributes of a file on disk that a layer keeps. */
+export function attributesOf(stat: BigIntStats, xattrs: ReadonlyMap<string, Uint8Array>): Attributes {
+  const secondNs = 1_000_000_000n;
+  return {
+    mode: Number(stat.mode & 0o7777n),
+    uid: Number(stat.uid),
+    gid: Number(stat.gid),
+    mtimeSeconds: Number(stat.mtimeNs / secondNs),
+    mtimeNanoseconds: Number(stat.mtimeNs % secondNs),
+    xattrs: new Map([...xattrs].filter(([name]) => keptXattr.test(name) && isStorable(name))),
+  };
+}
