@@ -146,7 +146,6 @@ function everyMessageOf(error: unknown): string[] {
   return error instanceof SuppressedError ? [...everyMessageOf(error.suppressed), ...everyMessageOf(error.error)] : [messageOf(error)];
 }
 
-
 async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
   for (const path of Object.values(builtPrograms)) {
     if (!existsSync(path)) throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
