@@ -8,6 +8,7 @@ import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
 import { BusyExecutions } from './app/busy.ts';
 import { noBuilder } from './app/no-builder.ts';
+import { AuditBacklog, auditBacklogIntervalMs } from './app/audit-backlog.ts';
 import { auditPruneIntervalMs, reconcileAudit } from './app/audit.ts';
 import { eventsPruneIntervalMs, reconcileEvents } from './app/events.ts';
 import { steadyClock } from './app/clock.ts';
@@ -16,6 +17,7 @@ import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
 import { SandboxDirectory } from './app/directory.ts';
 import type { SandboxRoute } from './app/directory.ts';
+import { Health } from './app/health.ts';
 import { defaultLimits } from './app/limits.ts';
 import { createMeasures } from './app/measures.ts';
 import { RateLimiter } from './app/rate-limit.ts';
@@ -166,6 +168,8 @@ async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'
     families: options.families ?? (() => []),
     rateLimiter: new RateLimiter(),
     uploads: new Uploads(),
+    health: new Health(options.store),
+    auditBacklog: new AuditBacklog(options.log),
     log: options.log,
     busy: new BusyExecutions(),
     resuming: new Map(),
@@ -199,6 +203,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileClock(app).then(() => reconcileExpiry(app)), log, onRun }),
     startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log, onRun }),
     startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log, onRun }),
+    startLoop({ name: 'audit-backlog', intervalMs: () => auditBacklogIntervalMs, run: () => app.auditBacklog.flush(app.store.db), log, onRun }),
     startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log, onRun }),
     startLoop({ name: 'team-metrics', intervalMs: () => teamMetricsIntervalMs, run: teamWatch(app), log, onRun }),
     startLoop({ name: 'metrics-retention', intervalMs: () => metricsPruneIntervalMs, run: () => pruneMetrics(app, retention), log, onRun }),

@@ -55,6 +55,21 @@ export class PostgresCluster implements AsyncDisposable {
     await this.#start();
   }
 
+  /** Ends the server: `fast` closes connections in order, `immediate` is a crash. */
+  async stop(how: 'fast' | 'immediate'): Promise<void> {
+    await this.#run('pg_ctl', '-D', join(this.#directory, 'data'), '-m', how, '-w', 'stop');
+  }
+
+  /** Starts it again. */
+  async resume(): Promise<void> {
+    await this.#start();
+  }
+
+  /** Where its unix socket is. */
+  get socketPath(): string {
+    return join(this.#directory, '.s.PGSQL.5432');
+  }
+
   #url(database: string): string {
     return `postgres://atoll@/${database}?host=${encodeURIComponent(this.#directory)}`;
   }

@@ -24,13 +24,13 @@ export type Change = {
 
 /** Writes down a change. `caller` is null for operations without credential. */
 export async function recordChange(
-  app: Accounts,
+  app: Accounts & Pick<App, 'auditBacklog'>,
   request: { operation: string; caller: Caller | null; address: string; status: number },
   change: Change,
 ): Promise<void> {
   const { caller } = request;
   const actor: Actor | null = caller?.actor ?? null;
-  await insertAudit(app.store.db, {
+  await app.auditBacklog.write(app.store.db, {
     entryId: newUuid(),
     atUs: app.clock(),
     operation: request.operation,

@@ -11,6 +11,8 @@ import type { CredentialCache } from './credential-cache.ts';
 import type { WebhookSettings } from '../webhooks/settings.ts';
 import type { Measures } from './measures.ts';
 import type { RateLimiter } from './rate-limit.ts';
+import type { AuditBacklog } from './audit-backlog.ts';
+import type { Health } from './health.ts';
 import type { Uploads } from './uploads.ts';
 import type { StartCounts } from './start-counts.ts';
 import type { SandboxDirectory } from './directory.ts';
@@ -60,6 +62,8 @@ export type App = {
   families: () => Family[];
   rateLimiter: RateLimiter;
   uploads: Uploads;
+  health: Health;
+  auditBacklog: AuditBacklog;
   log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   busy: BusyExecutions;

@@ -6,11 +6,12 @@ export const health = route({
   operationId: 'getHealth',
   method: 'GET',
   path: '/health',
-  summary: 'Whether the platform takes requests',
+  summary: 'Whether the platform takes requests; if not, the message names the part that does not answer',
   auth: 'none',
   responses: { 200: { description: 'It does', schema: Type.Object({ status: Type.Literal('ok') }) } },
   errors: [503],
-  async handle() {
+  async handle(app) {
+    await app.health.check();
     return { status: 200, body: { status: 'ok' as const } };
   },
 });

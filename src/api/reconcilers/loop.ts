@@ -8,6 +8,9 @@ export type Loop = {
   stop(): Promise<void>;
 };
 
+/** A run that failed is followed by another one this soon at the latest: what it waits for, a database say, comes back any moment. */
+const failedRetryMs = 2_000;
+
 /** Runs `run` now and `intervalMs()` after the end of each run, never twice at once. What it throws is logged. */
 export function startLoop(options: { name: string; intervalMs(): number; run(): Promise<void>; log: Log; onRun?: (name: string, outcome: 'ok' | 'failed') => void }): Loop {
   let stopped = false;
@@ -16,16 +19,18 @@ export function startLoop(options: { name: string; intervalMs(): number; run(): 
   const ended = (async () => {
     while (!stopped) {
       woken = false;
+      let failed = false;
       try {
         await options.run();
         options.onRun?.(options.name, 'ok');
       } catch (error) {
+        failed = true;
         options.onRun?.(options.name, 'failed');
         options.log.warn('reconciler failed and will run again', { reconciler: options.name, error: messageOf(error) });
       }
       if (woken || stopped) continue;
       await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, options.intervalMs());
+        const timer = setTimeout(resolve, failed ? Math.min(failedRetryMs, options.intervalMs()) : options.intervalMs());
         wakeUp = () => {
           clearTimeout(timer);
           resolve();

@@ -15,6 +15,7 @@ export type AuditRecord = {
   after: Record<string, unknown> | null;
 };
 
+/** Writes an entry down; one that is there already, as the answer to its first try was lost, stays as it is. */
 export async function insertAudit(db: Db, entry: AuditRecord): Promise<void> {
   await db
     .insertInto('audit_log')
@@ -31,6 +32,7 @@ export async function insertAudit(db: Db, entry: AuditRecord): Promise<void> {
       before_json: entry.before && JSON.stringify(entry.before),
       after_json: entry.after && JSON.stringify(entry.after),
     })
+    .onConflict(conflict => conflict.column('entry_id').doNothing())
     .execute();
 }
 

@@ -1,11 +1,14 @@
-import { PostgresDialect } from 'kysely';
+import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import type { Dialect } from 'kysely';
 import pg from 'pg';
+import { PostgresDriver } from './postgres-driver.ts';
 
 /** Connections one process holds at most. */
 const connectionsMax = 10;
 /** No query of the platform takes longer; one that does is better an error than a held lock. */
 const statementTimeoutMs = 30_000;
+/** For a server that does not even say that: the network between is gone. */
+const answerTimeoutMs = statementTimeoutMs + 5_000;
 const connectTimeoutMs = 10_000;
 
 /**
@@ -17,6 +20,8 @@ export function connectPostgres(url: string): Dialect {
     connectionString: url,
     max: connectionsMax,
     statement_timeout: statementTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: 'atoll',
     types: { getTypeParser: typeParser },
@@ -25,7 +30,12 @@ export function connectPostgres(url: string): Dialect {
   // listens to idle ones alone, and one that is in use may have no query at the moment to tell it to.
   pool.on('error', () => {});
   pool.on('connect', client => client.on('error', () => {}));
-  return new PostgresDialect({ pool });
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new PostgresDriver(pool),
+    createIntrospector: db => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  };
 }
 
 /** 64-bit integers as numbers: no value of the schema passes 2^53. */

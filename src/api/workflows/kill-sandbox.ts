@@ -1,3 +1,4 @@
+import { AtollError, messageOf } from '../../base/error.ts';
 import type { EndReason } from '../../protocol/node.ts';
 import type { App } from '../app/context.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
@@ -42,7 +43,13 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   {
     name: 'forget',
     async run({ app, sandbox }) {
-      await deleteSandbox(app.store.db, sandbox, ['killing'], { reason: 'request', atUs: app.clock() });
+      try {
+        await deleteSandbox(app.store.db, sandbox, ['killing'], { reason: 'request', atUs: app.clock() });
+      } catch (error) {
+        // The sandbox is gone, and nobody sees a row in this state: it is told so, and the row goes when the database is back.
+        if (!(error instanceof AtollError) || error.code !== 'unavailable') throw error;
+        app.log.warn('the row of a sandbox that was killed stays until the database is back', { sandboxId: sandbox.sandboxId, error: messageOf(error) });
+      }
     },
   },
 ];
