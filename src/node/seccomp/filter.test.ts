@@ -40,12 +40,30 @@ test('clone passes without namespace flags only, clone3 does not exist', () => {
 });
 
 test('arguments decide about sockets, terminals and personalities', () => {
-  expect(run(filter, { nr: nr.socket, arch, args: [2] })).toBe(ALLOW);
-  expect(run(filter, { nr: nr.socket, arch, args: [40] })).toBe(EPERM);
   expect(run(filter, { nr: nr.ioctl, arch, args: [0, 0x5413] })).toBe(ALLOW);
   expect(run(filter, { nr: nr.ioctl, arch, args: [0, 0x5412] })).toBe(EPERM);
   expect(run(filter, { nr: nr.personality, arch, args: [0xffffffff] })).toBe(ALLOW);
   expect(run(filter, { nr: nr.personality, arch, args: [8] })).toBe(EPERM);
+});
+
+test('sockets are of the families and protocols that programs need', () => {
+  const [EPROTONOSUPPORT, EAFNOSUPPORT] = [0x0005005d, 0x00050061];
+  for (const [name, architecture, code] of [['x64', arch, [41, 53]], ['arm64', 0xc00000b7, [198, 199]]] as const) {
+    const program = seccompFilter(name);
+    for (const number of code) {
+      const socket = (...args: number[]) => run(program, { nr: number, arch: architecture, args });
+      for (const args of [[1, 1, 0], [1, 5, 0], [2, 1, 0], [2, 0x80801, 6], [2, 2, 17], [2, 3, 1], [10, 2, 58], [10, 3, 255], [16, 3, 0], [16, 2, 4]]) expect(socket(...args)).toBe(ALLOW);
+      for (const args of [[2, 1, 262], [2, 1, 132], [2, 6, 33], [10, 5, 132], [2, 2, 136], [16, 3, 9], [16, 3, 12], [16, 3, 15], [16, 3, 16], [16, 3, 21]]) expect(socket(...args)).toBe(EPROTONOSUPPORT);
+      for (let family = 0; family < 64; family++) if (![1, 2, 10, 16].includes(family)) expect(socket(family, 3, 0)).toBe(EAFNOSUPPORT);
+      expect(socket(2, 10, 0)).toBe(EAFNOSUPPORT); // SOCK_PACKET
+      expect(socket(2, 0x80000 | 10, 0x300)).toBe(EAFNOSUPPORT);
+    }
+  }
+});
+
+test('calls that no program needs are told not to exist', () => {
+  for (const number of [206, 209, 210, 207, 208, 333, 447, 154, 216, 435]) expect(run(filter, { nr: number, arch })).toBe(ENOSYS);
+  for (const number of [0, 2, 447, 234, 435]) expect(run(seccompFilter('arm64'), { nr: number, arch: 0xc00000b7 })).toBe(ENOSYS);
 });
 
 test('other entries into the kernel and unknown calls are closed', () => {
