@@ -1,6 +1,7 @@
 import { agentPort, controlTokenHeader, type AgentInit } from '../protocol/agent.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import { traceparent } from '../base/trace.ts';
+import { createHttpReader } from './agent-http.ts';
 import { dial } from './network/dial.ts';
 import type { NetworkNamespace } from './native/netns.ts';
 
@@ -30,7 +31,7 @@ export async function agentListens(namespace: NetworkNamespace, ended: Promise<v
 /** Gives the agent its settings. They are in force when this resolves. */
 export async function initAgent(namespace: NetworkNamespace, controlToken: string, init: AgentInit): Promise<void> {
   const { status, body } = await request(namespace, 'POST', '/init', { [controlTokenHeader]: controlToken }, JSON.stringify(init));
-  if (status !== 204) throw new AtollError('internal', `the agent refused its settings: ${status} ${body.slice(0, 200)}`);
+  if (status !== 204) throw new AtollError('internal', `the agent refused its settings: ${body.slice(0, 300)}`);
 }
 
 type Answer = { status: number; body: string };
@@ -41,9 +42,15 @@ type Answer = { status: number; body: string };
  */
 async function request(namespace: NetworkNamespace, method: string, path: string, headers: Record<string, string>, body: string): Promise<Answer> {
   const fd = await dial(namespace, agentPort, AbortSignal.timeout(callTimeoutMs));
-  const answer = Promise.withResolvers<string>();
+  const answer = Promise.withResolvers<void>();
+  const parts: Uint8Array[] = [];
+  let bodyBytes = 0;
+  const reader = createHttpReader(part => {
+    bodyBytes += part.length;
+    if (bodyBytes > answerBytesMax) throw new AtollError('internal', 'the answer of the agent is too long');
+    parts.push(Buffer.from(part));
+  });
   const timer = setTimeout(() => answer.reject(new AtollError('internal', 'the agent did not answer in time')), callTimeoutMs);
-  let text = '';
   const parent = traceparent();
   const traceHeader = parent === undefined ? {} : { traceparent: parent };
   const fields = { host: 'agent', connection: 'close', 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...traceHeader, ...headers };
@@ -56,34 +63,26 @@ async function request(namespace: NetworkNamespace, method: string, path: string
       open: send,
       drain: send,
       data(_: unknown, bytes: Buffer) {
-        text += bytes.toString('latin1');
-        if (text.length > answerBytesMax) answer.reject(new AtollError('internal', 'the answer of the agent is too long'));
-        else if (isComplete(text)) answer.resolve(text);
+        try {
+          reader.take(bytes);
+          if (reader.isOver()) answer.resolve();
+        } catch (error) {
+          answer.reject(error);
+        }
       },
-      close: () => answer.resolve(text),
+      close: () => answer.resolve(),
       error: (_: unknown, error: Error) => answer.reject(error),
     },
   } as unknown as Parameters<typeof Bun.connect>[0]);
   try {
-    return parse(await answer.promise);
+    await answer.promise;
+    const status = reader.status();
+    if (status === undefined) throw new AtollError('internal', 'the agent closed the connection without an answer');
+    return { status, body: reader.failure() ?? Buffer.concat(parts).toString() };
   } catch (error) {
     throw error instanceof AtollError ? error : new AtollError('internal', `the agent can't be reached: ${messageOf(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
     socket.terminate();
   }
-}
-
-function isComplete(text: string): boolean {
-  const head = text.indexOf('\r\n\r\n');
-  if (head < 0) return false;
-  if (/^HTTP\/1\.[01] 204/.test(text)) return true;
-  const length = /\r\ncontent-length: *(\d+)\r\n/i.exec(text.slice(0, head + 2))?.[1];
-  return length !== undefined && text.length >= head + 4 + Number(length);
-}
-
-function parse(text: string): Answer {
-  const status = /^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1];
-  if (!status) throw new AtollError('internal', 'the agent closed the connection without an answer');
-  return { status: Number(status), body: text.slice(text.indexOf('\r\n\r\n') + 4) };
 }

@@ -54,7 +54,6 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
   const { signal } = process;
   const ended = Promise.withResolvers<ProcessEnd>();
   let end: ProcessEnd | undefined;
-  let rest: Buffer = Buffer.alloc(0);
 
   const takeMessage = (flags: number, payload: Buffer) => {
     const message = JSON.parse(payload.toString()) as Message;
@@ -69,16 +68,7 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
       else ended.reject(new AtollError('internal', 'the agent did not say how the process ended'));
     }
   };
-  const reader = createHttpReader(part => {
-    rest = rest.length ? Buffer.concat([rest, part]) : Buffer.from(part);
-    while (rest.length >= 5) {
-      const length = rest.readUInt32BE(1);
-      if (length > messageBytesMax) throw new AtollError('internal', 'the agent sent too long a message');
-      if (rest.length < 5 + length) break;
-      takeMessage(rest[0] ?? 0, rest.subarray(5, 5 + length));
-      rest = rest.subarray(5 + length);
-    }
-  });
+  const reader = createHttpReader(createMessageReader(takeMessage));
 
   let unsent = requestOf(process);
   const send = (socket: { write(data: Uint8Array): number }) => (unsent = unsent.subarray(Math.max(socket.write(unsent), 0)));
@@ -106,6 +96,37 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
     signal?.removeEventListener('abort', abort);
     socket.terminate();
   }
+}
+
+/** Makes messages of parts (connectrpc.com, "Enveloped messages"). However small the parts are, each byte is copied once. */
+export function createMessageReader(onMessage: (flags: number, payload: Buffer) => void): (part: Uint8Array) => void {
+  const head = Buffer.alloc(5);
+  let headBytes = 0;
+  let payload: Buffer | undefined;
+  let payloadBytes = 0;
+  return part => {
+    for (let at = 0; at < part.length || payload?.length === payloadBytes; ) {
+      if (!payload) {
+        const piece = part.subarray(at, at + head.length - headBytes);
+        head.set(piece, headBytes);
+        at += piece.length;
+        headBytes += piece.length;
+        if (headBytes < head.length) return;
+        if (head.readUInt32BE(1) > messageBytesMax) throw new AtollError('internal', 'the agent sent too long a message');
+        payload = Buffer.alloc(head.readUInt32BE(1));
+        payloadBytes = 0;
+      }
+      const piece = part.subarray(at, at + payload.length - payloadBytes);
+      payload.set(piece, payloadBytes);
+      at += piece.length;
+      payloadBytes += piece.length;
+      if (payloadBytes < payload.length) return;
+      const whole = payload;
+      payload = undefined;
+      headBytes = 0;
+      onMessage(head[0] ?? 0, whole);
+    }
+  };
 }
 
 function requestOf({ argv, user, env, cwd, timeoutMs, accessToken }: AgentProcess): Uint8Array {

@@ -88,6 +88,8 @@ export type NodeContext = {
   releases: Releases;
   /** Starts of blank sandboxes go through here. */
   starts: Gate;
+  /** Programs that remove what sandboxes have left: they take their time, and not all of it. */
+  removals: Gate;
   egress: Egress;
   logs: SandboxLogs;
   /** What processes write is put into the logs. */

@@ -45,6 +45,9 @@ const hostname = 'sandbox';
 /** How many blank sandboxes are started at a time, for each core: while one waits for the kernel, another computes. */
 const startsPerCore = 2;
 
+/** Programs that remove files of sandboxes, at a time. */
+const removalsAtOnce = 2;
+
 const defaultStandMs = 20_000;
 const defaultMetricsHours = 24;
 const defaultLogBytesMax = 1 << 30;
@@ -148,6 +151,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     slots: createSlots(layout.installation),
     releases: createReleases(log),
     starts: createGate(startsPerCore * cpus().length),
+    removals: createGate(removalsAtOnce),
     egress: createEgress({ layout, log, onDenied: logs.denied, onEnd: logs.traffic, nameservers: options.nameservers, settings: options.egress ?? {} }),
     logs,
     logOutput: options.logs?.output ?? true,

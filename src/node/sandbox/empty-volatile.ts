@@ -1,5 +1,7 @@
-import { lstatSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from '../../base/error.ts';
+import { randomHex } from '../../base/secret.ts';
 import { pathInHelper } from '../native/helper.ts';
 import type { NodeContext } from '../context.ts';
 import type { Slot } from '../layout.ts';
@@ -11,13 +13,33 @@ import { slotMountPoint } from './slot-disk.ts';
  */
 export const volatile = ['run'];
 
-/** Removes what a sandbox has put into its volatile directories. Its disk is mounted and nothing else uses it. */
+/** Beside the sandbox's files on its disk, where it can't reach: what is to be removed. */
+const discarded = 'discarded';
+/** Less than a pause waits for the disk (kept.ts). What is left is removed at the next boot. */
+const removeTimeoutMs = 20_000;
+
+/**
+ * Empties the volatile directories of a sandbox whose disk is mounted and used by nothing else: they are put aside at once, and
+ * removed by a program while the sandbox runs, however many files it has left there.
+ */
 export function emptyVolatile(node: NodeContext, slot: Slot): void {
-  const upper = join(pathInHelper(node, slotMountPoint(node, slot)), 'upper');
-  for (const name of volatile) {
-    const directory = join(upper, name);
-    // The content is a stranger's: a link in its place leads out of the disk.
-    if (!lstatSync(directory, { throwIfNoEntry: false })?.isDirectory()) continue;
-    for (const entry of readdirSync(directory)) rmSync(join(directory, entry), { recursive: true, force: true });
-  }
+  const mountPoint = slotMountPoint(node, slot);
+  const disk = pathInHelper(node, mountPoint);
+  mkdirSync(join(disk, discarded), { recursive: true, mode: 0o700 });
+  for (const name of volatile) putAside(join(disk, 'upper', name), join(disk, discarded, randomHex(8)));
+  if (readdirSync(join(disk, discarded)).length === 0) return;
+  const remove = [node.helperBinary, 'remove-beneath', mountPoint, discarded];
+  node.removals
+    .run(() => node.helper.spawn(remove, { timeoutMs: removeTimeoutMs }))
+    .catch(error => node.log.warn('what a sandbox left in its volatile directories is not removed', { slot: slot.name, error: messageOf(error) }));
+}
+
+/** An empty directory takes the place of one that is moved away. The content is a stranger's: a link in its place leads out of the disk. */
+function putAside(directory: string, away: string): void {
+  const facts = lstatSync(directory, { throwIfNoEntry: false });
+  if (!facts?.isDirectory()) return;
+  renameSync(directory, away);
+  mkdirSync(directory);
+  chownSync(directory, facts.uid, facts.gid);
+  chmodSync(directory, facts.mode & 0o7777);
 }
