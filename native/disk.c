@@ -134,6 +134,16 @@ int opDiskMount(struct request *r, struct failure *f) {
   return result;
 }
 
+// disk-used image: answers "yes" where a loop device serves the image, "no" otherwise.
+int opDiskUsed(struct request *r, struct failure *f) {
+  (void)f;
+  char device[64];
+  int fd = findLoop(r->argument[0], device, sizeof device);
+  if (fd >= 0) close(fd);
+  snprintf(r->result, sizeof r->result, "%s", fd >= 0 ? "yes" : "no");
+  return 0;
+}
+
 // layer-mount type image directory: mounts a read-only image. Since Linux 6.12 `erofs` needs no loop device.
 int opLayerMount(struct request *r, struct failure *f) {
   const char *type = r->argument[0], *image = r->argument[1], *target = r->argument[2];

@@ -235,7 +235,7 @@ static const struct {
   int (*run)(struct request *, struct failure *);
 } operations[] = {
     {"spawn", 3, opSpawn},         {"watch", 2, opWatch},       {"kill", 1, opKill},
-    {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"layer-mount", 3, opLayerMount},
+    {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"disk-used", 1, opDiskUsed}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind},
     {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView}, {"seal", 2, opSeal},
     {"overlay-mount", 5, opOverlayMount}, {"mapped-mount", 3, opMappedMount}, {"access-up", 7, opAccessUp},

@@ -35,6 +35,7 @@ int fail(struct failure *failure, const char *what);
 // Each operation answers 0 (done), 1 (will be answered later) or -1 (failed, nothing left behind).
 int opDiskCreate(struct request *, struct failure *); // disk.c
 int opDiskMount(struct request *, struct failure *);
+int opDiskUsed(struct request *, struct failure *);
 int opLayerMount(struct request *, struct failure *);
 int opShow(struct request *, struct failure *);
 int opUnmount(struct request *, struct failure *);

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Helper } from '../native/helper.ts';
 import { formatImage } from './format-image.ts';
 
@@ -11,8 +11,15 @@ import { formatImage } from './format-image.ts';
 export type Disks = {
   /** Makes the disk and answers where it is mounted in the helper's namespace. */
   create(image: string, sizeMiB: number, mountPoint: string): Promise<void>;
-  /** Mounts a disk that exists. */
+  /**
+   * Mounts a disk that exists, by a name after its mount point, which then goes: the kernel tells everybody on the host by
+   * which name a disk was opened, and its own is in the folder of a sandbox, whose ID may be a credential.
+   */
   open(image: string, mountPoint: string): Promise<void>;
+  /** Gives a disk another name; the kernel goes on telling the one that it was opened by. */
+  give(image: string, to: string): void;
+  /** Whether a disk is mounted anywhere. */
+  used(image: string): Promise<boolean>;
   /** Unmounts a disk; its image stays. */
   close(mountPoint: string): Promise<void>;
 };
@@ -41,8 +48,17 @@ export function createDisks(options: { helper: Helper; dir: string; files: DiskF
       await this.open(image, mountPoint);
     },
     async open(image, mountPoint) {
-      await helper.call('disk-mount', image, mountPoint);
+      const alias = join(dir, `${basename(mountPoint)}.img`);
+      if (image === alias) return void (await helper.call('disk-mount', image, mountPoint));
+      rmSync(alias, { force: true });
+      linkSync(image, alias);
+      await helper.call('disk-mount', alias, mountPoint).finally(() => rmSync(alias, { force: true }));
     },
+    give(image, to) {
+      linkSync(image, to);
+      rmSync(image);
+    },
+    used: async image => (await helper.call('disk-used', image))[0] === 'yes',
     async close(mountPoint) {
       await helper.call('unmount', mountPoint);
     },

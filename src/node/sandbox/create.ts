@@ -1,4 +1,3 @@
-import { renameSync } from 'node:fs';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { step } from '../../base/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../protocol/node.ts';
@@ -93,7 +92,7 @@ async function furnish(node: NodeContext, blank: Blank, request: CreateSandbox, 
   const { slot, pid, namespace, controlToken, ended } = blank;
   const { sandboxId, executionId, resources, network, image } = request;
   node.records.keptOf(sandboxId);
-  renameSync(slotDisk(node, slot), node.records.diskOf(sandboxId));
+  node.disks.give(slotDisk(node, slot), node.records.diskOf(sandboxId));
   if (driver.adoptsRoot) {
     // Before any of the user's files, and so any of the user's programs, is there.
     await step('egress', () => node.egress.apply({ sandboxId, slot, namespace }, network));

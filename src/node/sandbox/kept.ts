@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
@@ -25,7 +25,7 @@ export async function syncDisk(node: NodeContext, slot: Slot, image: string): Pr
 
 /** Writes checksums over what a paused sandbox keeps; all of it is on the host's disk when this settles. */
 export async function sealKept(node: NodeContext, sandboxId: string): Promise<void> {
-  await released(node.records.diskOf(sandboxId));
+  await released(node, node.records.diskOf(sandboxId));
   const { status, output } = await run(node, 'seal', sandboxId);
   if (status !== 0) throw new AtollError('internal', `what a paused sandbox keeps could not be sealed: ${output.trim()}`);
 }
@@ -40,20 +40,11 @@ export async function verifyKept(node: NodeContext, sandboxId: string): Promise<
  * Waits until the kernel writes no more to a disk's image that was unmounted: a restore that runs at the time has the mount in a
  * namespace of its own for a moment longer, and the file system writes once more when the last one goes.
  */
-async function released(image: string): Promise<void> {
-  const path = existsSync(image) ? realpathSync(image) : image;
+async function released(node: NodeContext, image: string): Promise<void> {
   const deadline = performance.now() + releaseTimeoutMs;
-  while (readdirSync('/sys/block').some(name => name.startsWith('loop') && backingFileOf(name) === path)) {
+  while (existsSync(image) && (await node.disks.used(image))) {
     if (performance.now() > deadline) throw new AtollError('internal', `the disk ${image} is still in use`);
     await Bun.sleep(releasePollMs);
-  }
-}
-
-function backingFileOf(device: string): string | undefined {
-  try {
-    return readFileSync(join('/sys/block', device, 'loop/backing_file'), 'utf8').trim();
-  } catch {
-    return undefined; // it serves nothing
   }
 }
 
