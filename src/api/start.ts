@@ -75,6 +75,8 @@ export type ApiOptions = {
   features?: Partial<Features>;
   /** How long numbers of the past are kept. Default: two weeks of teams, a day of sandboxes that are gone. */
   retention?: MetricsRetention;
+  /** Refuse sandboxes that would have no token of their own. Default: as v1 has it, where one has to ask for a token. */
+  requireSecure?: boolean;
   /** What differs from `defaultWebhookSettings`. */
   webhooks?: Partial<WebhookSettings>;
   /** Which templates are isolated otherwise than by the node's default. */
@@ -157,6 +159,7 @@ async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'
     limits: { ...defaultLimits, ...options.limits },
     features: { egressAddresses: false, egressDomains: false, egressProxy: false, headerRules: false, volumes: false, iam: false, ...options.features },
     webhooks: { ...defaultWebhookSettings, ...options.webhooks },
+    requireSecure: options.requireSecure ?? false,
     templateDrivers: options.templateDrivers ?? new Map(),
     clock,
     clockSteps,

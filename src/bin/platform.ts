@@ -99,6 +99,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     adminToken,
     metricsToken,
     webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
+    requireSecure: settings.requireSecure,
     templateDrivers: settings.templateDrivers ?? new Map(),
     features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },
     domain: settings.domain,

@@ -21,6 +21,8 @@ export type Settings = {
   tlsKey: string | undefined;
   /** Only a load balancer can reach the ports, and what it says of its clients is believed. */
   trustForwarded: boolean;
+  /** Sandboxes without a token of their own are refused. */
+  requireSecure: boolean;
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined;
   /** An image's name or the path of a root file system's archive; undefined: the base template is made from the distribution's packages. */
@@ -163,6 +165,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   tlsCertificate: { variable: 'ATOLL_TLS_CERT', fallback: undefined, parse: path },
   tlsKey: { variable: 'ATOLL_TLS_KEY', fallback: undefined, parse: path },
   trustForwarded: { variable: 'ATOLL_TRUST_FORWARDED', fallback: '0', parse: onOrOff },
+  requireSecure: { variable: 'ATOLL_REQUIRE_SECURE', fallback: '0', parse: onOrOff },
   logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: imageOrArchive },

@@ -13,6 +13,7 @@ import { createCrunDriver } from './drivers/crun/driver.ts';
 import { createDrivers } from './drivers/drivers.ts';
 import { createGvisorDriver } from './drivers/gvisor/driver.ts';
 import { findRunsc } from './drivers/gvisor/find-runsc.ts';
+import { raiseHostLimits } from './host-limits.ts';
 import { claimInstallation } from './installation.ts';
 import { layoutOf, slotOf, slotsMax } from './layout.ts';
 import { startHelper } from './native/helper.ts';
@@ -118,6 +119,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   undo.defer(() => helper.stop());
   const agent = keepAgent(options.agentDir, layout.agents);
   await helper.call('show', agent, layout.agentMount);
+  for (const { setting, present, least } of raiseHostLimits()) log.warn('a limit of the host is lower than its sandboxes need', { setting, present, least });
   const cgroups = detectCgroups();
   const logs = openSandboxLogs({ directory: layout.logs, bytesMax: options.logs?.bytesMax ?? defaultLogBytesMax, log });
   const mtu = outgoingMtu();

@@ -32,6 +32,7 @@ export type PlatformOptions = {
   features?: Partial<Features>;
   builder?: BuildProtocol;
   webhooks?: Partial<WebhookSettings>;
+  requireSecure?: boolean;
   clock?: SteadyClock;
   spans?: ApiOptions['spans'];
 };
@@ -127,6 +128,7 @@ export class Platform implements AsyncDisposable {
       ...(this.#options.spans && { spans: this.#options.spans }),
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),
+      ...(this.#options.requireSecure && { requireSecure: true }),
       ...(this.#options.webhooks && { webhooks: this.#options.webhooks }),
       ...(this.#options.builder && { builder: this.#options.builder, filesDir: join(this.directory, 'files') }),
     });

@@ -55,6 +55,16 @@ onEachDatabase(database => {
     for (const member of ['network', 'allowInternetAccess', 'metadata']) expect(detail).not.toHaveProperty(member);
   });
 
+  test('an installation can refuse sandboxes without a token', async () => {
+    await using platform = await Platform.start({ database, requireSecure: true });
+    for (const body of [{ templateID: 'base' }, { templateID: 'base', secure: false }]) {
+      expect(await platform.call('POST', '/sandboxes', body)).toMatchObject({ status: 400, body: { message: expect.stringContaining('secure: must be true') } });
+    }
+    expect(await rows(platform)).toEqual([]);
+    expect((await platform.call('POST', '/sandboxes', { templateID: 'base', secure: true })).status).toBe(201);
+    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(201);
+  });
+
   test('private ingress needs a secured sandbox on v1', async () => {
     await using platform = await Platform.start({ database });
     const body = { templateID: 'base', network: { allowPublicTraffic: false } };

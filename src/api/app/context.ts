@@ -48,6 +48,8 @@ export type App = {
   limits: TeamLimits;
   features: Features;
   webhooks: WebhookSettings;
+  /** Sandboxes without a token of their own are refused. */
+  requireSecure: boolean;
   templateDrivers: TemplateDrivers;
   clock: Clock;
   /** Where `clock` stands beside the machine's. */

@@ -37,6 +37,7 @@ export async function createSandbox(
   clientSignal: AbortSignal,
 ): Promise<SandboxRecord> {
   const secure = version === 'v2' || body.secure === true;
+  requireSecure(app, secure);
   const timeoutSeconds = body.timeout ?? defaultTimeoutSeconds[version];
   checkTimeout(app, team, timeoutSeconds);
   checkSandboxOptions(app, body, secure);
@@ -63,6 +64,11 @@ export async function createSandbox(
     if (!(explained instanceof AtollError) || explained.status >= 500) app.createCounts.note(nodeId, 'fails');
     throw explained;
   }
+}
+
+/** Whoever knows the ID of a sandbox without a token can use it. */
+export function requireSecure(app: App, secure: boolean): void {
+  if (app.requireSecure && !secure) throw new AtollError('invalid', 'secure: must be true: this installation refuses sandboxes that can be used without a token');
 }
 
 /** A public template of another team, or one from before a limit was lowered, may be larger than the team may have. */

@@ -8,7 +8,7 @@ import { createSandboxWorkflow } from '../workflows/create-sandbox.ts';
 import { limitsOf } from './context.ts';
 import type { App } from './context.ts';
 import { requireMemory } from './memory-ability.ts';
-import { explainFailedStart } from './sandbox-create.ts';
+import { explainFailedStart, requireSecure } from './sandbox-create.ts';
 import { sandboxFor } from './sandbox-find.ts';
 import { bootConfigOf, takeSnapshot } from './sandbox-snapshot.ts';
 import { checkTimeout } from './sandbox-timeout.ts';
@@ -31,6 +31,7 @@ export async function forkSandbox(app: App, team: TeamRecord, sandboxId: string,
   const limit = limitsOf(app, team).concurrentSandboxes;
   if (count >= limit) throw new AtollError('invalid', `count: must be less than the team's limit of ${limit} sandboxes at a time`);
   const source = await sandboxFor(app, team, sandboxId, 'fork');
+  requireSecure(app, source.secure);
   const node = app.nodes.get(source.nodeId);
   await requireMemory(node, source, 'fork', 'a snapshot keeps the files');
   const config = await bootConfigOf(app, source);

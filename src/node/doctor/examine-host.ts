@@ -7,15 +7,16 @@ import { memoryProbe } from './memory.ts';
 import { networkProbes } from './network.ts';
 import { findingOf } from './probe.ts';
 import { type BuiltPrograms, sandboxProbe } from './sandbox.ts';
+import { shareProbes } from './shares.ts';
 
 /**
  * Finds out what this host can do for sandboxes by trying it, one thing after the other, and leaves nothing behind.
  * `dataDir` need not exist yet; `port` is the one that the platform would listen on; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor.
  * The parts come in the order in which a start needs them, a whole sandbox behind all that it needs.
  */
-export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string } & BuiltPrograms): Promise<HostFinding[]> {
+export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string; requireSecure: boolean } & BuiltPrograms): Promise<HostFinding[]> {
   const { dataDir, port, runscDir } = options;
-  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), memoryProbe(options)];
+  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), memoryProbe(options), ...shareProbes(options.requireSecure)];
   const findings: HostFinding[] = [];
   for (const probe of probes) findings.push(await findingOf(probe));
   return findings;

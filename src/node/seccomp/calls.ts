@@ -163,7 +163,6 @@ export const allowedCalls: Readonly<Record<string, readonly [x64: number, arm64:
   pread64: [17, 67],
   preadv: [295, 69],
   preadv2: [327, 286],
-  prlimit64: [302, 261],
   process_mrelease: [448, 448],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
@@ -230,7 +229,6 @@ export const allowedCalls: Readonly<Record<string, readonly [x64: number, arm64:
   setresgid: [119, 149],
   setresuid: [117, 147],
   setreuid: [113, 145],
-  setrlimit: [160, 164],
   setsid: [112, 157],
   setsockopt: [54, 208],
   setuid: [105, 146],
@@ -306,6 +304,8 @@ export const conditionalCalls = {
   socket: [41, 198],
   socketpair: [53, 199],
   personality: [135, 92],
+  setrlimit: [160, 164],
+  prlimit64: [302, 261],
   ioctl: [16, 29],
 } as const;
 

@@ -61,6 +61,16 @@ test('sockets are of the families and protocols that programs need', () => {
   }
 });
 
+test('the limit of core files stays, and who sets it is told that it has', () => {
+  const told = 0x00050000;
+  expect(run(filter, { nr: 160, arch, args: [4, 0x1000] })).toBe(told);
+  expect(run(filter, { nr: 160, arch, args: [7, 0x1000] })).toBe(ALLOW);
+  expect(run(filter, { nr: 302, arch, args: [0, 4, 0, 0x1000] })).toBe(ALLOW);
+  expect(run(filter, { nr: 302, arch, args: [0, 4, 0x1000, 0] })).toBe(told);
+  expect(run(filter, { nr: 302, arch, args: [0, 4, 0x1000, 0x2000] })).toBe(EPERM);
+  expect(run(filter, { nr: 302, arch, args: [0, 7, 0x1000, 0x2000] })).toBe(ALLOW);
+});
+
 test('calls that no program needs are told not to exist', () => {
   for (const number of [206, 209, 210, 207, 208, 333, 447, 154, 216, 435]) expect(run(filter, { nr: number, arch })).toBe(ENOSYS);
   for (const number of [0, 2, 447, 234, 435]) expect(run(seccompFilter('arm64'), { nr: number, arch: 0xc00000b7 })).toBe(ENOSYS);

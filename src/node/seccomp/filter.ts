@@ -41,6 +41,7 @@ const SOCK_PACKET = 10;
 const internetProtocols = [0, 1, 6, 17, 58, 255];
 /** Of AF_NETLINK: NETLINK_ROUTE and NETLINK_SOCK_DIAG, by which programs list addresses, routes and sockets. */
 const netlinkProtocols = [0, 4];
+const RLIMIT_CORE = 4;
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 /** Linux, with or without ADDR_NO_RANDOMIZE; UNAME26; and the query. */
@@ -74,6 +75,8 @@ export function seccompFilter(architecture: Architecture): Uint8Array {
 function conditional(column: 0 | 1): Instruction[] {
   const call = (name: keyof typeof conditionalCalls, body: Instruction[]) => when(JUMP_EQUAL, conditionalCalls[name][column], body);
   const low = (index: number): Instruction => ({ code: LOAD, jt: 0, jf: 0, k: argument(index) });
+  const high = (index: number): Instruction => ({ code: LOAD, jt: 0, jf: 0, k: argument(index) + 4 });
+  const whenNull = (index: number, body: Instruction[]) => [low(index), ...when(JUMP_EQUAL, 0, [high(index), ...when(JUMP_EQUAL, 0, body)])];
   const refused = result(refuse(EPERM));
   const allowed = result(ALLOW);
   return [
@@ -82,6 +85,9 @@ function conditional(column: 0 | 1): Instruction[] {
     ...call('socket', socketOf(low)),
     ...call('socketpair', socketOf(low)),
     ...call('personality', [low(0), ...harmlessPersonalities.flatMap(value => when(JUMP_EQUAL, value, [allowed])), refused]),
+    // See `coreLimit` in drivers/crun/config.ts. A program that sets the limit, as sudo does, is told that it has.
+    ...call('setrlimit', [low(0), ...when(JUMP_EQUAL, RLIMIT_CORE, [result(refuse(0))]), allowed]),
+    ...call('prlimit64', [low(1), ...when(JUMP_EQUAL, RLIMIT_CORE, [...whenNull(2, [allowed]), ...whenNull(3, [result(refuse(0))]), refused]), allowed]),
     // Typing into a terminal that a process shares with someone more powerful.
     ...call('ioctl', [low(1), ...when(JUMP_EQUAL, TIOCSTI, [refused]), ...when(JUMP_EQUAL, TIOCLINUX, [refused]), allowed]),
   ];

@@ -6,6 +6,12 @@ import type { SandboxResources } from '../../../protocol/node.ts';
 export const pidsMax = 4096;
 /** Open files of one process in a sandbox, where the host lets us give that many. */
 const openFilesMax = 65_536;
+/**
+ * Bytes of a core file: none at all. Where the host hands cores to a program (`core_pattern` with a pipe), that would run as the host's
+ * root with a stranger's memory, whatever the limit is; but 1 means to the kernel that this is such a program itself, and then
+ * it is not run (core(5), fs/coredump.c). The system call filter keeps a sandbox from setting another limit.
+ */
+const coreLimit = 1;
 /** Terminals of one sandbox. */
 export const terminalsMax = 256;
 /** Bytes of the tmpfs on /dev/shm; they count as the sandbox's memory too. */
@@ -77,7 +83,7 @@ export function blankConfig(options: {
       noNewPrivileges: false,
       rlimits: [
         { type: 'RLIMIT_NOFILE', soft: openFiles, hard: openFiles },
-        { type: 'RLIMIT_CORE', soft: 0, hard: 0 },
+        { type: 'RLIMIT_CORE', soft: coreLimit, hard: coreLimit },
       ],
     },
     root: { path: options.skeleton, readonly: true },
