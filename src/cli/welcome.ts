@@ -26,7 +26,7 @@ Paste into the shell of your program, for both SDKs:
   export E2B_API_KEY=${apiKey}
   export E2B_API_URL=${url} E2B_SANDBOX_URL=${url} E2B_DOMAIN=${domain}
 
-JavaScript, after \`npm install e2b\`:
+JavaScript, on Node.js 20.19, 22.12 or newer, after \`npm install e2b\`:
   node --input-type=module -e "import { Sandbox } from 'e2b'; const sandbox = await Sandbox.create(); console.log((await sandbox.commands.run('echo Hello from \\$(hostname)')).stdout); await sandbox.kill()"
 
 Python, after \`pip install e2b\`:

@@ -1,5 +1,6 @@
 import type { HostFinding } from '../../protocol/doctor.ts';
 import { cgroupProbes } from './cgroups.ts';
+import { clientProbe } from './clients.ts';
 import { filesystemProbes } from './filesystem.ts';
 import { crunProbe, otherIsolationProbes } from './isolation.ts';
 import { kernelProbes } from './kernel.ts';
@@ -16,7 +17,7 @@ import { shareProbes } from './shares.ts';
  */
 export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string; requireSecure: boolean } & BuiltPrograms): Promise<HostFinding[]> {
   const { dataDir, port, runscDir } = options;
-  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), memoryProbe(options), ...shareProbes(options.requireSecure)];
+  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), memoryProbe(options), clientProbe, ...shareProbes(options.requireSecure)];
   const findings: HostFinding[] = [];
   for (const probe of probes) findings.push(await findingOf(probe));
   return findings;
