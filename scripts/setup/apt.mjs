@@ -6,8 +6,20 @@ import { run } from './run.mjs';
 const componentsOf = { Debian: 'main', Ubuntu: 'main universe' };
 const keyringOf = { Debian: '/usr/share/keyrings/debian-archive-keyring.gpg', Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' };
 
-/** The mirror and the key that this machine's apt uses for its distribution. */
+/**
+ * The mirror and the key that this machine's apt uses for its distribution. Without package lists, as on a fresh machine, apt
+ * does not know: they are fetched then.
+ */
 export async function ownMirror() {
+  const known = await knownMirror();
+  if (known) return known;
+  await run(['apt-get', '-o', 'DPkg::Lock::Timeout=180', 'update']);
+  const found = await knownMirror();
+  if (!found) throw new Problem('apt knows no Debian or Ubuntu mirror here');
+  return found;
+}
+
+async function knownMirror() {
   const format = '$(ORIGIN)\t$(LABEL)\t$(REPO_URI)\t$(SIGNED_BY)';
   const text = await run(['apt-get', 'indextargets', '--format', format, 'Created-By: Packages']).catch(() => '');
   for (const line of text.split('\n')) {
@@ -17,7 +29,7 @@ export async function ownMirror() {
     if (!existsSync(keyring)) throw new Problem(`the keyring ${keyring} is missing`);
     return { origin, uri, keyring };
   }
-  throw new Problem('apt knows no Debian or Ubuntu mirror here: run `apt-get update`');
+  return undefined;
 }
 
 /** An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. */

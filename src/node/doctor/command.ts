@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 
-const timeoutMs = 10_000;
+/** The first use of something makes the kernel load its modules, which takes a slow machine a while. */
+const timeoutMs = 60_000;
 
 /** Runs a short command to its end and answers what it printed. Fails with what it said, or when it is not installed. */
 export async function tryCommand(argv: [string, ...string[]], input = ''): Promise<string> {
@@ -8,6 +9,7 @@ export async function tryCommand(argv: [string, ...string[]], input = ''): Promi
   if (!program) throw new AtollError('unavailable', `${argv[0]} is not installed`);
   const child = Bun.spawn([program, ...argv.slice(1)], { stdin: Buffer.from(input), stdout: 'pipe', stderr: 'pipe', timeout: timeoutMs, killSignal: 'SIGKILL' });
   const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+  if (child.signalCode === 'SIGKILL') throw new AtollError('deadline_exceeded', `${argv[0]} did not end within ${timeoutMs / 1000} s`);
   if (child.exitCode !== 0) {
     throw new AtollError('internal', (errors || output).trim().split('\n')[0] || `${argv[0]} ended with ${child.exitCode ?? child.signalCode}`);
   }

@@ -18,20 +18,18 @@ const prepareTimeoutMs = 30 * 60_000;
 /** The folder of the checkout, on this machine and in guests. */
 export const checkout = repository.replace(/\/$/, '');
 
-/** What set-up reads: where any of it changes, guests are made anew. */
-const setUpInputs = ['package-lock.json', 'scripts/setup', 'scripts/build-criu.mjs', 'scripts/build-runsc.mjs'];
+/** What set-up does with the network on a guest: where any of it changes, it is done anew. */
+const setUpInputs = ['scripts/setup', 'scripts/build-criu.mjs'];
 
 /** What set-up would download for a guest, taken from this machine instead: packages, npm's modules, gVisor, layers. */
 export async function contentsOfGuests(): Promise<Contents> {
   const { needed } = (await import(join(checkout, 'scripts/setup/system-packages.mjs'))) as { needed: { name: string }[] };
   const layers = await cachedLayers();
-  const hash = createHash('sha256').update(JSON.stringify([checkout, layers]));
-  const inputs = await mustRun(['git', '-C', checkout, 'ls-files', '--', ...setUpInputs], { timeoutMs: packTimeoutMs });
-  for (const input of inputs.trim().split('\n')) hash.update(readFileSync(join(checkout, input)));
+  const facts = [checkout, layers, readFileSync(join(checkout, 'package-lock.json'), 'utf8'), readFileSync(join(checkout, 'dist/runsc.from'), 'utf8')];
   return {
     packages: needed.map(({ name }) => name),
     paths: [...['node_modules', 'dist/runsc', 'dist/runsc.from'].map(path => join(checkout, path)), ...layers.map(name => join(layerCache, name)), authorities],
-    key: hash.digest('hex'),
+    key: createHash('sha256').update(JSON.stringify(facts)).digest('hex'),
   };
 }
 
@@ -42,6 +40,13 @@ async function cachedLayers(): Promise<string[]> {
   const [newest = ''] = entries.sort((a, b) => statSync(join(layerCache, b)).mtimeMs - statSync(join(layerCache, a)).mtimeMs);
   const { layers } = JSON.parse(readFileSync(join(layerCache, newest), 'utf8')) as { layers: string[] };
   return [newest, ...layers.map(digest => `${digest.replace(':', '-')}.erofs`)];
+}
+
+async function setUpDigest(): Promise<string> {
+  const hash = createHash('sha256');
+  const inputs = await mustRun(['git', '-C', checkout, 'ls-files', '--', ...setUpInputs], { timeoutMs: packTimeoutMs });
+  for (const input of inputs.trim().split('\n')) hash.update(readFileSync(join(checkout, input)));
+  return hash.digest('hex').slice(0, 16);
 }
 
 /** An archive of what changes from run to run: the sources, and the programs that are built from them. */
@@ -63,7 +68,7 @@ export const unpackWithinMs = unpackTimeoutMs;
  */
 export async function preparedDisk(options: { host: Host; image: Image; privateKey: string; say(text: string): void }): Promise<string> {
   const { host, image } = options;
-  const disk = image.disk.replace(/disk\.img$/, 'prepared.qcow2');
+  const disk = image.disk.replace(/disk\.img$/, `prepared-${await setUpDigest()}.qcow2`);
   if (existsSync(disk)) return disk;
   options.say('preparing: set-up runs once, with the network');
   const work = `${disk}.work`;

@@ -40,7 +40,8 @@ export async function imageOf(host: Host, directory: string, publicKey: string, 
   const tree = join(work, 'tree');
   // A mirror that is a snapshot has lists whose time is over; their signatures are checked all the same.
   const aged = '--aptopt=Acquire::Check-Valid-Until "false"';
-  await mustRun(['mmdebstrap', '--variant=minbase', aged, `--include=${packages.join(',')}`, host.suite, tree, mirror], { timeoutMs: debstrapTimeoutMs, log: join(work, 'mmdebstrap.log') });
+  // In a mount namespace of its own: what it mounts goes with it, however it ends.
+  await mustRun(['unshare', '--mount', 'mmdebstrap', '--variant=minbase', aged, `--include=${packages.join(',')}`, host.suite, tree, mirror], { timeoutMs: debstrapTimeoutMs, log: join(work, 'mmdebstrap.log') });
   await mustRun(['sh', '-c', 'tar -c -C / --null --files-from=- | tar -x -C "$0"', tree], { timeoutMs: diskTimeoutMs, input: contents.paths.map(path => `${path.slice(1)}\0`).join('') });
   furnish(tree, publicKey);
   for (const [name, wanted] of [['vmlinuz', image.kernel], ['initrd', image.initrd]] as const) {

@@ -13,11 +13,11 @@ ls -d /run/atoll/$number 2>/dev/null
 ps -eo pid,args | grep -F "$ATOLL_DATA_DIR" | grep -v grep
 `;
 
-/** `npm run down`: it ends without a word of complaint and leaves nothing. */
+/** `atoll down`: it ends without a word of complaint and leaves nothing. */
 export const down: Stage = {
   name: 'down',
   async run(scene) {
-    const script = `number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-; npm run down 2>&1; echo "exit $?"; echo LEFT; ${left}`;
+    const script = `number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-; bin/atoll down 2>&1; echo "exit $?"; echo LEFT; ${left}`;
     const { output } = await sh(scene, script, timeoutMs);
     const [said = '', remains = ''] = output.split('LEFT\n');
     return [finding('down', /exit 0/.test(said) && !/\n\s+at /.test(said), said.replace(/exit 0\s*$/, '')), finding('down leaves nothing', remains.trim() === '', remains)];

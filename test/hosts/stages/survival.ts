@@ -23,6 +23,6 @@ export const survival: Stage = {
 };
 
 async function again(scene: Scene, feature: string) {
-  const { up, output } = await startPlatform(scene);
+  const { up, output } = await startPlatform(scene, 'bin/atoll up');
   return [finding(feature, up, up ? '' : output)];
 }

@@ -3,19 +3,27 @@ import { finding, sh, type Scene, type Stage } from './stage.ts';
 const startTimeoutMs = 15 * 60_000;
 const sdkTimeoutMs = 60_000;
 
+type Command = 'npm run up' | 'bin/atoll up';
+
 const bySystemd = {
-  start: 'systemctl reset-failed atoll 2>/dev/null; systemd-run --quiet --unit=atoll --working-directory=$PWD $(env | grep ^ATOLL_ | sed s/^/--setenv=/) -p StandardOutput=append:/var/log/atoll -p StandardError=append:/var/log/atoll npm run up',
+  start: (command: Command) => `systemctl reset-failed atoll 2>/dev/null; systemd-run --quiet --unit=atoll --working-directory=$PWD $(env | grep ^ATOLL_ | sed s/^/--setenv=/) -p StandardOutput=append:/var/log/atoll -p StandardError=append:/var/log/atoll ${command}`,
   hasEnded: '! systemctl is-active --quiet atoll',
   log: '/var/log/atoll',
 };
 
-const byHand = { start: 'setsid nohup npm run up >> $ATOLL_DATA_DIR.log 2>&1 & started=$!', hasEnded: '! kill -0 $started', log: '$ATOLL_DATA_DIR.log' };
+const byHand = {
+  start: (command: Command) => `setsid nohup ${command} >> $ATOLL_DATA_DIR.log 2>&1 & started=$!`,
+  hasEnded: '! kill -0 $started',
+  log: '$ATOLL_DATA_DIR.log',
+};
 
-/** Starts the platform as an operator does, beyond the end of the login, and waits until it answers. */
-export async function startPlatform(scene: Scene): Promise<{ up: boolean; output: string }> {
+/**
+ * Starts the platform as an operator does, beyond the end of the login, and waits until it serves. Its port is opened last. What
+ * npm takes by itself, minutes where processors are emulated, only the first start need pay.
+ */
+export async function startPlatform(scene: Scene, command: Command): Promise<{ up: boolean; output: string }> {
   const { start, hasEnded, log } = scene.machine.kind === 'guest' ? bySystemd : byHand;
-  const asks = `python3 -c "import urllib.request as u; u.urlopen('$E2B_API_URL/health', timeout=5)" 2>/dev/null`;
-  const script = `${start}\nfor i in $(seq 1 900); do ${asks} && exit 0; if ${hasEnded}; then break; fi; sleep 1; done; tail -c 1500 ${log}; exit 1`;
+  const script = `${start(command)}\nwhile ! (: < /dev/tcp/127.0.0.1/${scene.port}) 2>/dev/null; do if ${hasEnded}; then tail -c 1500 ${log}; exit 1; fi; sleep 1; done`;
   const { exitCode, output } = await sh(scene, script, startTimeoutMs);
   return { up: exitCode === 0, output };
 }
@@ -25,7 +33,7 @@ export const up: Stage = {
   name: 'up',
   async run(scene) {
     const startedAt = Date.now();
-    const { up, output } = await startPlatform(scene);
+    const { up, output } = await startPlatform(scene, 'npm run up');
     const found = [finding('npm run up', up, up ? `${Math.round((Date.now() - startedAt) / 1000)} s to the first answer` : output)];
     if (!up) return found;
     const script = `import('e2b').then(async ({ Sandbox }) => { const s = await Sandbox.create({ requestTimeoutMs: 120000 }); const { stdout } = await s.commands.run('python3 -c "print(6 * 7)"'); await s.kill(); console.log('answer', stdout.trim()); }).catch(error => { console.log(error.code ?? error.message); process.exit(1); })`;
