@@ -6,7 +6,7 @@ const sdkTimeoutMs = 60_000;
 type Command = 'npm run up' | 'bin/atoll up';
 
 const bySystemd = {
-  start: (command: Command) => `systemctl reset-failed atoll 2>/dev/null; systemd-run --quiet --unit=atoll --working-directory=$PWD $(env | grep ^ATOLL_ | sed s/^/--setenv=/) -p StandardOutput=append:/var/log/atoll -p StandardError=append:/var/log/atoll ${command}`,
+  start: (command: Command) => `systemctl reset-failed atoll 2>/dev/null; systemd-run --quiet --unit=atoll --working-directory=$PWD $(env | grep ^ATOLL_ | sed s/^/--setenv=/) -p StandardOutput=append:/var/log/atoll -p StandardError=append:/var/log/atoll ${command.replace('bin/', '$PWD/bin/')}`,
   hasEnded: '! systemctl is-active --quiet atoll',
   log: '/var/log/atoll',
 };
