@@ -34,6 +34,8 @@ const herePort = 3990;
 const { values } = parseArgs({
   options: { host: { type: 'string', multiple: true }, stage: { type: 'string', multiple: true }, only: { type: 'string', multiple: true }, keep: { type: 'boolean' }, write: { type: 'boolean' } },
 });
+// Machines end with their laboratory, however it is ended.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 const directory = join(process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll', 'hosts');
 mkdirSync(directory, { recursive: true });
 const privateKey = join(directory, 'key');
