@@ -2,7 +2,7 @@ import { messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import type { Family } from '../base/meter.ts';
 import type { Span } from '../base/trace.ts';
-import type { BuildProtocol } from '../protocol/build.ts';
+import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
@@ -81,6 +81,8 @@ export type ApiOptions = {
   webhooks?: Partial<WebhookSettings>;
   /** Which templates are isolated otherwise than by the node's default. */
   templateDrivers?: TemplateDrivers;
+  /** Who may build templates. Default: every team. */
+  buildsAllowed?: BuildsAllowed;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
   /** Another than the machine's, for tests. */
@@ -161,6 +163,7 @@ async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'
     webhooks: { ...defaultWebhookSettings, ...options.webhooks },
     requireSecure: options.requireSecure ?? false,
     templateDrivers: options.templateDrivers ?? new Map(),
+    buildsAllowed: options.buildsAllowed ?? 'on',
     clock,
     clockSteps,
     startedAtUs: clock(),

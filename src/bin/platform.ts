@@ -101,6 +101,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
     requireSecure: settings.requireSecure,
     templateDrivers: settings.templateDrivers ?? new Map(),
+    buildsAllowed: settings.builds,
     features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },
     domain: settings.domain,
     volumeTokenSeconds: settings.volumeTokenHours * 3600,

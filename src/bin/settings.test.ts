@@ -65,11 +65,11 @@ test('headers for the collector of traces are read as OpenTelemetry writes them,
   expect(failure).not.toContain('t0psecret');
 });
 
-test('drivers are chosen for the installation and for templates by any of their names', () => {
+test('drivers are chosen for the installation and for templates: to gVisor by any name, to crun by ID', () => {
   expect(readSettings({}).driver).toBe('crun');
-  const { driver, templateDrivers } = readSettings({ ATOLL_DRIVER: 'gvisor', ATOLL_TEMPLATE_DRIVERS: 'base=crun, Acme/Tools=gvisor' });
+  const { driver, templateDrivers } = readSettings({ ATOLL_DRIVER: 'gvisor', ATOLL_TEMPLATE_DRIVERS: `abcdefghij0123456789=crun, Acme/Tools=gvisor` });
   expect(driver).toBe('gvisor');
-  expect([...(templateDrivers ?? [])]).toEqual([['base', 'crun'], ['acme/tools', 'gvisor']]);
-  for (const wrong of ['base', 'base=', '=gvisor', 'base=docker', 'base=crun,']) expect(() => readSettings({ ATOLL_TEMPLATE_DRIVERS: wrong })).toThrow('ATOLL_TEMPLATE_DRIVERS');
+  expect([...(templateDrivers ?? [])]).toEqual([['abcdefghij0123456789', 'crun'], ['acme/tools', 'gvisor']]);
+  for (const wrong of ['base', 'base=', '=gvisor', 'base=docker', 'base=gvisor,', 'base=crun', 'acme/tools=crun']) expect(() => readSettings({ ATOLL_TEMPLATE_DRIVERS: wrong })).toThrow('ATOLL_TEMPLATE_DRIVERS');
   expect(() => readSettings({ ATOLL_DRIVER: 'kvm' })).toThrow('ATOLL_DRIVER');
 });

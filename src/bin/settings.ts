@@ -4,6 +4,7 @@ import type { Level } from '../base/log.ts';
 import { type EgressPolicy, isDomainPattern, parseBlock } from '../protocol/network.ts';
 import { offeredTemplates } from './offered-templates.ts';
 import { volumeMiBMin } from '../protocol/api/team.ts';
+import type { BuildsAllowed } from '../protocol/build.ts';
 import type { DriverName } from '../protocol/node.ts';
 
 /** The settings of an installation. docs/configuration.md describes each. */
@@ -36,11 +37,13 @@ export type Settings = {
   buildCacheGiB: number;
   /** What build steps reach. */
   buildNetwork: EgressPolicy;
+  /** Who may build templates, beside those that come with the platform. */
+  builds: BuildsAllowed;
   /** Blank sandboxes that wait to be claimed. */
   poolSize: number;
   /** What isolates sandboxes whose template is not named in `templateDrivers`. */
   driver: DriverName;
-  /** Templates whose sandboxes are isolated otherwise, by name, namespace/name or ID. */
+  /** Templates whose sandboxes are isolated otherwise: on gVisor by name, namespace/name or ID, on crun by ID. */
   templateDrivers: ReadonlyMap<string, DriverName> | undefined;
   /** For how long a sandbox that was paused with its memory can be let go again at once. */
   frozenSeconds: number;
@@ -137,14 +140,19 @@ const decoded = (text: string) => {
   }
 };
 const logsMiB = (text: string) => (/^[1-9]\d{0,6}$/.test(text) ? Number(text) : new Wrong('a whole number of MiB, at least 1'));
+const buildsAllowedFor: readonly BuildsAllowed[] = ['on', 'admin', 'off'];
+const buildsAllowed = (text: string) => buildsAllowedFor.find(name => name === text) ?? new Wrong(`one of ${buildsAllowedFor.join(', ')}`);
 const driverNames: readonly DriverName[] = ['crun', 'gvisor'];
 const driverName = (text: string) => driverNames.find(name => name === text) ?? new Wrong(`one of ${driverNames.join(', ')}`);
+/** As `newTemplateId` makes them. */
+const templateId = /^[a-z0-9]{20}$/;
 const templateDrivers = (text: string) => {
   const entries = text.split(',').map(entry => /^\s*([a-z0-9_-]+(?:\/[a-z0-9_-]+)?)=(\w+)\s*$/i.exec(entry));
   const drivers = new Map<string, DriverName>();
   for (const [, reference = '', name = ''] of entries.map(entry => entry ?? [])) {
     const driver = driverName(name);
-    if (reference === '' || driver instanceof Wrong) return new Wrong(`names of templates with their driver, e.g. base=gvisor,team/tools=crun (${driverNames.join(' or ')})`);
+    const takesName = driver === 'crun' && !templateId.test(reference);
+    if (reference === '' || driver instanceof Wrong || takesName) return new Wrong(`templates with their driver, e.g. base=gvisor,team/tools=gvisor by name, or 7k2m9x4q8r1t5v3w6y0z=crun by ID: names, which teams may take, lead to gvisor alone`);
     drivers.set(reference.toLowerCase(), driver);
   }
   return drivers;
@@ -187,6 +195,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   otlpHeaders: { variable: 'OTEL_EXPORTER_OTLP_HEADERS', fallback: undefined, parse: headerList, isSecret: true },
   serviceName: { variable: 'OTEL_SERVICE_NAME', fallback: 'atoll', parse: text => text },
   traceRatio: { variable: 'OTEL_TRACES_SAMPLER_ARG', fallback: '1', parse: ratio },
+  builds: { variable: 'ATOLL_BUILDS', fallback: 'on', parse: buildsAllowed },
   driver: { variable: 'ATOLL_DRIVER', fallback: 'crun', parse: driverName },
   templateDrivers: { variable: 'ATOLL_TEMPLATE_DRIVERS', fallback: undefined, parse: templateDrivers },
   poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: numberFrom(0, poolSizeMax) },

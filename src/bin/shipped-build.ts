@@ -19,7 +19,8 @@ type Definition = { folder: string; definition: TemplateDefinition; cache: Layer
 export async function planOfDefinition(options: ShippedTemplatesOptions, from: Definition): Promise<BuildPlan> {
   const { definition, cached } = from;
   const commands = { ...(definition.startCmd && { startCommand: definition.startCmd }), ...(definition.readyCmd && { readyCommand: definition.readyCmd }) };
-  const shared = { force: false, ...commands };
+  // What comes with the platform is the operator's own, whatever strangers' code is isolated by.
+  const shared = { force: false, driver: 'crun' as const, ...commands };
   // Only `ensureShipped` ever wrote there.
   if (cached) return { ...shared, startsAsUser: false, steps: [], source: { kind: 'state', state: cached.facts as BuildState } };
   const source = await sourceOf(options, from);

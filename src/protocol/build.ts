@@ -1,4 +1,4 @@
-import type { SandboxResources, StartedImage } from './node.ts';
+import type { DriverName, SandboxResources, StartedImage } from './node.ts';
 
 /** Builds of templates on a node. Part of the node protocol: plain JSON, so that it works over a connection too. */
 
@@ -62,6 +62,9 @@ export type BuildStep = {
   force: boolean;
 };
 
+/** Who may build templates: every team, the operator alone, or nobody. What comes with the platform is built in any case. */
+export type BuildsAllowed = 'on' | 'admin' | 'off';
+
 export type StartBuild = {
   buildId: string;
   templateId: string;
@@ -75,6 +78,8 @@ export type StartBuild = {
   startCommand?: string;
   readyCommand?: string;
   resources: SandboxResources;
+  /** What isolates the steps; absent: the node's default. */
+  driver?: DriverName;
 };
 
 /** How serious a line of a build's log is. */

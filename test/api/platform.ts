@@ -35,6 +35,8 @@ export type PlatformOptions = {
   requireSecure?: boolean;
   clock?: SteadyClock;
   spans?: ApiOptions['spans'];
+  buildsAllowed?: ApiOptions['buildsAllowed'];
+  templateDrivers?: ApiOptions['templateDrivers'];
 };
 
 /** The operator's token of every platform in the tests. */
@@ -129,6 +131,8 @@ export class Platform implements AsyncDisposable {
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),
       ...(this.#options.requireSecure && { requireSecure: true }),
+      ...(this.#options.buildsAllowed && { buildsAllowed: this.#options.buildsAllowed }),
+      ...(this.#options.templateDrivers && { templateDrivers: this.#options.templateDrivers }),
       ...(this.#options.webhooks && { webhooks: this.#options.webhooks }),
       ...(this.#options.builder && { builder: this.#options.builder, filesDir: join(this.directory, 'files') }),
     });

@@ -4,13 +4,15 @@ import type { BuildSource, BuildStep, StartBuild } from '../../protocol/build.ts
 import { rivalBuilds } from '../store/build-read.ts';
 import type { BuildDetail } from '../store/build-read.ts';
 import { beginBuild, moveBuild } from '../store/build-write.ts';
+import { namesOf } from '../store/template-resolve.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { cancelBuilds, followBuild } from './build-follow.ts';
 import { limitsOf } from './context.ts';
 import type { App } from './context.ts';
+import { namedDriver } from './template-driver.ts';
 import { resolveBuild } from './template-reference.ts';
 
-export type BuildPlan = Pick<StartBuild, 'source' | 'steps' | 'force' | 'startsAsUser' | 'startCommand' | 'readyCommand'>;
+export type BuildPlan = Pick<StartBuild, 'source' | 'steps' | 'force' | 'startsAsUser' | 'startCommand' | 'readyCommand' | 'driver'>;
 
 /** Starts a build that waits. It is `building` when this answers. Throws `invalid`, `rate_limited`, `unavailable`. */
 export async function startBuild(app: App, team: TeamRecord, build: BuildDetail, plan: BuildPlan): Promise<void> {
@@ -24,7 +26,8 @@ export async function startBuild(app: App, team: TeamRecord, build: BuildDetail,
   try {
     await cancelBuilds(app, rivals, 'A newer build of the same template and tags was started');
     const resources = { cpuCount: build.cpuCount, memoryMiB: build.memoryMiB, diskMiB: build.diskMiB };
-    await app.builder.start({ buildId, templateId, teamId: team.teamId, resources, ...plan });
+    const driver = namedDriver(app.templateDrivers, templateId, await namesOf(db, templateId));
+    await app.builder.start({ buildId, templateId, teamId: team.teamId, resources, ...(driver && { driver }), ...plan });
   } catch (error) {
     // Nothing runs: it may be started again.
     await moveBuild(db, buildId, 'building', 'waiting', app.clock());

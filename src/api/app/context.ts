@@ -1,6 +1,6 @@
 import type { Log } from '../../base/log.ts';
 import type { Family } from '../../base/meter.ts';
-import type { BuildProtocol } from '../../protocol/build.ts';
+import type { BuildProtocol, BuildsAllowed } from '../../protocol/build.ts';
 import type { CreateCounts } from '../placement/create-counts.ts';
 import type { Nodes } from '../placement/nodes.ts';
 import type { Store } from '../store/database.ts';
@@ -51,6 +51,8 @@ export type App = {
   /** Sandboxes without a token of their own are refused. */
   requireSecure: boolean;
   templateDrivers: TemplateDrivers;
+  /** Who may build templates. */
+  buildsAllowed: BuildsAllowed;
   clock: Clock;
   /** Where `clock` stands beside the machine's. */
   clockSteps: Pick<SteadyClock, 'steppedUs' | 'follow'>;

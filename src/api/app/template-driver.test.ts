@@ -1,14 +1,19 @@
 import { expect, test } from 'bun:test';
 import { namedDriver, type TemplateDrivers } from './template-driver.ts';
 
-test('a name without namespace gets any team’s template into gVisor, and none out of it', () => {
-  const drivers: TemplateDrivers = new Map([['safe', 'crun'], ['wild', 'gvisor'], ['acme/tools', 'crun'], ['some-id', 'gvisor']]);
+test('a name gets any team’s template into gVisor, and an ID alone out of it', () => {
+  const drivers: TemplateDrivers = new Map([['safe', 'crun'], ['wild', 'gvisor'], ['acme/tools', 'crun'], ['acme/lab', 'gvisor'], ['some-id', 'crun']]);
   const driver = (namespace: string, alias: string, templateId = 'id') => namedDriver(drivers, templateId, [{ namespace, alias }]);
-  expect(driver('', 'safe')).toBe('crun');
+  // Whoever publishes a template first has the name without namespace.
+  expect(driver('', 'safe')).toBeUndefined();
   expect(driver('mallory', 'safe')).toBeUndefined();
+  expect(driver('acme', 'tools')).toBeUndefined();
+  expect(driver('mallory', 'some-id')).toBeUndefined();
+  expect(driver('', 'some-id')).toBeUndefined();
   expect(driver('', 'wild')).toBe('gvisor');
   expect(driver('mallory', 'wild')).toBe('gvisor');
-  expect(driver('acme', 'tools')).toBe('crun');
-  expect(driver('mallory', 'tools')).toBeUndefined();
-  expect(driver('acme', 'tools', 'some-id')).toBe('gvisor');
+  expect(driver('acme', 'lab')).toBe('gvisor');
+  expect(driver('mallory', 'lab')).toBeUndefined();
+  expect(driver('mallory', 'tools', 'some-id')).toBe('crun');
+  expect(driver('', 'wild', 'some-id')).toBe('gvisor');
 });

@@ -4,8 +4,8 @@ import type { BuildRecord } from '../store/template-row.ts';
 import type { App } from './context.ts';
 
 /**
- * What the operator wants a template's sandboxes to be isolated by, by `name`, `namespace/name` or template ID; those that
- * are not named get the node's default. A client can't choose.
+ * What the operator wants a template's sandboxes to be isolated by; those that are not named get the node's default. A client
+ * can't choose: names, which any team may take, lead into gVisor only; out of it leads a template's ID, which nobody chooses.
  */
 export type TemplateDrivers = ReadonlyMap<string, DriverName>;
 
@@ -21,13 +21,9 @@ export async function driverOf(app: App, { templateId, config }: BuildRecord): P
   return namedDriver(templateDrivers, templateId, names) ?? config.driver;
 }
 
-/** What the operator has named for a template with these names. */
+/** What the operator has named for a template with this ID and these names. */
 export function namedDriver(drivers: TemplateDrivers, templateId: string, names: readonly { namespace: string; alias: string }[]): DriverName | undefined {
-  const whole = [templateId, ...names.map(({ namespace, alias }) => (namespace === '' ? alias : `${namespace}/${alias}`))];
-  for (const reference of whole) {
-    const driver = drivers.get(reference);
-    if (driver !== undefined) return driver;
-  }
-  // Every team may call a template of its own like this: that must not get it out of gVisor.
-  return names.some(({ alias }) => drivers.get(alias) === 'gvisor') ? 'gvisor' : undefined;
+  const called = [templateId, ...names.flatMap(({ namespace, alias }) => (namespace === '' ? [alias] : [alias, `${namespace}/${alias}`]))];
+  if (called.some(name => drivers.get(name) === 'gvisor')) return 'gvisor';
+  return drivers.get(templateId);
 }

@@ -5,6 +5,7 @@ import type { DockerfileBuild as DockerfileBody, RegisteredBuild as RegisteredBo
 import { registerBuild } from '../app/build-register.ts';
 import { rebuildTemplate } from '../app/build-rebuild.ts';
 import { listedTemplate } from '../app/template-list.ts';
+import { assertMayBuild } from '../app/build-permission.ts';
 import { bodyBytesMax } from './body.ts';
 import { route } from './route.ts';
 import { templateView } from './template-view.ts';
@@ -19,6 +20,7 @@ export const registerBuildV3 = route({
   responses: { 202: { description: 'The build waits', schema: RegisteredBuild } },
   errors: [404, 409, 429],
   async handle(app, { caller, body, note }) {
+    assertMayBuild(app, caller);
     const { template, buildId, name, tags } = await registerBuild(app, caller.team, body);
     note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     const { templateId, public: isPublic } = template;
@@ -41,6 +43,7 @@ export const registerBuildV2 = route({
   responses: { 202: listed },
   errors: [404, 409, 429],
   async handle(app, { caller, body, note }) {
+    assertMayBuild(app, caller);
     const { template, buildId } = await registerBuild(app, caller.team, body);
     note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     return { status: 202, body: { ...templateView(await listedTemplate(app, template.templateId)), buildID: buildId } };
@@ -65,6 +68,7 @@ export const registerBuildV1 = route({
   responses: { 202: listed },
   errors: [404, 409, 429],
   async handle(app, { caller, body, note }) {
+    assertMayBuild(app, caller);
     const { template, buildId } = await rebuildTemplate(app, caller.team, null, body, requestOf(body));
     note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     return { status: 202, body: { ...templateView(await listedTemplate(app, template.templateId)), buildID: buildId } };
@@ -83,6 +87,7 @@ export const rebuildTemplateRoute = route({
   responses: { 202: listed },
   errors: [404, 409, 429, 503],
   async handle(app, { caller, params, body, note }) {
+    assertMayBuild(app, caller);
     const { template, buildId } = await rebuildTemplate(app, caller.team, params.templateID, body, requestOf(body));
     note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     return { status: 202, body: { ...templateView(await listedTemplate(app, template.templateId)), buildID: buildId } };

@@ -4,6 +4,7 @@ import { AtollError } from '../../base/error.ts';
 import { findOwnBuild } from '../app/build-find.ts';
 import { planOfDockerfile } from '../app/build-rebuild.ts';
 import { planOfSteps, startBuild } from '../app/build-start.ts';
+import { assertMayBuild } from '../app/build-permission.ts';
 import { bodyBytesMax } from './body.ts';
 import { route } from './route.ts';
 
@@ -22,6 +23,7 @@ export const startBuildRoute = route({
   responses,
   errors: [404, 503],
   async handle(app, { caller, params, body, userAgent, note }) {
+    assertMayBuild(app, caller);
     const { build } = await findOwnBuild(app, caller.team, params.templateID, params.buildID);
     note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
     await startBuild(app, caller.team, build, await planOfSteps(app, caller.team, body, userAgent));
@@ -40,6 +42,7 @@ export const startBuildV1 = route({
   responses,
   errors: [400, 404, 503],
   async handle(app, { caller, params, note }) {
+    assertMayBuild(app, caller);
     const { build } = await findOwnBuild(app, caller.team, params.templateID, params.buildID);
     note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
     if (!build.request) throw new AtollError('invalid', 'The build was registered without a Dockerfile: start it with its steps');

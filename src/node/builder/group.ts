@@ -7,12 +7,13 @@ const hostRoot = '/sys/fs/cgroup';
 const controllers = ['memory', 'pids', 'cpu'];
 /** Threads of one builder; the runtime has about ten. */
 const threadsMax = 64;
-/** Its weight against what else wants the processors: a sandbox has 100, or 1024 of version 1. */
-const weight = { v2: '25', v1: '256' };
 const removalTries = 200;
 const removalPauseMs = 5;
 
-/** The control groups of a node's builders, one for each process: with the limit of memory for each and for all together. */
+/**
+ * The control groups of a node's builders, one for each process: with the limit of memory for each and for all together. Of the
+ * processors, all together have the weight of one sandbox.
+ */
 export type BuilderGroups = {
   create(memoryMiB: number): BuilderGroup;
   /** Removes what is left. No builder may run any more. */
@@ -40,7 +41,6 @@ export function createBuilderGroups(name: string, memoryMiBMax: number, root = h
     const bytes = String(memoryMiB * 1024 * 1024);
     writeWhereThere(join(path, isV2 ? 'memory.max' : 'memory.limit_in_bytes'), bytes);
     writeWhereThere(join(path, isV2 ? 'memory.swap.max' : 'memory.memsw.limit_in_bytes'), isV2 ? '0' : bytes);
-    writeWhereThere(join(path, isV2 ? 'cpu.weight' : 'cpu.shares'), isV2 ? weight.v2 : weight.v1);
   };
   const delegate = (path: string) => {
     if (isV2) writeWhereThere(join(path, 'cgroup.subtree_control'), controllers.map(controller => `+${controller}`).join(' '));

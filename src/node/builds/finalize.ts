@@ -24,7 +24,8 @@ export async function tryStartCommand(context: BuildContext, state: BuildState, 
   if (startCommand === undefined && readyCommand === undefined) return undefined;
   const label = `[finalize] starting: ${startCommand ?? '(no start command)'}`;
   const { memory, drivers } = context.node;
-  if (startCommand !== undefined && memory.kept && drivers.defaultName === 'crun') return startAndKeep(context, state, { startCommand, readyCommand }, label);
+  const driver = context.request.driver ?? drivers.defaultName;
+  if (startCommand !== undefined && memory.kept && drivers.defaultName === 'crun' && driver === 'crun') return startAndKeep(context, state, { startCommand, readyCommand }, label);
   // On the same files it has proved itself before.
   await cachedLayer(context, state, { kind: 'start', facts: [startCommand, readyCommand], label }, async () => {
     await runStartCommand(context, state, commands, async () => {});
@@ -58,7 +59,7 @@ async function startAndKeep(context: BuildContext, state: BuildState, commands: 
 async function runStartCommand(context: BuildContext, state: BuildState, { startCommand, readyCommand }: Commands, whenReady: (sandbox: BuildSandbox) => Promise<void>): Promise<void> {
   const { request, node, signal } = context;
   // Nothing of the build's but the files: what runs then may be what sandboxes begin with.
-  await using sandbox = await openBuildSandbox(node, { ...state, env: {}, resources: request.resources, authorities: undefined, network: context.network });
+  await using sandbox = await openBuildSandbox(node, { ...state, env: {}, resources: request.resources, driver: request.driver, authorities: undefined, network: context.network });
   const connection = new AbortController();
   const last: string[] = [];
   const lines = createLineSplitter(line => {

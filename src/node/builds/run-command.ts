@@ -25,9 +25,10 @@ export type BuildCommand = {
 export async function runForLayer(context: BuildContext, state: BuildState, command: BuildCommand, mounts: DockerMount[] = []): Promise<string | null> {
   const { node, request, limits, signal } = context;
   await using caches = await openCacheMounts(context, mounts);
-  await using sandbox = await openBuildSandbox(node, { ...state, env: {}, user: 'root', resources: request.resources, authorities: context.authorities, network: context.network });
-  for (const { source, target } of caches.binds) await sandbox.bind(source, target);
-  const temporary = mounts.filter(mount => mount.kind === 'tmpfs').map(mount => mount.target);
+  await using sandbox = await openBuildSandbox(node, { ...state, env: {}, user: 'root', resources: request.resources, driver: request.driver, authorities: context.authorities, network: context.network });
+  if (sandbox.canBind) for (const { source, target } of caches.binds) await sandbox.bind(source, target);
+  // A cache may be empty at any time: where it can't be shown, it is.
+  const temporary = mounts.filter(mount => mount.kind === 'tmpfs' || !sandbox.canBind).map(mount => mount.target);
   if (temporary.length > 0) await runLogged(context, sandbox, { ...command, argv: ['mkdir', '-p', '--', ...temporary], user: 'root', cwd: '/' });
   await runLogged(context, sandbox, command);
   const { upper } = await sandbox.finish();

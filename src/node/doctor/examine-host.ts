@@ -1,8 +1,10 @@
+import type { BuildsAllowed } from '../../protocol/build.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
+import type { DriverName } from '../../protocol/node.ts';
 import { cgroupProbes } from './cgroups.ts';
 import { clientProbe } from './clients.ts';
 import { filesystemProbes } from './filesystem.ts';
-import { crunProbe, otherIsolationProbes } from './isolation.ts';
+import { buildsProbe, crunProbe, otherIsolationProbes } from './isolation.ts';
 import { kernelProbes } from './kernel.ts';
 import { memoryProbe } from './memory.ts';
 import { networkProbes } from './network.ts';
@@ -15,9 +17,9 @@ import { shareProbes } from './shares.ts';
  * `dataDir` need not exist yet; `port` is the one that the platform would listen on; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor.
  * The parts come in the order in which a start needs them, a whole sandbox behind all that it needs.
  */
-export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string; requireSecure: boolean } & BuiltPrograms): Promise<HostFinding[]> {
+export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string; requireSecure: boolean; builds: BuildsAllowed; driver: DriverName } & BuiltPrograms): Promise<HostFinding[]> {
   const { dataDir, port, runscDir } = options;
-  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), memoryProbe(options), clientProbe, ...shareProbes(options.requireSecure)];
+  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), buildsProbe(options), memoryProbe(options), clientProbe, ...shareProbes(options.requireSecure)];
   const findings: HostFinding[] = [];
   for (const probe of probes) findings.push(await findingOf(probe));
   return findings;

@@ -1,4 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
+import type { BuildsAllowed } from '../../protocol/build.ts';
+import type { DriverName } from '../../protocol/node.ts';
 import { findRunsc } from '../drivers/gvisor/find-runsc.ts';
 import { limitations } from '../drivers/gvisor/limitations.ts';
 import { tryCommand } from './command.ts';
@@ -20,6 +22,17 @@ export const otherIsolationProbes = (runscDir: string): Probe[] => [
   { name: 'gVisor', needed: false, look: () => lookAtGvisor(runscDir), remedy: 'ATOLL_DRIVER=gvisor is of no use here; docs/drivers.md says what it needs.' },
   { name: 'KVM', needed: false, look: lookAtKvm },
 ];
+
+/** Who may have commands of his run in builds, and on what: told, not tried. */
+export const buildsProbe = ({ builds, driver }: { builds: BuildsAllowed; driver: DriverName }): Probe => ({
+  name: 'builds',
+  needed: false,
+  look() {
+    const steps = driver === 'gvisor' ? 'their steps run on gVisor' : 'their steps share the host’s kernel through crun';
+    if (builds === 'off') return ok('no team builds templates (ATOLL_BUILDS=off)');
+    return ok(builds === 'admin' ? `the operator alone builds templates; ${steps} (ATOLL_BUILDS=admin)` : `every team builds templates; ${steps} (ATOLL_BUILDS=on)`);
+  },
+});
 
 /** Starts a program in it, and names what its sandboxes can't do. */
 async function lookAtGvisor(runscDir: string): Promise<Sight> {

@@ -64,6 +64,7 @@ export const Start = schemaOf<StartBuild>()(
     startCommand: optional(text()),
     readyCommand: optional(text()),
     resources: Resources,
+    driver: optional(oneOf('crun', 'gvisor')),
   }),
 );
 

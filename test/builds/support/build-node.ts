@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { newUuid } from '../../../src/base/id.ts';
 import type { BuildSettings } from '../../../src/node/builds/compose.ts';
 import type { BuildLogEntry, BuildResult, BuildState, BuildStep, StartBuild } from '../../../src/protocol/build.ts';
+import type { DriverName } from '../../../src/protocol/node.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../../node/support/test-node.ts';
 
@@ -28,7 +29,7 @@ export type BuildNode = AsyncDisposable & {
 };
 
 /** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
-export async function startBuildNode(options: { memory?: boolean; builds?: Partial<BuildSettings> } = {}): Promise<BuildNode> {
+export async function startBuildNode(options: { memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {}): Promise<BuildNode> {
   const test = await startTestNode(options);
   const base: BuildState = { layers: [test.base], env: {}, user: 'root', workdir: '' };
 
