@@ -42,8 +42,8 @@ export function readCall(headers: Headers): Call {
 }
 
 function basicUsername(authorization: string | null): string {
-  const [, encoded] = /^basic +([A-Za-z0-9+/=_-]*) *$/i.exec(authorization ?? '') ?? [];
-  if (encoded === undefined) return '';
+  const [scheme = '', encoded = '', ...more] = (authorization ?? '').split(' ').filter(word => word !== '');
+  if (scheme.toLowerCase() !== 'basic' || more.length > 0 || !/^[A-Za-z0-9+/=_-]*$/.test(encoded)) return '';
   const [name = ''] = Buffer.from(encoded, 'base64').toString().split(':');
   return name;
 }

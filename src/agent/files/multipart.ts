@@ -61,8 +61,9 @@ function readHead(bytes: Buffer): { head: PartHead; length: number } | 'last' | 
   if (bytes.length < 2) return undefined;
   if (bytes[0] === 0x2d && bytes[1] === 0x2d) return 'last';
   const lineStart = bytes.indexOf('\r\n');
-  const padding = bytes.subarray(0, lineStart < 0 ? bytes.length : lineStart).toString('latin1');
-  if (!/^[ \t]*\r?$/.test(padding)) throw new AtollError('invalid', 'the multipart body has a broken boundary');
+  // A CR whose LF is still to come is padding until then.
+  const padding = bytes.toString('latin1', 0, lineStart < 0 ? bytes.length - Number(bytes.at(-1) === 0x0d) : lineStart);
+  if (!/^[ \t]*$/.test(padding)) throw new AtollError('invalid', 'the multipart body has a broken boundary');
   const end = bytes.indexOf('\r\n\r\n', Math.max(lineStart, 0));
   if (bytes.length > headBytesMax && (end < 0 || end > headBytesMax)) throw new AtollError('invalid', `the head of a part is longer than ${headBytesMax} bytes`);
   if (lineStart < 0 || end < 0) return undefined;

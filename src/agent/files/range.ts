@@ -6,8 +6,9 @@ export type Range = { start: number; end: number };
  * ranges and for units that we don't know, which a server may ignore. `unsatisfiable`: nothing of it is in the file.
  */
 export function readRange(header: string | null, size: number): Range | 'unsatisfiable' | undefined {
-  const [, first, last] = /^bytes=\s*(\d*)\s*-\s*(\d*)\s*$/.exec(header ?? '') ?? [];
-  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined;
+  const [unit, text = ''] = (header ?? '').split('=', 2);
+  const [first = '', last = '', ...more] = text.split('-', 3).map(part => part.trim());
+  if (unit !== 'bytes' || !text.includes('-') || more.length > 0 || ![first, last].every(part => /^\d*$/.test(part)) || first + last === '') return undefined;
   if (first === '') {
     const start = Math.max(size - Number(last), 0);
     return Number(last) === 0 || size === 0 ? 'unsatisfiable' : { start, end: size };

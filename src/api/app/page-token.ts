@@ -12,7 +12,7 @@ function formatPlace(place: Place): string {
 export function parsePlace(token: string): Place {
   const [time = '', id = '', ...rest] = Buffer.from(token, 'base64url').toString().split('__');
   const atUs = parseTime(time);
-  if (atUs === null || !/^[a-z0-9_-]+$/.test(id) || rest.length > 0) {
+  if (atUs === null || !Number.isSafeInteger(atUs) || !/^[a-z0-9_-]+$/.test(id) || rest.length > 0) {
     throw new AtollError('invalid', 'nextToken: is not a token that a page gave');
   }
   return { atUs, id };

@@ -84,7 +84,7 @@ function formatToken(place: SandboxPlace, order: 'asc' | 'desc'): string {
 function parseToken(token: string, order: 'asc' | 'desc'): SandboxPlace {
   const [time = '', sandboxId = '', direction = 'desc', ...rest] = Buffer.from(token, 'base64url').toString().split('__');
   const startedAtUs = parseTime(time);
-  if (startedAtUs === null || !/^[a-z0-9]+$/.test(sandboxId) || direction !== order || rest.length > 0) {
+  if (startedAtUs === null || !Number.isSafeInteger(startedAtUs) || !/^[a-z0-9]+$/.test(sandboxId) || direction !== order || rest.length > 0) {
     throw new AtollError('invalid', `nextToken: is not a token that a page in the order "${order}" gave`);
   }
   return { startedAtUs, sandboxId };

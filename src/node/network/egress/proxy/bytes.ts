@@ -12,7 +12,10 @@ export type ByteReader = {
 export function readBytes(channel: SocketChannel, timeoutMs: number): ByteReader {
   const have = new Gathered();
   let waiting: { count: number; resolve(bytes: Buffer): void; reject(error: Error): void } | undefined;
+  /** Why nothing more comes. What has come is still read: a server that refuses may close behind its words. */
+  let over: string | undefined;
   const fail = (reason: string) => {
+    over ??= reason;
     clearTimeout(timer);
     waiting?.reject(new Error(reason));
     waiting = undefined;
@@ -25,21 +28,25 @@ export function readBytes(channel: SocketChannel, timeoutMs: number): ByteReader
     waiting = undefined;
     resolve(have.take(count));
   };
+  const end = () => {
+    over ??= 'the connection was closed';
+    if (waiting) fail(over);
+  };
   channel.use({
     data(bytes) {
       have.append(bytes);
       settle();
     },
     drained() {},
-    ended: () => fail('the connection was closed'),
-    closed: () => fail('the connection was closed'),
+    ended: () => end(),
+    closed: () => end(),
   });
   return {
     read: count =>
       new Promise((resolve, reject) => {
-        if (channel.isClosed) return reject(new Error('the connection was closed'));
         waiting = { count, resolve, reject };
         settle();
+        if (waiting && (over !== undefined || channel.isClosed)) fail(over ?? 'the connection was closed');
       }),
     release() {
       clearTimeout(timer);
