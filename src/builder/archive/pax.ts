@@ -1,4 +1,4 @@
-import { AtollError } from '../../../base/error.ts';
+import { AtollError } from '../../base/error.ts';
 import { isStorable } from '../erofs/format.ts';
 import type { ByteString } from '../erofs/tree.ts';
 
