@@ -1,6 +1,6 @@
 import type { AgentInit } from '../protocol/agent.ts';
 import type { StateFile } from './durable/state-file.ts';
-import { trustVariables } from './sandbox/trust-store.ts';
+import { trustVariablesFor } from './sandbox/trust-store.ts';
 
 /** What the platform has told the agent about its sandbox. */
 export type Settings = {
@@ -44,7 +44,7 @@ export function openSettings(state: StateFile): SettingsStore {
       const timestampMs = init.timestamp === undefined ? before.timestampMs : Date.parse(init.timestamp);
       if (timestampMs < before.timestampMs) return false;
       const next: Settings = {
-        envVars: { ...(init.caBundle && trustVariables), ...(init.envVars ?? before.envVars) },
+        envVars: { ...trustVariablesFor(init.caBundle), ...(init.envVars ?? before.envVars) },
         accessToken: init.accessToken === undefined ? before.accessToken : init.accessToken || null,
         defaultUser: init.defaultUser || before.defaultUser,
         defaultWorkdir: init.defaultWorkdir ?? before.defaultWorkdir,

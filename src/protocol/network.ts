@@ -37,13 +37,16 @@ export type Block = {
 /** In `denyOut`, stands for all traffic of both families. */
 export const allTraffic = '0.0.0.0/0';
 
+/** Where Azure's machines find what is theirs alone, keys included: an address that looks public. */
+const azureService = '168.63.129.16/32';
+
 /**
  * Destinations that no sandbox reaches, whatever its own rules say: the host's neighbours, link-local services such as
  * cloud metadata, multicast, and the addresses that stand for sandboxes.
  */
 export const protectedNetworks = [
   '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16',
-  '198.18.0.0/15', '224.0.0.0/3',
+  '198.18.0.0/15', '224.0.0.0/3', azureService,
 ];
 
 /**

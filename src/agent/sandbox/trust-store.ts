@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import { readSmallFile, writeSmallFile } from './small-file.ts';
 
 /** For programs that bring their own list of authorities: where to find the sandbox's. */
-export const trustVariables: Record<string, string> = {
+const trustVariables: Record<string, string> = {
   NODE_EXTRA_CA_CERTS: '/usr/local/share/ca-certificates/atoll.crt',
   SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt',
   REQUESTS_CA_BUNDLE: '/etc/ssl/certs/ca-certificates.crt',
@@ -13,6 +14,14 @@ const ownFile = '/usr/local/share/ca-certificates/atoll.crt';
 const mainBundle = '/etc/ssl/certs/ca-certificates.crt';
 /** Further bundles: Fedora and its family, openSUSE. Written where they exist. */
 const otherBundles = ['/etc/pki/tls/certs/ca-bundle.crt', '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem', '/etc/ssl/ca-bundle.pem', '/etc/ssl/cert.pem'];
+
+/**
+ * Variables for programs that bring their own list of authorities, where the sandbox has some to show: of its own, or of a template
+ * that was built behind a proxy which opens connections, and whose sandboxes are behind it too. `path`: where those are.
+ */
+export function trustVariablesFor(caBundle: string | undefined, path = ownFile): Record<string, string> {
+  return caBundle || existsSync(path) ? trustVariables : {};
+}
 
 const begin = '# Certificates of this sandbox';
 const end = '# End of the certificates of this sandbox';

@@ -5,12 +5,9 @@ import { tryCommand } from '../doctor/command.ts';
 export type HostFeatures = {
   /** Connections are counted by link (CONFIG_NFT_CONNLIMIT). */
   countsFlows: boolean;
-  /** One chain looks at all links as packets come in, also those that are made later (Linux 6.16). */
-  filtersLinksByPattern: boolean;
 };
 
-const trials: Record<keyof HostFeatures, string> = {
-  countsFlows: `table inet atoll-trial {
+const trial = `table inet atoll-trial {
   set flows {
     type ifname
     size 16
@@ -20,21 +17,11 @@ const trials: Record<keyof HostFeatures, string> = {
     ct state new add @flows { iifname ct count over 10 } drop
   }
 }
-`,
-  filtersLinksByPattern: `table netdev atoll-trial {
-  chain trial {
-    type filter hook ingress device "at0-*" priority 0; policy accept;
-    meta protocol != ip drop
-  }
-}
-`,
-};
+`;
 
 /** Finds out by trying, in a network namespace that is gone afterwards. */
 export async function findHostFeatures(): Promise<HostFeatures> {
-  const works = (script: string) => tryCommand(['unshare', '--net', 'nft', '-f', '-'], script).then(() => true, () => false);
-  const [countsFlows, filtersLinksByPattern] = await Promise.all([works(trials.countsFlows), works(trials.filtersLinksByPattern)]);
-  return { countsFlows, filtersLinksByPattern };
+  return { countsFlows: await tryCommand(['unshare', '--net', 'nft', '-f', '-'], trial).then(() => true, () => false) };
 }
 
 /** Connections of one sandbox that are kept track of, at most and at least: what programs that download and crawl need. */

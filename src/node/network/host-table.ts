@@ -20,6 +20,8 @@ export const proxyQuestions = { perSecond: 500, burst: 1000 } as const;
  */
 export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememberedMax: 16_384 } as const;
 
+/** Pieces of packets from one sandbox: with all that it can send, it fills about a third of the host's room for them. */
+export const fragments = { perSecond: 16, burst: 128 } as const;
 /** New connections of one sandbox, where the kernel can't count those that it has. */
 const newFlows = { perSecond: 20, burst: 1000 } as const;
 
@@ -60,7 +62,7 @@ export const refusalGroup = (installation: number): number => 0xa700 + installat
  * policy is in force with the next one.
  * Interfaces that forward only because sandboxes need it, `ways_out`, do so for them alone.
  * What the host itself has to say about a packet of a sandbox (that its time to live is over) would tell the host's addresses,
- * and is dropped.
+ * and is dropped; so is what it would send to the address inside, which leads out by the default route.
  *
  * `redirect_by_link` says which chain turns new connections to the egress proxy. The proxy connects from addresses of its own,
  * one for each slot, and `output` keeps those away from the host and from everything protected, whatever the proxy does.
@@ -239,6 +241,7 @@ ${[...shared.values()].join('')}
   chain output {
     type filter hook output priority filter; policy accept;
     oifname ${links} meta l4proto icmp drop
+    ip daddr ${innerAddress} drop
     oifname ${links} ct state new drop
     ip saddr ${proxyNetwork(installation)} jump from_proxy
   }
@@ -255,12 +258,12 @@ ${[...shared.values()].join('')}
     oifname ${links} ip daddr ${slotNetwork(installation)} ip daddr set ${innerAddress}
   }
 }
-${linkTable(installation, features, linksNow)}`;
+${linkTable(installation, linksNow)}`;
 }
 
 /** The chain that looks at what comes by a link; names of chains have no other signs. */
 export function chainOfLink(link: string): string {
-  return `in_${link.replace('-', '_').replace('*', 'any')}`;
+  return `in_${link.replace('-', '_')}`;
 }
 
 /** The chain that drops what is not IPv4. */
@@ -268,19 +271,25 @@ export const onlyIpv4 = 'only_ipv4';
 
 /**
  * What comes from a sandbox and is not IPv4 (ARP, IPv6, VLAN tags, whatever else) ends where it arrives, before anything of the
- * host's looks at it. Kernels that take no pattern have a chain for each link, made with the link (`guardLink`).
+ * host's looks at it. Of packets in pieces there are few: the host keeps pieces until the last has come, or half a minute, and has
+ * 4 MiB for all. Each link has a chain that leads here, made with the link (`guardLink`).
  */
-function linkTable(installation: number, { filtersLinksByPattern }: HostFeatures, linksNow: string[]): string {
+function linkTable(installation: number, links: string[]): string {
   const table = tableOf(installation);
-  const hooks = filtersLinksByPattern ? [`at${installation}-*`] : linksNow;
   return `
 table netdev ${table}
 delete table netdev ${table}
 table netdev ${table} {
+  set fragments {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
   chain ${onlyIpv4} {
     meta protocol != ip drop
+    ip frag-off & 0x3fff != 0 update @fragments { iifname limit rate over ${fragments.perSecond}/second burst ${fragments.burst} packets } drop
   }
-${hooks.map(link => `  chain ${chainOfLink(link)} {
+${links.map(link => `  chain ${chainOfLink(link)} {
     type filter hook ingress device "${link}" priority 0; policy accept;
     goto ${onlyIpv4}
   }

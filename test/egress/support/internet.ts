@@ -1,5 +1,6 @@
 import { issueCertificate, type CertificatePair } from '../../../src/base/certificate.ts';
-import { addresses, victimAddresses } from './addresses.ts';
+import { addresses, hostileServer, victimAddresses } from './addresses.ts';
+import { startHostileServer } from './hostile-server.ts';
 import type { Visit } from './lab.ts';
 import { makeZones } from './names.ts';
 import { startNameServer } from './name-server.ts';
@@ -25,6 +26,7 @@ await serveRemote(async () => {
     startWeb(name, address, note);
     await startEcho(name, address, note);
   }
+  startHostileServer(hostileServer);
   const zones = makeZones();
   for (const address of [addresses.publicResolver, addresses.attacker]) {
     await startNameServer(address, zones, (question, from) => note(`dns ${address}`, from, question));

@@ -6,7 +6,7 @@ import type { EgressSettings } from '../../../src/node/network/egress/egress.ts'
 import type { BuildResult } from '../../../src/protocol/build.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import type { TrafficCounters } from '../../../src/protocol/node.ts';
-import { addresses, hostPublic, hostUplink, internetUplink, victimAddresses } from './addresses.ts';
+import { addresses, hostPublic, hostUplink, hostileServer, internetUplink, victimAddresses } from './addresses.ts';
 import { ownNames } from './names.ts';
 import { startRemote, type Remote } from './rpc.ts';
 
@@ -126,7 +126,7 @@ function makeNamespaces({ host, internet }: { host: string; internet: string }):
   run('ip', '-n', host, 'link', 'set', 'up0', 'up');
   run('ip', '-n', internet, 'link', 'set', 'eth0', 'up');
   run('ip', '-n', host, 'route', 'add', 'default', 'via', internetUplink);
-  for (const address of [...Object.values(addresses), ...victimAddresses]) run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
+  for (const address of [...Object.values(addresses), hostileServer, ...victimAddresses]) run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
   run('ip', '-n', host, 'address', 'add', `${hostPublic}/32`, 'dev', 'lo');
   // As on a machine that is no router; a new namespace has what this one has.
   run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv4.ip_forward=0');

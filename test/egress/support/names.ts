@@ -1,5 +1,5 @@
 import { platformInsideAddress, proxyListenAddress, slotOf } from '../../../src/node/layout.ts';
-import { addresses, hostPublic, hostUplink } from './addresses.ts';
+import { addresses, hostPublic, hostUplink, hostileServer, silentServer } from './addresses.ts';
 
 /** A name's addresses in the lab's internet; a function answers anew each time. */
 export type Record = string[] | (() => string[]) | { alias: string };
@@ -41,6 +41,18 @@ export function makeZones(): Map<string, Record> {
     ['multicast.wild.test', ['224.0.0.1']],
     ['mixed.wild.test', ['10.0.0.5', addresses.wild]],
     ['rebinding.wild.test', () => (asked++ % 2 === 0 ? [addresses.wild] : ['10.0.0.5'])],
+    ['hostile.wild.test', [hostileServer]],
+    ['silent.wild.test', [silentServer]],
+    ['public-then-private.wild.test', [addresses.wild, '10.0.0.5', '169.254.169.254']],
+    ['azure.wild.test', ['168.63.129.16']],
+    ['ecs.wild.test', ['169.254.170.2']],
+    ['alibaba.wild.test', ['100.100.100.200']],
+    ['oracle.wild.test', ['192.0.0.192']],
+    ['carrier.wild.test', ['100.64.0.5']],
+    ['home.wild.test', ['192.168.1.5']],
+    ['link.wild.test', ['169.254.0.21']],
+    ['reserved.wild.test', ['240.0.0.1']],
+    ['chain.wild.test', { alias: 'alias.wild.test' }],
     ['alias.wild.test', { alias: 'private.wild.test' }],
     ['outside.wild.test', { alias: 'other.test' }],
   ]);

@@ -10,7 +10,7 @@ import { tryCommand } from '../../doctor/command.ts';
 import { platformInsideAddress, proxyListenAddress, proxyNetwork, proxyUserId, type Layout, type Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
-import { findHostFeatures, flowsPerSandbox, trackedMax, type HostFeatures } from '../host-features.ts';
+import { findHostFeatures, flowsPerSandbox, trackedMax } from '../host-features.ts';
 import { createForwarding } from '../forwarding.ts';
 import { nft } from '../nft.ts';
 import { hostRoots, readAuthority } from './authority.ts';
@@ -129,7 +129,6 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
   /** Those that are being forgotten, and the end of it. */
   const forgetting = new Map<string, Promise<void>>();
   let lastSweep = Promise.resolve();
-  let features: HostFeatures | undefined;
   let flowsMax = 0;
   let sweep: ReturnType<typeof setTimeout> | undefined;
   const lanes = new Map<number, Promise<unknown>>();
@@ -268,7 +267,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
 
     async install() {
       for (const network of localRoutes) await tryCommand(['ip', 'route', 'replace', 'local', network, 'dev', 'lo']);
-      features = await findHostFeatures();
+      const features = await findHostFeatures();
       flowsMax = flowsPerSandbox(trackedMax());
       proxy = launchProxy();
       for (const { guest, policy } of known.values()) {
@@ -282,9 +281,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
       stopWatching = await watchRefusals(refusalGroup(installation), note);
     },
 
-    guard(slot) {
-      if (features?.filtersLinksByPattern === false) guardLink(netfilter, installation, slot.interfaceName);
-    },
+    guard: slot => guardLink(netfilter, installation, slot.interfaceName),
 
     apply: (guest, policy) => inTurn(guest.slot, async () => void (await apply(guest, policy))),
 

@@ -1,6 +1,6 @@
 import { chainOfLink, onlyIpv4, tableOf } from '../host-table.ts';
 import { cString } from '../../native/libc.ts';
-import { attribute, be32, flags, type Message, type Netlink } from './netlink.ts';
+import { attribute, be32, flags, NetlinkError, type Message, type Netlink } from './netlink.ts';
 
 // linux/netfilter/nfnetlink.h, nf_tables.h
 const NFNL_MSG_BATCH_BEGIN = 16;
@@ -16,10 +16,12 @@ const hook = { number: 1, priority: 2, device: 3 } as const;
 const rule = { table: 1, chain: 2, expressions: 4 } as const;
 const expression = { name: 1, data: 2 } as const;
 const verdictRegister = 0;
+const NLM_F_EXCL = 0x200;
+const EEXIST = 17;
 
 /**
- * Has everything that comes in by a link and is not IPv4 dropped, on kernels where a pattern does not do it for all links.
- * The chain goes with the link. Some ten µs.
+ * Has what comes in by a link and is not IPv4 dropped. The chain goes with the link; from Linux 6.16 on it stays, and has the next
+ * link of the name. Some ten µs.
  */
 export function guardLink(netfilter: Netlink, installation: number, link: string): void {
   const table = cString(tableOf(installation));
@@ -35,12 +37,17 @@ export function guardLink(netfilter: Netlink, installation: number, link: string
   const only = [attribute(expression.name, cString('immediate')), attribute(expression.data, goto)];
   const rules = [attribute(rule.table, table), attribute(rule.chain, name), attribute(rule.expressions, [attribute(1, only)])];
   const edge = (type: number): Message => ({ type, flags: 0, body: header(0, subsystem) });
-  const change = (type: number, parts: Buffer[]): Message => ({
+  const change = (type: number, more: number, parts: Buffer[]): Message => ({
     type: (subsystem << 8) | type,
-    flags: flags.ack | flags.create,
+    flags: flags.ack | flags.create | more,
     body: Buffer.concat([header(NFPROTO_NETDEV, 0), ...parts]),
   });
-  netfilter.exchange('guarding the link of a sandbox', [edge(NFNL_MSG_BATCH_BEGIN), change(message.newChain, base), change(message.newRule, rules), edge(NFNL_MSG_BATCH_END)]);
+  const changes = [change(message.newChain, NLM_F_EXCL, base), change(message.newRule, 0, rules)];
+  try {
+    netfilter.exchange('guarding the link of a sandbox', [edge(NFNL_MSG_BATCH_BEGIN), ...changes, edge(NFNL_MSG_BATCH_END)]);
+  } catch (error) {
+    if (!(error instanceof NetlinkError && error.errno === EEXIST)) throw error;
+  }
 }
 
 /** struct nfgenmsg. */

@@ -8,6 +8,8 @@ import { createWatch, type Watch } from './watch.ts';
 const startTimeoutMs = 20_000;
 /** How long a proxy that is told to end may take. */
 const endTimeoutMs = 2_000;
+/** How long a proxy may take to put a policy in force. Then it is replaced: no connection goes on under the old one. */
+const setTimeoutMs = 3_000;
 /** How long the end of a sandbox waits for its connections to be cut. A stalled proxy is replaced, which cuts them too. */
 const removeTimeoutMs = 250;
 /** How long to wait before a proxy that has ended is started again; doubled each time until one has run for a while. */
@@ -119,7 +121,13 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
     async set(slot, policy) {
       policies.set(slot, policy);
       await started.promise;
+      const { child } = serving;
+      const timer = setTimeout(() => {
+        log.error('the egress proxy does not take a policy and is replaced');
+        child.kill('SIGKILL');
+      }, setTimeoutMs);
       await tell(id => ({ kind: 'set', id, slot, policy }));
+      clearTimeout(timer);
     },
     async remove(slot) {
       if (!policies.delete(slot)) return;

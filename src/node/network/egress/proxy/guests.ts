@@ -2,11 +2,14 @@ import type { EgressPolicy } from '../../../../protocol/network.ts';
 import { slotOf, type Slot } from '../../../layout.ts';
 import type { Denial, FromProxy } from '../messages.ts';
 import { compilePolicy, type CompiledPolicy } from '../policy.ts';
+import { createBucket, type Bucket } from './bucket.ts';
 import type { Holder } from './descriptors.ts';
 import type { Share, Turns } from './turns.ts';
 
 /** Connections of one sandbox at a time. */
 export const connectionsMax = 1024;
+/** Questions of one sandbox for names that are passed on: each is a connection of the host's to a name server. */
+export const questions = { perSecond: 100, burst: 1000 } as const;
 /** Denials of one sandbox that are told in full in one report. */
 const sampleMax = 10;
 const reportIntervalMs = 250;
@@ -30,6 +33,7 @@ export type Guest = Holder & {
   share: Share;
   /** Names that it is looking up at this moment. */
   lookups: number;
+  questions: Bucket;
   deny(denial: Denial): void;
 };
 
@@ -65,7 +69,7 @@ export function createGuests(installation: number, turns: Turns, send: (message:
       const policy = compilePolicy(source);
       const guest = byAddress.get(slot.address);
       if (!guest) {
-        const fresh = { held: 0, connections: new Set<Carried>(), dnsConnections: 0, lookups: 0, share: turns.share() };
+        const fresh = { held: 0, connections: new Set<Carried>(), dnsConnections: 0, lookups: 0, questions: createBucket(questions), share: turns.share() };
         byAddress.set(slot.address, { ...fresh, slot, policy, deny: denial => deny(number, denial) });
         return;
       }

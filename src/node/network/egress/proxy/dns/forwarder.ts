@@ -144,7 +144,7 @@ async function answerTo(guest: Guest, query: Query, { resolver, platform, descri
   }
   // They would tell clients how to hide the server name (ECH) or to use QUIC, neither of which is let through.
   if (policy.domains.length > 0 && (query.type === recordType.HTTPS || query.type === recordType.SVCB)) return emptyAnswer(query, responseCode.ok);
-  if (guest.lookups >= lookupsMax) return undefined;
+  if (guest.lookups >= lookupsMax || !guest.questions.take()) return undefined;
   const account: Account = { share: guest.share, take: () => descriptors.take(guest) };
   guest.lookups++;
   try {

@@ -12,7 +12,7 @@ const rounds = 2;
 const cacheEntriesMax = 4096;
 /** Addresses are kept no longer than this, whatever their owner says. */
 const keptSecondsMax = 300;
-/** So long is kept that a name has no address, or that nobody could say. */
+/** So long is kept that a name has no address. That nobody could say is not kept: it may be one sandbox's bad luck. */
 const failureKeptSeconds = 5;
 const tcpAnswerBytesMax = 64 << 10;
 
@@ -55,7 +55,7 @@ export function createResolver(servers: NameServer[]): Resolver {
       entry.until = Date.now() + Math.min(answer.ttlSeconds, keptSecondsMax) * 1000;
       return answer.addresses;
     } catch (error) {
-      entry.until = Date.now() + failureKeptSeconds * 1000;
+      entry.until = error instanceof AtollError && error.code === 'not_found' ? Date.now() + failureKeptSeconds * 1000 : 0;
       throw error;
     }
   };

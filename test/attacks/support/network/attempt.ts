@@ -1,12 +1,12 @@
-import type { EgressPolicy } from '../../../src/protocol/network.ts';
-import { addresses } from '../support/addresses.ts';
+import type { EgressPolicy } from '../../../../src/protocol/network.ts';
+import { addresses, hostileServer, silentServer } from '../../../egress/support/addresses.ts';
 
 /** The policies under which attempts are made, and what of their traffic may be seen on the internet (nft matches). */
 export const policies = {
   /** Two names, and nothing else. */
   names: {
     policy: { internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['allowed.test', '*.wild.test'] },
-    permitted: [`ip daddr { ${addresses.allowed}, ${addresses.wild} } tcp dport { 80, 443 }`, `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`],
+    permitted: [`ip daddr { ${addresses.allowed}, ${addresses.wild}, ${hostileServer}, ${silentServer} } tcp dport { 80, 443 }`, `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`],
   },
   /** One address. */
   addresses: { policy: { internetAccess: false, allowOut: [addresses.allowed] }, permitted: [`ip daddr ${addresses.allowed}`] },
@@ -27,6 +27,8 @@ export type Attempt = {
   name: string;
   /** Python, after prelude.py. */
   program: string;
+  /** It is made in a sandbox of its own, and others that share its proxy must be served while it goes on and afterwards. */
+  mustServe?: boolean;
 };
 
 /** Attempts under one policy, and by one means, from a table of names and programs. */

@@ -90,3 +90,48 @@ def each(action, count):
     for n in range(count):
         try: action(n)
         except OSError as error: print(n, error)
+
+# Sends frames and tells what comes back. Nothing that the host says of itself may: no frame but IPv4, no ICMP, no address of its own.
+def hears(*frames, wait=0.4):
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)); s.bind(('eth0', 3)); s.settimeout(0.05)
+    for f in frames: s.send(f)
+    end = time.time() + wait
+    while time.time() < end:
+        try: data, (_, _, kind, *_) = s.recvfrom(2000)
+        except TimeoutError: continue
+        if kind == 4: continue # what we have sent
+        ethertype = struct.unpack('>H', data[12:14])[0]
+        if ethertype != 0x0800: print('LEAK: a frame of kind', hex(ethertype), data[14:60].hex())
+        elif data[23] == 1: print('LEAK: ICMP from', socket.inet_ntoa(data[26:30]))
+        elif socket.inet_ntoa(data[26:30]) in (HOST, HOST_PUBLIC, '127.0.0.1', '10.0.0.5'): print('LEAK: a packet from', socket.inet_ntoa(data[26:30]))
+    s.close()
+def eth(payload, kind, destination=GATEWAY_MAC, source=SELF_MAC): return destination + source + struct.pack('>H', kind) + payload
+EVERYBODY = b'\xff' * 6
+def arp(target, operation=1, sender=SELF, sender_mac=SELF_MAC, target_mac=bytes(6), hardware=1, protocol=0x0800, sizes=(6, 4), to=EVERYBODY, kind=0x0806):
+    return eth(struct.pack('>HHBBH', hardware, protocol, *sizes, operation) + sender_mac + socket.inet_aton(sender) + target_mac + socket.inet_aton(target), kind, to)
+def ip6(payload, following=58, source='fe80::a0:11ff:fe00:21', destination='ff02::1', hops=255):
+    return b'\x60\0\0\0' + struct.pack('>HBB', len(payload), following, hops) + socket.inet_pton(10, source) + socket.inet_pton(10, destination) + payload
+def icmp6(kind, body, source='fe80::a0:11ff:fe00:21', destination='ff02::1', hops=255):
+    pseudo = socket.inet_pton(10, source) + socket.inet_pton(10, destination) + struct.pack('>II', 4 + len(body), 58)
+    sum6 = checksum(pseudo + struct.pack('>BBH', kind, 0, 0) + body)
+    mac = bytes.fromhex('333300000001') if destination.startswith('ff') else GATEWAY_MAC
+    return eth(ip6(struct.pack('>BBH', kind, 0, sum6) + body, 58, source, destination, hops), 0x86dd, mac)
+
+# Whether the proxy still serves us, which share it with what was tried.
+def still(within=10.0):
+    s = socket.create_connection((ALLOWED, 80), within); s.settimeout(within)
+    s.sendall(b'GET / HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n')
+    out = b''
+    while part := s.recv(65536): out += part
+    if b'page of allowed' in out: print('still served')
+def many(count, action, seconds=3.0):
+    kept, end = [], time.time() + seconds
+    for n in range(count):
+        if time.time() > end: break
+        try: kept.append(action(n))
+        except OSError: pass
+    return kept
+def connected(host, port, data=b'', wait=1.0):
+    s = socket.create_connection((host, port), wait); s.settimeout(wait)
+    if data: s.sendall(data)
+    return s

@@ -1,6 +1,6 @@
 import { attempts } from './attempt.ts';
 
-const rebound = ['private', 'loopback', 'any', 'metadata', 'host', 'host-public', 'gateway', 'neighbour', 'source', 'proxy', 'platform', 'broadcast', 'multicast', 'alias'];
+const rebound = ['private', 'loopback', 'any', 'metadata', 'host', 'host-public', 'gateway', 'neighbour', 'source', 'proxy', 'platform', 'broadcast', 'multicast', 'alias', 'chain', 'azure', 'ecs', 'alibaba', 'oracle', 'carrier', 'home', 'link', 'reserved'];
 
 /** Past the names, by name resolution. */
 export const names = attempts('names', 'names', {
@@ -36,5 +36,7 @@ export const names = attempts('names', 'names', {
     [`a name that leads to a protected address: ${name}, HTTP`, `get(WILD, '${name}.wild.test')`],
     [`a name that leads to a protected address: ${name}, HTTPS`, `tls(WILD, '${name}.wild.test')`],
   ])),
+  'a name at a public address and private ones': "each(lambda _: get(WILD, 'public-then-private.wild.test'), 6)",
+  'a name that changes its address, by HTTPS': "each(lambda _: tls(WILD, 'rebinding.wild.test'), 6)",
   'a name that changes its address': "each(lambda _: get(WILD, 'rebinding.wild.test'), 6)",
 });

@@ -1,5 +1,15 @@
 import { attempts, type Attempt } from './attempt.ts';
 
+const services: Record<string, string> = {
+  'Azure\'s service': "get('168.63.129.16', '168.63.129.16'); tcp('168.63.129.16', 32526)", 'Azure\'s service by UDP': "udp('168.63.129.16', 53, question('allowed.test'))",
+  'ECS\'s credentials': "get('169.254.170.2', '169.254.170.2')", 'AWS\'s time and names': "udp('169.254.169.123', 123, bytes([0x1b]) + bytes(47)); udp('169.254.169.253', 53, question('allowed.test'))",
+  'Alibaba\'s metadata': "get('100.100.100.200', '100.100.100.200')", 'Oracle\'s metadata': "get('192.0.0.192', '192.0.0.192')", 'Scaleway\'s metadata': "get('169.254.42.42', '169.254.42.42')",
+  'Tencent\'s metadata': "get('169.254.0.23', '169.254.0.23')", 'Kubernetes': "tls('10.96.0.1', 'kubernetes.default'); tls('10.43.0.1', 'kubernetes.default')", 'a container engine': "get('172.17.0.1', 'localhost', port=2375); tcp('172.17.0.1', 2376)",
+  'metadata by IPv6': "s = socket.socket(socket.AF_INET6); s.settimeout(WAIT); s.connect(('fd00:ec2::254', 80))", 'metadata with a token': "http('169.254.169.254', 'PUT /latest/api/token HTTP/1.1', 'Host: 169.254.169.254', 'X-aws-ec2-metadata-token-ttl-seconds: 60')",
+  'metadata of Google': "http('169.254.169.254', 'GET /computeMetadata/v1/ HTTP/1.1', 'Host: metadata.google.internal', 'Metadata-Flavor: Google')", 'metadata by its name': "get(ALLOWED, 'metadata.google.internal'); ask(RESOLVER, 'metadata.google.internal')",
+  'a resolver of the host': "udp('127.0.0.53', 53, question('allowed.test')); frame(ip('127.0.0.53', datagram(question('other.test'), port=53)))",
+};
+
 const metadata = ['169.254.169.254', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.16689662', '[::ffff:169.254.169.254]', '[::ffff:a9fe:a9fe]', '169.254.169.254.'];
 
 /** What no policy opens: the host, the platform, its neighbours, other sandboxes, metadata. */
@@ -36,6 +46,7 @@ const anywhere: Record<string, string> = {
   'a neighbour by HTTPS with an allowed name': "tls('10.0.0.5', 'allowed.test')",
   'address 0': "frame(ip('0.0.0.0', segment('0.0.0.0', port=3000), protocol=6))",
   ...Object.fromEntries(metadata.map(address => [`metadata at ${address}`, `run("curl -sS -m 1 'http://${address}/latest/meta-data/'")`])),
+  ...services,
   'metadata with another Host': "get('169.254.169.254', 'allowed.test')",
 };
 
