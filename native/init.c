@@ -140,6 +140,36 @@ static _Noreturn void runProgram(char **argv) {
   cannotRun(name, error);
 }
 
+// What of the processes that a sandbox may have is not its users' but the agent's: so that a command starts in a sandbox whose
+// users have forked all they can. Such a command may have some more processes than there are, and goes before them.
+enum { processesKept = 256, processesOfCommand = 32, rescueNice = -5 };
+
+// A number from the sandbox's control group, of either version; 0: it is not to be had, or there is no limit.
+static rlim_t groupNumber(const char *name) {
+  static const char *const folders[] = { "/sys/fs/cgroup/pids", "/sys/fs/cgroup" };
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    char path[64], text[24] = "";
+    snprintf(path, sizeof path, "%s/%s", folders[i], name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) continue;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    return length > 0 ? strtoul(text, NULL, 10) : 0;
+  }
+  return 0;
+}
+
+// Answers the niceness of the command. The limit counts the processes of one user; it can't be raised again.
+static int limitProcesses(void) {
+  rlim_t most = groupNumber("pids.max"), now = groupNumber("pids.current");
+  struct rlimit limit;
+  if (most <= processesKept || getrlimit(RLIMIT_NPROC, &limit)) return programNice;
+  rlim_t ofUsers = most - processesKept, wanted = now + processesOfCommand > ofUsers ? now + processesOfCommand : ofUsers;
+  if (wanted < limit.rlim_max) limit.rlim_cur = limit.rlim_max = wanted;
+  if (setrlimit(RLIMIT_NPROC, &limit)) errno = 0;
+  return now > most / 2 ? rescueNice : programNice;
+}
+
 static void controlTerminal(uid_t uid) {
   int unlocked = 0;
   unsigned number;
@@ -181,7 +211,7 @@ static _Noreturn void becomeProgram(int count, char **argv) {
   char score[16];
   snprintf(score, sizeof score, "%d", programOomScoreAdj);
   writeFile("/proc/self/oom_score_adj", score);
-  setpriority(PRIO_PROCESS, 0, programNice);
+  setpriority(PRIO_PROCESS, 0, limitProcesses());
   if (flags & execSession) setsid();
   else setpgid(0, 0);
   if (flags & execTerminal) controlTerminal(uid);

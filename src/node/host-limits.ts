@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { pidsMax, terminalsMax } from './drivers/crun/config.ts';
+import { pidsMax } from './cgroup/cgroup.ts';
+import { terminalsMax } from './drivers/crun/config.ts';
 import { slotsMax } from './layout.ts';
 
 /** What the host's own programs keep. */

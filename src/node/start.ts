@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, setPriority, totalmem } from 'node:os';
 import { createGate } from '../base/gate.ts';
 import type { Log } from '../base/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
@@ -48,6 +48,9 @@ const startsPerCore = 2;
 
 /** Programs that remove files of sandboxes, at a time. */
 const removalsAtOnce = 2;
+
+/** Of the platform and what it starts, in nice(2)'s numbers: three times the weight of a process at 0. */
+const platformNiceness = -5;
 
 const defaultStandMs = 20_000;
 const defaultMetricsHours = 24;
@@ -119,6 +122,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   undo.defer(() => helper.stop());
   const agent = keepAgent(options.agentDir, layout.agents);
   await helper.call('show', agent, layout.agentMount);
+  setPriority(platformNiceness);
   for (const { setting, present, least } of raiseHostLimits()) log.warn('a limit of the host is lower than its sandboxes need', { setting, present, least });
   const cgroups = detectCgroups();
   const logs = openSandboxLogs({ directory: layout.logs, bytesMax: options.logs?.bytesMax ?? defaultLogBytesMax, log });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
@@ -7,6 +7,13 @@ import type { SandboxResources } from '../../protocol/node.ts';
 const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
+/**
+ * Of all sandboxes together. Under version 1 every process of the host that is in no group has 1024 by itself, and the platform, by
+ * its niceness, three times that; under version 2 the groups beside theirs have 100.
+ */
+const parentWeight = { v1: 1024, v2: 50 } as const;
+/** Of one sandbox among the others, which have 1024 (v1) or 100 (v2). */
+const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
 
 /** How long processes that were killed may hold their group: the kernel writes out and frees what they had. */
 const endingTimeoutMs = 10_000;
@@ -14,6 +21,19 @@ const endingTimeoutMs = 10_000;
 const endingPollMs = { first: 1, max: 50 } as const;
 
 export type CgroupVersion = 'v1' | 'v2';
+
+/** Processes and threads of one sandbox, however large it is. */
+export const pidsMax = 4096;
+const pidsPerMiB = 2;
+const pidsMin = 512;
+
+/**
+ * Processes and threads that a sandbox of a size may have. One that only forks takes about 0.2 MiB for each: more of them than
+ * its memory holds would not be refused but killed one by one, with all others, the agent among them, waiting in the kernel.
+ */
+export function pidsMaxOf({ memoryMiB }: Pick<SandboxResources, 'memoryMiB'>): number {
+  return Math.min(pidsMax, Math.max(pidsMin, memoryMiB * pidsPerMiB));
+}
 
 /** What the processes of a group use. */
 export type GroupUsage = {
@@ -29,6 +49,13 @@ export type GroupUsage = {
 export type Cgroups = {
   version: CgroupVersion;
   setLimits(path: string, resources: SandboxResources): void;
+  /**
+   * Makes the group above those of all sandboxes, with less weight than the platform has by itself: however much they want to compute,
+   * it answers, and it ends them.
+   */
+  makeParent(path: string): void;
+  /** Gives a group that is about to be killed all the processor time that it can get: what dies has work to do. */
+  hasten(path: string): void;
   /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
   memoryUsed(path: string): number;
   /** Fails where the group is gone. */
@@ -68,6 +95,16 @@ function v2(root: string): Cgroups {
       writeFileSync(file(path, 'memory.max'), String(memoryMiB * 1024 * 1024));
       writeIfThere(file(path, 'memory.swap.max'), '0');
       writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
+      writeFileSync(file(path, 'pids.max'), String(pidsMaxOf({ memoryMiB })));
+    },
+    makeParent(path) {
+      mkdirSync(join(root, path), { recursive: true });
+      writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu +memory +pids');
+      writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
+    },
+    hasten(path) {
+      writeIfThere(file(path, 'cpu.max'), 'max');
+      writeIfThere(file(path, 'cpu.weight'), String(hastenedWeight.v2));
     },
     memoryUsed: path => Number(readFileSync(file(path, 'memory.current'), 'utf8')),
     usage(path) {
@@ -105,6 +142,15 @@ function v1(root: string): Cgroups {
       else if (Number(readFileSync(memory, 'utf8')) > Number(bytes)) for (const path of [memory, withSwap]) writeFileSync(path, bytes);
       else for (const path of [withSwap, memory]) writeFileSync(path, bytes);
       writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
+      writeFileSync(file('pids', path, 'pids.max'), String(pidsMaxOf({ memoryMiB })));
+    },
+    makeParent(path) {
+      mkdirSync(join(root, 'cpu', path), { recursive: true });
+      writeFileSync(file('cpu', path, 'cpu.shares'), String(parentWeight.v1));
+    },
+    hasten(path) {
+      writeIfThere(file('cpu', path, 'cpu.cfs_quota_us'), '-1');
+      writeIfThere(file('cpu', path, 'cpu.shares'), String(hastenedWeight.v1));
     },
     memoryUsed: path => Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'utf8')),
     usage(path) {

@@ -34,6 +34,8 @@ export type Driver = {
   /** The way into the network of a sandbox whose first process is `pid`. Throws where it has ended. */
   openNetwork(slot: Slot, pid: number): NetworkNamespace;
   setLimits(slot: Slot, resources: SandboxResources): void;
+  /** Lets the processes of a sandbox that is about to end have all the processor time they can get. */
+  hasten(slot: Slot): void;
   /** Stops every process of a sandbox where it is; resolves when they stand still. Fails with `unavailable` where one does not, and all go on. */
   freeze(slot: Slot): Promise<void>;
   /** Lets a frozen sandbox go on. One that is not frozen is fine. */

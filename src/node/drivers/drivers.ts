@@ -34,6 +34,7 @@ export function createDrivers(options: { layout: Layout; crun: Driver; gvisor: D
       begin: async (slot, pid) => at(slot).begin?.(slot, pid),
       mountVolume: (slot, pid, volume) => at(slot).mountVolume(slot, pid, volume),
       openNetwork: (slot, pid) => at(slot).openNetwork(slot, pid),
+      hasten: slot => at(slot).hasten(slot),
       setLimits: (slot, resources) => at(slot).setLimits(slot, resources),
       freeze: slot => at(slot).freeze(slot),
       thaw: slot => at(slot).thaw(slot),

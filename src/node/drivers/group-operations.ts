@@ -9,12 +9,19 @@ const freezeTimeoutMs = 5_000;
 
 type GroupOperations = Pick<
   Driver,
-  'setLimits' | 'freeze' | 'thaw' | 'hold' | 'isFrozen' | 'processes' | 'cgroupPath' | 'killFrozen' | 'endProcesses' | 'memoryUsed' | 'outOfMemoryKills'
+  'setLimits' | 'hasten' | 'freeze' | 'thaw' | 'hold' | 'isFrozen' | 'processes' | 'cgroupPath' | 'killFrozen' | 'endProcesses' | 'memoryUsed' | 'outOfMemoryKills'
 >;
 
 /** What a driver does by the control group that all processes of a sandbox are in. */
 export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => string): GroupOperations {
   return {
+    hasten(slot) {
+      try {
+        cgroups.hasten(cgroupOf(slot));
+      } catch {
+        // The group has gone meanwhile, and all that was in it.
+      }
+    },
     setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),
 
     async freeze(slot) {

@@ -76,6 +76,7 @@ export async function releaseBlank(node: NodeContext, blank: Processes): Promise
 
 /** Ends the processes of a slot and its way out. */
 async function endBlank(node: NodeContext, { slot, namespace, ended }: Processes): Promise<void> {
+  node.driver.hasten(slot);
   await node.helper.call('kill', slot.name).catch(() => {}); // it has ended already
   await ended;
   await node.driver.endProcesses(slot);

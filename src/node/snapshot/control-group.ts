@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from 'node:path';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
-import { allowedDevices, pidsMax } from '../drivers/crun/config.ts';
+import { allowedDevices } from '../drivers/crun/config.ts';
 
 const root = '/sys/fs/cgroup';
 const unifiedControllers = ['cpu', 'memory', 'pids'];
@@ -27,7 +27,6 @@ function makeUnified(path: string): string {
     writeFileSync(join(at, 'cgroup.subtree_control'), unifiedControllers.map(name => `+${name}`).join(' '));
     at = join(at, part);
   }
-  writeFileSync(join(directory, 'pids.max'), String(pidsMax));
   return directory;
 }
 
@@ -38,7 +37,6 @@ function makeSplit(path: string): string[] {
     const directory = join(root, name, path);
     mkdirSync(directory, { recursive: true });
     if (existsSync(join(directory, 'cpuset.cpus'))) for (const file of ['cpuset.cpus', 'cpuset.mems']) inherit(join(root, name), path, file);
-    if (existsSync(join(directory, 'pids.max'))) writeFileSync(join(directory, 'pids.max'), String(pidsMax));
     if (existsSync(join(directory, 'devices.deny'))) allowDevices(directory);
     return directory;
   });

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { pidsMaxOf } from '../../cgroup/cgroup.ts';
 import { idsPerSandbox, type Slot } from '../../layout.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 
-/** Processes and threads of one sandbox. */
-export const pidsMax = 4096;
 /** Open files of one process in a sandbox, where the host lets us give that many. */
 const openFilesMax = 65_536;
 /**
@@ -98,7 +97,7 @@ export function blankConfig(options: {
       resources: {
         memory: { limit: resources.memoryMiB * 1024 * 1024 },
         cpu: { quota: resources.cpuCount * 100_000, period: 100_000 },
-        pids: { limit: pidsMax },
+        pids: { limit: pidsMaxOf(resources) },
         devices: [
           { allow: false, access: 'rwm' },
           ...allowedDevices.map(({ major, minor }) => character(major, minor)),

@@ -25,6 +25,7 @@ export function createCrunDriver(options: { helper: Helper; helperBinary: string
   const crun = (...args: string[]) => ['crun', '--root', layout.runtimeState, '--cgroup-manager=cgroupfs', ...args];
   const bootIdOf = (slot: Slot) => join(layout.bootIds, slot.name);
   let sealed: Promise<unknown> | undefined;
+  cgroups.makeParent(cgroupRoot);
   mkdirSync(layout.bootIds, { recursive: true, mode: 0o711 });
   for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
   for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
