@@ -56,6 +56,8 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
 // The programs of snapshot-program.c. Answers the exit status, or -1 where the arguments are not theirs.
 int snapshotProgram(int count, char **argument);
 int watchPaths(const char *pid, const char *groupFile, const char *imagePath, char **disk); // snapshot-watches.c
+int undoDump(const char *pid, const char *processFile);                                      // snapshot-undo.c
+int removePacketRules(void);
 int sealDirectory(const char *path, int durable);                                           // snapshot-seal.c
 int flushDirectory(const char *path);
 int verifyDirectory(const char *path);

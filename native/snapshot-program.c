@@ -4,6 +4,7 @@
 //   helper launch-here GROUPFILE... -- program argument...  the same, seeing all of the control groups
 //   helper without-network-settings program argument...  starts a program that finds none in /proc/sys, see below
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
+//   helper undo-dump PID PROCESSFILE                     see snapshot-undo.c
 //   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
 //   helper learn-kernel DIRECTORY program argument...   lets CRIU remember what the kernel can do, see below
@@ -169,7 +170,7 @@ static int destroyConnections(int fd, int family) {
 }
 
 // CRIU has put rules in place that let no packet through while a sandbox is dumped. It has no others of its own.
-static int removePacketRules(void) {
+int removePacketRules(void) {
   struct {
     struct nlmsghdr header;
     struct nfgenmsg body;
@@ -261,6 +262,7 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "launch-here")) return launch(argument + 2, 0);
   if (!strcmp(name, "without-network-settings")) return withoutNetworkSettings(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
+  if (!strcmp(name, "undo-dump") && count > 3) return undoDump(argument[2], argument[3]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
   if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);
   if (!strcmp(name, "protect")) return protect(argument[2], argument + 3);

@@ -1,8 +1,10 @@
 import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import type { NodeContext, Paused, Running, Unreadable } from '../context.ts';
 import { slotOf, type Slot } from '../layout.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
+import { undoDump } from '../snapshot/checkpoint.ts';
 import { watch } from './blank.ts';
 import { inTurn } from './in-turn.ts';
 import { isSealed, sealKept } from './kept.ts';
@@ -90,6 +92,7 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
     const slot = node.slots.occupy(record.slot);
     // A pause or snapshot that a crash cut off has never come to its end.
     node.driver.thaw(slot);
+    await undoCutOff(node, slot, record.pid);
     node.egress.adopt({ sandboxId: record.sandboxId, slot, namespace }, record.network);
     node.running.set(record.sandboxId, running);
     onEnded(node, running);
@@ -105,6 +108,16 @@ async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean>
     node.log.warn('a sandbox ended while it was taken over', { sandboxId: record.sandboxId, error: messageOf(error) });
     return false;
   }
+}
+
+/** Of a checkpoint whose CRIU was killed with the platform, the files of its run are still there. */
+async function undoCutOff(node: NodeContext, slot: Slot, pid: number): Promise<void> {
+  const { run } = node.layout;
+  const runs = readdirSync(run).filter(name => name.endsWith(`-${slot.name}.conf`));
+  if (runs.length === 0) return;
+  const group = { freeze: () => node.driver.freeze(slot), hold: () => node.driver.hold(slot), thaw: () => node.driver.thaw(slot), processes: () => node.driver.processes(slot) };
+  await undoDump({ ...node, runDir: run }, { pid, group }, `undo-${slot.name}`);
+  for (const name of runs) rmSync(join(run, name), { force: true });
 }
 
 /** What fails here is no reason to end a sandbox that runs. */

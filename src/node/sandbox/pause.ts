@@ -4,13 +4,14 @@ import type { ExecutionRef, PausedSandbox } from '../../protocol/node.ts';
 import type { NodeContext, Paused, Running } from '../context.ts';
 import { slotOf } from '../layout.ts';
 import { checkpointToPause } from '../snapshot/checkpoint.ts';
+import { criuKilled } from '../snapshot/criu.ts';
 import type { RestoreHost } from '../snapshot/restore.ts';
 import { makeDurable } from '../snapshot/sealed.ts';
 import { inTurn } from './in-turn.ts';
 import { sealKept, syncDisk } from './kept.ts';
 import { checkpointSource, explainCheckpoint, memoryOf, requireMemory } from './memory.ts';
 import { volumesOf } from './mount-volumes.ts';
-import type { PausedRecord } from './record.ts';
+import { startTicksOf, type PausedRecord } from './record.ts';
 import { releaseBlank } from './remove.ts';
 import { letStand } from './standing.ts';
 import { runningOf } from './update-network.ts';
@@ -103,12 +104,26 @@ async function pauseWithMemory(node: NodeContext, running: Running, host: Restor
     else await leave(node, paused, running);
     return paused;
   } catch (error) {
+    // A CRIU that is killed between two steps can take a process with it. Without its first one, the files are what can be kept.
+    if (error instanceof AtollError && error.detail === criuKilled && startTicksOf(pid) !== startTicks) return keepFilesOf(node, running);
     // It runs on.
     if (written) await node.records.write(running.record).catch(problem => node.log.error('a sandbox that was not paused is noted as paused', { sandboxId, error: messageOf(problem) }));
     node.driver.thaw(slot);
     rmSync(directory, { recursive: true, force: true });
     throw explainCheckpoint(error);
   }
+}
+
+/** Pauses, with its files, a sandbox whose processes have ended in the middle of a pause. */
+async function keepFilesOf(node: NodeContext, running: Running): Promise<Paused> {
+  const { sandboxId, slot } = running.record;
+  node.log.error('the processes of a sandbox ended with the checkpoint that was killed; it is paused with its files', { sandboxId });
+  const record = pausedRecordOf(running, 'filesystem');
+  await syncDisk(node, slotOf(node.layout.installation, slot), node.records.diskOf(sandboxId));
+  await node.records.write(record);
+  const paused = await notePaused(node, record);
+  await leave(node, paused, running);
+  return paused;
 }
 
 async function notePaused(node: NodeContext, record: PausedRecord): Promise<Paused> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
-import { runCriu, type CriuHost } from './criu.ts';
+import { criuKilled, runCriu, type CriuHost } from './criu.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import { diskFile, writeManifest, type Manifest } from './manifest.ts';
 import { seal } from './sealed.ts';
@@ -167,6 +167,7 @@ async function dump(host: CriuHost, source: CheckpointSource, options: Checkpoin
       });
       return mounts;
     } catch (error) {
+      if (error instanceof AtollError && error.detail === criuKilled) await undoDump(host, source, options.name);
       if (attempt === attemptsMax || !(error instanceof AtollError) || error.detail !== 'checkpoint_retry') throw error;
       await Bun.sleep(retryDelayMs);
     }
@@ -193,6 +194,22 @@ async function watchPaths(host: CriuHost, { pid, group, diskMount, layers }: Che
     if (status !== 0) throw new AtollError('unavailable', `the sandbox's file watches can't be kept: ${output.trim()}`);
   } finally {
     group.thaw();
+    rmSync(list, { force: true });
+  }
+}
+
+/**
+ * Takes back what a CRIU that was killed has done to a sandbox: rules that let no packet through, connections that send nothing. The
+ * kernel lets its processes go by itself.
+ */
+export async function undoDump(host: Pick<CriuHost, 'helper' | 'helperBinary' | 'runDir'>, { pid, group }: Pick<CheckpointSource, 'pid' | 'group'>, name: string): Promise<void> {
+  const list = join(host.runDir, `${name}.pids`);
+  group.thaw();
+  try {
+    writeFileSync(list, group.processes().join('\n'));
+    const { status, output } = await host.helper.spawn([host.helperBinary, 'undo-dump', String(pid), list], { timeoutMs: watchTimeoutMs });
+    if (status !== 0) throw new AtollError('internal', `what a checkpoint that was killed has left in a sandbox could not be undone: ${output.trim()}`);
+  } finally {
     rmSync(list, { force: true });
   }
 }

@@ -66,11 +66,22 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   try {
     const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs });
     if (status === 0) return;
-    throw listener.failure() ?? failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output);
+    throw listener.failure() ?? (status > signalStatus ? killed(run, status - signalStatus) : failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output));
   } finally {
     for (const file of [logFile, configFile]) rmSync(file, { force: true });
   }
 }
+
+/** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox. */
+function killed({ command }: CriuRun, signal: number): AtollError {
+  const what = command === 'dump' ? 'the memory of the sandbox could not be kept' : 'the memory of the sandbox could not be put back';
+  return new AtollError('unavailable', `${what}: CRIU was ended by signal ${signal}. Try again.`, { detail: command === 'dump' ? criuKilled : 'checkpoint_failed', retryAfterSeconds: 1 });
+}
+
+/** The detail of errors about a dump whose CRIU was killed. */
+export const criuKilled = 'criu_killed';
+/** The helper adds it to the signal that ended a program, as shells do. */
+const signalStatus = 128;
 
 /** Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms of each run. */
 export async function learnKernel({ helper, helperBinary, criu, runDir }: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
