@@ -58,6 +58,8 @@ export type ApiOptions = {
   builder?: BuildProtocol;
   /** Where uploaded files of templates are kept; the builder reads them there. */
   filesDir?: string;
+  /** What uploads leave free on its file system. Default: nothing. */
+  diskReserveBytes?: number;
   /** At least 32 secret bytes of this installation, the same at every start: the sandboxes' tokens come from them. */
   seed: Uint8Array;
   log: Log;
@@ -183,6 +185,7 @@ async function createApp(options: Omit<ApiOptions, 'socketPath' | 'checkAnswers'
     domain: options.domain ?? 'localhost',
     volumeTokenSeconds: options.volumeTokenSeconds ?? defaultVolumeTokenSeconds,
     filesDir: options.filesDir ?? '/nonexistent',
+    diskReserveBytes: options.diskReserveBytes ?? 0,
     followedBuilds: new Map(),
     awaitedBuilds: new Map(),
     stopping: new AbortController().signal,

@@ -8,6 +8,8 @@ import type { Log } from '../base/log.ts';
 import { unlessAborted } from '../base/unless-aborted.ts';
 import { edgeFamilies } from '../edge/families.ts';
 import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
+import { freeBytesOf } from '../base/disk-room.ts';
+import { makeRoomToStart } from '../node/space/ballast.ts';
 import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
 import type { EgressSettings } from '../node/network/egress/egress.ts';
 import { type Node, startNode } from '../node/start.ts';
@@ -62,6 +64,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   failed.promise.catch(() => {});
   await using started = new AsyncDisposableStack();
   // Before anything is made or taken over: a start with the wrong database must leave no trace.
+  // A start writes too, and on a full disk there is only what was kept back for that.
+  if (existsSync(settings.dataDir)) makeRoomToStart(settings.dataDir, freeBytesOf(settings.dataDir));
   const pair = await checkPair(settings, { accept: options.acceptDatabase ?? false });
   const identity = readIdentity(settings.dataDir);
   const { nodeId, seed, adminToken, metricsToken } = identity;
@@ -95,6 +99,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     families: () => [...(spans?.families() ?? []), ...(running.edge ? edgeFamilies(running.edge.stats()) : [])],
     retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: Math.max(settings.metricsHours, sandboxLogDays * 24) },
     filesDir: join(settings.dataDir, 'files'),
+    diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
     seed,
     adminToken,
     metricsToken,
@@ -172,6 +177,7 @@ async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' 
     driver: settings.driver,
     standMs: settings.frozenSeconds * 1000,
     metricsHours: settings.metricsHours,
+    diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
     logs: { bytesMax: settings.sandboxLogsMiB * 1024 ** 2, output: settings.sandboxLogOutput },
     log: log.with({ part: 'node' }),
     onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),

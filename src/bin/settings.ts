@@ -62,6 +62,8 @@ export type Settings = {
   volumeTokenHours: number;
   /** What the logs of all sandboxes may take on the disk. */
   sandboxLogsMiB: number;
+  /** What nobody but the platform itself may take of the disk, MiB. */
+  diskReserveMiB: number;
   /** What processes write is put into the logs of their sandboxes. */
   sandboxLogOutput: boolean;
   /** Answers say how long each step took. */
@@ -139,6 +141,8 @@ const decoded = (text: string) => {
     return text;
   }
 };
+const reserveMiB = (text: string) => (/^\d{2,7}$/.test(text) && Number(text) >= reserveMiBMin ? Number(text) : new Wrong(`a whole number of MiB, at least ${reserveMiBMin}`));
+const reserveMiBMin = 64;
 const logsMiB = (text: string) => (/^[1-9]\d{0,6}$/.test(text) ? Number(text) : new Wrong('a whole number of MiB, at least 1'));
 const buildsAllowedFor: readonly BuildsAllowed[] = ['on', 'admin', 'off'];
 const buildsAllowed = (text: string) => buildsAllowedFor.find(name => name === text) ?? new Wrong(`one of ${buildsAllowedFor.join(', ')}`);
@@ -188,6 +192,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom(1, teamMetricsDaysMax) },
   webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
   sandboxLogsMiB: { variable: 'ATOLL_SANDBOX_LOGS_MIB', fallback: '1024', parse: logsMiB },
+  diskReserveMiB: { variable: 'ATOLL_DISK_RESERVE_MIB', fallback: '2048', parse: reserveMiB },
   sandboxLogOutput: { variable: 'ATOLL_SANDBOX_LOGS_OUTPUT', fallback: '1', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   otlpEndpoint: { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', fallback: undefined, parse: httpUrl },

@@ -17,6 +17,7 @@ import type { Pool } from './sandbox/pool.ts';
 import type { PausedRecord, Records, RunningRecord } from './sandbox/record.ts';
 import type { Releases } from './sandbox/releases.ts';
 import type { Slots } from './sandbox/slots.ts';
+import type { Space } from './space/space.ts';
 import type { Volumes } from './volumes/volumes.ts';
 
 /** A sandbox that runs on this node. */
@@ -75,6 +76,7 @@ export type NodeContext = {
   disks: Disks;
   layers: Layers;
   volumes: Volumes;
+  space: Space;
   records: Records;
   memory: Memory;
   /** How long the processes of a paused sandbox stand before they are ended; 0: they do not. */

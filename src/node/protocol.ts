@@ -30,7 +30,7 @@ export function protocolOf(node: NodeContext, { nodeId, history, machine }: { no
       memoryByDriver: Object.fromEntries(node.drivers.names.map(name => [name, memoryAbilityOf(node, name)])),
       machine: machine.facts,
     }),
-    usage: async () => ({ ...machine.usage(), ...(node.pool && { pool: node.pool.counts() }), traffic: node.egress.totals() }),
+    usage: async () => ({ ...machine.usage(), space: node.space.facts(), ...(node.pool && { pool: node.pool.counts() }), traffic: node.egress.totals() }),
     create: async request => summaryOf(await createSandbox(node, request)),
     kill: (target, reason) => killSandbox(node, target, reason),
     list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),

@@ -37,6 +37,8 @@ import { killSandbox } from './sandbox/kill.ts';
 import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
 import { removeSetAside } from './sandbox/set-aside.ts';
 import { createSlots } from './sandbox/slots.ts';
+import { tellFailedDisk, tellSpace } from './sandbox/tell-space.ts';
+import { watchSpace } from './space/space.ts';
 import { endAllStanding } from './sandbox/standing.ts';
 import { createVolumes } from './volumes/volumes.ts';
 
@@ -55,6 +57,7 @@ const platformNiceness = -5;
 const defaultStandMs = 20_000;
 const defaultMetricsHours = 24;
 const defaultLogBytesMax = 1 << 30;
+const defaultDiskReserveBytes = 2 * 1024 ** 3;
 
 export type NodeOptions = {
   nodeId: string;
@@ -84,6 +87,8 @@ export type NodeOptions = {
   metricsHours?: number;
   /** The logs of sandboxes: bytes of all together (default 1 GiB), and whether what processes write is in them (default: yes). */
   logs?: { bytesMax?: number; output?: boolean };
+  /** What nobody but the platform itself may take of the disk. Default 2 GiB. */
+  diskReserveBytes?: number;
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
@@ -138,6 +143,16 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     gvisorReason: runsc.found ? undefined : runsc.reason,
     defaultName: options.driver ?? 'crun',
   });
+  const space = watchSpace({
+    dataDir: options.dataDir,
+    mounts: layout.mounts,
+    mountsPid: helper.mountsPid,
+    reserveBytes: options.diskReserveBytes ?? defaultDiskReserveBytes,
+    log,
+    onHeld: held => tellSpace(node, held),
+    onFailed: disk => tellFailedDisk(node, disk),
+  });
+  undo.defer(() => space.stop());
   const node: NodeContext = {
     layout,
     log,
@@ -152,6 +167,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     disks: createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(options.nameservers)) }),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     volumes: createVolumes({ helper, dir: layout.volumes, mounts: layout.mounts, log }),
+    space,
     records: createRecords(layout.sandboxes, recordKey(layout.run)),
     memory: { kept: false, reason: 'this was not found out yet' },
     slots: createSlots(layout.installation),
@@ -187,6 +203,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const stop = async () => {
     history.stop();
     machine.stop();
+    await space.stop();
     // Without its helper the node can remove nothing: what is left is the next start's.
     if (helper.alive()) {
       await builds.stop();

@@ -198,10 +198,24 @@ export type NodeUsage = {
   memoryUsedBytes: number;
   hugePages: { total: number; used: number; reserved: number; pageSizeBytes: number };
   disks: DiskUsage[];
+  /** The room on the file system that holds everything of the node. */
+  space: SpaceUsage;
   /** Absent where no blank sandboxes are kept. */
   pool?: PoolCounts;
   /** Of all sandboxes. Of one that ended by itself, the last may be missing. */
   traffic: TrafficCounters;
+};
+
+export type SpaceUsage = {
+  freeBytes: number;
+  /** What disks have promised to those who write to them, and the file system has not given yet. */
+  owedBytes: number;
+  /** What nobody but the platform itself may take. */
+  reserveBytes: number;
+  /** Running sandboxes can't write anything new. */
+  held: boolean;
+  /** Disks of sandboxes and volumes whose file system has given up. */
+  failedDisks: number;
 };
 
 export type DiskUsage = { mountPoint: string; device: string; filesystemType: string; usedBytes: number; totalBytes: number };

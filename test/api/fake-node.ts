@@ -77,6 +77,7 @@ export class FakeNode implements NodeProtocol {
       memoryUsedBytes: 1024 ** 3,
       hugePages: { total: 0, used: 0, reserved: 0, pageSizeBytes: 2 * 1024 ** 2 },
       disks: [{ mountPoint: '/', device: '/dev/sda1', filesystemType: 'ext4', usedBytes: 3 * 1024 ** 3, totalBytes: 9 * 1024 ** 3 }],
+      space: { freeBytes: 5 * 1024 ** 3, owedBytes: 0, reserveBytes: 2 * 1024 ** 3, held: false, failedDisks: 0 },
       pool: { size: 4, ready: 3, hits: 5, misses: 1, refills: 8, failures: 0 },
       traffic: { bytesOut: 100, bytesIn: 200, denied: 3 },
     };

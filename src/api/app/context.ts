@@ -80,6 +80,8 @@ export type App = {
   volumeTokenSeconds: number;
   /** Where uploaded files of templates are kept: `<team>/<hash>`. */
   filesDir: string;
+  /** What uploads leave free on the file system of `filesDir`. */
+  diskReserveBytes: number;
   /** Builds whose log and outcome this process takes over, by ID. */
   followedBuilds: Map<string, Promise<void>>;
   /** Builds of templates that come with the platform, by template ID: creates wait for them. */

@@ -50,6 +50,11 @@ function nodeFamilies(nodes: readonly Report[]): Family[] {
     family('gauge', 'memory_used_bytes', 'Memory that is not available any more', ({ usage }) => usage.memoryUsedBytes),
     family('gauge', 'disk_bytes', 'Its file systems', ({ usage }) => usage.disks.map(disk => ({ labels: { mountpoint: disk.mountPoint, device: disk.device }, value: disk.totalBytes }))),
     family('gauge', 'disk_used_bytes', 'What they hold', ({ usage }) => usage.disks.map(disk => ({ labels: { mountpoint: disk.mountPoint, device: disk.device }, value: disk.usedBytes }))),
+    family('gauge', 'disk_free_bytes', 'What is free on the file system of the data directory', ({ usage }) => usage.space.freeBytes),
+    family('gauge', 'disk_owed_bytes', 'What sandboxes and volumes may still take of it without asking', ({ usage }) => usage.space.owedBytes),
+    family('gauge', 'disk_reserve_bytes', 'What nobody but the platform itself may take; at half of it, sandboxes can write nothing new', ({ usage }) => usage.space.reserveBytes),
+    family('gauge', 'disk_held', 'Whether sandboxes can write nothing new', ({ usage }) => Number(usage.space.held)),
+    family('gauge', 'disk_failed', 'Disks of sandboxes and volumes whose file system has given up', ({ usage }) => usage.space.failedDisks),
     family('gauge', 'pool_size', 'Blank sandboxes that are to wait', ({ usage }) => usage.pool?.size),
     family('gauge', 'pool_ready', 'Blank sandboxes that wait', ({ usage }) => usage.pool?.ready),
     family('counter', 'pool_claims_total', 'Claims of blank sandboxes; a miss was started from nothing', ({ usage }) =>

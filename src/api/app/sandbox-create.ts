@@ -139,7 +139,8 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
   }
   if (!(error instanceof AtollError) || error.detail === restoreFailed) return failedToStart(error);
   if (error.code === 'unavailable' || error.code === 'no_space') {
-    return new AtollError('unavailable', 'There is no room for another sandbox now; nothing was changed', {
+    const figures = error.detail === 'disk_reserve' ? ` (${error.message})` : '';
+    return new AtollError('unavailable', `There is no room for another sandbox now; nothing was changed${figures}`, {
       detail: error.detail ?? 'sandbox_capacity_unavailable',
       fields: error.fields,
       cause: error,

@@ -1,6 +1,7 @@
 import { mkdir, open, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
+import { freeBytesOf, requireRoom } from '../../base/disk-room.ts';
 import { newUuid } from '../../base/id.ts';
 import { deriveToken, secretsEqual } from '../../base/secret.ts';
 import type { TeamRecord } from '../store/team.ts';
@@ -28,7 +29,7 @@ export async function offerUpload(app: App, team: TeamRecord, templateId: string
 
 export type Upload = { teamId: string; hash: string; expires: number; signature: string };
 
-/** Takes an archive. It is there whole or not at all. Throws `unauthenticated`, `too_large`, `invalid`. */
+/** Takes an archive. It is there whole or not at all. Throws `unauthenticated`, `too_large`, `invalid`, `no_space`. */
 export async function takeUpload(app: App, upload: Upload, body: ReadableStream<Uint8Array> | null, length: number | null): Promise<void> {
   const { teamId, hash, expires, signature } = upload;
   if (!secretsEqual(signature, signatureOf(app, teamId, hash, expires))) throw new AtollError('unauthenticated', 'signature: is not valid for this upload');
@@ -37,9 +38,10 @@ export async function takeUpload(app: App, upload: Upload, body: ReadableStream<
   using _place = app.uploads.begin(teamId);
   const file = fileOf(app, teamId, hash);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  requireUploadRoom(app, length ?? 0);
   const temporary = `${file}.${newUuid()}`;
   try {
-    const written = await store(temporary, body);
+    const written = await store(app, temporary, body);
     if (length !== null && written !== length) throw new AtollError('invalid', 'The upload ended too early: send it again');
     await rename(temporary, file);
   } finally {
@@ -58,12 +60,24 @@ async function touch(file: string): Promise<boolean> {
   }
 }
 
-async function store(path: string, body: ReadableStream<Uint8Array> | null): Promise<number> {
+/** Bytes between two looks at the room that is left. */
+const roomEveryBytes = 16 * 2 ** 20;
+
+function requireUploadRoom(app: App, bytes: number): void {
+  requireRoom('the files', { freeBytes: freeBytesOf(app.filesDir), reserveBytes: app.diskReserveBytes, bytes });
+}
+
+async function store(app: App, path: string, body: ReadableStream<Uint8Array> | null): Promise<number> {
   await using file = await open(path, 'wx', 0o600);
   let written = 0;
+  let looked = 0;
   for await (const part of body ?? []) {
     written += part.length;
     if (written > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
+    if (written - looked > roomEveryBytes) {
+      requireUploadRoom(app, 0);
+      looked = written;
+    }
     for (let done = 0; done < part.length; ) done += (await file.write(part, done)).bytesWritten;
   }
   // On another thread: on a slow disk it takes a minute.

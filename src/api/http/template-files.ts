@@ -28,7 +28,7 @@ export const putTemplateFiles = route({
   params: Type.Object({ teamID: Type.String({ pattern: '^[0-9a-f-]{36}$' }), hash: Type.String({ pattern: '^[0-9a-f]{64}$' }) }),
   query: Type.Object({ expires: int64({ minimum: 0 }), signature: Type.String() }),
   responses: { 201: { description: 'The archive is here' } },
-  errors: [401, 413, 429],
+  errors: [401, 413, 429, 507],
   async handle(app, { params, query, upload, note }) {
     note({ target: `files:${params.teamID}/${params.hash}` });
     await takeUpload(app, { teamId: params.teamID, hash: params.hash, expires: query.expires, signature: query.signature }, upload.stream, upload.length);

@@ -17,10 +17,12 @@ export type MakeLayerOptions = {
   signal?: AbortSignal;
 };
 
-type Maker = Pick<NodeContext, 'builder' | 'layers'>;
+type Maker = Pick<NodeContext, 'builder' | 'layers' | 'space'>;
 
 /** Makes a layer by a builder and answers its digest, or null where it would hold nothing. Errors: those of the job. */
 export function makeLayer(node: Maker, { job, view, from, upper, archive, signal }: MakeLayerOptions): Promise<string | null> {
+  node.space.require('a layer');
+  const whileRoom = signal ? AbortSignal.any([signal, node.space.signal()]) : node.space.signal();
   return node.layers.make(async image => {
     const made = await node.builder.run<LayerMade>({
       job,
@@ -28,7 +30,7 @@ export function makeLayer(node: Maker, { job, view, from, upper, archive, signal
       ...(job.kind === 'seal' && job.marked && upper !== undefined && { marksOf: upper }),
       ...(archive !== undefined && { input: archive }),
       output: image,
-      ...(signal && { signal }),
+      signal: whileRoom,
     });
     // Whoever reads what strangers wrote does not say what a layer is called: that is what others find it by.
     return made === null ? null : await digestOfFile(node, image, signal);

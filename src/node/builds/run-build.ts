@@ -19,12 +19,14 @@ export async function runBuild(context: BuildContext, resolveSource: ResolveSour
   const enter = (next: string) => atStep((step = next));
   try {
     enter('base');
+    node.space.require('a build');
     const source = await resolveSource(context);
     let { state } = source;
     if (request.startsAsUser) state = await runStep(context, state, { type: 'USER', args: ['user', 'true'], force: false }, 'base');
     for (const [index, next] of request.steps.entries()) {
       context.signal.throwIfAborted();
       enter(String(index + 1));
+      node.space.require('another step');
       state = await flattenWhereDeep(context, await runStep(context, state, next, `${index + 1}/${request.steps.length}`));
     }
     enter('finalize');

@@ -3,7 +3,7 @@ import { machine } from 'node:os';
 import type { DiskUsage, NodeInfo, NodeUsage } from '../../protocol/node.ts';
 
 type MachineFacts = NonNullable<NodeInfo['machine']>;
-type MachineUsage = Omit<NodeUsage, 'pool' | 'traffic'>;
+type MachineUsage = Omit<NodeUsage, 'pool' | 'traffic' | 'space'>;
 
 /** The processor's share is that of a span at least this long. */
 const cpuWindowMs = 5_000;

@@ -16,6 +16,7 @@ export const libc = dlopen('libc.so.6', {
   linkat: { args: ['int', 'ptr', 'int', 'ptr', 'int'], returns: 'int' },
   mount: { args: ['ptr', 'ptr', 'ptr', 'u64', 'ptr'], returns: 'int' },
   umount2: { args: ['ptr', 'int'], returns: 'int' },
+  fallocate: { args: ['int', 'int', 'i64', 'i64'], returns: 'int' },
   flock: { args: ['int', 'int'], returns: 'int' },
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;

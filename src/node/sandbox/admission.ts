@@ -1,20 +1,17 @@
-import { readFileSync, statfsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import type { NodeContext } from '../context.ts';
 import { endAllStanding } from './standing.ts';
 
-/** What a new sandbox must leave of the host's disk: disks are sparse, and running sandboxes must be able to go on writing. */
-const diskReserveBytes = 2 * 1024 ** 3;
 /** What a new sandbox must leave of the host's memory, on top of its own smallest need. */
 const memoryReserveBytes = 512 * 1024 ** 2;
 
 /**
  * Refuses a sandbox that would put those that run at risk, after paused ones that stand still have made room.
- * Fails with `unavailable`.
+ * Fails with `unavailable`, and with `no_space` where the disk has only its reserve left.
  */
 export async function admit(node: NodeContext): Promise<void> {
-  const { bavail, bsize } = statfsSync(node.layout.data);
-  if (bavail * bsize < diskReserveBytes) refuse('disk', bavail * bsize, diskReserveBytes);
+  node.space.require('another sandbox');
   if (availableMemory() < memoryReserveBytes) await endAllStanding(node);
   const available = availableMemory();
   if (available < memoryReserveBytes) refuse('memory', available, memoryReserveBytes);

@@ -1,4 +1,4 @@
-import { rmSync, statfsSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { ExecutionRef, PausedSandbox } from '../../protocol/node.ts';
 import type { NodeContext, Paused, Running } from '../context.ts';
@@ -47,10 +47,10 @@ async function pause(node: NodeContext, running: Running, memory: boolean): Prom
 
 /** A disk that fills up while a sandbox is paused hurts those that run. Fails with `no_space`. */
 function checkRoom(node: NodeContext, bytes: number): void {
-  const { bavail, bsize } = statfsSync(node.layout.data);
-  const mib = (amount: number) => Math.ceil(amount / 1024 ** 2);
-  if (bavail * bsize >= bytes + diskReserveBytes) return;
-  throw new AtollError('no_space', `the disk has ${mib(bavail * bsize)} MiB left, and ${mib(bytes + diskReserveBytes)} MiB are needed to keep the sandbox`);
+  const mib = (amount: number) => Math.ceil(Math.max(0, amount) / 1024 ** 2);
+  const freeBytes = node.space.freeBytes();
+  if (freeBytes >= bytes + diskReserveBytes) return;
+  throw new AtollError('no_space', `the disk has ${mib(freeBytes)} MiB left, and ${mib(bytes + diskReserveBytes)} MiB are needed to keep the sandbox`);
 }
 
 async function pauseWithFiles(node: NodeContext, running: Running): Promise<Paused> {

@@ -9,7 +9,7 @@ import { admit } from './admission.ts';
 import { blankWithDisk, type Blank } from './blank.ts';
 import { emptyVolatile } from './empty-volatile.ts';
 import { inTurn } from './in-turn.ts';
-import { sealKept, unsealKept, verifyKept } from './kept.ts';
+import { repairDisk, sealKept, unsealKept, verifyKept } from './kept.ts';
 import { freshEntropy, memoryOf, requireMemory, staleMemoryOf } from './memory.ts';
 import { mountVolumes, volumesOf } from './mount-volumes.ts';
 import { pausedOf } from './pause.ts';
@@ -119,6 +119,7 @@ async function boot(node: NodeContext, { record }: Paused, request: ResumeSandbo
   const { network } = request;
   const layers = await Promise.all(image.layers.map(digest => node.layers.mount(digest)));
   const disk = node.records.diskOf(sandboxId);
+  await repairDisk(node, disk);
   const driver = node.drivers.of(record.driver ?? 'crun');
   const blank = driver.adoptsRoot ? await blankWithDisk(node, resources, disk) : await startRooted(node, { driver, sandboxId, resources, layers, network, disk, ...volumesOf(record) });
   const { slot, pid, namespace, controlToken, bootId, ended } = blank;

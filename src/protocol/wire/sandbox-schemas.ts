@@ -171,6 +171,7 @@ export const Usage = schemaOf<NodeUsage>()(
     memoryUsedBytes: Type.Number(),
     hugePages: Type.Object({ total: Type.Number(), used: Type.Number(), reserved: Type.Number(), pageSizeBytes: Type.Number() }),
     disks: Type.Array(Disk),
+    space: Type.Object({ freeBytes: Type.Number(), owedBytes: Type.Number(), reserveBytes: Type.Number(), held: Type.Boolean(), failedDisks: Type.Number() }),
     pool: optional(
       Type.Object({ size: Type.Number(), ready: Type.Number(), hits: Type.Number(), misses: Type.Number(), refills: Type.Number(), failures: Type.Number() }),
     ),

@@ -108,7 +108,8 @@ async function fetchLayer({ node, limits, signal }: BuildContext, options: PullO
   const scratch = await mkdtemp(join(options.scratchDir, 'pull-'));
   try {
     const archive = join(scratch, 'blob');
-    await source.fetch(layer.digest, archive, signal);
+    node.space.require('a layer of the image', layer.size);
+    await source.fetch(layer.digest, archive, AbortSignal.any([signal, node.space.signal()]));
     if ((await digestOfFile(node, archive, signal)) !== layer.digest) throw new AtollError('invalid', 'a layer of the image is not what its digest says');
     return await makeLayer(node, { job: { kind: 'import', diffId: layer.diffId, limits }, archive, signal });
   } finally {

@@ -1,0 +1,56 @@
+import { readFileSync, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isGone } from '../sandbox/record.ts';
+
+/** A disk of a sandbox or a volume that is mounted: an ext4 image on a loop device. */
+export type MountedDisk = {
+  /** Where, in the helper's mount namespace. */
+  point: string;
+  /** E.g. `loop7`: the name of its knobs in /sys/fs/ext4. */
+  device: string;
+  /** The file system has given up writing, because the host's disk failed it. */
+  failed: boolean;
+};
+
+/**
+ * The writable disks below `mounts` in the mount namespace of `pid`. The text is read once, line by line: it has a few lines for
+ * each sandbox. Source: proc_pid_mountinfo(5).
+ */
+export function mountedDisks(pid: number, mounts: string): MountedDisk[] {
+  return parseMountedDisks(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'), mounts);
+}
+
+export function parseMountedDisks(mountinfo: string, mounts: string): MountedDisk[] {
+  const disks = new Map<string, MountedDisk>();
+  for (const line of mountinfo.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ', 2);
+    const [type, source = '', options = ''] = after.split(' ');
+    const [, , , root, point = ''] = before.split(' ');
+    // The mount of the whole disk, and not a part of it that is shown elsewhere.
+    if (type !== 'ext4' || root !== '/' || !source.startsWith('/dev/loop') || !point.startsWith(`${mounts}/`)) continue;
+    const flags = options.split(',');
+    // Since Linux 6.16 it stays writable by name and says so apart.
+    const failed = flags.includes('ro') || flags.includes('emergency_ro') || flags.includes('shutdown');
+    disks.set(source, { point, device: source.slice('/dev/'.length), failed });
+  }
+  return [...disks.values()];
+}
+
+/**
+ * Bytes that a disk has promised and the host's disk has not given yet: what is written and still in memory, and what was
+ * set aside inside by fallocate(2). They come without the disk's file system being asked again.
+ */
+export async function owedBytes(disk: MountedDisk, root: string): Promise<number> {
+  try {
+    const { blocks, bfree, bsize } = await statfs(join(root, disk.point));
+    const image = readFileSync(`/sys/block/${disk.device}/loop/backing_file`, 'utf8').trimEnd();
+    return Math.max(0, (blocks - bfree) * bsize - statSync(image).blocks * sectorBytes);
+  } catch (error) {
+    if (isGone(error)) return 0; // it was unmounted meanwhile
+    throw error;
+  }
+}
+
+/** Unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
+const sectorBytes = 512;
