@@ -1,15 +1,13 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { digestOf } from '../api/app/credential.ts';
+import { firstTeam } from '../api/app/first-team.ts';
 import { type Accounts, createApiKey, createTeam } from '../api/app/provision-team.ts';
 import { findApiKey } from '../api/store/api-key.ts';
 import type { StoreLocation } from '../api/store/database.ts';
 import { findTeam, type TeamRecord } from '../api/store/team.ts';
 import { readIfThere, readOrMake } from './identity.ts';
 import type { Settings } from './settings.ts';
-
-/** The team that an installation starts with. */
-export const firstTeam = { name: 'Default', slug: 'default' };
 
 export function storeLocation({ databaseUrl, dataDir }: Settings): StoreLocation {
   return databaseUrl === undefined ? { kind: 'sqlite', path: join(dataDir, 'atoll.sqlite') } : { kind: 'postgres', url: databaseUrl };

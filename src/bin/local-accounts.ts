@@ -3,6 +3,7 @@ import { recordLocalChange } from '../api/app/audit.ts';
 import type { Change } from '../api/app/audit.ts';
 import { systemClock } from '../api/app/clock.ts';
 import { CredentialCache } from '../api/app/credential-cache.ts';
+import { firstTeam } from '../api/app/first-team.ts';
 import { type Accounts, createApiKey, createTeam } from '../api/app/provision-team.ts';
 import { addMember, createUser } from '../api/app/provision-user.ts';
 import { deleteAccessToken, listAccessTokens } from '../api/store/access-token.ts';
@@ -14,7 +15,7 @@ import { findTeam, listTeams, type TeamRecord, updateTeam } from '../api/store/t
 import { findUsers, type UserRecord } from '../api/store/user.ts';
 import { AtollError } from '../base/error.ts';
 import type { CredentialSummary, LocalAccounts } from '../cli/local-accounts.ts';
-import { ensureTeam, firstTeam, storeLocation } from './accounts.ts';
+import { ensureTeam, storeLocation } from './accounts.ts';
 import { requirePair } from './installation/check.ts';
 import type { Settings } from './settings.ts';
 

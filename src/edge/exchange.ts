@@ -143,7 +143,8 @@ export class Exchange implements UpstreamUser, ClientUser {
         this.#partial = input.subarray(at);
         return;
       }
-      if (end <= incomplete) return this.#refuseResponse(end === incomplete ? 'its head is too large' : head.fault);
+      if (end === incomplete || end - at > limits.responseHeadBytesMax) return this.#refuseResponse('its head is too large');
+      if (end < incomplete) return this.#refuseResponse(head.fault);
       if (head.status >= 200) return this.#passHead(head, input);
       if (head.status === 101) return this.#switchProtocols(head, input);
       if (++this.#interims > limits.interimResponsesMax) return this.#refuseResponse('there were too many interim responses');

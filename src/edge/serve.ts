@@ -42,7 +42,7 @@ function route(client: Client, head: RequestHead, fresh: boolean): void {
 
 /** Null for a host that is none. */
 function destinationFor(client: Client, head: RequestHead, host: string | undefined): Destination | null {
-  if (host !== undefined && (host.length > client.context.limits.hostBytesMax || !hostPattern.test(host))) return null;
+  if (host !== undefined && (host === '' || host.length > client.context.limits.hostBytesMax || !hostPattern.test(host))) return null;
   const destination = destinationOf(host, routingHeadersOf(head));
   // Only then do the headers not matter.
   const byHost = destination.kind === 'sandbox' && destination.by === 'host';

@@ -244,13 +244,17 @@ onEachDatabase(database => {
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'app:one' })).status).toBe(404);
   });
 
-  test('publishing by the old route claims the bare name once', async () => {
+  test('publishing by the old route claims the bare name once, and for the installation\'s own team alone', async () => {
     const { platform, built } = await scene(database);
     await using _ = platform;
     await built({ name: 'shared' });
     expect((await platform.call('PATCH', '/templates/shared', { public: true })).body).toEqual({ names: ['default/shared', 'shared'] });
     const { key } = await platform.otherTeam();
-    expect((await call(platform.socketPath, 'POST', '/v2/sandboxes', { templateID: 'shared' }, { 'x-api-key': key })).status).toBe(201);
+    const asOther = (method: string, path: string, body?: unknown) => call(platform.socketPath, method, path, body, { 'x-api-key': key });
+    expect((await asOther('POST', '/v2/sandboxes', { templateID: 'shared' })).status).toBe(201);
+    const theirs = (await asOther('POST', '/v3/templates', { name: 'nginx' })).body as { templateID: string };
+    expect((await asOther('PATCH', `/templates/${theirs.templateID}`, { public: true })).body).toEqual({ names: ['other/nginx'] });
+    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'nginx' })).status).toBe(404);
     await built({ name: 'base' });
     const taken = await platform.call('PATCH', '/templates/default%2Fbase', { public: true });
     expect([taken.status, message(taken)]).toEqual([409, 'The public name "base" is taken by another template']);

@@ -69,6 +69,16 @@ test('the command line lists, ends and revokes on the running platform', async (
   expect(JSON.stringify(keys)).not.toContain(key.slice(4));
   await atoll(platform, 'key', 'revoke', keys.find(({ name }) => name === 'second')?.keyId ?? '');
   expect(await status()).toBe(401);
+
+  // The command line is the operator's: it needs no key of the team's, and all of them can be revoked.
+  const last = await created(platform);
+  for (const { keyId, name } of keys) if (name !== 'second') await atoll(platform, 'key', 'revoke', keyId);
+  expect((await platform.api('GET', '/sandboxes')).status).toBe(401);
+  expect((await atoll(platform, 'sandbox', 'list')).stdout).toContain(last);
+  for (const command of [['template', 'list'], ['volume', 'list'], ['sandbox', 'kill', last]]) {
+    const outcome = await atoll(platform, ...command);
+    expect({ command, ...outcome }).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('credential') });
+  }
 }, 120_000);
 
 test('teams, users, keys and tokens are made, listed, renamed and revoked on the machine, and each change says by whom', async () => {

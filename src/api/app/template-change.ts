@@ -7,6 +7,7 @@ import { nameTemplate } from '../store/template-write.ts';
 import type { TeamRecord } from '../store/team.ts';
 import { cancelBuildsOf } from './build-follow.ts';
 import type { App } from './context.ts';
+import { firstTeam } from './first-team.ts';
 import { ownTemplate, shownNames } from './template-tags.ts';
 
 /** A template as it was before a change, and its names. */
@@ -19,14 +20,17 @@ export async function updateTemplate(app: App, team: TeamRecord, text: string, c
   return { before: template, names: await shownNames(app, template.templateId) };
 }
 
-/** The same by the deprecated route: publishing also claims the names without namespace. Throws `conflict` where one is taken. */
+/**
+ * The same by the deprecated route: publishing also claims the names without namespace, where the team is the installation's own.
+ * Such a name is what everybody's `nginx` means, so that no other team may take one. Throws `conflict` where one is taken.
+ */
 export async function updateTemplateV1(app: App, team: TeamRecord, text: string, change: { public?: boolean }): Promise<ChangedTemplate> {
   const { template } = await ownTemplate(app, team, text, 'templateID');
   const { templateId } = template;
   await app.store.db.transaction().execute(async db => {
     if (change.public === undefined) return;
     await setTemplatePublic(db, templateId, change.public, app.clock());
-    if (!change.public) return;
+    if (!change.public || team.slug !== firstTeam.slug) return;
     for (const { alias } of (await namesOf(db, [templateId])).get(templateId) ?? []) {
       const holder = await templateByName(db, '', alias);
       if (holder && holder.templateId !== templateId) throw new AtollError('conflict', `The public name "${alias}" is taken by another template`);

@@ -2,6 +2,12 @@ import { hexValue, isFieldValue, octet, tokenLower } from './octets.ts';
 
 /** Octets of one chunk-size line with its extensions. */
 const sizeLineBytesMax = 4096;
+/**
+ * Fields that frame or route a message have no place behind it (RFC 9110 6.5.1). Some parsers obey a length
+ * there, some refuse it, some pass it over: what follows would be a request to one and not to another.
+ */
+const neverTrailers = new Set(['content-length', 'transfer-encoding', 'host', 'te', 'connection', 'upgrade', 'expect']);
+const trailerNameCharactersKept = 20;
 /** Octets of all trailer fields of one body. */
 const trailerBytesMax = 16_384;
 
@@ -34,6 +40,7 @@ export class ChunkScanner {
   #lineBytes = 0;
   /** Fields came after the last chunk. */
   hadTrailers = false;
+  #trailerName = '';
   readonly #onData: DataListener | undefined;
 
   constructor(onData?: DataListener) {
@@ -100,16 +107,24 @@ export class ChunkScanner {
       case At.trailerFirst:
         if (byte === octet.cr) return this.#become(At.finalLf);
         this.hadTrailers = true;
-        return tokenLower[byte] !== 0 && this.#become(At.trailerName);
+        this.#trailerName = '';
+        return this.#stepTrailerName(byte);
       case At.trailerName:
-        if (byte === octet.colon) return this.#become(At.trailerValue);
-        return tokenLower[byte] !== 0;
+        if (byte === octet.colon) return !neverTrailers.has(this.#trailerName) && this.#become(At.trailerValue);
+        return this.#stepTrailerName(byte);
       case At.trailerValue:
         if (byte === octet.cr) return this.#become(At.trailerLf);
         return isFieldValue[byte] === 1;
       default:
         return byte === octet.lf && this.#become(At.trailerFirst);
     }
+  }
+
+  #stepTrailerName(byte: number): boolean {
+    const lower = tokenLower[byte] as number;
+    // One character more than any of the names above: it is none of them then.
+    if (this.#trailerName.length < trailerNameCharactersKept) this.#trailerName += String.fromCharCode(lower);
+    return lower !== 0 && this.#become(At.trailerName);
   }
 
   #takeDigit(byte: number): boolean {

@@ -10,7 +10,8 @@ export type RequestFraming = { readonly kind: 'none' | 'length' | 'chunked'; rea
 const noBody: RequestFraming = { kind: 'none', length: 0 };
 const chunkedBody: RequestFraming = { kind: 'chunked', length: 0 };
 const prefix = Buffer.from('HTTP/1.');
-const schemeEnd = Buffer.from('://');
+const schemeEnd = '://';
+const schemes = new Set(['http://', 'https://']);
 const slash = 0x2f;
 const asterisk = 0x2a;
 
@@ -118,8 +119,10 @@ export class RequestHead {
     const first = this.bytes[this.targetStart];
     if (first === slash) return true;
     if (first === asterisk) return this.targetEnd - this.targetStart === 1;
-    const scheme = this.bytes.indexOf(schemeEnd, this.targetStart);
-    return scheme > this.targetStart && scheme + schemeEnd.length < this.targetEnd;
+    const { target } = this;
+    const authority = target.indexOf(schemeEnd) + schemeEnd.length;
+    if (!schemes.has(target.slice(0, authority).toLowerCase())) return false;
+    return authority < target.length && target[authority] !== '/' && target[authority] !== '?' && target[authority] !== '#';
   }
 
   /** One meaning or none: what two parsers could read differently is refused (RFC 9112 6.3, request smuggling). */
