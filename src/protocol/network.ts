@@ -131,9 +131,9 @@ const nameCharactersMax = 253;
 
 /** Whether a text is a DNS host name in ASCII with a last label that no address ends with. */
 export function isHostName(text: string): boolean {
-  const name = text.toLowerCase();
-  const labels = name.split('.');
-  return name.length <= nameCharactersMax && labels.every(part => label.test(part)) && !/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? '');
+  if (text.length > nameCharactersMax) return false;
+  const labels = text.toLowerCase().split('.');
+  return labels.every(part => label.test(part)) && !/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? '');
 }
 
 /** `example.com`, `*.example.com` (any depth, not `example.com` itself), or `*`. */
@@ -149,8 +149,8 @@ export function coversName(pattern: string, name: string): boolean {
 
 /** The host name in the form that rules are compared in; undefined when it is none, addresses included. */
 export function normalName(text: string): string | undefined {
-  const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase();
-  return isHostName(name) ? name : undefined;
+  const name = text.endsWith('.') ? text.slice(0, -1) : text;
+  return isHostName(name) ? name.toLowerCase() : undefined;
 }
 
 /** Splits `host:port` (an IPv6 host in brackets). The port is undefined when missing or out of range. */

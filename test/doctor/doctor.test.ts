@@ -8,7 +8,7 @@ import { runToEnd } from '../support/process.ts';
 
 const names = [
   'kernel', 'root', 'user namespaces', 'other namespaces', 'seccomp', 'open files', 'cgroups', 'cgroup kill and freeze', 'idmapped mounts',
-  'overlay over idmapped layers', 'EROFS', 'disk limit', 'quota', 'reflinks', 'disk space', 'nftables', 'transparent proxy', 'veth', 'way out', 'port', 'crun',
+  'overlay over idmapped layers', 'EROFS', 'disk limit', 'quota', 'reflinks', 'disk space', 'nftables', 'connection tracking', 'transparent proxy', 'veth', 'way out', 'port', 'crun',
   'a sandbox', 'gVisor', 'KVM', 'builds', 'memory of paused sandboxes', 'Node.js for the SDK', 'shared limits', 'core dumps', 'unsecured sandboxes',
 ];
 

@@ -25,6 +25,8 @@ await serveRemote(async () => {
       dataDir,
       helperBinary: join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
+      runscDir: join(root, 'dist/runsc'),
+      ...(options.driver && { driver: options.driver }),
       builderDir: join(root, 'dist/builder'),
       nameservers: options.nameservers ?? ['8.8.8.8'],
       egress: { ...options.egress, ...(options.roots !== undefined && { roots: options.roots }) },

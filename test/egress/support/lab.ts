@@ -5,7 +5,7 @@ import { makeAuthority } from '../../../src/base/certificate.ts';
 import type { EgressSettings } from '../../../src/node/network/egress/egress.ts';
 import type { BuildResult } from '../../../src/protocol/build.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
-import type { TrafficCounters } from '../../../src/protocol/node.ts';
+import type { DriverName, TrafficCounters } from '../../../src/protocol/node.ts';
 import { addresses, hostPublic, hostUplink, hostileServer, internetUplink, victimAddresses } from './addresses.ts';
 import { ownNames } from './names.ts';
 import { startRemote, type Remote } from './rpc.ts';
@@ -17,6 +17,8 @@ export type LabOptions = {
   /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
   nameservers?: string[];
   egress?: EgressSettings;
+  /** What isolates sandboxes; crun unless said. */
+  driver?: DriverName;
   /** What steps of builds reach; the internet unless said. */
   buildNetwork?: EgressPolicy;
   /** The authority that vouches for the lab's servers: set by the lab. */
