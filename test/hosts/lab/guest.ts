@@ -8,7 +8,7 @@ import type { Machine } from './machine.ts';
 import { mustRun, run } from './program.ts';
 
 /** Emulated, a guest is some ten times slower than its host. */
-const bootTimeoutMs = 6 * 60_000;
+const bootTimeoutMs = 15 * 60_000;
 const sshTryTimeoutMs = 20_000;
 const betweenTriesMs = 2_000;
 const powerOffTimeoutMs = 90_000;
