@@ -9,7 +9,7 @@ import { mustRun, run } from './program.ts';
 
 /** Emulated, a guest is some ten times slower than its host. */
 const bootTimeoutMs = 15 * 60_000;
-const sshTryTimeoutMs = 20_000;
+const sshTryTimeoutMs = 60_000;
 const betweenTriesMs = 2_000;
 const powerOffTimeoutMs = 90_000;
 const cores = 2;
@@ -105,7 +105,7 @@ export async function makeOverlay(base: string, format: 'raw' | 'qcow2', overlay
 
 const sshOptions = (directory: string) =>
   [
-    ...['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR', 'ServerAliveInterval=30', 'ServerAliveCountMax=10', 'ConnectTimeout=15'],
+    ...['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR', 'ServerAliveInterval=30', 'ServerAliveCountMax=10', 'ConnectTimeout=45'],
     // One login for all commands: an emulated machine takes a second for each.
     ...['ControlMaster=auto', `ControlPath=${join(directory, 'ssh')}`, 'ControlPersist=60'],
   ].flatMap(option => ['-o', option]);
