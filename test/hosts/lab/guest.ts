@@ -45,7 +45,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
   mkdirSync(directory, { recursive: true });
   const port = await freePort();
   const ssh = ['-p', String(port), '-i', options.privateKey, ...sshOptions(directory)];
-  const child = spawn('timeout', ['--kill-after=5', String(Math.ceil(options.lifetimeMs / 1000)), 'nice', '-n', '5', 'qemu-system-x86_64', ...qemuArguments(options, port)], {
+  const child = spawn('timeout', ['--kill-after=5', String(Math.ceil(options.lifetimeMs / 1000)), 'nice', '-n', '1', 'qemu-system-x86_64', ...qemuArguments(options, port)], {
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
