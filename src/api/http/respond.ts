@@ -102,7 +102,8 @@ async function readBody(app: App, caller: Caller | null, { route, body: validate
   const { value, bytes } = await readJson(request, route.bodyBytesMax);
   chargeBody(app, caller, bytes);
   if (value === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
-  return validate?.(value ?? {});
+  // Null is a value, and none that anything takes: it must not be read as an empty object, which resets what it replaces.
+  return validate?.(value === undefined ? {} : value);
 }
 
 function responseOf({ status, body, stream, headers = {} }: Reply, quota: RateQuota | null, contentType: string | undefined): Response {
