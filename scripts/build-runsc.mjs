@@ -51,7 +51,7 @@ async function unpack() {
     await run(['dpkg-deb', '--extract', join(work, 'archives', archive), join(work, 'tree')]);
     const program = join(work, 'tree/usr/bin/runsc');
     const said = await run([program, '--version']);
-    describe({ program: 'runsc', version: /^runsc version (\S+)/m.exec(said)?.[1] ?? version, source: `${mirror.origin} ${suite}` });
+    describe({ program: 'runsc', version: /^runsc version (\S+)/m.exec(said)?.[1] ?? version, source: `${mirror.origin} ${suite}`, packages: [{ name: 'runsc', version, sha256: digest }] });
     copyFileSync(program, join(output, 'runsc'));
     chmodSync(join(output, 'runsc'), 0o755);
   } finally {
