@@ -28,7 +28,6 @@
 
 enum {
   requestBytesMax = 1 << 16,
-  argumentsMax = 192,
   childrenMax = 64,
   watchesMax = 8192,
   outputBytesMax = 4096, // of a program's output, the last part is kept
@@ -242,24 +241,20 @@ static const struct {
 };
 
 static void carryOut(char *line, size_t length) {
-  struct request r = {.id = line};
-  char *field[argumentsMax + 3];
-  int fields = 0;
-  for (char *p = line; p < line + length && fields < argumentsMax + 2; p += strlen(p) + 1) field[fields++] = p;
-  field[fields] = NULL;
-  if (fields < 2) return sendLine("%s\terr\t%d\tmalformed request", line, EINVAL);
-  r.argument = field + 2;
-  r.arguments = fields - 2;
+  struct request r = {0};
   struct failure f = {0};
+  char *field[requestPartsMax + 1];
+  const char *name = parseRequest(line, length, field, &r);
+  if (!name) return sendLine("%s\terr\t%d\tmalformed request", line, errno);
   for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-    if (strcmp(operations[i].name, field[1])) continue;
-    if (r.arguments < operations[i].argumentsMin) return sendLine("%s\terr\t%d\t%s: too few arguments", r.id, EINVAL, field[1]);
+    if (strcmp(operations[i].name, name)) continue;
+    if (r.arguments < operations[i].argumentsMin) return sendLine("%s\terr\t%d\t%s: too few arguments", r.id, EINVAL, name);
     int answer = operations[i].run(&r, &f);
     if (answer == 0) sendLine("%s\tok\t%s", r.id, r.result);
-    else if (answer < 0) sendLine("%s\terr\t%d\t%s: %s", r.id, f.error, field[1], f.what);
+    else if (answer < 0) sendLine("%s\terr\t%d\t%s: %s", r.id, f.error, name, f.what);
     return;
   }
-  sendLine("%s\terr\t%d\tunknown operation %s", r.id, ENOSYS, field[1]);
+  sendLine("%s\terr\t%d\tunknown operation %s", r.id, ENOSYS, name);
 }
 
 static void readRequests(void) {
@@ -268,15 +263,7 @@ static void readRequests(void) {
   ssize_t n = read(channel, buffer + used, sizeof buffer - used);
   if (n < 0 && errno == EINTR) return;
   if (n <= 0) exit(0);
-  used += n;
-  char *start = buffer, *end;
-  while ((end = memchr(start, '\n', buffer + used - start))) {
-    *end = 0;
-    carryOut(start, end - start);
-    start = end + 1;
-  }
-  used -= start - buffer;
-  memmove(buffer, start, used);
+  used = takeLines(buffer, used + n, carryOut);
   if (used == sizeof buffer) exit(2); // longer than any request that the platform makes
 }
 

@@ -12,6 +12,9 @@
 // Layers of one root: more than any template has.
 enum { layersMax = 128 };
 
+// Of a request: its ID, the operation and the operation's arguments.
+enum { argumentsMax = 192, requestPartsMax = argumentsMax + 2 };
+
 struct request {
   char *id;
   char **argument; // NULL-terminated
@@ -31,6 +34,11 @@ extern int olderKernel;
 
 // Records errno and what was tried; answers -1.
 int fail(struct failure *failure, const char *what);
+
+// What requests are read with: request.c.
+const char *parseRequest(char *line, size_t length, char **field, struct request *r);
+size_t takeLines(char *buffer, size_t used, void (*take)(char *line, size_t length));
+int parseMac(const char *text, uint8_t *mac);
 
 // Each operation answers 0 (done), 1 (will be answered later) or -1 (failed, nothing left behind).
 int opDiskCreate(struct request *, struct failure *); // disk.c

@@ -1,6 +1,7 @@
 // A sandbox's network link: a veth pair, addresses, neighbours and routes, by rtnetlink.
 #define _GNU_SOURCE
 #include "helper.h"
+#include "netlink.h"
 #include <arpa/inet.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
@@ -20,7 +21,13 @@ struct batch {
   struct nlmsghdr *last;
 };
 
+// A batch has a fixed form: what does not fit is a mistake of ours.
+static void assertRoom(const struct batch *b, size_t size) {
+  if (b->length + NLMSG_ALIGN(size) > sizeof b->data) abort();
+}
+
 static void *begin(struct batch *b, int type, int flags, const void *body, size_t size) {
+  assertRoom(b, NLMSG_SPACE(size));
   struct nlmsghdr *h = b->last = (void *)(b->data + b->length);
   *h = (struct nlmsghdr){.nlmsg_len = NLMSG_LENGTH(size), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags};
   memcpy(NLMSG_DATA(h), body, size);
@@ -30,6 +37,7 @@ static void *begin(struct batch *b, int type, int flags, const void *body, size_
 }
 
 static struct rtattr *put(struct batch *b, int type, const void *data, size_t size) {
+  assertRoom(b, RTA_SPACE(size));
   struct rtattr *a = (void *)((char *)b->last + NLMSG_ALIGN(b->last->nlmsg_len));
   a->rta_type = type, a->rta_len = RTA_LENGTH(size);
   if (size) memcpy(RTA_DATA(a), data, size);
@@ -42,29 +50,33 @@ static void closeNest(struct batch *b, struct rtattr *nest) {
   nest->rta_len = (char *)b->last + b->last->nlmsg_len - (char *)nest;
 }
 
-// Sends the batch in the current network namespace. Fails with the first error that the kernel reports.
-static int submit(struct batch *b) {
-  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), error = 0;
-  if (fd < 0) return -1;
-  if (send(fd, b->data, b->length, 0) < 0) error = errno;
-  for (int left = b->messages; left > 0 && !error;) {
-    char answer[8192];
+// What the kernel takes for an error number at most (include/linux/err.h).
+enum { errnoMax = 4095 };
+
+// Reads until so many requests were acknowledged. Answers the first error that the kernel reports.
+static int readAcknowledgements(int fd, int left) {
+  while (left > 0) {
+    char answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
     ssize_t n = recv(fd, answer, sizeof answer, 0);
-    if (n < 0) error = errno;
-    for (struct nlmsghdr *h = (void *)answer; n > 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
-      if (h->nlmsg_type != NLMSG_ERROR) continue;
+    if (n <= 0) return n < 0 ? errno : EPIPE;
+    for (struct nlmsghdr *h = (void *)answer; isWholeMessage(h, n); h = NLMSG_NEXT(h, n)) {
+      if (h->nlmsg_type != NLMSG_ERROR || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct nlmsgerr))) continue;
       left--;
       int code = ((struct nlmsgerr *)NLMSG_DATA(h))->error;
-      if (code && !error) error = -code;
+      if (code) return code < 0 && code >= -errnoMax ? -code : EPROTO;
     }
   }
+  return 0;
+}
+
+// Sends the batch in the current network namespace. Fails with the first error that the kernel reports.
+static int submit(struct batch *b) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd < 0) return -1;
+  int error = send(fd, b->data, b->length, 0) < 0 ? errno : readAcknowledgements(fd, b->messages);
   close(fd);
   errno = error;
   return error ? -1 : 0;
-}
-
-static void parseMac(const char *text, uint8_t *mac) {
-  sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5);
 }
 
 static void addUp(struct batch *b, int index, unsigned flags) {
@@ -144,7 +156,7 @@ int opLinkUp(struct request *r, struct failure *f) {
   char path[64], *name = r->argument[1];
   uint8_t outerMac[6], innerMac[6];
   in_addr_t slot = inet_addr(r->argument[2]), inner = inet_addr(r->argument[3]), gateway = inet_addr(r->argument[4]);
-  parseMac(r->argument[5], outerMac), parseMac(r->argument[6], innerMac);
+  if (parseMac(r->argument[5], outerMac) < 0 || parseMac(r->argument[6], innerMac) < 0) return fail(f, "link-layer address");
   snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[0]);
   int netns = open(path, O_RDONLY | O_CLOEXEC), own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), result = -1;
   if (netns < 0 || own < 0) fail(f, "network namespace");
@@ -178,7 +190,7 @@ int opAccessUp(struct request *r, struct failure *f) {
   char path[64];
   uint8_t outerMac[6], innerMac[6];
   in_addr_t outer = inet_addr(r->argument[2]), inner = inet_addr(r->argument[3]);
-  parseMac(r->argument[4], outerMac), parseMac(r->argument[5], innerMac);
+  if (parseMac(r->argument[4], outerMac) < 0 || parseMac(r->argument[5], innerMac) < 0) return fail(f, "link-layer address");
   snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[0]);
   int outside = open(path, O_RDONLY | O_CLOEXEC);
   snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[1]);

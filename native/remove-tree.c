@@ -85,7 +85,7 @@ int removeTree(int parent, const char *name) {
     levels.count--;
     if (!unlinkat(above, left.name, AT_REMOVEDIR) || errno == ENOENT) {
       free(left.name);
-      if (isTop) return 0;
+      if (isTop) return free(levels.level), 0;
     } else {
       if (errno != ENOTEMPTY || ++refills > refillsMax) removeFailed(left.name);
       // Somebody put something into it: once more.

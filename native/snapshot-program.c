@@ -15,6 +15,7 @@
 // starts finds it as `gzip`, which then only copies.
 #define _GNU_SOURCE
 #include "helper.h"
+#include "netlink.h"
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
@@ -142,16 +143,16 @@ static int destroyConnections(int fd, int family) {
       .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~(1u << 6 | 1u << 7 | 1u << 10)}, // not TIME_WAIT, CLOSE, LISTEN
   };
   static struct inet_diag_req_v2 found[65536];
-  static char answer[1 << 16];
+  static char answer[1 << 16] __attribute__((aligned(NLMSG_ALIGNTO)));
   size_t count = 0;
   if (send(fd, &list, sizeof list, 0) < 0) return -1;
   for (int done = 0; !done;) {
     ssize_t n = recv(fd, answer, sizeof answer, 0);
     if (n <= 0) return -1;
-    for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
+    for (struct nlmsghdr *h = (void *)answer; isWholeMessage(h, n); h = NLMSG_NEXT(h, n)) {
       if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR) { done = 1; break; }
       struct inet_diag_msg *m = NLMSG_DATA(h);
-      if (count < sizeof found / sizeof *found)
+      if (h->nlmsg_len >= NLMSG_LENGTH(sizeof *m) && count < sizeof found / sizeof *found)
         found[count++] = (struct inet_diag_req_v2){.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = -1, .id = m->id};
     }
   }

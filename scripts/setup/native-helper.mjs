@@ -8,7 +8,7 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 const inside = ['init.c', 'relay.c'];
 /** Not part of it, but loaded into the programs that it starts. */
 const preloaded = 'namespace-owner.c';
-const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror=implicit-function-declaration', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
+const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
 /** Compiles the node's helper (every file of native/ but the agent's) to dist/helper where its source changed. */
 export async function buildNativeHelper(root) {

@@ -31,7 +31,7 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
     wiredNode(await startNode({
       nodeId: 'test',
       dataDir,
-      helperBinary: options.helperBinary ?? join(root, 'dist/helper'),
+      helperBinary: options.helperBinary ?? process.env['TEST_HELPER'] ?? join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
       builderDir: join(root, 'dist/builder'),
       nameservers: ['8.8.8.8'],

@@ -1,0 +1,41 @@
+// What the kernel answers over netlink: to the helper's requests, and to the list of a sandbox's connections.
+#include "fuzz.h"
+#define dprintf quietly
+#include "../../../native/link.c"
+#define complain complainOfProgram
+#include "../../../native/snapshot-program.c"
+
+// Of the other files, nothing is called here.
+int fail(struct failure *f, const char *what) { return f->error = what ? errno : 0, -1; }
+int watchPaths(const char *a, const char *b, const char *c, char **d) { return a && b && c && d ? 1 : 0; }
+int sealDirectory(const char *path, int durable) { return path && durable; }
+int flushDirectory(const char *path) { return path != NULL; }
+int verifyDirectory(const char *path) { return path != NULL; }
+int removeBeneath(const char *root, const char *path) { return root && path; }
+int confine(char **argument) { return argument != NULL; }
+char scratchDirectory[256];
+int olderKernel;
+
+// Datagrams, each with its length in front, from a kernel that then says nothing more.
+static int kernelThatSays(const uint8_t *data, size_t size, int *other) {
+  int pair[2];
+  must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
+  for (int left = 8; left > 0 && size > 1; left--) {
+    size_t count = data[0] < size - 1 ? data[0] : size - 1;
+    if (count && send(pair[1], data + 1, count, MSG_DONTWAIT) < 0) break;
+    data += 1 + count, size -= 1 + count;
+  }
+  shutdown(pair[1], SHUT_WR);
+  *other = pair[1];
+  return pair[0];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  int other, fd = kernelThatSays(data, size, &other);
+  readAcknowledgements(fd, 3);
+  close(fd), close(other);
+  fd = kernelThatSays(data, size, &other);
+  destroyConnections(fd, AF_INET);
+  close(fd), close(other);
+  return 0;
+}

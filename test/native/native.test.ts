@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from '../../src/base/log.ts';
+import { startHelper, type Helper } from '../../src/node/native/helper.ts';
+import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from '../../scripts/setup/native-tests.mjs';
+
+// The C programs with the sanitizers for addresses and undefined behaviour: any finding ends them, and the test with them.
+
+const root = join(import.meta.dir, '../..');
+const runs = 3_000;
+const inside = ['init.c', 'relay.c'];
+const preloaded = ['namespace-owner.c'];
+
+let directory = '';
+let helper: Helper;
+const made = (name: string) => join(directory, name);
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'atoll-native-'));
+  const sources = readdirSync(join(root, 'native')).filter(name => name.endsWith('.c'));
+  const inHelper = sources.filter(name => !inside.includes(name) && !preloaded.includes(name));
+  expect(inHelper.length).toBeGreaterThan(8);
+  compileSanitized(root, made('helper'), inHelper.map(name => `native/${name}`));
+  compileSanitized(root, made('init'), ['init.c', 'relay.c', 'remove-tree.c'].map(name => `native/${name}`));
+  mkdirSync(made('run'));
+  mkdirSync(made('run/scratch'));
+  helper = await startHelper({ binary: made('helper'), runDir: made('run'), log: createLog('error', () => {}), onLost() {} });
+}, 120_000);
+
+afterAll(async () => {
+  await helper?.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const run = (argv: string[], options: { stdin?: Buffer } = {}) => {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(argv, { stdin: options.stdin ?? 'ignore' });
+  return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+};
+
+test('requests are read as they were meant, or not at all', () => {
+  compileSanitized(root, made('request-test'), ['test/native/request.c', 'native/request.c']);
+  const { exitCode, stdout, stderr } = run([made('request-test')]);
+  expect(stderr).toBe('');
+  expect(exitCode).toBe(0);
+  expect(Number(stdout)).toBeGreaterThan(15);
+});
+
+for (const name of Object.keys(nativeTargets)) {
+  test(`${name}: ${runs} inputs, and those that failed once`, () => {
+    compileStandalone(root, name, made(`fuzz-${name}`));
+    const files = nativeCorpus(root, name);
+    expect(files.length).toBeGreaterThan(0);
+    expect(run([made(`fuzz-${name}`), String(runs), '1', ...files])).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+  }, 60_000);
+}
+
+test('the helper starts programs, says how they ended, and watches and ends processes', async () => {
+  expect(await helper.spawn(['sh', '-c', 'cat; exit 3'], { timeoutMs: 10_000, stdin: 'a line' })).toEqual({ status: 3, output: 'a line ' });
+  const long = await helper.spawn(['head', '-c', '100000', '/dev/zero'], { timeoutMs: 10_000 });
+  expect(long.status).toBe(0);
+  expect((await helper.spawn(['/nonexistent'], { timeoutMs: 10_000 })).status).toBe(127);
+  expect((await helper.spawn(['sleep', '60'], { timeoutMs: 50 })).status).toBe(128 + 9);
+  await Promise.all(Array.from({ length: 40 }, () => helper.spawn(['true'], { timeoutMs: 10_000 })));
+  const child = Bun.spawn(['sleep', '60']);
+  const exited = helper.exited('tag');
+  await helper.call('watch', 'tag', child.pid);
+  await helper.call('kill', 'tag');
+  await exited;
+  await expect(helper.call('kill', 'tag')).rejects.toThrow('no such watched process');
+});
+
+test('what the helper can’t do is told and nothing else happens', async () => {
+  await expect(helper.call('no-such')).rejects.toThrow('unknown operation');
+  await expect(helper.call('watch', 'tag')).rejects.toThrow('too few arguments');
+  await expect(helper.call('spawn', ...new Array<string>(300).fill('x'))).rejects.toThrow('malformed request');
+  await expect(helper.call('link-up', 1, 'x', '1.2.3.4', '1.2.3.5', '1.2.3.6', 'no', 'address', 1500)).rejects.toThrow('link-layer address');
+  await expect(helper.call('disk-mount', made('none'), made('mount'))).rejects.toThrow();
+  await expect(helper.call('layer-mount', 'erofs', made('none'), made('mount'))).rejects.toThrow();
+  await expect(helper.call('seal', 'name', made('none'))).rejects.toThrow();
+  await expect(helper.call('view', 1, 2)).rejects.toThrow('too few arguments');
+  expect(helper.alive()).toBe(true);
+});
+
+test('disks are copied with their holes, and mounted and taken away again', async () => {
+  const image = made('disk.img');
+  closeSync(openSync(image, 'w'));
+  truncateSync(image, 32 << 20);
+  expect(run(['mkfs.ext4', '-q', image]).exitCode).toBe(0);
+  await helper.call('disk-create', image, made('copy.img'));
+  expect(statSync(made('copy.img')).size).toBe(32 << 20);
+  expect(run(['cmp', image, made('copy.img')]).exitCode).toBe(0);
+  await expect(helper.call('disk-create', image, made('copy.img'))).rejects.toThrow('File exists');
+  const [device = ''] = await helper.call('disk-mount', made('copy.img'), made('disk'));
+  expect(device).toMatch(/^\/dev\/loop\d+$/);
+  await helper.call('unmount', made('disk'));
+});
+
+test('a snapshot’s files are sealed, and any change of them is seen', () => {
+  const folder = made('sealed');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'a'), 'content');
+  writeFileSync(join(folder, 'empty'), '');
+  writeFileSync(join(folder, 'large'), Buffer.alloc(300_000, 7));
+  const program = (name: string) => run([made('helper'), name, folder]);
+  expect(program('seal').exitCode).toBe(0);
+  expect(program('verify').exitCode).toBe(0);
+  expect(program('flush').exitCode).toBe(0);
+  writeFileSync(join(folder, 'a'), 'Content');
+  expect(program('verify')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a: has other content') });
+  writeFileSync(join(folder, 'checksums'), 'no checksums');
+  expect(program('verify')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('malformed') });
+});
+
+test('the helper’s other programs refuse what they can’t do', () => {
+  expect(run([made('helper'), 'launch', '/nonexistent/cgroup.procs', '--', 'true'])).toMatchObject({ exitCode: 1 });
+  expect(run([made('helper'), 'launch', 'true'])).toMatchObject({ exitCode: 1 });
+  expect(run([made('helper'), 'cut', '0'])).toMatchObject({ exitCode: 1 });
+  expect(run([made('helper'), 'watch-paths', '0', '/nonexistent', made('irmap'), made('none'), made('none')])).toMatchObject({ exitCode: 1 });
+  expect(run([made('helper'), 'remove-beneath', directory, '../etc']).exitCode).not.toBe(0);
+  expect(run([made('helper')]).exitCode).toBe(2);
+});
+
+test('init removes trees without following links, and starts programs as users', () => {
+  const tree = made('tree');
+  mkdirSync(join(tree, 'a/b/c'), { recursive: true });
+  mkdirSync(made('kept'));
+  writeFileSync(made('kept/file'), '');
+  writeFileSync(join(tree, 'a/file'), '');
+  symlinkSync(made('kept'), join(tree, 'a/link'));
+  expect(run([made('init'), 'remove', tree])).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+  expect([existsSync(tree), existsSync(made('kept/file'))]).toEqual([false, true]);
+  expect(run([made('init'), 'exec', '65534', '65534', '65534,27', '1', '/', '--', 'id', '-u'])).toMatchObject({ exitCode: 0, stdout: '65534\n' });
+  expect(run([made('init'), 'exec', '0', '0', '0', '0', '/', '--', 'no-such-program'])).toMatchObject({ exitCode: 127, stderr: expect.stringContaining('not found') });
+  expect(run([made('init'), 'exec', '0'])).toMatchObject({ exitCode: 126 });
+  writeFileSync(made('script'), 'echo from a script\n', { mode: 0o755 });
+  expect(run([made('init'), 'exec', '0', '0', '0', '0', '/', '--', made('script')])).toMatchObject({ exitCode: 0, stdout: 'from a script\n' });
+  expect(readFileSync(made('kept/file'), 'utf8')).toBe('');
+});
