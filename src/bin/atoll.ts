@@ -15,13 +15,14 @@ import { withLocalAccounts } from './local-accounts.ts';
 import { backupCommands } from './backup/commands.ts';
 import { operatorRequest, platformList, platformRequest } from './platform-request.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
-import { readSettings } from './settings.ts';
+import { configCommand } from './config.ts';
+import { effectiveSettings } from './settings-file.ts';
 import { downCommand, stopCommand } from './down.ts';
 import { upCommand } from './up.ts';
 
 // The command line of Atoll: the one place where all parts are put together, and where the environment is read.
 const environment = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
-const settings = () => readSettings(environment);
+const settings = () => effectiveSettings(environment);
 const request = platformRequest(settings);
 // Who the audit log names: behind sudo, the person and not root.
 const account = environment['SUDO_USER'] || userInfo().username;
@@ -31,6 +32,7 @@ const commands = [
   upCommand(settings, environment),
   stopCommand(settings),
   downCommand(settings),
+  configCommand(environment),
   doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir, ...builtPrograms })),
   ...backupCommands(settings, account),
   ...sandboxCommands(request, platformList(settings)),

@@ -9,7 +9,8 @@ import { putInstallation } from '../../api/store/installation.ts';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { storeLocation } from '../accounts.ts';
-import { seedDigestOf } from '../installation/check.ts';
+import { databaseOf, seedDigestOf } from '../installation/check.ts';
+import { writeNote } from '../installation/note.ts';
 import type { Settings } from '../settings.ts';
 import { checkManifest } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
@@ -44,7 +45,9 @@ export async function restoreBackup(settings: Settings, account: string, file: s
       await forgetUnkept(db, manifest.sandboxes, atUs);
       // Both copies may run: an installation of its own, so that neither takes the other's database for its own.
       const seed = Buffer.from(readFileSync(join(made, 'seed'), 'utf8').trim(), 'hex');
-      await putInstallation(db, { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0, acceptedAtUs: null });
+      const known = { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0 };
+      await putInstallation(db, { ...known, acceptedAtUs: null });
+      writeNote(made, { ...known, nodeId: readFileSync(join(made, 'node-id'), 'utf8').trim(), database: databaseOf(storeLocation(settings)) });
       await recordLocalChange(db, { operation: 'cli.restore', account, atUs, teamId: null }, { target: 'installation:this', after: { backupOf: manifest.createdAt } });
     });
     rmSync(unpacked, { recursive: true });
