@@ -33,7 +33,7 @@ import { singleNode } from './placement/nodes.ts';
 import { adoptionIntervalMs, reconcileNodes } from './reconcilers/adoption.ts';
 import { reconcileClock } from './reconcilers/clock.ts';
 import { followExits } from './reconcilers/exits.ts';
-import { expiryIntervalMs, reconcileAutoPause, reconcileExpiry } from './reconcilers/expiry.ts';
+import { autoPauses, expiryIntervalMs, reconcileExpiry } from './reconcilers/expiry.ts';
 import { leftoversIntervalMs, reconcileLeftovers } from './reconcilers/leftovers.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './reconcilers/layers.ts';
 import { reconcileSnapshots, snapshotsIntervalMs } from './reconcilers/snapshots.ts';
@@ -201,6 +201,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
   };
   await reconcileLeftovers(app).catch(error => log.warn('leftovers are tried again', { error: messageOf(error) }));
   await adopt().catch(error => log.warn('adoption is tried again', { error: messageOf(error) }));
+  const pauses = autoPauses(app);
   const onRun = (name: string, outcome: 'ok' | 'failed') => app.measures.reconciled(name, outcome);
   return [
     startLoop({ name: 'adoption', intervalMs: () => (ready.adopted ? adoptionIntervalMs : firstAdoptionRetryMs), run: adopt, log, onRun }),
@@ -210,7 +211,7 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
     startLoop({ name: 'snapshots', intervalMs: () => snapshotsIntervalMs, run: () => reconcileSnapshots(app), log, onRun }),
     startLoop({ name: 'volumes', intervalMs: () => volumesIntervalMs, run: () => reconcileVolumes(app), log, onRun }),
     startLoop({ name: 'expiry', intervalMs: () => expiryIntervalMs, run: () => reconcileClock(app).then(() => reconcileExpiry(app)), log, onRun }),
-    startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: () => reconcileAutoPause(app), log, onRun }),
+    thenSettled(startLoop({ name: 'auto-pause', intervalMs: () => expiryIntervalMs, run: pauses.round, log, onRun }), pauses.settled),
     startLoop({ name: 'events', intervalMs: () => eventsPruneIntervalMs, run: () => reconcileEvents(app), log, onRun }),
     startLoop({ name: 'audit-backlog', intervalMs: () => auditBacklogIntervalMs, run: () => app.auditBacklog.flush(app.store.db), log, onRun }),
     startLoop({ name: 'audit', intervalMs: () => auditPruneIntervalMs, run: () => reconcileAudit(app), log, onRun }),
@@ -218,4 +219,9 @@ async function startReconcilers(app: App, ready: { adopted: boolean }, retention
     startLoop({ name: 'metrics-retention', intervalMs: () => metricsPruneIntervalMs, run: () => pruneMetrics(app, retention), log, onRun }),
     startLoop({ name: 'credential-uses', intervalMs: () => flushUsesIntervalMs, run: () => app.credentials.flushUses(), log, onRun }),
   ];
+}
+
+/** A loop that has stopped once what its rounds began has settled too. */
+function thenSettled(loop: Loop, settled: () => Promise<void>): Loop {
+  return { wake: loop.wake, stop: () => loop.stop().then(settled) };
 }

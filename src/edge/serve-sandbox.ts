@@ -27,6 +27,9 @@ import { upgradeFor } from './upgrade.ts';
 import type { Upstream } from './upstream.ts';
 import { Wait } from './wait.ts';
 
+/** The agent answers it, and a sandbox that does not run does not: asking for it wakes none. */
+const healthPath = '/health';
+
 /** A connection for a request, counted in `traffic` until the request is over. */
 type Way = { readonly route: Route; readonly traffic: SandboxTraffic; readonly upstream: Upstream };
 
@@ -66,6 +69,7 @@ async function findWayAndBegin(
     credentials: credentialsOf(head.fields),
     repeatable: isSafeToRepeat(head),
     fresh: attempt.fresh,
+    isProbe: to.port === agentPort && pathOf(head) === healthPath,
     signal: client.beginRouting(head),
   };
   let way: Way | Answer;
@@ -89,6 +93,8 @@ type Asked = {
   readonly credentials: Credentials;
   readonly repeatable: boolean;
   readonly fresh: boolean;
+  /** It asks whether the sandbox runs, and wants nothing of it: SDKs do so by themselves when a pause has cut a stream of theirs. */
+  readonly isProbe: boolean;
   readonly signal: AbortSignal;
 };
 
@@ -101,7 +107,7 @@ async function findWay(
   let route = await found;
   if (route === undefined) return sandboxNotFound(to);
   if (route.state !== 'running') {
-    if (!route.ingress.autoResume) return sandboxPaused(to);
+    if (!route.ingress.autoResume || asked.isProbe) return sandboxPaused(to);
     const refusal = refusalOfWake(route, to, asked.credentials);
     if (refusal !== undefined) return refusal;
     const { requests } = context.teams.of(route.teamId);

@@ -32,6 +32,20 @@ test('a sandbox still pausing is woken too', async () => {
   expect((await asleep.ask(80)).status).toBe(200);
 });
 
+test('asking whether a sandbox runs wakes none, whoever asks; SDKs do so by themselves when a pause cuts a stream', async () => {
+  await using asleep = await startSleeping({ accessToken: 'agent-token' });
+  for (const state of ['pausing', 'paused'] as const) {
+    asleep.fixture.sandbox('one', { state });
+    for (const method of ['GET', 'HEAD']) {
+      const response = await fetch(`${asleep.fixture.url}/health`, { method, headers: { ...to('one', 49983), 'X-Access-Token': 'agent-token' } });
+      expect(response.status).toBe(502);
+    }
+  }
+  expect(asleep.fixture.wakes).toEqual([]);
+  // Of a service of the sandbox's own, the same path is as any.
+  expect((await fetch(`${asleep.fixture.url}/health`, { headers: to('one', 80) })).status).toBe(200);
+});
+
 test('without the policy a paused sandbox is not found', async () => {
   await using asleep = await startSleeping({ autoResume: false });
   const response = await asleep.ask(80);

@@ -1,4 +1,5 @@
 import { messageOf } from '../../base/error.ts';
+import { createGate } from '../../base/gate.ts';
 import { forEachParallel } from '../../base/parallel.ts';
 import { memoryUnavailable } from '../app/memory-ability.ts';
 import type { App } from '../app/context.ts';
@@ -40,10 +41,29 @@ export async function reconcileExpiry(app: App): Promise<void> {
   });
 }
 
-/** Pauses what has run out of time and is to be paused then. Apart from the ends: a pause may take long. */
-export async function reconcileAutoPause(app: App): Promise<void> {
-  const due = await sandboxesDue(app.store.db, 'pause', app.clock(), dueMax);
-  await forEachParallel(due, pausesAtOnce, sandbox => autoPause(app, sandbox));
+/**
+ * Pauses what has run out of time and is to be paused then. A pause may take minutes: each round begins those that are due and waits
+ * for none, so that one that is slow holds back nobody but itself. `settled` waits for those under way.
+ */
+export function autoPauses(app: App): { round(): Promise<void>; settled(): Promise<void> } {
+  const gate = createGate(pausesAtOnce);
+  const underWay = new Map<string, Promise<void>>();
+  return {
+    async round() {
+      for (const sandbox of await sandboxesDue(app.store.db, 'pause', app.clock(), dueMax)) {
+        const { executionId, sandboxId } = sandbox;
+        if (underWay.has(executionId)) continue;
+        const pause = gate
+          .run(() => autoPause(app, sandbox))
+          .catch((error: unknown) => app.log.warn('a pause that is due will be tried again', { sandboxId, error: messageOf(error) }))
+          .finally(() => underWay.delete(executionId));
+        underWay.set(executionId, pause);
+      }
+    },
+    async settled() {
+      await Promise.all(underWay.values());
+    },
+  };
 }
 
 /**
@@ -65,7 +85,9 @@ async function autoPause(app: App, sandbox: SandboxRecord): Promise<void> {
 }
 
 async function postpone(app: App, sandbox: SandboxRecord, error: unknown): Promise<void> {
-  app.log.error('a sandbox whose time is over could not be paused and runs on', { sandboxId: sandbox.sandboxId, error: messageOf(error) });
   const nowUs = app.clock();
-  await setSandboxEnd(app.store.db, sandbox, { endAtUs: nowUs + pauseRetrySeconds * microsPerSecond, onlyLater: true, nowUs });
+  const left = await setSandboxEnd(app.store.db, sandbox, { endAtUs: nowUs + pauseRetrySeconds * microsPerSecond, onlyLater: true, nowUs });
+  // Somebody has ended it meanwhile.
+  if (!left) return;
+  app.log.error('a sandbox whose time is over could not be paused and runs on', { sandboxId: sandbox.sandboxId, error: messageOf(error) });
 }

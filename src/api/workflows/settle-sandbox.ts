@@ -33,6 +33,8 @@ async function settle(app: App, sandbox: SandboxRecord, node: NodeProtocol): Pro
     if (paused) return finishPause(db, sandbox, paused.kept, app.clock());
     if (running.has(executionId)) return returnToRunning(db, sandbox);
   }
+  // One that its node has set aside is not gone: an operator decides.
+  if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
   if (await deleteSandbox(db, sandbox, unsettledStates, { reason: 'lost', atUs: app.clock() })) {
     app.log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
     app.directory.close(sandbox);
