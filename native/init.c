@@ -402,6 +402,8 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   serving.ends = createState(token, length);
   if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }
   explicit_bzero(token, sizeof token);
+  // The token is in its memory and in its descriptor.
+  prctl(PR_SET_DUMPABLE, 0);
   if (chdir("/")) return 1;
   umask(022);
   if (!isProcessOne) prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -26,6 +26,7 @@ export type AgentOptions = {
 
 /** Puts the agent together and serves. */
 export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
+  hideMemory();
   const state = openStateFile(stateFd);
   const store = openSettings(state);
   const agent: Agent = {
@@ -51,4 +52,14 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
   const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);
   const server = serve({ agent, routes, methods }, port);
   log.info('listening', { port: server.port });
+}
+
+/**
+ * Keeps the sandbox's tokens from its other processes, root's among them: a process that has changed its group is no longer
+ * theirs to trace, nor are its memory and descriptors in /proc theirs to read (proc(5), "dumpable"; prctl(2), PR_SET_DUMPABLE).
+ */
+function hideMemory(): void {
+  if (process.getuid?.() !== 0 || !process.setegid) return;
+  process.setegid(65_534);
+  process.setegid(0);
 }
