@@ -12,6 +12,7 @@ import { makeParents } from '../filesystem/directories.ts';
 import { fileError } from '../filesystem/errno.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
+import { refuseOwn } from './own-file.ts';
 import { unsuitable } from './request.ts';
 
 const bodyBytesMax = 4 << 20;
@@ -69,6 +70,7 @@ async function concatenate(sources: string[], destination: string, user: User): 
 async function append(source: string, into: FileHandle): Promise<void> {
   const from = await open(source, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(error => Promise.reject(fileError(error, source)));
   try {
+    refuseOwn(from, source);
     const bytes = new Uint8Array(pieceBytes);
     for (;;) {
       const { bytesRead } = await from.read(bytes, 0, pieceBytes, null);

@@ -9,6 +9,7 @@ import { readPieces, readWhole, streamFile } from './file-body.ts';
 import { gzip, gzipLevel } from './gzip.ts';
 import { negotiateCoding } from './negotiate.ts';
 import { isModifiedMeanwhile, isRangeCurrent, isUnmodified, readRange, type Range } from './range.ts';
+import { refuseOwn } from './own-file.ts';
 import { readFileRequest, unsuitable } from './request.ts';
 
 /** `GET /files`: a file's bytes, whole or in part, as they are or compressed. */
@@ -20,6 +21,7 @@ export async function download(agent: Agent, request: Request, url: URL): Promis
     Promise.reject(fileError(error, path, { ELOOP: 'invalid', ENXIO: 'invalid' })),
   );
   try {
+    refuseOwn(file, path);
     return await answer(request, path, file);
   } catch (error) {
     await file.close();

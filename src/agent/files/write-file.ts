@@ -6,6 +6,7 @@ import { makeParents } from '../filesystem/directories.ts';
 import { fileError } from '../filesystem/errno.ts';
 import { readMetadata, replaceMetadata, type Metadata } from '../filesystem/metadata.ts';
 import type { User } from '../sandbox/users.ts';
+import { refuseOwn } from './own-file.ts';
 import { unsuitable } from './request.ts';
 
 /** A file that was written, as the answer describes it. */
@@ -35,6 +36,7 @@ export async function openWriter(agent: Agent, path: string, user: User, metadat
     throw fileError(error, path, { EISDIR: 'invalid', ENXIO: 'invalid', ENOTDIR: 'invalid', ELOOP: 'invalid' });
   }
   try {
+    refuseOwn(file, path);
     const facts = await file.stat();
     if (!facts.isFile()) throw unsuitable(path, 'not a regular file');
     // Whoever watches the file is told of each of these, so each is done only where it changes something.
