@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleProgram } from './bundle-program.mjs';
 import { step } from './progress.mjs';
@@ -21,6 +21,7 @@ export async function buildBuilder(root) {
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { recursive: true });
     bundleProgram({ root, entry: 'src/bin/builder.ts', name: 'builder', folder: temporary, mountPoint });
+    chmodSync(temporary, 0o755);
     // A running platform's builders keep the files that they started from.
     rmSync(output, { recursive: true, force: true });
     renameSync(temporary, output);

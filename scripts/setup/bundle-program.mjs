@@ -34,6 +34,8 @@ function bundleLibraries(program, folder, mountPoint) {
   hideHostFiles(loader, mountPoint);
   run('patchelf', ['--set-interpreter', `${mountPoint}/lib/${machine.loader}`, '--force-rpath', '--set-rpath', `${mountPoint}/lib`, program]);
   for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o755);
+  // Whoever runs it has no rights, whatever this process lets others read by default.
+  chmodSync(folder, 0o755);
 }
 
 /** The loader must take nothing from the root file system: an /etc/ld.so.preload there would be loaded into the program. */

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect } from 'bun:test';
+import { archiveAttacks } from './support/build-archives.ts';
 import { readyOf, refusalOf, startBuildRange, type BuildRange } from './support/build-attacks.ts';
+import { rightsAttacks } from './support/build-rights.ts';
+import { textAttacks } from './support/build-texts.ts';
+import { registryAttacks } from './support/hostile-registry.ts';
 import { attackWall, type Attack } from './support/wall.ts';
 
 let range: BuildRange;
@@ -96,4 +100,12 @@ const targets: Attack[] = [
   target('WORKDIR by a link upwards', `RUN ln -s ${up}HOST /l\nWORKDIR /l/written\nRUN echo honest > here`, 'cat /HOST/written/here', 'honest'),
 ];
 
-attackWall({ name: 'builds', atLeast: 45, timeoutMs: 60_000 }, [...upwards, ...links, ...targets]);
+attackWall({ name: 'builds', atLeast: 180, every: 5, timeoutMs: 60_000 }, [
+  ...upwards,
+  ...links,
+  ...targets,
+  ...archiveAttacks(() => range),
+  ...textAttacks(() => range),
+  ...registryAttacks(() => range),
+  ...rightsAttacks(() => range),
+]);

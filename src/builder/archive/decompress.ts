@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { AtollError, messageOf } from '../../base/error.ts';
 
 const gzipMagic = [0x1f, 0x8b];
 const zstdMagic = [0x28, 0xb5, 0x2f, 0xfd];
 
-/** The content of a stream that may be compressed by gzip or zstd, as its first bytes say. */
+/** The content of a stream that may be compressed by gzip or zstd, as its first bytes say. Errors: `invalid`. */
 export async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();
   let head: Uint8Array = new Uint8Array(0);
@@ -23,5 +24,9 @@ export async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGener
   const input = Readable.from(whole());
   input.on('error', error => decompressor.destroy(error));
   input.pipe(decompressor);
-  yield* decompressor as AsyncIterable<Uint8Array>;
+  try {
+    yield* decompressor as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw error instanceof AtollError ? error : new AtollError('invalid', `the archive can't be decompressed: ${messageOf(error)}`);
+  }
 }

@@ -18,6 +18,8 @@ const bounds = {
 /** Of what a builder says: a Dockerfile of the longest kind, read. */
 const answerBytesMax = 8 << 20;
 const complaintBytesMax = 2_048;
+/** Hosts that one job asks for: of each request, those that it is redirected to included. */
+const questionsMax = 200;
 /** Of the machine's memory that all builders together may take. */
 const memoryShare = 0.5;
 
@@ -76,13 +78,15 @@ export function createBuilder({ helper, helperBinary, builderDir, layout }: Buil
         files.close();
       }
     })();
-    const { stdin } = child;
-    stdin.write(`${JSON.stringify(job)}\n`);
-    const send = (reply: BuilderReply) => {
-      stdin.write(`${JSON.stringify(reply)}\n`);
-      void stdin.flush();
+    const send = async (said: BuilderJob | BuilderReply): Promise<void> => {
+      try {
+        child.stdin.write(`${JSON.stringify(said)}\n`);
+        await child.stdin.flush();
+      } catch {
+        // It has ended: what it has said until then counts.
+      }
     };
-    void stdin.flush();
+    void send(job);
     const [answer, complaint] = await Promise.all([converse(child.stdout, task, send), textOf(child.stderr), child.exited]);
     signal?.throwIfAborted();
     if (late.aborted) throw new AtollError('invalid', `reading it took longer than ${timeoutMs / 1000} s`);
@@ -131,19 +135,21 @@ function openFiles({ input, output }: BuilderTask): { input?: number; output?: n
 }
 
 /** Hears a builder out: questions are replied to one after the other, and its last line is the answer. Undefined where there is none. */
-async function converse(output: ReadableStream<Uint8Array>, task: BuilderTask, send: (reply: BuilderReply) => void): Promise<BuilderAnswer | undefined> {
+async function converse(output: ReadableStream<Uint8Array>, task: BuilderTask, send: (reply: BuilderReply) => Promise<void>): Promise<BuilderAnswer | undefined> {
   let answer: BuilderAnswer | undefined;
+  let questions = 0;
   for await (const line of linesOf(output)) {
     const said = JSON.parse(line) as BuilderAnswer | BuilderQuestion;
     if (!('resolve' in said)) answer = said;
-    else send(await replyTo(task, said));
+    else if (!task.reply || ++questions > questionsMax) throw new AtollError('invalid', 'the reader asks for more than it may');
+    else await send(await replyTo(task.reply, said));
   }
   return answer;
 }
 
-async function replyTo({ reply }: BuilderTask, question: BuilderQuestion): Promise<BuilderReply> {
+async function replyTo(reply: NonNullable<BuilderTask['reply']>, question: BuilderQuestion): Promise<BuilderReply> {
   try {
-    return { addresses: (await reply?.(question)) ?? [] };
+    return { addresses: await reply(question) };
   } catch (error) {
     return { error: { code: error instanceof AtollError ? error.code : 'internal', message: messageOf(error) } };
   }

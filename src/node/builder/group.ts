@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { randomHex } from '../../base/secret.ts';
 
 const hostRoot = '/sys/fs/cgroup';
 /** The controllers that bound a builder, where version 1 has a hierarchy for each. */
@@ -29,12 +30,11 @@ export type BuilderGroup = {
   remove(): Promise<void>;
 };
 
-/** `name`: a directory of the root of each hierarchy, and nobody else's. What a crash has left there is removed. */
-export function createBuilderGroups(name: string, memoryMiBMax: number, root = hostRoot): BuilderGroups {
+/** `topName`: a directory of the root of each hierarchy, and nobody else's. What a crash has left there is removed. */
+export function createBuilderGroups(topName: string, memoryMiBMax: number, root = hostRoot): BuilderGroups {
   const isV2 = existsSync(join(root, 'cgroup.controllers'));
   const hierarchies = isV2 ? [root] : controllers.map(controller => join(root, controller)).filter(path => existsSync(path));
-  const top = (hierarchy: string) => join(hierarchy, name);
-  let last = 0;
+  const top = (hierarchy: string) => join(hierarchy, topName);
 
   const make = (path: string, memoryMiB: number) => {
     mkdirSync(path, { recursive: true });
@@ -61,8 +61,9 @@ export function createBuilderGroups(name: string, memoryMiBMax: number, root = h
 
   return {
     create(memoryMiB) {
-      const paths = hierarchies.map(hierarchy => join(top(hierarchy), `b${process.pid}-${last}`));
-      last++;
+      // Never the name of one that is being removed.
+      const name = `b${randomHex(8)}`;
+      const paths = hierarchies.map(hierarchy => join(top(hierarchy), name));
       for (const path of paths) {
         make(path, memoryMiB);
         writeWhereThere(join(path, 'pids.max'), String(threadsMax));

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'bun:test';
-import { parseDockerfile } from '../../../src/builder/dockerfile/parse.ts';
+import { AtollError } from '../../../src/base/error.ts';
 import { randomHex } from '../../../src/base/secret.ts';
-import type { BuildState, DockerStage, StartBuild } from '../../../src/protocol/build.ts';
+import type { BuildState, StartBuild } from '../../../src/protocol/build.ts';
 import { startBuildNode, type BuildNode, type Outcome } from '../../builds/support/build-node.ts';
 import { makeImage, writeLayout } from '../../builds/support/oci-image.ts';
 import { busyboxTree } from '../../builds/support/trees.ts';
@@ -58,17 +58,21 @@ export async function startBuildRange(): Promise<BuildRange> {
     host,
     small,
     build,
-    dockerfile: (text, more) => build({ source: { kind: 'dockerfile', stages: stagesOf(text), templates }, ...more }),
+    async dockerfile(text, more) {
+      // As the API does: a text that can't be read is an end too.
+      const stages = await builds.test.node.builds.readDockerfile(text).catch((error: unknown) => {
+        if (error instanceof AtollError && error.code === 'invalid') return error;
+        throw error;
+      });
+      if (stages instanceof AtollError) return { result: { status: 'error', message: stages.message }, entries: [], log: stages.message };
+      return build({ source: { kind: 'dockerfile', stages, templates }, ...more });
+    },
     async [Symbol.asyncDispose]() {
       delete process.env['ATOLL_ATTACK_SECRET'];
       await builds[Symbol.asyncDispose]();
       rmSync(host, { recursive: true, force: true });
     },
   };
-}
-
-function stagesOf(text: string): DockerStage[] {
-  return parseDockerfile(text);
 }
 
 /** What a build that must fail says about it. */
