@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test';
+import { existsSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
 import type { BuildLogEntry, BuildProgress, BuildProtocol, BuildResult, DockerStage, StartBuild } from '../../src/protocol/build.ts';
 import { AtollError } from '../../src/base/error.ts';
@@ -309,6 +311,20 @@ onEachDatabase(database => {
     for (const wrong of [path.replace(hash, 'cd'.repeat(32)), path.replace(/signature=.*/, 'signature=0'), path.replace(/expires=\d+/, 'expires=99999999999')]) expect((await put(wrong, 'x')).status).toBe(401);
     expect((await put(path, 'archive')).status).toBe(201);
     expect((await offer()).present).toBe(true);
+    // A team's share is kept by what it has not used for the longest; what may be about to be used stays.
+    const files = join(platform.directory, 'files', platform.team.teamId);
+    const elder = join(files, 'e'.repeat(64));
+    truncateSync(join(files, hash), 9 * 2 ** 30);
+    writeFileSync(elder, '');
+    truncateSync(elder, 3 * 2 ** 30);
+    utimesSync(elder, 0, 0);
+    expect((await put(path, 'again')).status).toBe(201);
+    expect(existsSync(elder)).toBe(false);
+    writeFileSync(elder, '');
+    truncateSync(elder, 11 * 2 ** 30);
+    const full = await put(path, 'once more');
+    expect([full.status, await full.text()]).toEqual([507, expect.stringContaining('and may be 2000 of 10 GiB')]);
+    rmSync(elder);
     for (const bad of ['x', 'AB'.repeat(32), 'g'.repeat(64)]) expect((await platform.call('GET', `/templates/${templateID}/files/${bad}`)).status).toBe(400);
     expect((await platform.call('GET', `/templates/nothing/files/${hash}`)).status).toBe(404);
   });

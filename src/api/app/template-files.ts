@@ -1,4 +1,4 @@
-import { mkdir, open, rename, rm, utimes } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { freeBytesOf, requireRoom } from '../../base/disk-room.ts';
@@ -13,6 +13,12 @@ import type { App } from './context.ts';
 const uploadSeconds = 30 * 60;
 /** Of one archive. */
 export const uploadBytesMax = 4 * 2 ** 30;
+
+/** Of all archives of a team together, and how many. */
+const teamBytesMax = 10 * 2 ** 30;
+const teamFilesMax = 2_000;
+/** For so long after its last use an archive may be about to be built with. */
+const inUseMs = 60 * 60_000;
 
 export type UploadSlot = { present: boolean; path: string };
 
@@ -39,9 +45,10 @@ export async function takeUpload(app: App, upload: Upload, body: ReadableStream<
   const file = fileOf(app, teamId, hash);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   requireUploadRoom(app, length ?? 0);
+  await requireShare(dirname(file), length ?? 0);
   const temporary = `${file}.${newUuid()}`;
   try {
-    const written = await store(app, temporary, body);
+    const written = await store(app, temporary, body, () => requireShare(dirname(file), 0));
     if (length !== null && written !== length) throw new AtollError('invalid', 'The upload ended too early: send it again');
     await rename(temporary, file);
   } finally {
@@ -67,7 +74,25 @@ function requireUploadRoom(app: App, bytes: number): void {
   requireRoom('the files', { freeBytes: freeBytesOf(app.filesDir), reserveBytes: app.diskReserveBytes, bytes });
 }
 
-async function store(app: App, path: string, body: ReadableStream<Uint8Array> | null): Promise<number> {
+/** Keeps a team's archives within its share: the least used make room, as long as nobody can be about to build with them. Throws `no_space` with the figures. */
+async function requireShare(directory: string, bytes: number): Promise<void> {
+  const names = await readdir(directory);
+  const found = await Promise.all(names.map(async name => ({ path: join(directory, name), stats: await stat(join(directory, name)).catch(() => undefined) })));
+  const files = found.flatMap(({ path, stats }) => (stats ? [{ path, size: stats.size, usedMs: stats.mtimeMs }] : [])).sort((a, b) => a.usedMs - b.usedMs);
+  let used = files.reduce((sum, { size }) => sum + size, bytes);
+  let count = files.length;
+  for (const { path, size, usedMs } of files) {
+    if (used <= teamBytesMax && count < teamFilesMax) return;
+    if (Date.now() - usedMs < inUseMs) break;
+    await rm(path, { force: true });
+    used -= size;
+    count--;
+  }
+  if (used <= teamBytesMax && count < teamFilesMax) return;
+  throw new AtollError('no_space', `The team’s uploaded archives are ${count} of ${(used / 2 ** 30).toFixed(1)} GiB, and may be ${teamFilesMax} of ${teamBytesMax / 2 ** 30} GiB: wait until those of the last hour are built with`);
+}
+
+async function store(app: App, path: string, body: ReadableStream<Uint8Array> | null, requireOwnShare: () => Promise<void>): Promise<number> {
   await using file = await open(path, 'wx', 0o600);
   let written = 0;
   let looked = 0;
@@ -76,6 +101,7 @@ async function store(app: App, path: string, body: ReadableStream<Uint8Array> | 
     if (written > uploadBytesMax) throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
     if (written - looked > roomEveryBytes) {
       requireUploadRoom(app, 0);
+      await requireOwnShare();
       looked = written;
     }
     for (let done = 0; done < part.length; ) done += (await file.write(part, done)).bytesWritten;

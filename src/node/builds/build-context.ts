@@ -2,6 +2,7 @@ import type { BuildLogLevel, BuildState, StartBuild } from '../../protocol/build
 import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
+import type { BuildBytes } from './build-bytes.ts';
 import type { StepCache } from './step-cache.ts';
 
 /** Where a build finds the archives that its COPY steps name. */
@@ -16,7 +17,9 @@ export type BuildContext = {
   request: StartBuild;
   cache: StepCache;
   files: UploadedFiles;
-  limits: ImageLimits;
+  /** Of the next layer. */
+  readonly limits: ImageLimits;
+  bytes: BuildBytes;
   /** Aborted when the build is cancelled or its time is over. */
   signal: AbortSignal;
   deadlineMs: number;
@@ -55,7 +58,10 @@ export async function cachedLayer(
       async make() {
         made = true;
         context.log(step.label);
-        return make();
+        context.bytes.require();
+        const layer = await make();
+        if (layer !== null) context.bytes.add(context.node.layers.bytes(layer));
+        return layer;
       },
     })
     .catch(error => {

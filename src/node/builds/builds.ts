@@ -4,6 +4,7 @@ import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
 import type { UploadedFiles } from './build-context.ts';
+import { createBuildBytes, type ByteBounds } from './build-bytes.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
 import { collectCached, type CachedFile } from './collect.ts';
 import { runBuild, type ResolveSource } from './run-build.ts';
@@ -26,6 +27,8 @@ export type BuildsOptions = {
   concurrentMax: number;
   /** Of each layer. */
   limits: ImageLimits;
+  /** Of what builds write. */
+  byteBounds: ByteBounds;
 };
 
 type Build = { request: StartBuild; startedAtMs: number; log: BuildLog; abort: AbortController; done: Promise<void> };
@@ -34,6 +37,7 @@ type Build = { request: StartBuild; startedAtMs: number; log: BuildLog; abort: A
 export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): Promise<void> } {
   const { node } = options;
   const builds = new Map<string, Build>();
+  const written = createBuildBytes(options.byteBounds, () => Date.now());
   const cacheLocks = new Map<string, Promise<void>>();
   const known = (buildId: string): Build => {
     const build = builds.get(buildId);
@@ -48,12 +52,16 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
     const late = AbortSignal.timeout(options.buildTimeoutMs);
     late.addEventListener('abort', () => abort.abort(new AtollError('deadline_exceeded', `the build took longer than ${options.buildTimeoutMs / 60_000} minutes`)));
     let step = 'base';
+    const bytes = written.begin(request.teamId);
     const context = {
       node,
       request,
       cache: options.cache,
       files: options.files,
-      limits: options.limits,
+      bytes,
+      get limits() {
+        return { ...options.limits, bytesMax: Math.min(options.limits.bytesMax, bytes.left()) };
+      },
       signal: abort.signal,
       deadlineMs: Date.now() + options.buildTimeoutMs,
       forced: request.force,

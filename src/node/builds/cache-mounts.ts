@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, utimesSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
 import { sha256Hex } from '../../base/secret.ts';
 import type { DockerMount } from '../../protocol/build.ts';
 import type { NodeContext } from '../context.ts';
@@ -7,6 +8,8 @@ import type { BuildContext } from './build-context.ts';
 
 /** Disk of one cache directory, MiB; it takes what is in it. */
 const cacheMiB = 10_240;
+const perTeamMax = 16;
+const teamCharacters = 16;
 
 export type CacheMounts = AsyncDisposable & { binds: { source: string; target: string }[] };
 
@@ -25,12 +28,13 @@ export async function openCacheMounts(context: BuildContext, mounts: DockerMount
   const binds: CacheMounts['binds'] = [];
   // In one order for all builds: two of them never wait for each other.
   for (const { target, id } of mounts.filter(mount => mount.kind === 'cache').sort((a, b) => (a.id < b.id ? -1 : 1))) {
-    const name = sha256Hex(JSON.stringify([request.teamId, id])).slice(0, 32);
+    const name = nameOf(request.teamId, id);
     opened.use(await lock(cacheLocks, name));
     const dir = cacheMountsDirOf(node);
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     const image = join(dir, `${name}.img`);
     const point = join(node.layout.mounts, `cache-${name}`);
+    makeRoomFor(dir, name, cacheLocks);
     if (existsSync(image)) await node.disks.open(image, point);
     else await node.disks.create(image, cacheMiB, point);
     opened.defer(() => node.disks.close(point));
@@ -41,6 +45,21 @@ export async function openCacheMounts(context: BuildContext, mounts: DockerMount
   }
   const disposal = opened.move();
   return { binds, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+/** Begins with what all of a team's have in common. */
+function nameOf(teamId: string, id: string): string {
+  return sha256Hex(teamId).slice(0, teamCharacters) + sha256Hex(JSON.stringify([teamId, id])).slice(0, 32);
+}
+
+/** Of a team's directories the one that was not used for the longest goes where there are too many. Errors: `no_space` where all are in use. */
+function makeRoomFor(dir: string, name: string, inUse: ReadonlyMap<string, unknown>): void {
+  const others = readdirSync(dir).filter(other => other.startsWith(name.slice(0, teamCharacters)) && other !== `${name}.img`);
+  if (others.length < perTeamMax) return;
+  const idle = others.filter(other => !inUse.has(other.slice(0, -'.img'.length))).map(other => ({ path: join(dir, other), usedMs: statSync(join(dir, other)).mtimeMs }));
+  const [oldest] = idle.sort((a, b) => a.usedMs - b.usedMs);
+  if (!oldest) throw new AtollError('no_space', `the team’s builds use ${others.length} cache directories, and a team may have ${perTeamMax}: use one of their IDs`);
+  rmSync(oldest.path, { force: true });
 }
 
 async function lock(locks: Map<string, Promise<void>>, name: string): Promise<Disposable> {

@@ -4,6 +4,7 @@ import type { EgressPolicy } from '../../protocol/network.ts';
 import type { NodeContext } from '../context.ts';
 import { readAuthorities } from './authorities.ts';
 import { cachedFilesOf } from './cached-files.ts';
+import type { ByteBounds } from './build-bytes.ts';
 import { createBuilds } from './builds.ts';
 import { clearScratch } from './scratch.ts';
 import { createSource } from './source.ts';
@@ -22,6 +23,8 @@ export type BuildSettings = {
   cacheBytesMax?: number;
   /** What the commands of steps reach. Default: the internet. */
   network?: EgressPolicy;
+  /** What builds may write. Default: 40 GiB each, 100 GiB of a team within a day. */
+  byteBounds?: ByteBounds;
   /** Builds at a time. Default 20. */
   concurrentMax?: number;
   /** Longest time of one build. Default 1 h. */
@@ -29,6 +32,7 @@ export type BuildSettings = {
 };
 
 const defaults = { cacheBytesMax: 20 * 2 ** 30, concurrentMax: 20, timeoutMs: 60 * 60_000 };
+const defaultByteBounds = { perBuild: 40 * 2 ** 30, perTeam: 100 * 2 ** 30, windowMs: 24 * 60 * 60_000 };
 /** Of one layer. */
 const limits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
 
@@ -38,6 +42,7 @@ export function composeBuilds(node: NodeContext, settings: BuildSettings): Build
   return createBuilds({
     node,
     limits,
+    byteBounds: settings.byteBounds ?? defaultByteBounds,
     cache: createStepCache(join(node.layout.data, 'build-cache'), digest => node.layers.has(digest)),
     files: uploadedFilesIn(settings.filesDir),
     authorities: settings.authorities === undefined ? undefined : readAuthorities(settings.authorities),

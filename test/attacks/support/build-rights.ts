@@ -5,6 +5,7 @@ import { expect } from 'bun:test';
 import { createBuilder } from '../../../src/node/builder/builder.ts';
 import { makeLayer } from '../../../src/node/builds/make-layer.ts';
 import { builderUserId } from '../../../src/node/layout.ts';
+import type { Space } from '../../../src/node/space/space.ts';
 import type { BuildRange } from './build-attacks.ts';
 import type { Attack } from './wall.ts';
 
@@ -111,7 +112,7 @@ export function rightsAttacks(range: () => BuildRange): Attack[] {
       const { layers } = builds.test.node;
       const before = layers.bytes(known);
       await withProgram(`write(4, "evil", 4); puts("{\\"ok\\":{\\"digest\\":\\"${known}\\",\\"bytes\\":4,\\"inodes\\":1}}");`, async builder => {
-        const made = await makeLayer({ builder, layers }, { job: { kind: 'import', limits: { bytesMax: 1000, inodesMax: 10 } } });
+        const made = await makeLayer({ builder, layers, space: endlessRoom }, { job: { kind: 'import', limits: { bytesMax: 1000, inodesMax: 10 } } });
         expect(made).not.toBe(known);
         expect(made).toMatch(/^sha256:[0-9a-f]{64}$/);
       });
@@ -120,6 +121,15 @@ export function rightsAttacks(range: () => BuildRange): Attack[] {
     }],
   ];
 }
+
+/** Of the disk nothing is at stake here. */
+const endlessRoom: Space = {
+  freeBytes: () => Infinity,
+  require: () => {},
+  signal: () => new AbortController().signal,
+  facts: () => ({ freeBytes: Infinity, owedBytes: 0, reserveBytes: 0, held: false, failedDisks: 0 }),
+  stop: async () => {},
+};
 
 async function withProgram(source: string, use: (builder: ReturnType<typeof createBuilder>) => Promise<void>): Promise<void> {
   const builderDir = mkdtempSync(join(tmpdir(), 'atoll-broken-'));

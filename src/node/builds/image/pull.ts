@@ -1,9 +1,10 @@
-import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, RegistryCredential } from '../../../protocol/build.ts';
 import type { BuilderQuestion, FoundImage, ImageDescription, RegistryAccess } from '../../../protocol/builder.ts';
+import type { BuildBytes } from '../build-bytes.ts';
 import type { BuildContext } from '../build-context.ts';
 import { boundedEnvironment } from '../environment.ts';
 import { digestOfFile, makeLayer } from '../make-layer.ts';
@@ -26,6 +27,8 @@ export type PullOptions = {
 };
 
 /** An image that was found: what it is, and how one of its blobs gets into a file that is made for it. */
+const blobBytesMaxOf = (bytes: BuildBytes) => Math.min(blobBytesMax, bytes.left());
+
 type Source = { image: ImageDescription; fetch(digest: string, output: string, signal: AbortSignal): Promise<void> };
 
 /** The state that an image is: its layers and its environment, as root. Layers that were fetched before are not fetched again. */
@@ -38,17 +41,17 @@ export async function pullImage(context: BuildContext, options: PullOptions, tex
   return { layers: layers.flatMap(digest => digest ?? []), env: boundedEnvironment(source.image.env), user: 'root', workdir: '' };
 }
 
-async function findInFile({ node, signal }: BuildContext, path: string): Promise<Source> {
+async function findInFile({ node, signal, bytes }: BuildContext, path: string): Promise<Source> {
   if (!existsSync(path)) throw new AtollError('not_found', `the image's file ${path} is not on this node`);
   const shows = { image: realpathSync(path) };
   const { image, version } = await node.builder.run<FoundImage & { version: string }>({ job: { kind: 'file-image' }, shows, signal });
   return {
     image,
-    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'file-blob', version, digest, bytesMax: blobBytesMax }, shows, output, signal: until })),
+    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'file-blob', version, digest, bytesMax: blobBytesMaxOf(bytes) }, shows, output, signal: until })),
   };
 }
 
-async function findInRegistry({ node, signal }: BuildContext, options: PullOptions, settings: ImageSettings, reference: ImageReference, credential: RegistryCredential | undefined): Promise<Source> {
+async function findInRegistry({ node, signal, bytes }: BuildContext, options: PullOptions, settings: ImageSettings, reference: ImageReference, credential: RegistryCredential | undefined): Promise<Source> {
   const allowedHosts = new Set(Object.entries(settings.registries).flatMap(([host, { private: isPrivate, http }]) => (isPrivate || http ? [host] : [])));
   const reply = ({ resolve }: BuilderQuestion) => reachableAddresses(resolve, allowedHosts);
   const access = accessOf(settings, options, reference);
@@ -57,7 +60,7 @@ async function findInRegistry({ node, signal }: BuildContext, options: PullOptio
   const asKnown: RegistryAccess = { ...access, ...(login && { login }), ...(authorization !== undefined && { authorization }) };
   return {
     image: found.image,
-    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMax }, reply, output, signal: until })),
+    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMaxOf(bytes) }, reply, output, signal: until })),
   };
 }
 
@@ -89,7 +92,9 @@ async function fetchLayers(context: BuildContext, options: PullOptions, source: 
         onHit: () => context.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
         async make() {
           context.log(`[base] layer ${index + 1}/${layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`);
-          return fetchLayer({ ...context, signal }, options, source, layer);
+          const made = await fetchLayer(context, signal, options, source, layer);
+          if (made !== null) context.bytes.add(context.node.layers.bytes(made));
+          return made;
         },
       });
     }
@@ -104,12 +109,13 @@ async function fetchLayers(context: BuildContext, options: PullOptions, source: 
   return made;
 }
 
-async function fetchLayer({ node, limits, signal }: BuildContext, options: PullOptions, source: Source, layer: ImageDescription['layers'][number]): Promise<string | null> {
+async function fetchLayer({ node, limits, bytes }: BuildContext, signal: AbortSignal, options: PullOptions, source: Source, layer: ImageDescription['layers'][number]): Promise<string | null> {
   const scratch = await mkdtemp(join(options.scratchDir, 'pull-'));
   try {
     const archive = join(scratch, 'blob');
     node.space.require('a layer of the image', layer.size);
     await source.fetch(layer.digest, archive, AbortSignal.any([signal, node.space.signal()]));
+    bytes.add(statSync(archive).size);
     if ((await digestOfFile(node, archive, signal)) !== layer.digest) throw new AtollError('invalid', 'a layer of the image is not what its digest says');
     return await makeLayer(node, { job: { kind: 'import', diffId: layer.diffId, limits }, archive, signal });
   } finally {
