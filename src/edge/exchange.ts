@@ -103,7 +103,7 @@ export class Exchange implements UpstreamUser, ClientUser {
       }
     }
     client.beginUse(this);
-    this.#touch();
+    if (this.#target.traffic === null && !body.done) this.#touch();
     if (!flowing) client.pause();
     if (client.ended) this.clientEnded();
   }

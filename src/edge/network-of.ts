@@ -14,7 +14,10 @@ export function networkOf(address: string): string {
   return `${[...first, ...zeros, ...last].slice(0, groupsOfNetwork).join(':')}::/64`;
 }
 
-/** True for an address of this machine's loopback. */
+/**
+ * True for the addresses that programs of this machine have on the loopback. Its others are for relays: what comes from a
+ * sandbox to the platform's port comes from one of the sandbox's own.
+ */
 export function isLoopback(address: string): boolean {
-  return address === '::1' || networkOf(address).startsWith('127.');
+  return address === '::1' || networkOf(address).startsWith('127.0.0.');
 }

@@ -99,7 +99,7 @@ async function startServices(onIntrusion: (intrusion: string) => void): Promise<
     });
   }
   // Stands where the platform's edge would.
-  Bun.serve({ hostname: '127.0.0.1', port: 8088, fetch: request => Response.json({ ...Object.fromEntries(request.headers), path: new URL(request.url).pathname }) });
+  Bun.serve({ hostname: '127.0.0.1', port: 8088, fetch: (request, server) => Response.json({ ...Object.fromEntries(request.headers), path: new URL(request.url).pathname, from: server.requestIP(request)?.address }) });
   for (const port of [53, 7000]) {
     await Bun.udpSocket({ hostname: '0.0.0.0', port, socket: { data: (_, bytes, from, address) => onIntrusion(`datagram for port ${port} from ${address}:${from}: ${bytes}`) } });
   }

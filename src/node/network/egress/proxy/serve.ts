@@ -157,7 +157,8 @@ class Connection implements Carried {
   /** The edge does not need to be spoken to by TLS: it is this machine's. */
   async #dialEdge(): Promise<SocketChannel> {
     const { edge } = this.#context.platform!;
-    const channel = await connect(edge.address, edge.port, { signal: this.#cancel.signal, account: this.#account });
+    const localAddress = edgeSourceOf(edge.address, this.#guest.slot.proxyAddress);
+    const channel = await connect(edge.address, edge.port, { ...(localAddress !== undefined && { localAddress }), signal: this.#cancel.signal, account: this.#account });
     this.#dialled = { channel, address: undefined };
     return channel;
   }
@@ -186,4 +187,12 @@ class Connection implements Carried {
     this.#dialled?.channel.abort();
     if (error instanceof AtollError && error.code === 'forbidden') this.#deny(messageOf(error));
   }
+}
+
+/**
+ * The address on the loopback from which a sandbox's requests come to the edge, so that they count for it alone and not as this
+ * machine's own; undefined where the edge is not on the loopback.
+ */
+function edgeSourceOf(edgeAddress: string, proxyAddress: string): string | undefined {
+  return edgeAddress.startsWith('127.') ? proxyAddress.replace(/^\d+/, '127') : undefined;
 }
