@@ -59,7 +59,7 @@ async function queryRows(platform: TestPlatform, client: Client): Promise<string
 }
 
 async function fillTeam(platform: TestPlatform, now: number): Promise<string> {
-  await using store = await openStore({ kind: 'sqlite', path: join(platform.ready.dataDir, 'atoll.sqlite') });
+  await using store = await openStore({ kind: 'sqlite', path: join(platform.ready.dataDir, 'api/atoll.sqlite') });
   const { team_id } = await store.db.selectFrom('teams').select('team_id').executeTakeFirstOrThrow();
   const first = now - (now % 60) - 7 * 24 * 3600;
   const minutes = Array.from({ length: 7 * 24 * 60 - 1 }, (_, index) => ({ team_id, at_seconds: first + index * 60, concurrent: index % 500, latest: 1, starts: index % 7 }));

@@ -4,6 +4,7 @@ import type { Family } from '../base/meter.ts';
 import type { Span } from '../base/trace.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
 import { sandboxLogDays } from '../protocol/logs.ts';
+import type { DirectoryProtocol } from '../protocol/directory.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import { reconcileBuilds } from './app/build-follow.ts';
 import { BusyExecutions } from './app/busy.ts';
@@ -16,12 +17,11 @@ import type { SteadyClock } from './app/clock.ts';
 import type { App, Features } from './app/context.ts';
 import { CredentialCache } from './app/credential-cache.ts';
 import { SandboxDirectory } from './app/directory.ts';
-import type { SandboxRoute } from './app/directory.ts';
 import { Health } from './app/health.ts';
 import { defaultLimits } from './app/limits.ts';
 import { createMeasures } from './app/measures.ts';
 import { RateLimiter } from './app/rate-limit.ts';
-import { wakeSandbox } from './app/sandbox-wake.ts';
+import { directoryFor } from './app/edge-protocol.ts';
 import { StartCounts } from './app/start-counts.ts';
 import type { TemplateDrivers } from './app/template-driver.ts';
 import { tokensOf } from './app/tokens.ts';
@@ -51,6 +51,8 @@ import type { WebhookSettings } from './webhooks/settings.ts';
 export type ApiOptions = {
   /** Path of the unix socket on which the REST API listens. */
   socketPath: string;
+  /** Who may connect to it; default: this user alone. */
+  socketMode?: number;
   /** From `openStore`; closed by whoever opened it, after `stop`. */
   store: Store;
   node: NodeProtocol;
@@ -102,10 +104,10 @@ export type ApiOptions = {
 export type Api = {
   /** For provisioning from the command line, in this process. */
   app: App;
-  /** Where each sandbox is, for the edge. */
+  /** Where each sandbox is. */
   directory: SandboxDirectory;
-  /** Resumes a paused sandbox for traffic, for the edge. */
-  wake(sandboxId: string): Promise<SandboxRoute>;
+  /** What the edge asks. */
+  forEdge: Omit<DirectoryProtocol, 'report'>;
   /** True once the sandboxes of the last run were adopted. */
   isReady(): boolean;
   /** Stops taking requests and reconciling. Running sandboxes stay. */
@@ -114,6 +116,7 @@ export type Api = {
 
 const defaultRetention: MetricsRetention = { teamDays: 14, pastSandboxHours: sandboxLogDays * 24 };
 const firstAdoptionRetryMs = 500;
+const ownerOnly = 0o600;
 const flushUsesIntervalMs = 10_000;
 const defaultVolumeTokenSeconds = 24 * 3600;
 
@@ -130,15 +133,15 @@ export async function startApi(options: ApiOptions): Promise<Api> {
   const dispatcher = await WebhookDispatcher.start(app);
   started.defer(() => dispatcher.stop());
   const isReady = () => ready.adopted;
-  const { socketPath, checkAnswers = false } = options;
-  const server = await serveApi({ app, routes, socketPath, isReady, checkAnswers, trace: options.trace ?? false, ...(options.spans && { spans: options.spans }) });
+  const { socketPath, socketMode = ownerOnly, checkAnswers = false } = options;
+  const server = await serveApi({ app, routes, socketPath, socketMode, isReady, checkAnswers, trace: options.trace ?? false, ...(options.spans && { spans: options.spans }) });
   started.defer(() => server.stop());
 
   const disposal = started.move();
   return {
     app,
     directory: app.directory,
-    wake: sandboxId => wakeSandbox(app, sandboxId),
+    forEdge: directoryFor(app),
     isReady,
     stop: async () => {
       stopping.abort();

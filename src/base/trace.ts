@@ -23,6 +23,8 @@ type Trace = {
   traceId: string;
   /** Null where nobody wants the spans. */
   spans: Span[] | null;
+  /** What is asked of others is recorded there too. */
+  isRecorded: boolean;
   steps: Step[];
   /** The traced work is done: what it has set going and left going is not noted any more. */
   isOver: boolean;
@@ -70,7 +72,7 @@ export async function traced<T>(work: () => Promise<T>, options: TraceOptions = 
   const parent = parseTraceparent(options.parent ?? null);
   const traceId = parent?.traceId ?? randomHex(16);
   const isRecorded = options.record !== undefined && (parent ? parent.isRecorded : isChosen(traceId, options.ratio ?? 1));
-  const trace: Trace = { traceId, spans: isRecorded ? [] : null, steps: [], isOver: false, root: { name: 'request', attributes: {}, error: undefined } };
+  const trace: Trace = { traceId, spans: isRecorded ? [] : null, isRecorded, steps: [], isOver: false, root: { name: 'request', attributes: {}, error: undefined } };
   const spanId = newSpanId();
   const startMs = now();
   try {
@@ -96,7 +98,38 @@ export function describeTrace(name: string, attributes: Record<string, string | 
 /** What goes into the header `traceparent` of a request that is made on behalf of the work; undefined where nobody traces. */
 export function traceparent(): string | undefined {
   const here = active.getStore();
-  return here && `00-${here.trace.traceId}-${here.spanId}-${here.trace.spans ? '01' : '00'}`;
+  return here && `00-${here.trace.traceId}-${here.spanId}-${here.trace.isRecorded ? '01' : '00'}`;
+}
+
+/** A step of a trace that was done in another process. Times: epoch milliseconds. */
+export type RemoteStep = Pick<Span, 'spanId' | 'name' | 'startMs' | 'endMs'> & { parentSpanId: string; error?: string };
+
+/** Does `work` on behalf of a trace in another process, which `parent` names, and hands over the steps that it took, also when it fails. */
+export async function collected<T>(parent: string, work: () => Promise<T>, handOver: (steps: RemoteStep[]) => void): Promise<T> {
+  const known = parseTraceparent(parent);
+  if (!known) return work();
+  const { traceId, spanId, isRecorded } = known;
+  const trace: Trace = { traceId, spans: [], isRecorded, steps: [], isOver: false, root: { name: '', attributes: {}, error: undefined } };
+  try {
+    return await active.run({ trace, spanId }, work);
+  } finally {
+    trace.isOver = true;
+    const spans = trace.spans ?? [];
+    handOver(spans.map(({ error, ...span }) => ({ spanId: span.spanId, parentSpanId: span.parentSpanId ?? spanId, name: span.name, startMs: span.startMs, endMs: span.endMs, ...(error !== undefined && { error }) })));
+  }
+}
+
+/** What adds steps of another process to the trace that is active now; undefined where nobody traces. */
+export function adopter(): ((steps: readonly RemoteStep[]) => void) | undefined {
+  const trace = active.getStore()?.trace;
+  if (!trace || trace.isOver) return undefined;
+  return steps => {
+    if (trace.isOver) return;
+    for (const { error, ...span } of steps) {
+      trace.steps.push({ name: span.name, durationMs: span.endMs - span.startMs });
+      if (trace.spans && trace.spans.length < spansMax) trace.spans.push({ ...span, traceId: trace.traceId, kind: 'internal', attributes: {}, error });
+    }
+  };
 }
 
 /** Version 00, and what later versions must keep of it. Source: W3C Trace Context, section 3.2. */

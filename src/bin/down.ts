@@ -11,7 +11,7 @@ import { apiKeyFile, storeLocation } from './accounts.ts';
 import { readIfThere } from './identity.ts';
 import { requirePair } from './installation/check.ts';
 import { endInstance } from './instance.ts';
-import { endSandboxes } from './platform.ts';
+import { endSandboxes } from './own-node.ts';
 import type { Settings } from './settings.ts';
 
 /** `atoll stop`: ends the platform alone. */

@@ -1,37 +1,36 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
-import { defaultDiskMiB } from '../api/app/build-register.ts';
-import { defaultSize } from '../api/app/provision-template.ts';
-import { type Api, startApi } from '../api/start.ts';
+import { freeBytesOf } from '../base/disk-room.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import { userIdOf } from '../base/part-users.ts';
 import { unlessAborted } from '../base/unless-aborted.ts';
-import { edgeFamilies } from '../edge/families.ts';
-import { type Edge, startEdge, type TlsCertificate, type TlsOptions } from '../edge/start.ts';
-import { freeBytesOf } from '../base/disk-room.ts';
-import { makeRoomToStart } from '../node/space/ballast.ts';
 import { findRunsc } from '../node/drivers/gvisor/find-runsc.ts';
-import type { EgressSettings } from '../node/network/egress/egress.ts';
-import { type Node, startNode } from '../node/start.ts';
-import type { ExecutionRef } from '../protocol/node.ts';
-import { nodeAt, serveNode } from '../wire/node-service.ts';
-import { sandboxLogDays } from '../protocol/logs.ts';
-import { ensureApiKey, ensureTeam } from './accounts.ts';
+import { makeRoomToStart } from '../node/space/ballast.ts';
+import { type Part, type PartOptions, startPart } from '../supervisor/part.ts';
+import { commandOf } from '../supervisor/program.ts';
+import { RestartCounts } from '../supervisor/restart-counts.ts';
+import { apiKeyFile } from './accounts.ts';
+import { type Certificate, openCertificate } from './certificate.ts';
 import { commitOf } from './commit.ts';
-import { descriptorsOfEdge, openFilesMax } from './descriptors.ts';
-import { readIdentity, readIfThere } from './identity.ts';
+import { apiFolders, prepareDataDirectory } from './data-directory.ts';
+import { readIdentity, readIfThere, readOrMake } from './identity.ts';
 import { forgetInstance, noteInstance } from './instance.ts';
 import { checkPair } from './installation/check.ts';
-import { keepPair, openPair } from './installation/open.ts';
-import { builtPrograms, criuDir, repository, runscDir } from './repository.ts';
-import { isWildcard, type Settings } from './settings.ts';
-import { beginWantedTemplates, ensureBaseTemplate } from './shipped-templates.ts';
-import { spanExportOf } from './spans.ts';
+import { type InstallationNote, writeNote } from './installation/note.ts';
+import { type ApiAbout, type EdgeAbout, type NodeAbout, socketsIn } from './parts/about.ts';
+import type { ApiSettings, ApiUpdate } from './parts/api.ts';
+import type { EdgeSettings, EdgeUpdate } from './parts/edge.ts';
+import type { NodeSettings } from './parts/node.ts';
+import { repository, runscDir } from './repository.ts';
+import type { Settings } from './settings.ts';
+import { shippedNotesFile } from './shipped-record.ts';
 
 export type PlatformOptions = {
   settings: Settings;
   log: Log;
-  /** For the tools that make the base template. */
+  /** For the tools that make the base template, and of the node's programs. */
   environment: Record<string, string>;
   /** Told while something slow is done. */
   onPhase: (phase: string) => void;
@@ -54,175 +53,147 @@ export type Platform = AsyncDisposable & {
   failed: Promise<never>;
 };
 
-/** Starts node, api and edge in this process, and makes what the first start lacks: team, API key, base template. */
+/** Of the platform and what it starts, in nice(2)'s numbers: three times the weight of a process at 0. */
+const platformNiceness = -5;
+/** How many seconds a process's event loop may stand still. The node's work on disks and mounts takes the machine longer. */
+const stallSeconds = { node: 30, api: 10, edge: 10 } as const;
+/** Of the environment, what may be meant for the api's connections: proxies, authorities, PostgreSQL's own variables. */
+const apiEnvironment = /^(https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|PG[A-Z]+|TZ)$/i;
+
+/** Starts the node, the api and the edge, each a process with the rights that it needs, and watches them. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const { settings, log } = options;
+  const { settings, log, environment, signal } = options;
+  const { dataDir } = settings;
   assertPortsFree(settings);
   assertDriversThere(settings);
   const failed = Promise.withResolvers<never>();
   // Whoever waits for it may come later than the failure.
   failed.promise.catch(() => {});
   await using started = new AsyncDisposableStack();
-  // Before anything is made or taken over: a start with the wrong database must leave no trace.
   // A start writes too, and on a full disk there is only what was kept back for that.
-  if (existsSync(settings.dataDir)) makeRoomToStart(settings.dataDir, freeBytesOf(settings.dataDir));
-  const pair = await checkPair(settings, { accept: options.acceptDatabase ?? false });
-  const identity = readIdentity(settings.dataDir);
-  const { nodeId, seed, adminToken, metricsToken } = identity;
-
-  const node = await startOwnNode(options, nodeId, settings.poolSize, failed.reject);
-  // Forgotten last: until the node has stopped, and given the directory back, `down` has to find and await this process.
-  started.defer(() => forgetInstance(settings.dataDir));
-  started.defer(() => node.stop());
-  noteInstance(settings.dataDir);
-
-  const opened = await openPair(settings, identity, pair);
-  const store = started.use(opened.store);
-  started.use(keepPair(settings, opened, log, failed.reject));
-  const toNode = join(node.runDir, 'node-for-api.sock');
-  const served = serveNode({ node: node.protocol, builds: node.builds }, { path: toNode, caller: 'api', uid: process.getuid?.() ?? 0 }, log.with({ part: 'node' }));
-  started.defer(() => served.stop());
-  const wired = nodeAt(toNode);
-  started.defer(() => wired.close());
-  const socketPath = join(node.runDir, 'api.sock');
-  const spans = spanExportOf(settings, log);
-  if (spans) started.defer(() => spans.stop());
-  const running: { edge?: Edge } = {};
-  const api = await startApi({
-    socketPath,
-    store,
-    node: wired.node,
-    builder: wired.builds,
-    commit: commitOf(repository),
-    trace: settings.trace,
-    ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
-    families: () => [...(spans?.families() ?? []), ...(running.edge ? edgeFamilies(running.edge.stats()) : [])],
-    retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: Math.max(settings.metricsHours, sandboxLogDays * 24) },
-    filesDir: join(settings.dataDir, 'files'),
-    diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
-    seed,
-    adminToken,
-    metricsToken,
-    webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
-    requireSecure: settings.requireSecure,
-    templateDrivers: settings.templateDrivers ?? new Map(),
-    buildsAllowed: settings.builds,
-    features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },
-    domain: settings.domain,
-    volumeTokenSeconds: settings.volumeTokenHours * 3600,
-    limits: { volumeMiB: settings.volumeMiB },
-    log: log.with({ part: 'api' }),
-  });
-  started.defer(() => api.stop());
-
-  const team = await ensureTeam(api.app);
-  const apiKey = await ensureApiKey(api.app, team, settings.dataDir);
-  await ensureBaseTemplate({ ...options, app: api.app, node, team });
-  const stopping = new AbortController();
-  const background = await beginWantedTemplates({ ...options, app: api.app, node, team, onPhase: () => {}, signal: stopping.signal });
-  started.defer(() => {
-    stopping.abort(new AtollError('canceled', 'The platform was stopped'));
-    return background.done;
-  });
-
-  const edge = openPort(settings, log, { api, node, socketPath });
-  running.edge = edge;
-  started.defer(() => edge.stop());
-  started.defer(api.directory.onClosed(closed => edge.closed(closed)));
-  const disposal = started.move();
-  const { port, tlsPort, authorityFile } = edge;
-  return { port, tlsPort, authorityFile, apiKey, building: background.names, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
-}
-
-/**
- * Ends the sandboxes of the data directory that run, with `all` also those that are paused or set aside, and removes everything of the
- * installation from the host but the data. Answers what was ended.
- */
-export async function endSandboxes(options: Pick<PlatformOptions, 'settings' | 'log'>, { all }: { all: boolean }): Promise<ExecutionRef[]> {
-  const nodeId = readIfThere(join(options.settings.dataDir, 'node-id')) ?? '';
-  const node = await startOwnNode(options, nodeId, 0, () => {});
-  try {
-    return await node.down({ all });
-  } catch (error) {
-    throw new AtollError('unavailable', `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it again.`, { cause: error });
-  }
-}
-
-/** What the steps of a disposal failed with, the first failure first. */
-function everyMessageOf(error: unknown): string[] {
-  return error instanceof SuppressedError ? [...everyMessageOf(error.suppressed), ...everyMessageOf(error.error)] : [messageOf(error)];
-}
-
-async function startOwnNode({ settings, log }: Pick<PlatformOptions, 'settings' | 'log'>, nodeId: string, poolSize: number, onLost: (error: Error) => void): Promise<Node> {
-  for (const path of Object.values(builtPrograms)) {
-    if (!existsSync(path)) throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
-  }
-  return startNode({
-    nodeId,
-    dataDir: settings.dataDir,
-    ...builtPrograms,
-    nameservers: settings.nameservers,
-    egress: egressOf(settings),
-    // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
-    pool: { size: poolSize, resources: { ...defaultSize, diskMiB: defaultDiskMiB } },
-    builds: {
-      filesDir: join(settings.dataDir, 'files'),
-      imagesFile: join(settings.dataDir, 'images.json'),
-      authorities: settings.buildAuthorities,
-      cacheBytesMax: settings.buildCacheGiB * 2 ** 30,
-      network: settings.buildNetwork,
-    },
-    criuDir,
-    runscDir,
-    driver: settings.driver,
-    standMs: settings.frozenSeconds * 1000,
-    metricsHours: settings.metricsHours,
-    diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
-    logs: { bytesMax: settings.sandboxLogsMiB * 1024 ** 2, output: settings.sandboxLogOutput },
-    log: log.with({ part: 'node' }),
-    onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. Start Atoll again: its sandboxes run on and are taken over.')),
-  });
-}
-
-function egressOf({ domain, host, port, tlsPort, sandboxBandwidthMbit, egressOpenTls }: Settings): EgressSettings {
-  // A name of `localhost` is the sandbox's own, and a port that is not known yet can't be named to it.
-  const isReachable = domain !== 'localhost' && !domain.endsWith('.localhost') && port !== 0;
-  const address = isWildcard(host) ? '127.0.0.1' : host;
-  return {
-    opensAllowedNames: egressOpenTls,
-    ...(sandboxBandwidthMbit !== undefined && { bandwidthBytesPerSecond: sandboxBandwidthMbit * 125_000 }),
-    ...(isReachable && { platform: { domain, address, httpPort: port, ...(tlsPort !== undefined && { tlsPort }) } }),
-  };
-}
-
-function openPort(settings: Settings, log: Log, { api, node, socketPath }: { api: Api; node: Node; socketPath: string }): Edge {
-  try {
-    return startEdge({
-      hostname: settings.host,
-      port: settings.port,
-      apiSocketPath: socketPath,
-      directory: { find: sandboxId => api.directory.find(sandboxId), wake: (sandboxId, signal) => unlessAborted(api.wake(sandboxId), signal, 'Nobody waits for the answer any more.') },
-      dial: (sandboxId, port, signal) => node.protocol.dial(sandboxId, port, signal),
-      trustForwardedHeaders: settings.trustForwarded,
-      descriptorsMax: descriptorsOfEdge(openFilesMax()),
-      ...tlsOf(settings),
-      log: log.with({ part: 'edge' }),
+  if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
+  // All processes inherit it.
+  setPriority(platformNiceness);
+  // Before anything is made or taken over: a start with the wrong database must leave no trace.
+  const first = { pair: await checkPair(settings, { accept: options.acceptDatabase ?? false }) };
+  const identity = readIdentity(dataDir);
+  const restarts = new RestartCounts();
+  const begin = <About>(own: Pick<PartOptions<About>, 'name' | 'command' | 'environment' | 'settings'> & Partial<PartOptions<About>>): Part<About> => {
+    const part = startPart<About>({
+      stallLooksMax: stallSeconds[own.name],
+      log,
+      onPhase: options.onPhase,
+      onAsk: async what => {
+        throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+      },
+      onReady() {},
+      onRestart(reason) {
+        restarts.count(own.name, reason);
+        api?.update({ restarts: restarts.family() } satisfies ApiUpdate);
+      },
+      onGivenUp: failed.reject,
+      ...own,
     });
-  } catch (error) {
-    // A certificate that can't be used says so itself.
-    throw error instanceof AtollError ? error : portError(settings, error);
-  }
+    started.defer(() => part.stop());
+    return part;
+  };
+  let api: Part<ApiAbout> | undefined;
+
+  const node = begin<NodeAbout>({
+    name: 'node',
+    command: commandOf(programOf('node'), 'root'),
+    environment,
+    settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment }),
+  });
+  const { installation, runDir } = await unlessAborted(node.ready, signal, 'The start was interrupted.');
+  // Forgotten before the node has stopped, and noted once it has the directory.
+  started.defer(() => forgetInstance(dataDir));
+  noteInstance(dataDir);
+  prepareDataDirectory(dataDir, userIdOf('api', installation));
+
+  api = begin<ApiAbout>({
+    name: 'api',
+    command: commandOf(programOf('api'), 'to drop', apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) }))),
+    environment: Object.fromEntries(Object.entries(environment).filter(([name]) => apiEnvironment.test(name) || name === 'PATH')),
+    async settings(): Promise<ApiSettings> {
+      const pair = first.pair ?? (await checkPair(settings, { accept: false }));
+      delete (first as Partial<typeof first>).pair;
+      const notes = { apiKey: readIfThere(apiKeyFile(dataDir)), shippedNotes: readIfThere(join(dataDir, shippedNotesFile)) };
+      return { settings, identity, pair, installation, runDir, commit: commitOf(repository), ...notes, restarts: restarts.family() };
+    },
+    async onAsk(what, value) {
+      if (what === 'installation note') writeNote(dataDir, value as InstallationNote);
+      else if (what === 'shipped templates') writeWhole(join(dataDir, shippedNotesFile), String(value));
+      else if (what === 'end') failed.reject(new AtollError('precondition', String(value)));
+      else throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+    },
+    onReady: ({ apiKey }) => keepApiKey(dataDir, apiKey),
+  });
+  const { apiKey, building } = await unlessAborted(api.ready, signal, 'The start was interrupted.');
+
+  const certificate = openCertificate(settings, log);
+  // Once they are known, the ports stay the same however often the process is started again.
+  const ports = { port: settings.port, tlsPort: settings.tlsPort };
+  const edge = begin<EdgeAbout>({
+    name: 'edge',
+    command: commandOf(programOf('edge'), 'to drop'),
+    environment: {},
+    settings: (): EdgeSettings => ({
+      installation,
+      runDir,
+      logLevel: settings.logLevel,
+      host: settings.host,
+      port: ports.port,
+      trustForwarded: settings.trustForwarded,
+      tls: certificate && ports.tlsPort !== undefined ? { port: ports.tlsPort, certificate: certificate.source.current } : undefined,
+    }),
+    onReady(about) {
+      ports.port = about.port;
+      if (about.tlsPort !== null) ports.tlsPort = about.tlsPort;
+    },
+  });
+  if (certificate) started.use(watchCertificate(certificate, edge));
+  const { port, tlsPort } = await unlessAborted(edge.ready, signal, 'The start was interrupted.').catch((error: unknown) => {
+    throw error instanceof AtollError && error.code !== 'internal' ? error : portError(settings, error);
+  });
+  const disposal = started.move();
+  return { port, tlsPort, authorityFile: certificate?.authorityFile ?? null, apiKey, building, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-/** The TLS port, with the operator's certificate or one of an authority of this installation. */
-function tlsOf(settings: Settings): { tls?: TlsOptions } {
-  const { host, domain, dataDir, tlsPort, tlsCertificate, tlsKey } = settings;
-  if (tlsPort === undefined) return {};
-  const certificate: TlsCertificate =
-    tlsCertificate !== undefined && tlsKey !== undefined
-      ? { kind: 'files', certFile: tlsCertificate, keyFile: tlsKey }
-      : { kind: 'local', folder: join(dataDir, 'tls'), names: [...new Set([domain, `*.${domain}`, 'localhost', '127.0.0.1', ...(isWildcard(host) ? [] : [host])])] };
-  return { tls: { hostname: host, port: tlsPort, certificate } };
+const programOf = (part: 'node' | 'api' | 'edge') => join(import.meta.dir, { node: 'parts/node.ts', api: 'parts/api.ts', edge: 'parts/edge.ts' }[part]);
+
+/** Kept in a file for root alone. One that was revoked is replaced. */
+function keepApiKey(dataDir: string, apiKey: string): void {
+  const file = apiKeyFile(dataDir);
+  if (readOrMake(file, () => apiKey) !== apiKey) writeWhole(file, apiKey);
+}
+
+/** A small file for root alone; a crash leaves the old one or the new one. */
+function writeWhole(path: string, text: string): void {
+  const draft = `${path}.new`;
+  const file = openSync(draft, 'w', 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+}
+
+/** How often changes of the certificate are looked for. */
+const certificateCheckMs = 5_000;
+
+/** Hands every new certificate to the edge, which may not read its files. */
+function watchCertificate({ source }: Certificate, edge: Part<EdgeAbout>): Disposable {
+  let known = source.current;
+  const timer = setInterval(() => {
+    source.refresh();
+    if (source.current === known) return;
+    known = source.current;
+    edge.update({ certificate: known } satisfies EdgeUpdate);
+  }, certificateCheckMs);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** What is to be isolated by gVisor must never run on anything less. */

@@ -7,55 +7,40 @@ import { ensurePublicTemplate } from '../api/app/provision-template.ts';
 import { resolveBuild } from '../api/app/template-reference.ts';
 import { findBuild } from '../api/store/build-read.ts';
 import { AtollError } from '../base/error.ts';
-import { archiveOf, type TemplateDefinition } from '../cli/template-definition.ts';
-import { ensureBottomLayer } from '../node/builds/bottom/bottom-layer.ts';
-import type { LayerCache } from '../node/rootfs/layer-cache.ts';
 import type { BuildSource, BuildState, BuildStep } from '../protocol/build.ts';
+import type { ShippedDefinition } from '../protocol/shipped.ts';
 import type { ShippedTemplatesOptions } from './shipped-templates.ts';
 
-type Definition = { folder: string; definition: TemplateDefinition; cache: LayerCache; /** What an installation of this machine has made of it before. */ cached: { facts: unknown } | undefined };
+type Definition = { name: string; definition: ShippedDefinition; /** What an installation of this machine has made of it before. */ cached: BuildState | null };
 
 /** What a build of a shipped template is to do: its definition, or nothing any more where the outcome is at hand. */
-export async function planOfDefinition(options: ShippedTemplatesOptions, from: Definition): Promise<BuildPlan> {
-  const { definition, cached } = from;
+export async function planOfDefinition(options: ShippedTemplatesOptions, { name, definition, cached }: Definition): Promise<BuildPlan> {
   const commands = { ...(definition.startCmd && { startCommand: definition.startCmd }), ...(definition.readyCmd && { readyCommand: definition.readyCmd }) };
   // What comes with the platform is the operator's own, whatever strangers' code is isolated by.
   const shared = { force: false, driver: 'crun' as const, ...commands };
-  // Only `ensureShipped` ever wrote there.
-  if (cached) return { ...shared, startsAsUser: false, steps: [], source: { kind: 'state', state: cached.facts as BuildState } };
-  const source = await sourceOf(options, from);
-  const filesHash = definition.files && (await keepFiles(options, from.folder, definition.files));
+  if (cached) return { ...shared, startsAsUser: false, steps: [], source: { kind: 'state', state: cached } };
+  const source = await sourceOf(options, name, definition);
+  const filesHash = definition.files && (await keepFiles(options, name));
   const steps = (definition.steps ?? []).map((step): BuildStep => ({ ...step, force: false, ...(step.type === 'COPY' && filesHash !== undefined && { filesHash }) }));
   return { ...shared, startsAsUser: true, steps, source };
 }
 
-async function sourceOf(options: ShippedTemplatesOptions, { folder, definition, cache }: Definition): Promise<BuildSource> {
-  const { app, node, team, settings, environment, onPhase, signal } = options;
-  const { fromTemplate, fromMachine } = definition;
+async function sourceOf({ app, shipped, team, settings, signal }: ShippedTemplatesOptions, name: string, { fromTemplate, fromMachine }: ShippedDefinition): Promise<BuildSource> {
   if (fromTemplate !== undefined) {
     const { build } = await resolveBuild(app, team, fromTemplate);
     const { buildEnv, defaultUser, defaultWorkdir } = build.config;
     return { kind: 'state', state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
   }
-  if (!fromMachine) throw new AtollError('invalid', `${folder}: the definition says neither fromTemplate nor fromMachine`);
+  if (!fromMachine) throw new AtollError('invalid', `${name}: the definition says neither fromTemplate nor fromMachine`);
   const { baseImage } = settings;
   if (baseImage !== undefined && !isAbsolute(baseImage)) return { kind: 'image', reference: baseImage };
-  const bottom = await ensureBottomLayer({
-    layers: node.layers,
-    cache,
-    packagesFile: join(folder, fromMachine.packages),
-    npmDir: join(folder, fromMachine.npm),
-    imageArchive: baseImage,
-    npmEnvironment: environment,
-    onPhase,
-    signal,
-  });
+  const bottom = await shipped.bottom(name, signal);
   return { kind: 'state', state: { layers: [bottom], env: {}, user: 'root', workdir: '' }, provisions: true };
 }
 
 /** Puts the files where uploads go and answers their hash. */
-async function keepFiles({ app, team }: ShippedTemplatesOptions, folder: string, files: string[]): Promise<string> {
-  const archive = await archiveOf(folder, files);
+async function keepFiles({ app, team, shipped }: ShippedTemplatesOptions, name: string): Promise<string> {
+  const archive = Buffer.from(await shipped.files(name), 'base64');
   const hash = createHash('sha256').update(archive).digest('hex');
   const dir = join(app.filesDir, team.teamId);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -68,7 +53,7 @@ type Outcome = { isReady: true; buildId: string; state: BuildState } | { isReady
 /** Runs a build through the api as anybody's, and answers when it has ended. */
 export async function runShippedBuild(
   { app, team, onPhase, signal }: ShippedTemplatesOptions,
-  { name, definition, plan }: { name: string; definition: TemplateDefinition; plan: BuildPlan },
+  { name, definition, plan }: { name: string; definition: ShippedDefinition; plan: BuildPlan },
 ): Promise<Outcome> {
   const template = await ensurePublicTemplate(app, team, name);
   const { cpuCount, memoryMB } = definition;

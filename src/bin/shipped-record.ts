@@ -1,26 +1,31 @@
-import { renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { readIfThere } from './identity.ts';
-
 /** Which build of a shipped template this installation has made, and of which definition. */
 export type ShippedBuildNote = { buildId: string; key: string };
 
-const fileOf = (dataDir: string) => join(dataDir, 'shipped-templates.json');
+/** The file of the data directory that they are noted in. */
+export const shippedNotesFile = 'shipped-templates.json';
 
-/** What was noted of a template; undefined where nothing was, or where what was can't be read any more. */
-export function readShippedNote(dataDir: string, name: string): ShippedBuildNote | undefined {
-  return readAll(dataDir)[name];
+/** What was noted, by the template's name; undefined where nothing was, or where what was can't be read any more. */
+export type ShippedNotes = {
+  of(name: string): ShippedBuildNote | undefined;
+  put(name: string, note: ShippedBuildNote): Promise<void>;
+};
+
+/** Notes with the text that was written last; `write` writes the next one. */
+export function shippedNotes(text: string | undefined, write: (text: string) => Promise<void>): ShippedNotes {
+  let notes = parsed(text);
+  return {
+    of: name => notes[name],
+    async put(name, note) {
+      const next = { ...notes, [name]: note };
+      await write(JSON.stringify(next, null, 2));
+      notes = next;
+    },
+  };
 }
 
-export function noteShippedBuild(dataDir: string, name: string, note: ShippedBuildNote): void {
-  const path = fileOf(dataDir);
-  writeFileSync(`${path}.new`, JSON.stringify({ ...readAll(dataDir), [name]: note }, null, 2), { mode: 0o600 });
-  renameSync(`${path}.new`, path);
-}
-
-function readAll(dataDir: string): Record<string, ShippedBuildNote> {
+function parsed(text: string | undefined): Record<string, ShippedBuildNote> {
   try {
-    return JSON.parse(readIfThere(fileOf(dataDir)) ?? '{}') as Record<string, ShippedBuildNote>;
+    return JSON.parse(text ?? '{}') as Record<string, ShippedBuildNote>;
   } catch {
     // Without it, templates stay as they are.
     return {};

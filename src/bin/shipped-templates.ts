@@ -1,19 +1,13 @@
-import { join } from 'node:path';
 import type { App } from '../api/app/context.ts';
 import { ensurePublicTemplate } from '../api/app/provision-template.ts';
 import { defaultTag } from '../api/app/template-reference.ts';
 import type { TeamRecord } from '../api/store/team.ts';
 import { taggedBuild } from '../api/store/template-resolve.ts';
 import { AtollError, messageOf } from '../base/error.ts';
-import { sha256Hex } from '../base/secret.ts';
-import { readDefinition } from '../cli/template-definition.ts';
-import { readAuthorities } from '../node/builds/authorities.ts';
-import { digestOfFolder } from '../node/builds/bottom/definition.ts';
-import { openLayerCache } from '../node/rootfs/layer-cache.ts';
-import type { Node } from '../node/start.ts';
-import { repository } from './repository.ts';
+import type { BuildState } from '../protocol/build.ts';
+import type { ShippedProtocol } from '../protocol/shipped.ts';
 import type { Settings } from './settings.ts';
-import { noteShippedBuild, readShippedNote } from './shipped-record.ts';
+import type { ShippedNotes } from './shipped-record.ts';
 import { planOfDefinition, runShippedBuild } from './shipped-build.ts';
 
 /** The one that sandboxes are made from where nobody names another, and that others are built from. */
@@ -21,11 +15,12 @@ const base = 'base';
 
 export type ShippedTemplatesOptions = {
   app: App;
-  node: Node;
+  /** The part of the work that needs the machine. */
+  shipped: ShippedProtocol;
   team: TeamRecord;
-  settings: Settings;
-  /** For npm, which may need its user's settings to reach a registry. */
-  environment: Record<string, string>;
+  settings: Pick<Settings, 'templates' | 'baseImage'>;
+  /** What was built before. */
+  notes: ShippedNotes;
   onPhase: (phase: string) => void;
   signal: AbortSignal;
 };
@@ -63,33 +58,28 @@ export async function beginWantedTemplates(options: ShippedTemplatesOptions): Pr
 }
 
 /** `outdated`: its build is this installation's own, of another definition. One that somebody else has built is left alone. */
-async function stateOf(name: string, { app, node, team, settings }: ShippedTemplatesOptions): Promise<'missing' | 'outdated' | 'current'> {
+async function stateOf(name: string, { app, shipped, team, notes }: ShippedTemplatesOptions): Promise<'missing' | 'outdated' | 'current'> {
   const { templateId } = await ensurePublicTemplate(app, team, name);
   const build = await taggedBuild(app.store.db, templateId, defaultTag);
-  if (!build?.layers.every(digest => node.layers.has(digest))) return 'missing';
-  const note = readShippedNote(settings.dataDir, name);
-  return note?.buildId === build.buildId && note.key !== (await contentKey(name, settings)) ? 'outdated' : 'current';
+  if (!build || !(await shipped.has(build.layers))) return 'missing';
+  const note = notes.of(name);
+  return note?.buildId === build.buildId && note.key !== (await shipped.key(name)) ? 'outdated' : 'current';
 }
 
 async function ensureShipped(name: string, options: ShippedTemplatesOptions): Promise<void> {
-  const { node, settings, onPhase, signal } = options;
-  const cache = openLayerCache(settings.cacheDir, node.layers);
-  const folder = join(repository, 'templates', name);
-  const definition = readDefinition(folder);
-  const key = await contentKey(name, settings);
-  const entry = `${name}-${key.slice(0, 32)}`;
+  const { shipped, notes, signal } = options;
+  const definition = await shipped.define(name);
+  const key = await shipped.key(name);
   // Installations that want it at the same time make it once.
-  using _ = await cache.lock(name, () => onPhase('waiting for another installation that makes it'), signal);
-  const cached = await cache.take(entry);
-  const plan = await planOfDefinition(options, { folder, definition, cache, cached });
-  const outcome = await runShippedBuild(options, { name, definition, plan });
-  if (!outcome.isReady) throw new AtollError('unavailable', `The template ${name} could not be built: ${outcome.reason}`);
-  noteShippedBuild(settings.dataDir, name, { buildId: outcome.buildId, key });
-  if (!cached) await cache.keep(entry, { layers: outcome.state.layers, facts: outcome.state });
-}
-
-/** Changes with everything that decides about the template and that we can know beforehand. */
-async function contentKey(name: string, { baseImage, buildAuthorities }: Settings): Promise<string> {
-  const folders = await Promise.all([...new Set([base, name])].map(each => digestOfFolder(join(repository, 'templates', each))));
-  return sha256Hex(JSON.stringify([folders, baseImage ?? null, readAuthorities(buildAuthorities) ?? null, process.arch]));
+  const cached = await shipped.begin(name, key, signal);
+  let made: BuildState | null = null;
+  try {
+    const plan = await planOfDefinition(options, { name, definition, cached });
+    const outcome = await runShippedBuild(options, { name, definition, plan });
+    if (!outcome.isReady) throw new AtollError('unavailable', `The template ${name} could not be built: ${outcome.reason}`);
+    await notes.put(name, { buildId: outcome.buildId, key });
+    if (!cached) made = outcome.state;
+  } finally {
+    await shipped.end(name, key, made);
+  }
 }

@@ -1,7 +1,7 @@
 import { secretsEqual } from '../base/secret.ts';
 import { agentPort } from '../protocol/agent.ts';
 import { type Answer, type SandboxPort, sandboxAnswer } from './answer.ts';
-import type { Route } from './directory.ts';
+import type { Route } from '../protocol/directory.ts';
 import type { Fields } from './http/fields.ts';
 
 /** What a request carries that may open a sandbox. */

@@ -64,6 +64,12 @@ export function apiCrowded(): Answer {
 
 const retrySoon = { 'Retry-After': '1' };
 
+/** A part of the platform does not answer at the moment; it is started again within seconds. */
+export function unreachable(to: SandboxPort): Answer {
+  const answer = sandboxAnswer(503, 'The sandbox could not be reached; try again in a moment', to);
+  return { ...answer, headers: { ...answer.headers, 'Retry-After': '1' } };
+}
+
 /** The same answer whether or not the sandbox exists. */
 export function internalRoute(path: string): Answer {
   return { status: 404, body: { message: 'This path is not served to clients', path, code: 404 }, headers: readableBy(agentPort) };

@@ -1,6 +1,7 @@
 import type { Log } from '../base/log.ts';
 import type { ClientTable } from './client-table.ts';
-import type { Dial, Route, SandboxDirectory } from './directory.ts';
+import type { Route } from '../protocol/directory.ts';
+import type { Dial, SandboxDirectory } from './directory.ts';
 import type { RequestHead } from './http/request-head.ts';
 import type { ResponseHead } from './http/response-head.ts';
 import type { EdgeLimits } from './limits.ts';

@@ -1,5 +1,6 @@
 import { AtollError, messageOf } from '../base/error.ts';
 import { agentPort } from '../protocol/agent.ts';
+import { isPartLost } from '../protocol/part-lost.ts';
 import { type Credentials, credentialsOf, refusalOfTraffic, refusalOfWake } from './admit.ts';
 import {
   type Answer,
@@ -11,12 +12,13 @@ import {
   sandboxNotFound,
   sandboxPaused,
   tooManyConnections,
+  unreachable,
   tooManyOfTeam,
 } from './answer.ts';
 import type { Client } from './client.ts';
 import { pathOf } from './compose-request.ts';
 import { type EdgeContext, trafficOf } from './context.ts';
-import type { Route } from './directory.ts';
+import type { Route } from '../protocol/directory.ts';
 import { Exchange, isSafeToRepeat, type ServeAgain } from './exchange.ts';
 import type { RequestHead } from './http/request-head.ts';
 import { isInternalRoute } from './internal-routes.ts';
@@ -131,7 +133,7 @@ async function findWay(
     traffic.requests.give();
     // The dial's own answers; those of a wake mean something else.
     if (traffic.signal.aborted || (error instanceof AtollError && error.code === 'not_found')) return sandboxNotFound(to);
-    if (error instanceof AtollError && error.code === 'unavailable') return portNotOpen(to);
+    if (error instanceof AtollError && error.code === 'unavailable' && !isPartLost(error)) return portNotOpen(to);
     throw error;
   }
 }
@@ -203,6 +205,6 @@ function answerToTrouble(context: EdgeContext, to: SandboxPort, error: unknown):
       return sandboxAnswer(503, messageOf(error), to);
     default:
       context.log.error('sandbox unreachable', { sandboxId: to.sandboxId, port: to.port, error: messageOf(error) });
-      return sandboxAnswer(503, 'The sandbox could not be reached; try again in a moment', to);
+      return unreachable(to);
   }
 }

@@ -1,6 +1,7 @@
 import { messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import { ClientTable } from './client-table.ts';
+import type { EdgeStats } from '../protocol/directory.ts';
 import type { EdgeContext } from './context.ts';
 import type { Dial, SandboxDirectory } from './directory.ts';
 import { RequestHead } from './http/request-head.ts';
@@ -47,6 +48,8 @@ export type TlsOptions = {
 export type TlsCertificate =
   /** PEM files; read again when they change. */
   | ({ readonly kind: 'files' } & CertificateFiles)
+  /** Held by somebody else, who has the right to read it and exchanges it. */
+  | { readonly kind: 'given'; readonly source: CertificateSource }
   /** An authority in `folder`, made on first use, that signs for `names` (DNS names, `*.suffix`, addresses). */
   | { readonly kind: 'local'; readonly folder: string; readonly names: readonly string[] };
 
@@ -67,18 +70,6 @@ export type Edge = {
   stats(): EdgeStats;
   /** Accepts nothing more, lets requests in flight end within `graceMs`, and cuts the rest. */
   stop(graceMs?: number): Promise<void>;
-};
-
-export type EdgeStats = {
-  /** Clients' connections. */
-  readonly clientConnections: number;
-  /** So far: connections that gave their place to a newcomer while they were idle, and newcomers for whom there was none. */
-  readonly evictedClients: number;
-  readonly refusedClients: number;
-  /** Requests and upgraded connections that are in sandboxes or on their way there. */
-  readonly inSandboxes: number;
-  /** Connections to the API and into sandboxes, idle ones included. */
-  readonly upstreamConnections: number;
 };
 
 const sweepIntervalMs = 250;
@@ -137,6 +128,7 @@ function refresh(source: CertificateSource, log: Log): void {
 }
 
 function openCertificate(options: TlsCertificate, log: Log): { source: CertificateSource; authorityFile: string | null } {
+  if (options.kind === 'given') return { source: options.source, authorityFile: null };
   if (options.kind === 'files') return { source: certificateFromFiles(options, log), authorityFile: null };
   const source = localAuthority(options.folder, options.names);
   return { source, authorityFile: source.authorityFile };

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
-import { installationsMax } from './layout.ts';
+import { installationsMax } from '../base/part-users.ts';
 import { cString, errno, libc, ptr } from './native/libc.ts';
 
 const LOCK_EX = 2;

@@ -2,8 +2,6 @@ import { join } from 'node:path';
 
 /** How many sandboxes one installation can run at a time, blank and starting ones included. */
 export const slotsMax = 1024;
-/** How many installations one machine can hold: each has its own range of user IDs, addresses and interface names. */
-export const installationsMax = 16;
 /** User and group IDs of one sandbox. */
 export const idsPerSandbox = 65_536;
 /** Above the ranges that distributions hand out to users and to other container managers. */
@@ -58,16 +56,6 @@ export function slotNetwork(installation: number): string {
 /** The upper half of it: the addresses that the egress proxy connects from. */
 export function proxyNetwork(installation: number): string {
   return `198.18.${((installation * 2 + 1) * slotsMax) >> 8}.0/22`;
-}
-
-/** User and group that the egress proxy runs as: below the ranges of the sandboxes, and nobody else's. */
-export function proxyUserId(installation: number): number {
-  return firstHostId - 1 - installation;
-}
-
-/** User and group that builders run as: below those of the egress proxies, and nobody else's. */
-export function builderUserId(installation: number): number {
-  return firstHostId - 1 - installationsMax - installation;
 }
 
 /** Where the egress proxy takes what the packet rules turn to it. */

@@ -1,14 +1,16 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
+import { adopter, traceparent } from '../base/trace.ts';
+import { lost } from '../protocol/part-lost.ts';
 import type { AnyTable } from '../protocol/wire/method.ts';
 import { isMethod } from '../protocol/wire/method.ts';
 import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
-import { fromWire, lost } from './error.ts';
+import { fromWire } from './error.ts';
 import { readToCaller, type ToCaller } from './message.ts';
 import { Wrong } from './read.ts';
 
-type Waiting = { method: CheckedMethod; resolve(value: unknown): void; reject(error: unknown): void };
+type Waiting = { method: CheckedMethod; adopt: ReturnType<typeof adopter>; resolve(value: unknown): void; reject(error: unknown): void };
 
 /** The calling side of a channel. */
 export type Calls = {
@@ -45,6 +47,7 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
       const known = method.args(args);
       if (known instanceof Wrong) return Promise.reject(new AtollError('internal', `${method.name}: argument ${known.path} must be ${known.mustBe}`));
       if (signal?.aborted) return Promise.reject(canceled(signal));
+      const [trace, adopt] = [traceparent(), adopter()];
       const id = ++lastId;
       return new Promise((resolve, reject) => {
         const giveUp = (error: unknown) => {
@@ -62,10 +65,11 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
         signal?.addEventListener('abort', onAbort, { once: true });
         waiting.set(id, {
           method,
+          adopt,
           resolve: value => (end(), resolve(value)),
           reject: error => (end(), reject(error)),
         });
-        channel.send(JSON.stringify({ id, call: method.name, args: known }));
+        channel.send(JSON.stringify({ id, call: method.name, args: known, ...(adopt && { trace }) }));
       });
     },
   };
@@ -73,7 +77,8 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
 
 const canceled = (signal: AbortSignal | undefined) => (signal?.reason instanceof AtollError ? signal.reason : new AtollError('canceled', 'Nobody waits for the answer any more'));
 
-function settle({ method, resolve, reject }: Waiting, message: ToCaller, file: number | undefined): void {
+function settle({ method, adopt, resolve, reject }: Waiting, message: ToCaller, file: number | undefined): void {
+  if (message.steps) adopt?.(message.steps);
   if ('error' in message) {
     if (file !== undefined) closeSync(file);
     return reject(fromWire(message.error));

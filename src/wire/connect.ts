@@ -1,7 +1,7 @@
 import { AtollError } from '../base/error.ts';
+import { lost } from '../protocol/part-lost.ts';
 import { type Calls, callsOn } from './call.ts';
 import type { CheckedMethod } from './checked.ts';
-import { lost } from './error.ts';
 import { closeFile, connectTo, receiveFile } from './files.ts';
 import { SocketChannel } from './socket-channel.ts';
 

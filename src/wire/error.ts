@@ -3,19 +3,6 @@ import { AtollError, type ErrorCode, causesOf, messageOf, statusOf } from '../ba
 /** An error as it crosses the wire: all of an `AtollError`, its cause as text. */
 export type WireError = { code: string; message: string; detail?: string; fields?: Record<string, unknown>; retryAfterSeconds?: number; cause?: string };
 
-/** Marks errors of the wire itself: the other process could not be asked, or ended before it answered. */
-export const partLost = 'part_lost';
-
-/** What to say when a process that is asked is not there: it is started again within seconds. */
-export function lost(part: string, what: string): AtollError {
-  return new AtollError('unavailable', `The platform's ${part} ${what}; try again in a moment`, { detail: partLost, retryAfterSeconds: 1 });
-}
-
-/** Whether the other process could not be asked, or ended before it answered: what was asked may have happened or not. */
-export function isPartLost(error: unknown): boolean {
-  return error instanceof AtollError && error.detail === partLost;
-}
-
 /** An error in the form that crosses the wire. What is no `AtollError` is a fault of the platform. */
 export function toWire(error: unknown): WireError {
   if (!(error instanceof AtollError)) return { code: 'internal', message: messageOf(error), ...(error instanceof Error && { cause: causesOf(error) }) };

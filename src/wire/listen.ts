@@ -16,6 +16,7 @@ export type ListenOptions = {
 };
 
 const ownerOnly = 0o600;
+const ownerAndGroup = 0o660;
 
 /** What the runtime's sockets have, and their types leave out. */
 type WithDescriptor = Bun.Socket<SocketChannel | undefined> & { readonly fd: number };
@@ -50,6 +51,7 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
         if (!socket.data) return;
         channels.delete(socket.data);
         socket.data.closed();
+        if (channels.size === 0) served.allGone?.();
       },
       error(socket, error) {
         log.error('a connection of the platform failed', { path, error: error.stack });
@@ -57,8 +59,10 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
       },
     },
   });
-  chmodSync(path, ownerOnly);
-  if (process.getuid?.() !== uid) chownSync(path, uid, uid);
+  const self = process.getuid?.();
+  // Root gives it to the other user. Another user shares it with the group of its folder, which is the other's.
+  chmodSync(path, self === uid || self === 0 ? ownerOnly : ownerAndGroup);
+  if (self === 0 && uid !== 0) chownSync(path, uid, uid);
   return {
     stop() {
       listener.stop(true);

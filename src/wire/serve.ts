@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
+import { collected, type RemoteStep } from '../base/trace.ts';
 import type { Caller } from '../protocol/wire/method.ts';
 import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
@@ -16,6 +17,8 @@ export type Served = {
   /** What has the functions of the table, under their names. */
   implementation: object;
   log: Log;
+  /** Nobody is connected any more. */
+  allGone?: () => void;
 };
 
 /** Answers the calls that come on a channel, until it closes. `caller` is who is on the other side, for certain. */
@@ -43,12 +46,14 @@ export function serve(channel: Channel, caller: Caller, served: Served): void {
     const { id } = call;
     const controller = new AbortController();
     underWay.set(id, controller);
+    const traced: { steps?: RemoteStep[] } = {};
+    const work = () => carryOut(served, caller, call, controller.signal);
     try {
       if (underWay.size > callsMax) throw new AtollError('unavailable', `${callsMax} calls are under way, which is the most; try again later`);
-      const { result, file } = await carryOut(served, caller, call, controller.signal);
-      send({ id, result, ...(file !== undefined && { file: true }) }, file);
+      const { result, file } = await (call.trace === undefined ? work() : collected(call.trace, work, steps => (traced.steps = steps)));
+      send({ id, result, ...(file !== undefined && { file: true }), ...traced }, file);
     } catch (error) {
-      send({ id, error: toWire(error) });
+      send({ id, error: toWire(error), ...traced });
     } finally {
       underWay.delete(id);
     }

@@ -30,6 +30,8 @@ export class PostgresCluster implements AsyncDisposable {
     const cluster = new PostgresCluster(directory, programs);
     try {
       if (process.getuid?.() === 0) await run(['chown', 'postgres:postgres', directory]);
+      // A whole platform's api connects as a user of its own.
+      await run(['chmod', '711', directory]);
       await cluster.#run('initdb', '-D', join(directory, 'data'), '-A', 'trust', '-U', 'atoll', '--no-sync', '--locale=C.UTF-8');
       await cluster.#start();
       return cluster;

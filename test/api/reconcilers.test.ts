@@ -3,6 +3,7 @@ import { newUuid } from '../../src/base/id.ts';
 import { reconcileNodes } from '../../src/api/reconcilers/adoption.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform, until } from './platform.ts';
+import { followClosed } from './follow-closed.ts';
 
 onEachDatabase(database => {
   test('a restart adopts what runs, forgets what is gone, sets aside what nobody knows', async () => {
@@ -64,15 +65,15 @@ onEachDatabase(database => {
   test('a sandbox that ends by itself is gone at once and cut off', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID } = await platform.createSandbox();
-    const closed: string[] = [];
-    platform.api.directory.onClosed(({ sandboxId }) => closed.push(sandboxId));
+    using followed = followClosed(platform.api.directory);
+    const closed = () => followed.closed.map(({ sandboxId }) => sandboxId);
     const [execution] = platform.node.executions();
     platform.node.exit({ ...execution!, executionId: newUuid() });
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
-    expect(closed).toEqual([]);
+    expect(closed()).toEqual([]);
     platform.node.exit(execution!);
     await until(async () => (await platform.call('GET', `/sandboxes/${sandboxID}`)).status === 404);
-    expect(closed).toEqual([sandboxID]);
+    expect(closed()).toEqual([sandboxID]);
     expect(platform.api.directory.find(sandboxID)).toBeUndefined();
   });
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { onEachDatabase } from './databases.ts';
 import { Platform, until } from './platform.ts';
+import { followClosed } from './follow-closed.ts';
 
 onEachDatabase(database => {
   test('a sandbox is created, read, listed and deleted', async () => {
@@ -34,10 +35,10 @@ onEachDatabase(database => {
   test('a sandbox ends when its time is over', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID } = await platform.createSandbox({ timeout: 1 });
-    const closed: string[] = [];
-    platform.api.directory.onClosed(({ sandboxId }) => closed.push(sandboxId));
+    using followed = followClosed(platform.api.directory);
+    const closed = () => followed.closed.map(({ sandboxId }) => sandboxId);
     await until(async () => (await platform.call('GET', `/sandboxes/${sandboxID}`)).status === 404);
     await until(() => platform.node.executions().length === 0);
-    expect(closed).toEqual([sandboxID]);
+    expect(closed()).toEqual([sandboxID]);
   });
 });

@@ -112,5 +112,5 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
   const [volume] = (await (await restored.api('GET', '/volumes')).json()) as VolumeAnswer[];
   const opened = (await (await restored.api('GET', `/volumes/${volume?.volumeID}`)).json()) as VolumeAnswer;
   expect(await (await content(restored, opened)).text()).toBe('in the volume');
-  expect(existsSync(join(target, 'atoll.sqlite'))).toBe(true);
+  expect(existsSync(join(target, 'api/atoll.sqlite'))).toBe(true);
 }, 180_000);

@@ -4,6 +4,7 @@ import { verdictOn } from '../../src/protocol/state.ts';
 import type { SandboxOperation, SandboxState } from '../../src/protocol/state.ts';
 import { onEachDatabase } from '../api/databases.ts';
 import { Platform, until } from '../api/platform.ts';
+import { followClosed } from '../api/follow-closed.ts';
 
 type Detail = { state: string; startedAt: string; endAt: string; envdAccessToken?: string; lifecycle: unknown };
 const detailOf = async (platform: Platform, id: string) => (await platform.call('GET', `/sandboxes/${id}`)).body as Detail;
@@ -17,10 +18,10 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id, envdAccessToken } = await platform.createSandbox({ timeout: 600, metadata: { a: 'b' }, envVars: { COLOUR: 'blue' } });
     const before = await detailOf(platform, id);
-    const closed: string[] = [];
-    platform.api.directory.onClosed(({ sandboxId }) => closed.push(sandboxId));
+    using followed = followClosed(platform.api.directory);
+    const closed = () => followed.closed.map(({ sandboxId }) => sandboxId);
     expect((await pause(platform, id)).status).toBe(204);
-    expect(closed).toEqual([id]);
+    expect(closed()).toEqual([id]);
     const paused = await detailOf(platform, id);
     expect(paused).toEqual({ ...before, state: 'paused', endAt: paused.endAt });
     expect(Math.abs(Date.parse(paused.endAt) - Date.now())).toBeLessThan(30_000);
@@ -56,14 +57,14 @@ onEachDatabase(database => {
   test('where memory can’t be kept it is refused with the reason, and nothing is changed; files can be kept', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox();
-    const closed: string[] = [];
-    platform.api.directory.onClosed(({ sandboxId }) => closed.push(sandboxId));
+    using followed = followClosed(platform.api.directory);
+    const closed = () => followed.closed.map(({ sandboxId }) => sandboxId);
     platform.node.memory = { kept: false, reason: 'no CRIU' };
     for (const path of ['pause', 'fork']) {
       const refused = await platform.call('POST', `/sandboxes/${id}/${path}`, path === 'pause' ? { memory: true } : {});
       expect(refused).toMatchObject({ status: 400, body: { error_code: 'sandbox_memory_unavailable', message: expect.stringContaining('no CRIU') } });
     }
-    expect([await listed(platform, 'running'), closed]).toEqual([[id], []]);
+    expect([await listed(platform, 'running'), closed()]).toEqual([[id], []]);
     expect(await platform.call('POST', '/v2/sandboxes', { templateID: 'base', autoPause: true })).toMatchObject({
       status: 400,
       body: { error_code: 'sandbox_memory_unavailable', message: expect.stringContaining('autoPauseMemory') },

@@ -70,7 +70,7 @@ onEachDatabase(database => {
     await until(() => platform.node.paused().length > 0);
     expect(platform.node.paused()).toMatchObject([{ kept: 'filesystem' }]);
     expect(platform.logged.join()).toContain('its memory could not be kept');
-    await expect(platform.api.wake(id)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(platform.api.forEdge.wake(id)).rejects.toMatchObject({ code: 'not_found' });
 
     const { sandboxID: full } = await platform.createSandbox({ autoPause: true, autoPauseMemory: false });
     let pauses = 0;

@@ -20,7 +20,7 @@ onEachDatabase(database => {
     const ids = [];
     for (const timeout of [60, 900, 3600]) ids.push(await paused(platform, { ...autoResume, timeout }));
     for (const id of ids) {
-      const routes = await Promise.all(Array.from({ length: 10 }, () => platform.api.wake(id)));
+      const routes = await Promise.all(Array.from({ length: 10 }, () => platform.api.forEdge.wake(id)));
       for (const route of routes) expect(route).toMatchObject({ sandboxId: id, state: 'running' });
       expect(routes[0]).toEqual(platform.api.directory.find(id) as never);
     }
@@ -33,7 +33,7 @@ onEachDatabase(database => {
     const cold = await paused(platform, autoResume, { memory: false });
     const plain = await paused(platform, {});
     for (const id of [cold, plain, 'iunknown']) {
-      await expect(platform.api.wake(id)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(platform.api.forEdge.wake(id)).rejects.toMatchObject({ code: 'not_found' });
       expect(platform.api.directory.find(id)?.ingress.autoResume ?? false).toBe(false);
     }
     expect(platform.node.resumed).toEqual([]);
@@ -45,7 +45,7 @@ onEachDatabase(database => {
     platform.node.before = async () => Bun.sleep(50);
     const pausing = platform.call('POST', `/sandboxes/${id}/pause`);
     await until(() => platform.api.directory.find(id)?.state === 'pausing');
-    expect(await platform.api.wake(id)).toMatchObject({ state: 'running' });
+    expect(await platform.api.forEdge.wake(id)).toMatchObject({ state: 'running' });
     expect((await pausing).status).toBe(204);
   });
 
@@ -53,13 +53,13 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database, limits: { concurrentSandboxes: 1 } });
     const id = await paused(platform, autoResume);
     const { sandboxID: other } = await platform.createSandbox();
-    await expect(platform.api.wake(id)).rejects.toMatchObject({ code: 'rate_limited' });
+    await expect(platform.api.forEdge.wake(id)).rejects.toMatchObject({ code: 'rate_limited' });
     await platform.call('DELETE', `/sandboxes/${other}`);
     await platform.store.db.updateTable('teams').set({ blocked: 1 }).execute();
-    await expect(platform.api.wake(id)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(platform.api.forEdge.wake(id)).rejects.toMatchObject({ code: 'forbidden' });
     await platform.store.db.updateTable('teams').set({ blocked: 0 }).execute();
     await platform.call('DELETE', `/sandboxes/${id}`);
-    await expect(platform.api.wake(id)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(platform.api.forEdge.wake(id)).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('paused sandboxes are woken after a restart of the platform', async () => {
@@ -67,6 +67,6 @@ onEachDatabase(database => {
     const id = await paused(platform, autoResume);
     await platform.restart();
     expect(platform.api.directory.find(id)).toMatchObject({ state: 'paused' });
-    expect(await platform.api.wake(id)).toMatchObject({ state: 'running' });
+    expect(await platform.api.forEdge.wake(id)).toMatchObject({ state: 'running' });
   });
 });

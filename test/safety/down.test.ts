@@ -35,7 +35,7 @@ test('stop leaves all, down keeps what is paused and tells the database, down --
 
   // Without its database it goes down all the same, and nothing that is kept goes with it.
   await platform.stop();
-  const database = join(platform.ready.dataDir, 'atoll.sqlite');
+  const database = join(platform.ready.dataDir, 'api/atoll.sqlite');
   renameSync(database, `${database}.away`);
   const blind = await atoll(platform.env, 'down');
   expect(blind).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('The database could not be told') });

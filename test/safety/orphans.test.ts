@@ -12,7 +12,7 @@ const clientOf = ({ ready }: TestPlatform) => ({ apiKey: ready.apiKey, apiUrl: r
 type Orphans = { sandboxes: { sandboxID: string; reason: string }[]; volumes: { volumeID: string }[] };
 const orphansOf = async (platform: TestPlatform) => JSON.parse((await atoll(platform.env, 'sandbox', 'orphans', '--json')).stdout) as Orphans;
 const idsOf = ({ sandboxes }: Orphans) => sandboxes.map(({ sandboxID }) => sandboxID).toSorted();
-const databaseOf = ({ ready }: TestPlatform) => join(ready.dataDir, 'atoll.sqlite');
+const databaseOf = ({ ready }: TestPlatform) => join(ready.dataDir, 'api/atoll.sqlite');
 
 /** A sandbox with a file of its own. */
 async function sandboxWith(platform: TestPlatform, note: string): Promise<Sandbox> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
-import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sandbox } from 'e2b';
@@ -27,7 +27,7 @@ const overwrite = (file: string, from: number, bytes: number) => {
 
 type Mistake = { name: string; make(dataDir: string): void; env?: Record<string, string>; says: RegExp };
 
-const database = (dataDir: string) => join(dataDir, 'atoll.sqlite');
+const database = (dataDir: string) => join(dataDir, 'api/atoll.sqlite');
 const change = (dataDir: string, sql: string) => {
   using file = new Database(database(dataDir), { readwrite: true, strict: true });
   file.run(sql);
@@ -49,7 +49,7 @@ const mistakes: Mistake[] = [
   { name: 'the note is damaged', make: dir => truncateSync(join(dir, 'installation.json'), 10), says: /installation\.json is damaged/ },
   { name: 'PostgreSQL is named though the state is in SQLite', make: () => {}, env: { ATOLL_DATABASE_URL: 'postgres://localhost:1/none' }, says: /ATOLL_DATABASE_URL names PostgreSQL. Unset it/ },
   { name: 'everything but the database is gone', make: dir => ['seed', 'node-id', 'api-key', 'installation.json'].forEach(name => rmSync(join(dir, name))), says: /has no file `seed`/ },
-  { name: 'the database and the note are gone', make: dir => ['atoll.sqlite', 'installation.json'].forEach(name => rmSync(join(dir, name))), says: /is missing, and .* holds an installation/ },
+  { name: 'the database and the note are gone', make: dir => ['api/atoll.sqlite', 'installation.json'].forEach(name => rmSync(join(dir, name))), says: /is missing, and .* holds an installation/ },
 ];
 
 test('a start with the wrong state refuses, says why, and touches nothing; with the right one all is there', async () => {
@@ -61,7 +61,8 @@ test('a start with the wrong state refuses, says why, and touches nothing; with 
   await platform.stop();
   const copy = mkdtempSync(join(tmpdir(), 'atoll-copy-'));
   try {
-    const small = ['atoll.sqlite', 'seed', 'node-id', 'api-key', 'installation.json'];
+    const small = ['api/atoll.sqlite', 'seed', 'node-id', 'api-key', 'installation.json'];
+    mkdirSync(join(copy, 'api'));
     for (const name of small) copyFileSync(join(dataDir, name), join(copy, name));
     for (const { name, make, env = {}, says } of mistakes) {
       make(dataDir);
@@ -93,6 +94,7 @@ test('an empty directory beside a used database is no first start', async () => 
   await platform.stop();
   const other = mkdtempSync(join(tmpdir(), 'atoll-other-'));
   try {
+    mkdirSync(join(other, 'api'));
     copyFileSync(database(platform.ready.dataDir), database(other));
     const up = await atoll({ ...platform.env, ATOLL_DATA_DIR: other }, 'up');
     expectSentence(up.stderr, /has no file `seed`. Set ATOLL_DATA_DIR/);

@@ -10,7 +10,7 @@ import { isTest, root, sourceFiles } from './source-files.ts';
  * Only the composition roots in `bin` put them together.
  */
 const table: Record<string, string[]> = {
-  bin: ['agent', 'api', 'builder', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'wire', 'base'],
+  bin: ['agent', 'api', 'builder', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'supervisor', 'wire', 'base'],
   agent: ['protocol', 'base'],
   builder: ['protocol', 'base'],
   api: ['protocol', 'base'],
@@ -18,6 +18,7 @@ const table: Record<string, string[]> = {
   dashboard: ['protocol', 'base'],
   edge: ['protocol', 'base'],
   node: ['protocol', 'base'],
+  supervisor: ['wire', 'base'],
   wire: ['protocol', 'base'],
   protocol: ['base'],
   base: [],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { closeSync, openSync, readFileSync, readdirSync, readSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import { AtollError } from '../../src/base/error.ts';
+import { type Span, step, traced } from '../../src/base/trace.ts';
 import { method, type MethodTable } from '../../src/protocol/wire/method.ts';
 import { descriptor, mapOf, nothing, optional } from '../../src/protocol/wire/schema.ts';
 import { wiredBySocket, wiredInMemory } from './support/pair.ts';
@@ -135,6 +136,16 @@ for (const [way, wired] of Object.entries(ways)) {
       await it.remote.nothing();
       await Bun.sleep(10);
       expect(openFiles()).toBe(before);
+    });
+
+    test('the steps of a call belong to the trace of its caller', async () => {
+      using it = start({ ...lab(), nothing: () => step('outer', () => step('inner', async () => {})) });
+      const recorded: Span[] = [];
+      const { serverTiming } = await traced(() => step('call', () => it.remote.nothing()), { record: spans => void recorded.push(...spans) });
+      expect(serverTiming).toMatch(/^inner;dur=\S+, outer;dur=\S+, call;dur=\S+, total/);
+      expect(recorded.map(({ name }) => name)).toEqual(['inner', 'outer', 'call', 'request']);
+      const [inner, outer, call] = recorded;
+      expect([inner?.parentSpanId, outer?.parentSpanId]).toEqual([outer?.spanId, call?.spanId]);
     });
 
     test('many megabytes pass in one message', async () => {

@@ -5,8 +5,11 @@ import { SandboxDirectory } from './directory.ts';
 
 function scene() {
   const directory = new SandboxDirectory(() => ({ accessToken: 'a', trafficToken: null }));
-  const closed: string[] = [];
-  directory.onClosed(({ executionId }) => closed.push(executionId));
+  const start = directory.changes(null, 0);
+  const closed = async () => {
+    const { changes } = await directory.changes((await start).next, 0);
+    return changes.flatMap(change => (change.kind === 'closed' ? [change.closed.executionId] : []));
+  };
   return { directory, closed };
 }
 
@@ -28,25 +31,25 @@ test('what clients can see is found, in the states that the edge knows', () => {
   }
 });
 
-test('connections are cut when an execution stops, once, and not while it goes on', () => {
+test('connections are cut when an execution stops, once, and not while it goes on', async () => {
   const { directory, closed } = scene();
   const running = sandbox('running');
   directory.apply(running);
   directory.apply({ ...running, state: 'snapshotting' });
   directory.apply(running);
-  expect(closed).toEqual([]);
+  expect(await closed()).toEqual([]);
   directory.apply({ ...running, state: 'pausing' });
   directory.apply({ ...running, state: 'paused' });
-  expect(closed).toEqual([running.executionId]);
+  expect(await closed()).toEqual([running.executionId]);
   const resumed = sandbox('running');
   directory.apply(resumed);
   directory.close(resumed);
   directory.close(resumed);
-  expect(closed).toEqual([running.executionId, resumed.executionId]);
+  expect(await closed()).toEqual([running.executionId, resumed.executionId]);
   expect(directory.size).toBe(0);
 });
 
-test('an execution that ended never comes back, and its end does not hit a successor', () => {
+test('an execution that ended never comes back, and its end does not hit a successor', async () => {
   const { directory, closed } = scene();
   const [old, next] = [sandbox('running'), sandbox('running')];
   directory.apply(old);
@@ -57,7 +60,7 @@ test('an execution that ended never comes back, and its end does not hit a succe
   directory.apply(next);
   directory.close(old);
   expect(directory.find('i1')?.executionId).toBe(next.executionId);
-  expect(closed).toEqual([old.executionId]);
+  expect(await closed()).toEqual([old.executionId]);
 });
 
 test('what is read again of a sandbox that is known does not replace what is known', () => {

@@ -1,31 +1,16 @@
+import type { ClosedExecution, Route, RoutesPage, RoutesPlace } from '../../protocol/directory.ts';
 import type { SandboxState } from '../../protocol/state.ts';
 import type { SandboxRecord } from '../store/sandbox-row.ts';
+import { closedChange, createEdges } from './edges.ts';
 
-/** What the edge must know to bring a request into a sandbox; its own `Route` is a part of this. */
-export type SandboxRoute = {
-  readonly sandboxId: string;
-  readonly executionId: string;
-  readonly nodeId: string;
-  readonly teamId: string;
-  /** `running` also while a snapshot is taken; `paused` also while it is being resumed: waking it waits for that. */
-  readonly state: 'running' | 'pausing' | 'paused';
-  readonly ingress: {
-    /** Required on every port but the agent's, or null where traffic is public. */
-    readonly trafficAccessToken: string | null;
-    /** Required on the agent's port, or null for an unsecured sandbox. */
-    readonly accessToken: string | null;
-    readonly maskRequestHost: string | null;
-    readonly httpsPorts: readonly number[];
-    /** Traffic wakes the sandbox while it is paused; never one whose snapshot has no memory. */
-    readonly autoResume: boolean;
-  };
-};
+/**
+ * What the edge must know to bring a request into a sandbox, and whose it is. `running` also while a snapshot is taken; `paused` also
+ * while it is being resumed: waking it waits for that.
+ */
+export type SandboxRoute = Route & { readonly nodeId: string };
 
 /** Executions whose end is remembered; far more than can end while a row that was read is on its way. */
 const endedMax = 10_000;
-
-/** A sandbox stopped being reachable: connections to this execution must be cut. */
-export type SandboxClosed = { sandboxId: string; executionId: string };
 
 /**
  * Where every sandbox is, in memory: read for each request at the edge, loaded at start,
@@ -35,7 +20,7 @@ export class SandboxDirectory {
   readonly #routes = new Map<string, SandboxRoute>();
   /** Executions that were closed, the oldest first: what was read of one before it ended must not bring it back. */
   readonly #ended = new Set<string>();
-  readonly #listeners = new Set<(closed: SandboxClosed) => void>();
+  readonly #edges = createEdges();
   readonly #tokensOf: (sandbox: SandboxRecord) => { accessToken: string | null; trafficToken: string | null };
 
   constructor(tokensOf: (sandbox: SandboxRecord) => { accessToken: string | null; trafficToken: string | null }) {
@@ -47,10 +32,19 @@ export class SandboxDirectory {
     return this.#routes.get(sandboxId);
   }
 
-  /** Calls `listener` whenever connections of an execution must be cut. Returns the way to stop listening. */
-  onClosed(listener: (closed: SandboxClosed) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  /** What the edge asks for; see `DirectoryProtocol.changes`. */
+  changes(after: RoutesPlace | null, waitMs: number, signal?: AbortSignal): Promise<RoutesPage> {
+    return this.#edges.follow(after, waitMs, () => [...this.#routes.values()].filter(({ state }) => state === 'running'), signal);
+  }
+
+  /** When it resolves, every connection into what was closed until now is cut. To be awaited before its processes are ended or stopped. */
+  settled(): Promise<void> {
+    return this.#edges.settled();
+  }
+
+  /** The edge is gone, and its connections with it: nothing waits for it. */
+  edgeGone(): void {
+    this.#edges.gone();
   }
 
   get size(): number {
@@ -65,7 +59,8 @@ export class SandboxDirectory {
     const route = this.#routeOf(sandbox);
     this.#routes.set(sandbox.sandboxId, route);
     const goesOn = route.state === 'running' && before?.executionId === route.executionId;
-    if (before?.state === 'running' && !goesOn) this.#tell({ sandboxId: before.sandboxId, executionId: before.executionId });
+    if (before?.state === 'running' && !goesOn) this.#edges.note(closedChange(before));
+    if (route.state === 'running') this.#edges.note({ kind: 'running', route });
   }
 
   /** Takes over a sandbox that was running before this process; one that is known already is known better. */
@@ -74,13 +69,13 @@ export class SandboxDirectory {
   }
 
   /** Forgets an execution for good; a successor with the same ID stays. */
-  close(target: SandboxClosed): void {
+  close(target: ClosedExecution): void {
     this.#ended.add(target.executionId);
     const [oldest] = this.#ended;
     if (oldest !== undefined && this.#ended.size > endedMax) this.#ended.delete(oldest);
     if (this.#routes.get(target.sandboxId)?.executionId !== target.executionId) return;
     this.#routes.delete(target.sandboxId);
-    this.#tell({ sandboxId: target.sandboxId, executionId: target.executionId });
+    this.#edges.note(closedChange(target));
   }
 
   #routeOf(sandbox: SandboxRecord): SandboxRoute {
@@ -99,10 +94,6 @@ export class SandboxDirectory {
         autoResume: sandbox.autoResume && sandbox.kept !== 'filesystem',
       },
     };
-  }
-
-  #tell(closed: SandboxClosed): void {
-    for (const listener of this.#listeners) listener(closed);
   }
 }
 

@@ -18,6 +18,8 @@ const idleTimeoutSeconds = 255;
 export type ServerOptions = {
   app: App;
   routes: readonly Route[];
+  /** Permission bits of the socket: who may connect. */
+  socketMode: number;
   /** Path of the unix socket to listen on. */
   socketPath: string;
   /** False: every route answers 503. */
@@ -33,7 +35,7 @@ export type ServerOptions = {
 /** Requests that are under way when the server stops may take this long to end. */
 const drainMs = 10_000;
 
-/** Serves the REST API on a unix socket that only this user can open. `stop` lets requests that are under way end. */
+/** Serves the REST API on a unix socket. `stop` lets requests that are under way end. */
 export async function serveApi(options: ServerOptions): Promise<{ stop(): Promise<void> }> {
   await freeSocketPath(options.socketPath);
   const table = routeTable(options.routes.map(route => compileRoute(route, options.checkAnswers ?? false)));
@@ -50,7 +52,7 @@ export async function serveApi(options: ServerOptions): Promise<{ stop(): Promis
       return response;
     },
   });
-  chmodSync(options.socketPath, 0o600);
+  chmodSync(options.socketPath, options.socketMode);
   return {
     async stop() {
       const cutOff = setTimeout(() => void server.stop(true), drainMs);

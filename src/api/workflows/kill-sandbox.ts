@@ -28,6 +28,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
     name: 'cut',
     async run({ app, sandbox }) {
       app.directory.close(sandbox);
+      await app.directory.settled();
     },
   },
   {

@@ -29,6 +29,7 @@ export const pauseSandboxSteps: readonly Step<PauseContext>[] = [
     name: 'cut',
     async run({ app, sandbox }) {
       app.directory.apply(sandbox);
+      await app.directory.settled();
     },
     async undo({ app, sandbox }) {
       await settleSandbox(app, sandbox);

@@ -40,6 +40,8 @@ export async function restoreBackup(settings: Settings, account: string, file: s
     const manifest = await checkManifest(unpacked);
     await placeFiles(unpacked, made, manifest.sandboxes);
     await restoreVolumes(unpacked, made);
+    // The next start gives it to the process that owns it.
+    mkdirSync(join(made, 'api'), { mode: 0o700 });
     const atUs = systemClock()();
     await loadDump(storeLocation({ ...settings, dataDir: made }), linesOf(join(unpacked, 'state.jsonl')), async db => {
       await forgetUnkept(db, manifest.sandboxes, atUs);

@@ -8,6 +8,7 @@ import type { InstallationRecord } from '../../api/store/installation.ts';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { deriveToken } from '../../base/secret.ts';
 import { storeLocation } from '../accounts.ts';
+import { sqlitePathOf } from '../data-directory.ts';
 import { readIfThere } from '../identity.ts';
 import type { Settings } from '../settings.ts';
 import { type InstallationNote, noteFile, readNote } from './note.ts';
@@ -65,7 +66,7 @@ const acceptHint = 'To go on without: `atoll up --accept-database`; then sandbox
 
 function refuseOtherKind({ dataDir }: Settings, note: InstallationNote, location: StoreLocation): void {
   if (note.database === 'sqlite' && location.kind === 'postgres') {
-    throw refusal(`${dataDir} has its state in ${join(dataDir, 'atoll.sqlite')}, and ATOLL_DATABASE_URL names PostgreSQL. Unset it; to move to PostgreSQL, make a backup and restore it there (docs/backup.md).`);
+    throw refusal(`${dataDir} has its state in ${sqlitePathOf(dataDir)}, and ATOLL_DATABASE_URL names PostgreSQL. Unset it; to move to PostgreSQL, make a backup and restore it there (docs/backup.md).`);
   }
   if (note.database !== 'sqlite' && location.kind === 'sqlite') {
     throw refusal(`${dataDir} has its state in PostgreSQL at ${note.database.replace(/^postgres /, '')}, and ATOLL_DATABASE_URL is not set. Set it, best in ${join(dataDir, 'settings')}.`);

@@ -2,7 +2,8 @@ import { closeSync, openSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { AtollError, messageOf, statusOf, type ErrorCode } from '../../base/error.ts';
 import type { BuilderAnswer, BuilderJob, BuilderQuestion, BuilderReply } from '../../protocol/builder.ts';
-import { builderUserId, type Layout } from '../layout.ts';
+import { userIdOf } from '../../base/part-users.ts';
+import type { Layout } from '../layout.ts';
 import type { Helper } from '../native/helper.ts';
 import { createBuilderGroups, type BuilderGroup } from './group.ts';
 
@@ -50,7 +51,7 @@ export type BuilderOptions = { helper: Pick<Helper, 'mountsPid'>; helperBinary: 
 export function createBuilder({ helper, helperBinary, builderDir, layout }: BuilderOptions): Builder {
   const groups = createBuilderGroups(`atoll${layout.installation}-builders`, Math.floor((totalmem() / 2 ** 20) * memoryShare));
   const removals = new Set<Promise<void>>();
-  const uid = String(builderUserId(layout.installation));
+  const uid = String(userIdOf('builder', layout.installation));
 
   const argvOf = ({ job, shows = {}, marksOf, reply }: BuilderTask, group: BuilderGroup): string[] => [
     ...[helperBinary, 'confine', String(helper.mountsPid), uid, String(boundsOf(job).cpuSeconds)],

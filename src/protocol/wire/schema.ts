@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static, TSchema } from '@sinclair/typebox';
 
 /** One object type instead of an intersection of several, all the way down: so written, equal types are the same for the compiler. */
-type Flat<T> = T extends readonly (infer Item)[] ? Flat<Item>[] : T extends object ? { [Name in keyof T]: Flat<T[Name]> } : T;
+type Flat<T> = T extends readonly (infer Item)[] ? Flat<Item>[] : T extends object ? { -readonly [Name in keyof T]: Flat<T[Name]> } : T;
 
 type IsSame<A, B> = (<T>() => T extends Flat<A> ? 1 : 2) extends <T>() => T extends Flat<B> ? 1 : 2 ? true : false;
 

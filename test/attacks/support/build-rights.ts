@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'bun:test';
 import { createBuilder } from '../../../src/node/builder/builder.ts';
 import { makeLayer } from '../../../src/node/builds/make-layer.ts';
-import { builderUserId } from '../../../src/node/layout.ts';
+import { userIdOf } from '../../../src/base/part-users.ts';
 import type { Space } from '../../../src/node/space/space.ts';
 import type { BuildRange } from './build-attacks.ts';
 import type { Attack } from './wall.ts';
@@ -23,7 +23,7 @@ function inBuilder(script: string, shows: Record<string, string> = {}): { output
     mkdirSync(runtime);
     copyFileSync('/usr/bin/busybox', join(runtime, 'builder'));
     const shown = Object.entries(shows).flatMap(([name, path]) => ['-s', name, path]);
-    const child = Bun.spawnSync([helperBinary, 'confine', String(process.pid), String(builderUserId(installation)), '10', ...shown, '--', runtime, '-c', script], { env: { SECRET: 'of the platform' }, stdin: 'ignore' });
+    const child = Bun.spawnSync([helperBinary, 'confine', String(process.pid), String(userIdOf('builder', installation)), '10', ...shown, '--', runtime, '-c', script], { env: { SECRET: 'of the platform' }, stdin: 'ignore' });
     return { output: child.stdout.toString() + child.stderr.toString(), status: child.exitCode };
   } finally {
     rmSync(scratch, { recursive: true, force: true });

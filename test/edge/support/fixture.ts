@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../src/base/error.ts';
 import { createLog } from '../../../src/base/log.ts';
-import type { Ingress, Route } from '../../../src/edge/directory.ts';
+import type { Ingress, Route } from '../../../src/protocol/directory.ts';
 import { type Edge, type EdgeOptions, startEdge } from '../../../src/edge/start.ts';
 import { dialLoopback } from './loopback-dial.ts';
 

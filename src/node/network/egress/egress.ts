@@ -1,3 +1,4 @@
+import { userIdOf } from '../../../base/part-users.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import type { Log } from '../../../base/log.ts';
 import { parseAddress, protectedRange, type EgressPolicy } from '../../../protocol/network.ts';
 import type { TrafficCounters } from '../../../protocol/node.ts';
 import { tryCommand } from '../../doctor/command.ts';
-import { platformInsideAddress, proxyListenAddress, proxyNetwork, proxyUserId, type Layout, type Slot } from '../../layout.ts';
+import { platformInsideAddress, proxyListenAddress, proxyNetwork, type Layout, type Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { proxyPort, refusalGroup, resolverPort, tableOf } from '../host-table.ts';
 import { findHostFeatures, flowsPerSandbox, trackedMax } from '../host-features.ts';
@@ -179,7 +180,7 @@ export function createEgress({ layout, log, onDenied, onEnd, nameservers, settin
         opensAllowedNames: settings.opensAllowedNames ?? false,
         roots: settings.roots ?? hostRoots() ?? rootCertificates.join('\n'),
         authority,
-        userId: proxyUserId(installation),
+        userId: userIdOf('egress', installation),
       },
     });
 

@@ -8,7 +8,7 @@ import { createResolver } from './dns/resolver.ts';
 import { createGuests, type Guests } from './guests.ts';
 import { createHostCertificates } from './host-certificates.ts';
 import { originalDestination } from './original-destination.ts';
-import { dropPrivileges } from './privileges.ts';
+import { dropPrivileges } from '../../../../base/privileges.ts';
 import { serve, type ServeContext } from './serve.ts';
 import { createTurns } from './turns.ts';
 

@@ -1,5 +1,5 @@
-import type { Family } from '../base/meter.ts';
-import type { EdgeStats } from './start.ts';
+import type { Family } from '../../base/meter.ts';
+import type { EdgeStats } from '../../protocol/directory.ts';
 
 /** What is open at the edge, for the operator's metrics. */
 export function edgeFamilies({ clientConnections, evictedClients, refusedClients, inSandboxes, upstreamConnections }: EdgeStats): Family[] {

@@ -1,6 +1,8 @@
 import { dlopen, ptr } from 'bun:ffi';
 
+const PR_SET_PDEATHSIG = 1;
 const PR_SET_NO_NEW_PRIVS = 38;
+const SIGKILL = 9;
 
 const { setgroups, setresgid, setresuid, prctl } = dlopen('libc.so.6', {
   setgroups: { args: ['u64', 'ptr'], returns: 'int' },
@@ -9,15 +11,19 @@ const { setgroups, setresgid, setresuid, prctl } = dlopen('libc.so.6', {
   prctl: { args: ['int', 'u64', 'u64', 'u64', 'u64'], returns: 'int' },
 }).symbols;
 
-/** Gives up root, in every thread, for a user that owns nothing. For good. */
+/**
+ * Gives up root, in every thread, for a user and a group of that number and nothing else. For good. The process still ends with its
+ * parent: the kernel forgets that with a change of user.
+ */
 export function dropPrivileges(userId: number): void {
   const none = Buffer.alloc(8);
   const steps: [string, number][] = [
     ['setgroups', setgroups(0, ptr(none))],
     ['setresgid', setresgid(userId, userId, userId)],
     ['setresuid', setresuid(userId, userId, userId)],
-    ['prctl', prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)],
+    ['no_new_privs', prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)],
+    ['pdeathsig', prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)],
   ];
   const failed = steps.find(([, result]) => result !== 0);
-  if (failed) throw new Error(`the egress proxy could not give up its privileges: ${failed[0]} failed`);
+  if (failed) throw new Error(`the process could not give up its privileges: ${failed[0]} failed`);
 }

@@ -1,0 +1,47 @@
+import { Type } from '@sinclair/typebox';
+import type { DirectoryProtocol, EdgeStats, Route, RoutesPage, RoutesPlace } from '../directory.ts';
+import { method, type MethodTable } from './method.ts';
+import { count, nothing, oneOf, schemaOf } from './schema.ts';
+
+/** Beyond what a poll is asked to wait, or a resume from the disk takes. Milliseconds. */
+const waitMs = 120_000;
+const edge = { callers: ['edge'] } as const;
+const textOrNull = () => Type.Union([Type.String(), Type.Null()]);
+
+const Way = schemaOf<Route>()(
+  Type.Object({
+    sandboxId: Type.String(),
+    teamId: Type.String(),
+    executionId: Type.String(),
+    state: oneOf('running', 'pausing', 'paused'),
+    ingress: Type.Object({
+      trafficAccessToken: textOrNull(),
+      accessToken: textOrNull(),
+      maskRequestHost: textOrNull(),
+      httpsPorts: Type.Array(Type.Integer()),
+      autoResume: Type.Boolean(),
+    }),
+  }),
+);
+const Place = schemaOf<RoutesPlace>()(Type.Object({ epoch: Type.String(), number: count() }));
+const Page = schemaOf<RoutesPage>()(
+  Type.Object({
+    all: Type.Union([Type.Array(Way), Type.Null()]),
+    changes: Type.Array(
+      Type.Union([
+        Type.Object({ kind: Type.Literal('running'), route: Way }),
+        Type.Object({ kind: Type.Literal('closed'), closed: Type.Object({ sandboxId: Type.String(), executionId: Type.String() }) }),
+      ]),
+    ),
+    next: Place,
+  }),
+);
+const Stats = schemaOf<EdgeStats>()(Type.Object({ clientConnections: count(), evictedClients: count(), refusedClients: count(), inSandboxes: count(), upstreamConnections: count() }));
+
+/** The methods of the api for the edge. */
+export const directoryTable = {
+  changes: method([Type.Union([Place, Type.Null()]), count()], Page, { ...edge, deadlineMs: waitMs }),
+  find: method([Type.String()], Type.Union([Way, Type.Null()]), edge),
+  wake: method([Type.String()], Way, { ...edge, deadlineMs: waitMs }),
+  report: method([Stats], nothing(), edge),
+} satisfies MethodTable<DirectoryProtocol>;

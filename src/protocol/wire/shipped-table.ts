@@ -1,0 +1,34 @@
+import { Type } from '@sinclair/typebox';
+import type { ShippedDefinition, ShippedProtocol } from '../shipped.ts';
+import { State } from './build-schemas.ts';
+import { method, type MethodTable } from './method.ts';
+import { nothing, optional, schemaOf } from './schema.ts';
+
+/** Packages are fetched and installed, or another installation does that. Milliseconds. */
+const makingMs = 60 * 60_000;
+const texts = () => Type.Array(Type.String());
+
+const Definition = schemaOf<ShippedDefinition>()(
+  Type.Object({
+    fromTemplate: optional(Type.String()),
+    fromMachine: optional(Type.Object({ packages: Type.String(), npm: Type.String() })),
+    cpuCount: optional(Type.Number()),
+    memoryMB: optional(Type.Number()),
+    files: optional(texts()),
+    steps: optional(Type.Array(Type.Object({ type: Type.String(), args: texts() }))),
+    startCmd: optional(Type.String()),
+    readyCmd: optional(Type.String()),
+  }),
+);
+const StateOrNull = Type.Union([State, Type.Null()]);
+
+/** The methods of a node for the templates that come with the platform. */
+export const shippedTable = {
+  has: method([texts()], Type.Boolean()),
+  key: method([Type.String()], Type.String()),
+  define: method([Type.String()], Definition),
+  begin: method([Type.String(), Type.String()], StateOrNull, { deadlineMs: makingMs }),
+  end: method([Type.String(), Type.String(), StateOrNull], nothing(), { deadlineMs: makingMs }),
+  files: method([Type.String()], Type.String()),
+  bottom: method([Type.String()], Type.String(), { deadlineMs: makingMs }),
+} satisfies MethodTable<ShippedProtocol>;

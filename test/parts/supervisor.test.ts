@@ -1,0 +1,105 @@
+import { afterEach, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../src/base/error.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { type Part, type PartOptions, startPart } from '../../src/supervisor/part.ts';
+import { waitFor } from '../support/process.ts';
+
+type About = { pid: number; answer?: string };
+
+const program = join(import.meta.dir, 'support/little-part.ts');
+const parts: Part<About>[] = [];
+afterEach(async () => {
+  await Promise.all(parts.splice(0).map(part => part.stop()));
+});
+
+function begin(orders: Record<string, unknown> | (() => unknown), more: Partial<PartOptions<About>> = {}) {
+  const seen = { ready: [] as About[], restarts: [] as string[], givenUp: [] as string[], phases: [] as string[], asked: [] as unknown[] };
+  const part = startPart<About>({
+    name: 'api',
+    command: [process.execPath, '--no-env-file', '--config=/dev/null', program],
+    environment: {},
+    settings: typeof orders === 'function' ? orders : () => orders,
+    stallLooksMax: 2,
+    log: silentLog,
+    onPhase: text => void seen.phases.push(text),
+    async onAsk(what, value) {
+      seen.asked.push([what, value]);
+      if (what !== 'allowed') throw new AtollError('forbidden', `${what} is not allowed`);
+    },
+    onReady: about => void seen.ready.push(about),
+    onRestart: reason => void seen.restarts.push(reason),
+    onGivenUp: error => void seen.givenUp.push(error.message),
+    ...more,
+  });
+  parts.push(part);
+  return { part, seen };
+}
+
+const isGone = (pid: number) => !existsSync(`/proc/${pid}`);
+
+test('a part serves, is told of changes, asks for what it may not do, and ends when it is told to', async () => {
+  const { part, seen } = begin({ doing: 'serve', ask: 'allowed' });
+  const about = await part.ready;
+  expect(about.answer).toBe('done');
+  expect(seen.phases).toEqual(['starting']);
+  expect(seen.asked).toEqual([['allowed', { value: 1 }]]);
+  await part.stop();
+  expect(isGone(about.pid)).toBe(true);
+  expect(seen.restarts).toEqual([]);
+  const { part: other } = begin({ doing: 'serve', ask: 'seed' });
+  expect((await other.ready).answer).toBe('seed is not allowed');
+});
+
+test('one that can’t start says why, and is not tried again', async () => {
+  const { part, seen } = begin({ doing: 'fail' });
+  await expect(part.ready).rejects.toThrow('it can’t start');
+  expect(seen.restarts).toEqual([]);
+  const { part: unset } = begin(() => {
+    throw new AtollError('precondition', 'its settings can’t be made');
+  });
+  await expect(unset.ready).rejects.toMatchObject({ code: 'precondition' });
+});
+
+test('one that is killed is started again, with what it is to start with now', async () => {
+  let starts = 0;
+  const { part, seen } = begin(() => ({ doing: 'serve', start: ++starts }));
+  const { pid } = await part.ready;
+  process.kill(pid, 'SIGKILL');
+  await waitFor('it to serve again', () => seen.ready.length === 2);
+  expect(seen.restarts).toEqual(['ended']);
+  expect(starts).toBe(2);
+  expect(seen.ready[1]?.pid).not.toBe(pid);
+});
+
+test('one whose event loop turns no more is ended and started again: an endless loop, and a process that is stopped', async () => {
+  const { part, seen } = begin({ doing: 'serve' });
+  const { pid } = await part.ready;
+  part.update('loop');
+  await waitFor('it to be replaced', () => seen.ready.length === 2, 20_000);
+  expect(seen.restarts).toEqual(['stalled']);
+  expect(isGone(pid)).toBe(true);
+  process.kill(seen.ready[1]?.pid as number, 'SIGSTOP');
+  await waitFor('it to be replaced again', () => seen.ready.length === 3, 20_000);
+  expect(seen.restarts).toEqual(['stalled', 'stalled']);
+}, 60_000);
+
+test('one that never stays is given up, with a sentence', async () => {
+  let starts = 0;
+  const { part, seen } = begin(() => ({ doing: ++starts === 1 ? 'serve' : 'fail' }), { endsMax: 3 });
+  const { pid } = await part.ready;
+  process.kill(pid, 'SIGKILL');
+  await waitFor('it to be given up', () => seen.givenUp.length > 0, 30_000);
+  expect(seen.givenUp).toEqual(['The platform\'s api has ended 4 times in a row and is not started again: it can’t start']);
+  expect(starts).toBe(4);
+}, 60_000);
+
+test('a part ends with the process that watches it', async () => {
+  const watcher = Bun.spawn([process.execPath, join(import.meta.dir, 'support/watcher.ts')], { stdout: 'pipe', stdin: 'ignore' });
+  const reader = watcher.stdout.getReader();
+  const pid = Number(Buffer.from((await reader.read()).value ?? []).toString());
+  expect(isGone(pid)).toBe(false);
+  watcher.kill('SIGKILL');
+  await waitFor('the part to end', () => isGone(pid));
+});

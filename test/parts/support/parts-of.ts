@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+export const partNames = ['node', 'api', 'edge'] as const;
+export type PartName = (typeof partNames)[number];
+
+/** The processes of the parts that a supervisor watches; one that is just being started again is missing. */
+export function partsOf(supervisor: number): Partial<Record<PartName, number>> {
+  const parts: Partial<Record<PartName, number>> = {};
+  for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
+    const [, part] = /\/parts\/(node|api|edge)\.ts$/.exec(commandOf(pid)) ?? [];
+    if (part !== undefined && parentOf(pid) === supervisor) parts[part as PartName] = Number(pid);
+  }
+  return parts;
+}
+
+/** The process of one part. Throws where it does not run at the moment. */
+export function partOf(supervisor: number, name: PartName): number {
+  const pid = partsOf(supervisor)[name];
+  if (pid === undefined) throw new Error(`no ${name} runs`);
+  return pid;
+}
+
+/** A line of proc(5)'s status. */
+export function statusOf(pid: number, name: string): string {
+  return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.trim() ?? '';
+}
+
+/** The files that a process has open. */
+export function openFilesOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).flatMap(fd => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
+    } catch {
+      return []; // it was closed meanwhile
+    }
+  });
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0$/, '').split('\0').at(-1) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function parentOf(pid: string): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1]);
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,21 @@
+import { join } from 'node:path';
+import { silentLog } from '../../../src/base/log.ts';
+import { startPart } from '../../../src/supervisor/part.ts';
+import { commandOf } from '../../../src/supervisor/program.ts';
+
+// A supervisor of one part, to be killed.
+
+const part = startPart<{ pid: number }>({
+  name: 'api',
+  command: commandOf(join(import.meta.dir, 'little-part.ts'), 'to drop'),
+  environment: {},
+  settings: () => ({ doing: 'serve' }),
+  stallLooksMax: 10,
+  log: silentLog,
+  onPhase() {},
+  onAsk: async () => {},
+  onReady() {},
+  onRestart() {},
+  onGivenUp() {},
+});
+process.stdout.write(`${(await part.ready).pid}\n`);
