@@ -1,0 +1,80 @@
+# Takes all it can of one thing, says how many it got, and holds them until its input ends.
+import ctypes, fcntl, os, resource, signal, struct, sys
+
+c = ctypes.CDLL(None, use_errno=True)
+what, most = sys.argv[1], int(sys.argv[2])
+held = []
+
+
+def descriptors():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def inotify():
+    return c.inotify_init() >= 0
+
+
+def queues():
+    return ctypes.CDLL('librt.so.1', use_errno=True).mq_open(f'/queue{os.getpid()}-{taken}'.encode(), os.O_CREAT | os.O_RDWR, 0o600, None) >= 0
+
+
+def terminals():
+    held.append(os.openpty())
+    return True
+
+
+def aio():
+    return c.syscall(206, 100, ctypes.byref(ctypes.c_ulong(0))) >= 0
+
+
+def signals():
+    if not taken:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [40])
+    return c.sigqueue(os.getpid(), 40, 0) == 0
+
+
+def locks():
+    if taken % 1000 == 0:
+        held.append(open(f'/tmp/locks{os.getpid()}-{taken}', 'w+'))
+    fcntl.fcntl(held[-1], fcntl.F_SETLK, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, taken % 1000 * 2, 1, 0))
+    return True
+
+
+def keys():
+    return c.syscall(248, b'user', str(taken).encode(), b'x', 1, -2) >= 0
+
+
+def loops():
+    return fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR), 0x4C82) >= 0
+
+
+def files():
+    held.append(os.open('/dev/null', os.O_RDONLY))
+    return True
+
+
+def processes():
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+        os._exit(0)
+    held.append(pid)
+    return True
+
+
+def semaphores():
+    return c.semget(0, 100, 0o600) >= 0
+
+
+descriptors()
+taken = 0
+try:
+    while taken < most and globals()[what]():
+        taken += 1
+except OSError:
+    pass
+print(taken, flush=True)
+sys.stdin.read()
+for pid in held if what == 'processes' else []:
+    os.kill(pid, 9)
