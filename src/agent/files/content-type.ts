@@ -1,3 +1,5 @@
+import { extname } from 'node:path';
+
 const unknown = 'application/octet-stream';
 
 // First bytes that tell a format, for files whose names don't (WHATWG MIME Sniffing, the common ones).
@@ -12,7 +14,7 @@ export const sniffedBytes = 512;
 
 /** The media type by the ending of a name, or undefined. */
 export function typeByName(name: string): string | undefined {
-  if (!/[^/]\.[^./]+$/.test(name)) return undefined;
+  if (extname(name).length < 2) return undefined;
   const { type } = Bun.file(name);
   return type === unknown ? undefined : type.replace(/;charset=/, '; charset=');
 }

@@ -73,8 +73,9 @@ function readHead(bytes: Buffer): { head: PartHead; length: number } | 'last' | 
 }
 
 function filenameOf(disposition: string): string | undefined {
-  const [, encoded] = /;\s*filename\*=UTF-8'[^']*'([^;]*)/i.exec(disposition) ?? [];
-  if (encoded === undefined) return parameterOf(disposition, 'filename');
+  // RFC 5987: the character set, a language that nobody needs, and the name in percent encoding.
+  const [charset, , encoded] = parameterOf(disposition, 'filename\\*')?.split("'") ?? [];
+  if (charset?.toLowerCase() !== 'utf-8' || encoded === undefined) return parameterOf(disposition, 'filename');
   try {
     return decodeURIComponent(encoded.trim());
   } catch {

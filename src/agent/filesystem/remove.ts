@@ -22,7 +22,13 @@ async function removeDirectory(path: string, initPath: string): Promise<void> {
     error => (errnoOf(error) === 'ENOTEMPTY' ? false : Promise.reject(fileError(error, path))),
   );
   if (isEmptied) return;
-  const child = Bun.spawn([initPath, 'remove', path.replace(/\/+$/, '') || '/'], { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = Bun.spawn([initPath, 'remove', withoutFinalSlashes(path)], { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'] });
   const text = await new Response(child.stderr).text();
   if ((await child.exited) !== 0) throw new AtollError('internal', `'${path}' was not removed whole: ${text.trim().replace(/^\d+ /, '')}`);
+}
+
+function withoutFinalSlashes(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end--;
+  return path.slice(0, end);
 }

@@ -41,7 +41,8 @@ function withOurs(bundle: string, pem: string): string {
   const start = bundle.indexOf(begin);
   const stop = bundle.indexOf(end);
   const others = start >= 0 && stop > start ? bundle.slice(0, start) + bundle.slice(stop + end.length).replace(/^\n/, '') : bundle;
-  return `${others.replace(/\n*$/, others === '' ? '' : '\n')}${begin}\n${pem.trim()}\n${end}\n`;
+  const before = others.trimEnd();
+  return `${before === '' ? '' : `${before}\n`}${begin}\n${pem.trim()}\n${end}\n`;
 }
 
 /** A file that says it already is left alone: in a build, touching it would make it part of every layer. */

@@ -1,4 +1,4 @@
-import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from 'kysely';
+import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely';
 import pg from 'pg';
 import { AtollError, assert } from '../../base/error.ts';
 
@@ -36,8 +36,10 @@ export class PostgresDriver implements Driver {
     return new Connection(await this.#connect());
   }
 
-  async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connectionOf(connection).begin();
+  async beginTransaction(connection: DatabaseConnection, { isolationLevel, accessMode }: TransactionSettings): Promise<void> {
+    // A backup reads all of its tables as they are at one moment.
+    const modes = [...(isolationLevel === undefined ? [] : [`isolation level ${isolationLevel}`]), ...(accessMode === undefined ? [] : [accessMode])];
+    await connectionOf(connection).begin(modes.join(', '));
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
@@ -112,9 +114,10 @@ class Connection implements DatabaseConnection {
     throw new Error('results are not streamed');
   }
 
-  async begin(): Promise<void> {
+  /** `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's. */
+  async begin(modes: string): Promise<void> {
     // Two statements in one message: one way to the server and back.
-    const results = await this.#do(false, () => this.#client.query('start transaction; select pg_current_xact_id()::text as id'));
+    const results = await this.#do(false, () => this.#client.query(`start transaction ${modes}; select pg_current_xact_id()::text as id`));
     const [, { rows = [] } = {}] = results as unknown as { rows?: { id: string }[] }[];
     this.transactionId = rows[0]?.id ?? '';
     assert(this.transactionId !== '', 'a transaction has no ID');

@@ -45,7 +45,8 @@ export async function writeBackup(settings: Settings, account: string, file: str
     const restlessVolumes = await packVolumes(dataDir, staging);
     await writeManifest(staging, kept);
     mkdirSync(dirname(file), { recursive: true });
-    await pack(staging, partial);
+    // Layers are links that others have too: what tar calls a change is then one more link, or one fewer. Their bytes are summed.
+    await pack(staging, partial, { live: true });
     await syncFile(partial);
     await tell(settings, account);
     renameSync(partial, file);

@@ -14,6 +14,7 @@ const trailerBytesMax = 16_384;
 const enum At {
   sizeFirst,
   size,
+  extensionFirst,
   extension,
   sizeLf,
   data,
@@ -82,10 +83,16 @@ export class ChunkScanner {
         return this.#takeDigit(byte);
       case At.size:
         if (byte === octet.cr) return this.#become(At.sizeLf);
-        if (byte === octet.semicolon) return this.#become(At.extension);
+        if (byte === octet.semicolon) return this.#become(At.extensionFirst);
         return this.#takeDigit(byte);
+      case At.extensionFirst:
+        // An extension has a name (RFC 9112 7.1.1): some parsers refuse one without, others would read on.
+        if (++this.#lineBytes > sizeLineBytesMax) return false;
+        if (byte === octet.space || byte === octet.tab) return true;
+        return tokenLower[byte] !== 0 && this.#become(At.extension);
       case At.extension:
         if (byte === octet.cr) return this.#become(At.sizeLf);
+        if (byte === octet.semicolon) return this.#become(At.extensionFirst);
         return isFieldValue[byte] === 1 && ++this.#lineBytes <= sizeLineBytesMax;
       case At.sizeLf:
         this.#lineBytes = 0;

@@ -109,10 +109,18 @@ function shimDir({ helperBinary, programDir }: CriuHost): string {
 }
 
 /** Lines that CRIU writes as errors although it can do without, and those that only say that something before failed. */
-const noise = /RLIMIT_NOFILE|create tun|Dumping FAILED|Restoring FAILED|cgroupd|Dump files .* failed|exited, status|action script/;
+const noise = /RLIMIT_NOFILE|create tun|Dumping FAILED|Restoring FAILED|cgroupd|Dump files |exited, status|action script/;
+
+/** What a line of the form `… Error (file:line): what` says. A sandbox chose the names in it. */
+function errorIn(line: string): string[] {
+  const begin = line.indexOf('Error (');
+  const end = begin < 0 ? -1 : line.indexOf('): ', begin);
+  const what = end < 0 ? '' : line.slice(end + 2).trim();
+  return what === '' ? [] : [what];
+}
 
 function failureOf({ command }: CriuRun, log: string): AtollError {
-  const errors = log.split('\n').flatMap(line => (/Error \([^)]*\): *(.*)/.exec(line)?.[1] && !noise.test(line) ? [/Error \([^)]*\): *(.*)/.exec(line)?.[1] ?? ''] : []));
+  const errors = log.split('\n').flatMap(line => (noise.test(line) ? [] : errorIn(line)));
   const what = command === 'dump' ? 'the memory of the sandbox can’t be kept' : 'the memory of the sandbox can’t be put back';
   const fields = { criu: log.slice(-8_000) };
   if (/No space left on device|Disk quota exceeded/.test(log)) return new AtollError('no_space', `${what}: the disk is full`, { fields });

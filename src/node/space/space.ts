@@ -53,17 +53,25 @@ export function watchSpace(options: SpaceOptions): Space {
   let wake = () => {};
   const free = () => freeBytesOf(dataDir) - owed;
 
+  let problem = '';
+  /** Says what could not be done, each thing once in a row. */
+  const told = <T>(instead: T) => (error: unknown) => {
+    if (problem !== messageOf(error)) log.error('the room on the disk could not be looked at or held', { error: (problem = messageOf(error)) });
+    return instead;
+  };
+
   const look = async () => {
     ballast.follow(freeBytesOf(dataDir));
     const disks = mountedDisks(mountsPid, mounts);
     let sum = 0;
-    for (const disk of disks) sum += await owedBytes(disk, root);
+    // One that can't be looked at keeps nobody from looking at the others.
+    for (const disk of disks) sum += await owedBytes(disk, root).catch(told(0));
     owed = sum;
     noteFailed(disks);
     const left = free();
     const next = held ? left < reserveBytes * releaseShare : left < reserveBytes * holdShare;
     // All each time: a disk may have been mounted since, and another run of the platform may have held it.
-    for (const disk of disks) if (!disk.failed) await setHeld(disk, root, next);
+    for (const disk of disks) if (!disk.failed) await setHeld(disk, root, next).catch(told(undefined));
     if (next !== held) change(next, left);
   };
   const noteFailed = (disks: MountedDisk[]) => {
@@ -85,7 +93,7 @@ export function watchSpace(options: SpaceOptions): Space {
   };
   const loop = async () => {
     while (!stopped) {
-      await look().catch(error => log.warn('the room on the disk could not be looked at', { error: messageOf(error) }));
+      await look().catch(told(undefined));
       if (stopped) return;
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, free() < reserveBytes * nearFactor ? lookMs.near : lookMs.far);

@@ -183,7 +183,9 @@ function deliverWhole(instance: Instance, bytes: Buffer, lost: () => void): numb
   while (bytes.length - at >= headBytes) {
     const end = at + headBytes + bytes.readUInt32LE(at + 12);
     if (end > bytes.length) break;
-    const name = bytes.toString('latin1', at + headBytes, end).replace(/\0+$/, '');
+    const padded = bytes.subarray(at + headBytes, end);
+    const zero = padded.indexOf(0);
+    const name = padded.toString('latin1', 0, zero < 0 ? padded.length : zero);
     const event = { mask: bytes.readUInt32LE(at + 4), cookie: bytes.readUInt32LE(at + 8), name };
     if (event.mask & In.overflow) lost();
     else deliverOne(instance, bytes.readInt32LE(at), event);
