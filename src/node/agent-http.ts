@@ -25,7 +25,8 @@ export type HttpReader = {
 export function createHttpReader(onBody: (part: Uint8Array) => void): HttpReader {
   const head = createLine(headBytesMax, '\r\n\r\n', 'the answer of the agent has too long a head');
   const sizeLine = createLine(sizeLineBytesMax, '\r\n', 'the answer of the agent is malformed');
-  let refusal = '';
+  const refusal: Buffer[] = [];
+  let refusalLeft = refusalBytesMax;
   let status: number | undefined;
   let framing: 'chunks' | 'length' | 'connection' = 'connection';
   /** Bytes that are still to come: of the chunk, or of the body. */
@@ -36,7 +37,10 @@ export function createHttpReader(onBody: (part: Uint8Array) => void): HttpReader
   const body = (part: Uint8Array) => {
     if (part.length === 0) return;
     if (status === 200) return onBody(part);
-    if (refusal.length < refusalBytesMax) refusal += Buffer.from(part.subarray(0, refusalBytesMax - refusal.length)).toString();
+    if (refusalLeft === 0) return;
+    const kept = Buffer.from(part.subarray(0, refusalLeft));
+    refusal.push(kept);
+    refusalLeft -= kept.length;
   };
   const readHead = (text: string) => {
     status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1]);
@@ -74,7 +78,7 @@ export function createHttpReader(onBody: (part: Uint8Array) => void): HttpReader
     },
     status: () => status,
     isOver: () => isOver,
-    failure: () => (status === undefined || status === 200 ? undefined : `the agent answered ${status}: ${refusal}`),
+    failure: () => (status === undefined || status === 200 ? undefined : `the agent answered ${status}: ${Buffer.concat(refusal).toString()}`),
   };
 }
 

@@ -1,6 +1,7 @@
-import { AtollError, messageOf, statusOf, type ErrorCode } from '../base/error.ts';
+import { AtollError, messageOf } from '../base/error.ts';
 import { agentPort } from '../protocol/agent.ts';
 import { createHttpReader } from './agent-http.ts';
+import { readProcessMessage } from './agent-message.ts';
 import type { NetworkNamespace } from './native/netns.ts';
 import { dial } from './network/dial.ts';
 
@@ -30,12 +31,6 @@ export type ProcessEnd = {
 /** Takes what the process writes, as it comes. */
 export type OnOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
 
-/** A message of the stream: a part of `process.Process/Start` (connectrpc.com, JSON). */
-type Message = {
-  event?: { start?: object; data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number; status?: string } };
-  error?: { code?: string; message?: string };
-};
-
 const messageBytesMax = 1 << 20;
 const endOfStream = 2;
 
@@ -56,14 +51,13 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
   let end: ProcessEnd | undefined;
 
   const takeMessage = (flags: number, payload: Buffer) => {
-    const message = JSON.parse(payload.toString()) as Message;
-    const { start, data, end: last } = message.event ?? {};
-    if (start) process.onStart?.();
-    if (data?.stdout) onOutput('stdout', Buffer.from(data.stdout, 'base64'));
-    if (data?.stderr) onOutput('stderr', Buffer.from(data.stderr, 'base64'));
-    if (last) end = { exitCode: last.exitCode ?? 0, status: last.status ?? 'exit status 0' };
+    const message = readProcessMessage(payload);
+    if (message.hasStarted) process.onStart?.();
+    if (message.stdout) onOutput('stdout', message.stdout);
+    if (message.stderr) onOutput('stderr', message.stderr);
+    if (message.end) end = message.end;
     if (flags & endOfStream) {
-      if (message.error) ended.reject(errorOf(message.error));
+      if (message.error) ended.reject(message.error);
       else if (end) ended.resolve(end);
       else ended.reject(new AtollError('internal', 'the agent did not say how the process ended'));
     }
@@ -147,11 +141,4 @@ function requestOf({ argv, user, env, cwd, timeoutMs, accessToken }: AgentProces
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.concat([Buffer.from(`POST /process.Process/Start HTTP/1.1\r\n${lines.join('')}\r\n`), envelope]);
-}
-
-/** Codes of the Connect protocol that are ours under another name. */
-const codes: Record<string, ErrorCode> = { invalid_argument: 'invalid', failed_precondition: 'invalid', permission_denied: 'forbidden', resource_exhausted: 'rate_limited' };
-
-function errorOf({ code = 'internal', message = 'the agent refused the command' }: { code?: string; message?: string }): AtollError {
-  return new AtollError(codes[code] ?? (code in statusOf ? (code as ErrorCode) : 'internal'), message);
 }

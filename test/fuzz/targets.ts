@@ -1,4 +1,5 @@
 import type { Target } from './engine/target.ts';
+import { agentAnswers, agentMessages } from './targets/agent-answers.ts';
 import { fileHeaders, gzipBodies, multipartBodies } from './targets/agent-files.ts';
 import { agentLogLines, logMasks, outputLines } from './targets/agent-log.ts';
 import { headerPlaceholders, metadataFilters, pageTokens, requestBodies, requestQueries, routePaths, templateNames, webTokens } from './targets/api.ts';
@@ -27,5 +28,5 @@ export const targets: readonly Target[] = [
   routePaths, requestBodies, requestQueries, metadataFilters, pageTokens, templateNames, headerPlaceholders, webTokens, dockerfiles, heredocs,
   // node
   dockerfileWords, buildOutput, imageNames, registryChallenges, imageManifests, tarArchives, layerImages, compressedArchives,
-  agentLogLines, netlinkAnswers, protobufMessages, checkpointImages, mountTables,
+  agentAnswers, agentMessages, agentLogLines, netlinkAnswers, protobufMessages, checkpointImages, mountTables,
 ];
