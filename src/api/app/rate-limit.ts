@@ -47,8 +47,8 @@ export class RateLimiter {
   }
 }
 
-/** Bytes of a body that count as one more request. */
-const bytesPerRequest = 65_536;
+/** Bytes of a body that count as one more request: as long as one takes, these take to parse and check. */
+const bytesPerRequest = 16_384;
 
 /** Counts a long body as the requests that it takes as much time as. */
 export function chargeBody(app: App, caller: Caller | null, bytes: number): void {

@@ -71,7 +71,7 @@ const limits = {
   cpuCount: limit('CPUs of a sandbox'),
   memoryMiB: limit('Memory of a sandbox'),
   diskMiB: limit('Disk of a sandbox'),
-  requestsPerSecond: limit('Requests to the API, a body of 64 KiB counting as one more; 0: no limit'),
+  requestsPerSecond: limit('Requests to the API, 16 KiB of a body counting as one more; 0: no limit'),
   volumes: limit('Volumes; 0: none'),
   volumeMiB: int32({ minimum: volumeMiBMin, description: 'Size of each new volume' }),
 };
