@@ -53,7 +53,8 @@ async function setUpDigest(): Promise<string> {
 export async function packSources(file: string): Promise<void> {
   const listed = await mustRun(['git', '-C', checkout, 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], { timeoutMs: packTimeoutMs });
   const sources = listed.split('\0').filter(path => path !== '' && existsSync(join(checkout, path)));
-  const built = ['agent', 'agent.from', 'helper', 'helper.from'].map(name => `dist/${name}`);
+  // What fits a kernel is the guest's own, and what is large is there already.
+  const built = readdirSync(join(checkout, 'dist')).filter(name => !/^(criu|runsc|\.)/.test(name)).map(name => `dist/${name}`);
   const input = [...sources, ...built].map(path => `${join(checkout, path).slice(1)}\0`).join('');
   await mustRun(['tar', '-cf', file, '-C', '/', '--null', '--files-from=-'], { timeoutMs: packTimeoutMs, input });
 }
