@@ -26,7 +26,7 @@ const stages: Stage[] = [doctor, up, client, groups, figures, survival, down, re
 const always = ['up', 'down'];
 const here = 'here';
 
-const guestLifetimeMs = 4 * 3_600_000;
+const guestLifetimeMs = 8 * 3_600_000;
 const dataDir = '/var/lib/atoll';
 const guestPort = 3000;
 const herePort = 3990;

@@ -14,7 +14,7 @@ export class Refused extends Error {}
 /** A feature, and how to see it: it answers what was seen, or fails. */
 export type Feature = { name: string; look(): Promise<string | void> };
 
-/** Emulated machines are slow: this is for what hangs. */
+/** By the machine's own clock; this is for what hangs. */
 const featureTimeoutMs = 5 * 60_000;
 
 /** Looks at the features one after the other and prints a line of JSON for each. */

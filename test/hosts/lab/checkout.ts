@@ -13,7 +13,7 @@ const layerCache = '/var/cache/atoll';
 const authorities = '/usr/local/share/ca-certificates';
 const packTimeoutMs = 10 * 60_000;
 const unpackTimeoutMs = 10 * 60_000;
-const prepareTimeoutMs = 30 * 60_000;
+const prepareTimeoutMs = 60 * 60_000;
 
 /** The folder of the checkout, on this machine and in guests. */
 export const checkout = repository.replace(/\/$/, '');

@@ -1,6 +1,6 @@
 import { finding, findingsIn, sh, type Stage } from './stage.ts';
 
-const timeoutMs = 45 * 60_000;
+const timeoutMs = 180 * 60_000;
 
 /** Everything that a client does, by the published SDK. */
 export const client: Stage = {

@@ -1,7 +1,7 @@
 import type { HostFinding } from '../../../src/protocol/doctor.ts';
 import { finding, sh, type Stage } from './stage.ts';
 
-const timeoutMs = 5 * 60_000;
+const timeoutMs = 30 * 60_000;
 
 /** What the doctor says before anything has run. Whether that is true shows when the platform starts. */
 export const doctor: Stage = {

@@ -1,6 +1,6 @@
 import { finding, sh, type Stage } from './stage.ts';
 
-const timeoutMs = 5 * 60_000;
+const timeoutMs = 20 * 60_000;
 
 /** What of the installation is on the machine, a line each: nothing, after `atoll down`. */
 const left = `

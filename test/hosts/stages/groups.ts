@@ -1,6 +1,6 @@
 import { finding, sh, type Stage } from './stage.ts';
 
-const timeoutMs = 5 * 60_000;
+const timeoutMs = 20 * 60_000;
 
 /**
  * systemd holds the root of the control groups and sets its controllers when units come and go. The limits of sandboxes must

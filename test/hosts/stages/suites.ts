@@ -1,8 +1,8 @@
 import { finding, sh, type Stage } from './stage.ts';
 
-const suiteTimeoutMs = 40 * 60_000;
-/** Of one test: emulated machines take some ten times as long. */
-const testTimeoutMs = 10 * 60_000;
+const suiteTimeoutMs = 90 * 60_000;
+/** Of one test, by the machine's own clock. */
+const testTimeoutMs = 2 * 60_000;
 
 /** Suites of the repository that show what a kernel may get wrong: isolation, the network's attack tables, what is left behind. */
 const suites = ['test/conformance/isolation.test.ts', 'test/attacks/', 'test/egress/bypass.test.ts', 'test/node/leaks.test.ts'];

@@ -1,7 +1,7 @@
 import { finding, findingsIn, sh, type Scene, type Stage } from './stage.ts';
 import { startPlatform } from './up.ts';
 
-const timeoutMs = 10 * 60_000;
+const timeoutMs = 30 * 60_000;
 
 /** A crash of the platform, and on guests a reboot, while sandboxes run and are paused. */
 export const survival: Stage = {

@@ -1,7 +1,7 @@
 import { finding, sh, type Scene, type Stage } from './stage.ts';
 
-const startTimeoutMs = 15 * 60_000;
-const sdkTimeoutMs = 60_000;
+const startTimeoutMs = 45 * 60_000;
+const sdkTimeoutMs = 10 * 60_000;
 
 type Command = 'npm run up' | 'bin/atoll up';
 
@@ -37,7 +37,7 @@ export const up: Stage = {
     const found = [finding('npm run up', up, up ? `${Math.round((Date.now() - startedAt) / 1000)} s to the first answer` : output)];
     if (!up) return found;
     const script = `import('e2b').then(async ({ Sandbox }) => { const s = await Sandbox.create({ requestTimeoutMs: 120000 }); const { stdout } = await s.commands.run('python3 -c "print(6 * 7)"'); await s.kill(); console.log('answer', stdout.trim()); }).catch(error => { console.log(error.code ?? error.message); process.exit(1); })`;
-    const sdk = await sh(scene, `node --version; node -e ${quoted(script)} 2>/dev/null`, sdkTimeoutMs * 2);
+    const sdk = await sh(scene, `node --version; node -e ${quoted(script)} 2>/dev/null`, sdkTimeoutMs);
     const version = sdk.output.split('\n')[0] ?? '';
     const loads = sdk.output.includes('answer 42');
     return [...found, loads ? finding('published SDK on the distribution’s Node.js', true, version) : { feature: 'published SDK on the distribution’s Node.js', verdict: 'refused', detail: `${version}: ${sdk.output.split('\n')[1] ?? ''}; the SDK asks for Node.js 20.18.1 or newer` }];
