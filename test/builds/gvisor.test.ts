@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect } from 'bun:test';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';

@@ -1,10 +1,9 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { basename } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxNetwork, SandboxResources } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
 import type { NodeContext } from '../context.ts';
-import type { Slot } from '../layout.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../native/netns.ts';
 import { restore, type OpenSnapshot } from '../snapshot/restore.ts';
 import { linkUp, watch, type Blank } from './blank.ts';

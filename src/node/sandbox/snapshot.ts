@@ -5,7 +5,6 @@ import { AtollError } from '../../base/error.ts';
 import type { Snapshot, TakeSnapshot } from '../../protocol/node.ts';
 import type { SandboxVolume } from '../../protocol/volume.ts';
 import { makeLayer } from '../builds/make-layer.ts';
-import { pathInHelper } from '../native/helper.ts';
 import { openView } from '../builds/view.ts';
 import type { NodeContext, Running } from '../context.ts';
 import { slotOf, type Slot } from '../layout.ts';

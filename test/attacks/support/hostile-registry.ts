@@ -14,7 +14,7 @@ const image = makeImage([{ tar: busyboxTree(), compression: 'gzip' }]);
 /** As an honest registry does. */
 const honest: Serve = url => serving(image, url);
 const on = (part: string, answer: (url: URL, request: Request) => Response): Serve => (url, request) => (url.pathname.includes(part) ? answer(url, request) : honest(url, request));
-const challenge = (text: string): Serve => (url, request) => (url.pathname === '/token' ? undefined : new Response(null, { status: 401, headers: { 'www-authenticate': text } }));
+const challenge = (text: string): Serve => url => (url.pathname === '/token' ? undefined : new Response(null, { status: 401, headers: { 'www-authenticate': text } }));
 const withToken = (token: () => Response): Serve => url => (url.pathname === '/token' ? token() : new Response(null, { status: 401, headers: { 'www-authenticate': `Bearer realm="${url.origin}/token"` } }));
 const json = (value: unknown) => new Response(JSON.stringify(value));
 const endless = () => new Response(new ReadableStream({ pull: controller => controller.enqueue(new Uint8Array(1 << 20)) }));

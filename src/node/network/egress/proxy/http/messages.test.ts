@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Body } from './body.ts';
-import { headBytesMax, parseHead, type Head } from './head.ts';
+import { headBytesMax, parseHead } from './head.ts';
 import { composeRequest, readRequest, type RequestHead } from './request.ts';
 import { readResponse } from './response.ts';
 
