@@ -237,7 +237,8 @@ function slots(): number[] {
 }
 
 async function attempt(sandbox: string, program: string): Promise<string> {
-  const { exitCode, stdout, stderr } = await lab.python(sandbox, `INSTALLATION = ${lab.installation}\n${prelude}\n${program}`);
+  const run = /\bhears\b/.test(program) ? lab.pythonOnLink : lab.python;
+  const { exitCode, stdout, stderr } = await run(sandbox, `INSTALLATION = ${lab.installation}\n${prelude}\n${program}`);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   return stdout;
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAuthority } from '../../../src/base/certificate.ts';
@@ -40,6 +40,11 @@ export type Lab = {
   run(sandboxId: string, command: string, user?: string): Promise<Result>;
   /** Runs a Python program inside, as root. */
   python(sandboxId: string, program: string): Promise<Result>;
+  /**
+   * Runs a Python program in the sandbox's network namespace, with the host's root's rights there: what a sandbox could send if nothing
+   * but its network stopped it.
+   */
+  pythonOnLink(sandboxId: string, program: string): Promise<Result>;
   /** Builds a template of one command, on the base layer, and answers how that ended. */
   build(command: string): Promise<BuildResult>;
   traffic(sandboxId: string): Promise<TrafficCounters>;
@@ -92,6 +97,12 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       kill: sandboxId => node.call('kill', sandboxId),
       run: (sandboxId, command, user = 'root') => node.call('run', sandboxId, command, user),
       python: (sandboxId, program) => node.call('run', sandboxId, `echo ${Buffer.from(program).toString('base64')} | base64 -d | python3 -`, 'root'),
+      async pythonOnLink(sandboxId, program) {
+        const { stdout } = await node.call<Result>('run', sandboxId, 'readlink /proc/self/ns/net', 'root');
+        const child = Bun.spawn(['nsenter', `--net=/proc/${processIn(stdout.trim())}/ns/net`, 'python3', '-'], { stdin: Buffer.from(program), stdout: 'pipe', stderr: 'pipe' });
+        const [output, errors, exitCode] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+        return { exitCode, stdout: output, stderr: errors };
+      },
       build: command => node.call('build', command),
       traffic: sandboxId => node.call('traffic', sandboxId),
       logged: () => node.call('logged'),
@@ -115,6 +126,19 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
     cleanUp();
     throw error;
   }
+}
+
+/** A process whose network namespace is the one that a link names. */
+function processIn(namespace: string): string {
+  const found = readdirSync('/proc').find(pid => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/ns/net`) === namespace;
+    } catch {
+      return false; // it has ended
+    }
+  });
+  if (found === undefined) throw new Error(`no process is in ${namespace}`);
+  return found;
 }
 
 function makeNamespaces({ host, internet }: { host: string; internet: string }): void {

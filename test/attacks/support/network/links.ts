@@ -59,7 +59,7 @@ const frames: Record<string, string> = {
   'a VLAN device': "run('ip link add link eth0 name eth0.5 type vlan id 5 && ip link set eth0.5 up && ip addr add 10.5.0.1/24 dev eth0.5'); tcp(OTHER, 7000)",
   'a bridge': "run('ip link add br0 type bridge && ip link set eth0 master br0'); tcp(OTHER, 7000)",
   'a macvlan': "run('ip link add m0 link eth0 type macvlan mode bridge && ip link set m0 up'); tcp(OTHER, 7000)",
-  'ARP switched on again': "run('ip link set eth0 arp on; ip neigh flush dev eth0; arping -c 1 192.0.2.2'); hears(arp(HOST))",
+  'ARP switched on again': "run('ip link set eth0 arp on; ip neigh flush dev eth0; arping -c 1 192.0.2.2'); tcp(OTHER, 7000)",
   'promiscuous': "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)); s.bind(('eth0', 3)); s.setsockopt(263, 1, struct.pack('iHH8s', 2, 1, 0, b'')); hears(wait=0.6)",
 };
 
