@@ -5,12 +5,14 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -94,4 +96,44 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
   if (!(flags & CLONE_NEWUSER)) return next(run, stack, flags, argument, parent, tls, child);
   begin();
   return (int)end(next(run, stack, flags, argument, parent, tls, child));
+}
+
+// Before a dump, CRIU enters the user namespace of a sandbox and opens its others from there. Of a sandbox that CRIU has restored
+// that is refused: what is not dumpable, as init is, opens its /proc files to those only who may trace where its memory was made,
+// and CRIU made it on the host. So the others are opened together with the user namespace, while this process still may.
+static const char *const others[] = {"ns/net", "ns/uts", "ns/ipc", "ns/pid", "ns/mnt", "ns/cgroup", "ns/time"};
+enum { othersCount = sizeof others / sizeof *others };
+static struct { int from, fd[othersCount]; } opened = {.from = -1};
+
+static int openRaw(int directory, const char *path, int flags, int mode) {
+  return (int)kernel(SYS_openat, directory, (long)path, flags, mode, 0, 0);
+}
+
+static void openOthers(int directory) {
+  for (int i = 0; i < othersCount; i++) {
+    if (opened.from >= 0 && opened.fd[i] >= 0) close(opened.fd[i]);
+    opened.fd[i] = openRaw(directory, others[i], O_RDONLY | O_CLOEXEC, 0);
+  }
+  opened.from = directory;
+}
+
+static int openedBefore(int directory, const char *path) {
+  if (opened.from < 0 || opened.from != directory) return -1;
+  for (int i = 0; i < othersCount; i++)
+    if (!strcmp(path, others[i]) && opened.fd[i] >= 0) return fcntl(opened.fd[i], F_DUPFD_CLOEXEC, 0);
+  return -1;
+}
+
+int openat64(int directory, const char *path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, int) : 0;
+  va_end(list);
+  int fd = openRaw(directory, path, flags, mode);
+  if (strncmp(path, "ns/", 3)) return fd;
+  int error = errno;
+  if (fd >= 0 && !strcmp(path, "ns/user")) openOthers(directory);
+  else if (fd < 0 && error == EACCES) fd = openedBefore(directory, path);
+  errno = error;
+  return fd;
 }
