@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AtollError, messageOf } from './error.ts';
+import { AtollError, systemCodeOf } from './error.ts';
 
 export type PinnedRequest = {
   method?: 'GET' | 'POST';
@@ -33,8 +33,17 @@ export async function pinnedFetch(url: URL, address: string, { method = 'GET', h
     });
   } catch (error) {
     signal?.throwIfAborted();
-    throw new AtollError('unavailable', `${url.host} can't be reached: ${messageOf(error)}`, { cause: error });
+    throw new AtollError('unavailable', `${url.host} can't be reached: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+/** Why there was no answer, for whoever named the host: the runtime's own words are for programmers. */
+function reasonOf(error: unknown): string {
+  const code = systemCodeOf(error);
+  if (code === 'ECONNREFUSED') return 'nothing listens there';
+  if (code === 'ECONNRESET') return 'it closed the connection without an answer';
+  if (code === 'Malformed_HTTP_Response') return 'it does not speak HTTP';
+  return code === '' ? 'no connection was made' : code;
 }
 
 /** The host of a URL, an IPv6 address without brackets. */

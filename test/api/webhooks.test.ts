@@ -92,21 +92,19 @@ onEachDatabase(database => {
     const ids: string[] = [];
     for (let i = 0; i < 10; i++) ids.push((await platform.createSandbox()).sandboxID);
     await until(() => ids.every(id => good.typesOf(id).length === 1), 30_000);
-    const errors = new Map<string, string | null>();
-    await until(async () => {
-      for (const [name, id] of hooks) errors.set(name, (await deliveries(platform, id)).find(({ lastError }) => lastError !== null)?.lastError ?? null);
-      return [...errors].every(([name, error]) => name === 'slow body' || error !== null);
-    }, 30_000);
-    expect(Object.fromEntries(errors)).toMatchObject({
-      silent: expect.stringContaining('within 400 ms'),
-      drip: expect.stringMatching(/within 400 ms|can't be reached/),
-      redirect: 'The receiver answered 302',
-      'endless head': expect.stringMatching(/within 400 ms|can't be reached/),
-      nonsense: expect.stringContaining("can't be reached"),
-      closes: expect.stringContaining("can't be reached"),
-      refuses: expect.stringContaining("can't be reached"),
-      'slow body': null,
-    });
+    const expected: Record<string, RegExp> = {
+      silent: /within 400 ms/,
+      drip: /within 400 ms|can't be reached/,
+      redirect: /^The receiver answered 302$/,
+      'endless head': /within 400 ms|can't be reached/,
+      nonsense: /can't be reached: it does not speak HTTP/,
+      closes: /can't be reached: it closed the connection without an answer/,
+      refuses: /can't be reached: nothing listens there/,
+    };
+    // On a busy machine an answer may miss its time, and comes at a later try.
+    for (const [name, error] of Object.entries(expected)) {
+      await until(async () => (await deliveries(platform, hooks.get(name) ?? '')).some(({ lastError }) => error.test(lastError ?? '')), 30_000);
+    }
     await until(async () => (await deliveries(platform, hooks.get('slow body') ?? '')).every(({ state }) => state === 'delivered'), 30_000);
     // Had the redirect been followed, the good one would have it twice.
     expect(good.received.filter(({ headers }) => headers['e2b-webhook-id'] === hooks.get('redirect'))).toEqual([]);
