@@ -1,6 +1,6 @@
 import { dropPrivileges } from '../base/privileges.ts';
 import { fromWire, toWire } from '../wire/error.ts';
-import { beatMs, type FromPart, type ToPart } from './messages.ts';
+import { beatMs, type FromPart, type ToPart, unpacked } from './messages.ts';
 
 /** What a part can do beside its work. */
 export type Control = {
@@ -62,10 +62,10 @@ export function runPart<Settings, Update = never>(start: (settings: Settings, co
   setInterval(() => send({ kind: 'beat' }), beatMs);
   process.on('message', (message: ToPart) => {
     if (message.kind === 'start') {
-      part = start(message.settings as Settings, control);
+      part = start(unpacked(message.settings) as Settings, control);
       part.then(({ about }) => send({ kind: 'ready', about }), fail);
     } else if (message.kind === 'update') {
-      void part?.then(running => running.update?.(message.update as Update)).catch(() => {});
+      void part?.then(running => running.update?.(unpacked(message.update) as Update)).catch(() => {});
     } else if (message.kind === 'answer') {
       const waiting = asked.get(message.id);
       asked.delete(message.id);

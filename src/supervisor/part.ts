@@ -1,7 +1,7 @@
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/log.ts';
 import { fromWire, toWire, type WireError } from '../wire/error.ts';
-import type { FromPart, ToPart } from './messages.ts';
+import { type FromPart, packed, readFromPart, type ToPart } from './messages.ts';
 
 /** How often the beats are looked at. */
 const lookMs = 1_000;
@@ -65,7 +65,7 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
   launch();
   return {
     ready: ready.promise,
-    update: update => child?.send({ kind: 'update', update }),
+    update: update => child?.send({ kind: 'update', update: packed(update) }),
     async stop() {
       isStopping = true;
       clearTimeout(waiting);
@@ -105,7 +105,7 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
     });
     child = current;
     void Promise.try(options.settings).then(
-      settings => current.send({ kind: 'start', settings }),
+      settings => current.send({ kind: 'start', settings: packed(settings) }),
       (error: unknown) => {
         failure = toWire(error);
         current.kill('SIGKILL');
@@ -149,7 +149,11 @@ function spawn({ command, environment }: Pick<PartOptions<unknown>, 'command' | 
     stdio: ['ignore', 'inherit', 'inherit'],
     env: environment,
     cwd: '/',
-    ipc: handlers.onMessage,
+    serialization: 'json',
+    ipc(message: unknown) {
+      const understood = readFromPart(message);
+      if (understood) handlers.onMessage(understood);
+    },
     onExit: (_, exitCode, signal) => handlers.onExit(signal === null ? `exit code ${exitCode}` : `signal ${signal}`),
   });
   return {

@@ -18,18 +18,21 @@ const Steps = Type.Optional(
   ),
 );
 
+/** A `WireError`. */
+export const WireErrorSchema = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  detail: Type.Optional(Type.String()),
+  fields: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() }))),
+  retryAfterSeconds: Type.Optional(Type.Number()),
+  cause: Type.Optional(Type.String()),
+});
+
 /** To the caller: one answer for each call. `file`: one comes with it. */
 const ToCaller = Type.Union([
   Type.Object({
     id: Id,
-    error: Type.Object({
-      code: Type.String(),
-      message: Type.String(),
-      detail: Type.Optional(Type.String()),
-      fields: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() }))),
-      retryAfterSeconds: Type.Optional(Type.Number()),
-      cause: Type.Optional(Type.String()),
-    }),
+    error: WireErrorSchema,
     steps: Steps,
   }),
   Type.Object({ id: Id, result: Type.Optional(Type.Unknown()), file: Type.Optional(Type.Literal(true)), steps: Steps }),

@@ -1,4 +1,5 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
+import { identifierFormat } from '../protocol/wire/schema.ts';
 
 /** Why a value is not what its schema describes: where in it, and what is missing there. */
 export class Wrong {
@@ -29,6 +30,7 @@ type Described = TSchema & {
   minimum?: number;
   maximum?: number;
   maxLength?: number;
+  format?: string;
   maxItems?: number;
 };
 
@@ -49,7 +51,7 @@ export function readerOf(schema: Described): Read {
     case 'Literal':
       return value => (value === schema.const ? value : new Wrong(JSON.stringify(schema.const)));
     case 'String':
-      return readText(schema.maxLength ?? Number.POSITIVE_INFINITY);
+      return readText(schema.maxLength ?? Number.POSITIVE_INFINITY, schema.format);
     case 'Number':
       return value => (typeof value === 'number' && Number.isFinite(value) ? value : new Wrong('a number'));
     case 'Integer':
@@ -68,10 +70,14 @@ export function readerOf(schema: Described): Read {
   }
 }
 
-function readText(lengthMax: number): Read {
+const identifierForm = /^[0-9A-Za-z][0-9A-Za-z_.-]*$/;
+
+function readText(lengthMax: number, format: string | undefined): Read {
+  if (format !== undefined && format !== identifierFormat) throw new Error(`invariant broken: the wire has no format ${format}`);
   return value => {
     if (typeof value !== 'string') return new Wrong('a text');
-    return value.length <= lengthMax ? value : new Wrong(`a text of up to ${lengthMax} characters`);
+    if (value.length > lengthMax) return new Wrong(`a text of up to ${lengthMax} characters`);
+    return format === undefined || identifierForm.test(value) ? value : new Wrong('an identifier');
   };
 }
 

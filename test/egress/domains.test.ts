@@ -137,6 +137,9 @@ test('the proxy runs as a user that owns nothing, without capabilities', async (
   expect(status).toMatch(/^CapEff:\t0+$/m);
   expect(status).toMatch(/^NoNewPrivs:\t1$/m);
   expect(status).toMatch(/^Groups:\t *$/m);
+  // It is each thread's own: those of the runtime were there before it gave up root.
+  const threads = lab.inHost('sh', '-c', `cat /proc/${pid}/task/*/status`);
+  expect(new Set(threads.match(/^NoNewPrivs:\t\d$/gm))).toEqual(new Set(['NoNewPrivs:\t1']));
 });
 
 /** Process IDs of the lab's proxies. */

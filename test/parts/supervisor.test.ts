@@ -6,7 +6,7 @@ import { silentLog } from '../../src/base/log.ts';
 import { type Part, type PartOptions, startPart } from '../../src/supervisor/part.ts';
 import { waitFor } from '../support/process.ts';
 
-type About = { pid: number; answer?: string };
+type About = { pid: number; answer?: string; kept?: string };
 
 const program = join(import.meta.dir, 'support/little-part.ts');
 const parts: Part<About>[] = [];
@@ -50,6 +50,14 @@ test('a part serves, is told of changes, asks for what it may not do, and ends w
   expect(seen.restarts).toEqual([]);
   const { part: other } = begin({ doing: 'serve', ask: 'seed' });
   expect((await other.ready).answer).toBe('seed is not allowed');
+});
+
+test('what is no message of a part is nothing to who watches it, and settings of any form get there', async () => {
+  const { part, seen } = begin({ doing: 'babble', ask: 'allowed', kept: new Map([['name', 'value']]) });
+  expect(await part.ready).toMatchObject({ answer: 'done', kept: 'value' });
+  expect(seen.phases).toEqual(['starting']);
+  expect(seen.asked).toEqual([['allowed', { value: 1 }]]);
+  expect(seen.restarts).toEqual([]);
 });
 
 test('one that can’t start says why, and is not tried again', async () => {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { BuildLogEntry, BuildProgress, BuildResult, BuildSource, BuildState, BuildStep, DockerInstruction, DockerMount, DockerStage, Heredoc, RegistryCredential, StartBuild } from '../build.ts';
 import { Resources, Started } from './sandbox-schemas.ts';
-import { count, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 
 // The messages about builds, as they are checked on the wire. What they mean is said by the types.
 
@@ -50,13 +50,13 @@ const Source = schemaOf<BuildSource>()(
   ]),
 );
 
-const Step = schemaOf<BuildStep>()(Type.Object({ type: text(), args: texts(), filesHash: optional(text()), force: Type.Boolean() }));
+const Step = schemaOf<BuildStep>()(Type.Object({ type: text(), args: texts(), filesHash: optional(identifier()), force: Type.Boolean() }));
 
 export const Start = schemaOf<StartBuild>()(
   Type.Object({
-    buildId: text(),
-    templateId: text(),
-    teamId: text(),
+    buildId: identifier(),
+    templateId: identifier(),
+    teamId: identifier(),
     source: Source,
     steps: Type.Array(Step),
     force: Type.Boolean(),

@@ -7,7 +7,7 @@ import { method, type MethodTable } from './method.ts';
 import {
   Ability, Create, Execution, Exits, Info, LogEntry, Network, Paused, Place, Range, ReadLogs, Resume, Resumed, Running, Sample, SetAside, Take, Taken, Traffic, Usage,
 } from './sandbox-schemas.ts';
-import { count, descriptor, mapOf, nothing, oneOf, optional } from './schema.ts';
+import { count, descriptor, identifier, mapOf, nothing, oneOf, optional } from './schema.ts';
 import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
 
 /** For what copies disks and memory, or waits for all of a sandbox to be gone. Milliseconds. */
@@ -16,7 +16,7 @@ const longMs = 30 * 60_000;
 const readMs = 60_000;
 /** Beyond what a poll is asked to wait. Milliseconds. */
 const pollMs = 90_000;
-const id = () => Type.String();
+const id = identifier;
 const path = () => Type.String();
 
 const volumes = {

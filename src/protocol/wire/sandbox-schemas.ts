@@ -28,7 +28,7 @@ import type {
   TrafficCounters,
 } from '../node.ts';
 import type { SandboxVolume } from '../volume.ts';
-import { count, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 
 // The messages about sandboxes, as they are checked on the wire. What they mean is said by the types.
 
@@ -39,20 +39,20 @@ const DriverNames = schemaOf<DriverName>()(oneOf('crun', 'gvisor'));
 const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
 
 export const Resources = schemaOf<SandboxResources>()(Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }));
-export const Started = schemaOf<StartedImage>()(Type.Object({ snapshotId: text(), layers: texts(), resources: Resources }));
-export const Execution = schemaOf<ExecutionRef>()(Type.Object({ sandboxId: text(), executionId: text() }));
+export const Started = schemaOf<StartedImage>()(Type.Object({ snapshotId: identifier(), layers: texts(), resources: Resources }));
+export const Execution = schemaOf<ExecutionRef>()(Type.Object({ sandboxId: identifier(), executionId: identifier() }));
 
 const Image = schemaOf<TemplateImage>()(
   Type.Object({
-    templateId: text(),
-    buildId: text(),
+    templateId: identifier(),
+    buildId: identifier(),
     layers: texts(),
     defaultUser: text(),
     defaultWorkdir: text(),
     startCommand: optional(text()),
     readyCommand: optional(text()),
     buildEnv: mapOf(text()),
-    memorySnapshotId: optional(text()),
+    memorySnapshotId: optional(identifier()),
     started: optional(Started),
     driver: optional(DriverNames),
   }),
@@ -68,12 +68,12 @@ export const Network = schemaOf<EgressPolicy>()(
   }),
 );
 
-const Mounted = schemaOf<SandboxVolume>()(Type.Object({ volumeId: text(), path: text() }));
+const Mounted = schemaOf<SandboxVolume>()(Type.Object({ volumeId: identifier(), path: text() }));
 
 export const Create = schemaOf<CreateSandbox>()(
   Type.Object({
-    sandboxId: text(),
-    executionId: text(),
+    sandboxId: identifier(),
+    executionId: identifier(),
     image: Image,
     resources: Resources,
     network: Network,
@@ -83,15 +83,15 @@ export const Create = schemaOf<CreateSandbox>()(
   }),
 );
 
-const running = { sandboxId: text(), executionId: text(), startedAtMs: Type.Number(), resources: Resources };
+const running = { sandboxId: identifier(), executionId: identifier(), startedAtMs: Type.Number(), resources: Resources };
 export const Running = schemaOf<NodeSandbox>()(Type.Object(running));
-export const Paused = schemaOf<PausedSandbox>()(Type.Object({ sandboxId: text(), executionId: text(), kept: KeptWhat, pausedAtMs: Type.Number() }));
+export const Paused = schemaOf<PausedSandbox>()(Type.Object({ sandboxId: identifier(), executionId: identifier(), kept: KeptWhat, pausedAtMs: Type.Number() }));
 
 export const Resume = schemaOf<ResumeSandbox>()(
   Type.Object({
-    sandboxId: text(),
-    executionId: text(),
-    nextExecutionId: text(),
+    sandboxId: identifier(),
+    executionId: identifier(),
+    nextExecutionId: identifier(),
     memory: Type.Boolean(),
     network: Network,
     envVars: mapOf(text()),
@@ -100,7 +100,7 @@ export const Resume = schemaOf<ResumeSandbox>()(
 );
 export const Resumed = schemaOf<ResumedSandbox>()(Type.Object({ ...running, from: KeptWhat }));
 
-export const Take = schemaOf<TakeSnapshot>()(Type.Object({ sandboxId: text(), executionId: text(), snapshotId: text(), memory: Type.Boolean() }));
+export const Take = schemaOf<TakeSnapshot>()(Type.Object({ sandboxId: identifier(), executionId: identifier(), snapshotId: identifier(), memory: Type.Boolean() }));
 export const Taken = schemaOf<Snapshot>()(Type.Object({ layers: texts(), kept: KeptWhat, driver: DriverNames }));
 
 export const Ability = schemaOf<MemoryAbility>()(
@@ -109,7 +109,7 @@ export const Ability = schemaOf<MemoryAbility>()(
 
 export const Place = schemaOf<ExitsPlace>()(Type.Object({ epoch: text(), number: count() }));
 export const Exits = schemaOf<ExitsPage>()(
-  Type.Object({ exits: Type.Array(Type.Object({ sandboxId: text(), executionId: text(), reason: oneOf('init_exited', 'out_of_memory') })), next: Place }),
+  Type.Object({ exits: Type.Array(Type.Object({ sandboxId: identifier(), executionId: identifier(), reason: oneOf('init_exited', 'out_of_memory') })), next: Place }),
 );
 
 export const SetAside = schemaOf<SetAsideSandbox>()(
@@ -182,7 +182,7 @@ export const Usage = schemaOf<NodeUsage>()(
 const Level = oneOf(...sandboxLogLevels);
 export const ReadLogs = schemaOf<ReadSandboxLogs>()(
   Type.Object({
-    sandboxId: text(),
+    sandboxId: identifier(),
     fromMs: optional(Type.Number()),
     beforeMs: optional(Type.Number()),
     backward: Type.Boolean(),

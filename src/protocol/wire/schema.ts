@@ -26,6 +26,15 @@ export const mapOf = <T extends TSchema>(schema: T) => Type.Unsafe<Record<string
 /** An optional member. */
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
+/**
+ * What somebody or something is called by, e.g. the ID of a sandbox. Names become parts of paths on the other side, which has
+ * rights that the caller has not: none leads anywhere.
+ */
+export const identifier = () => Type.String({ maxLength: identifierLengthMax, format: identifierFormat });
+const identifierLengthMax = 128;
+/** Letters, digits, `_`, `.` and `-`, the first a letter or digit: known to what reads schemas. */
+export const identifierFormat = 'identifier';
+
 /** A whole number from 0 on. */
 export const count = () => Type.Integer({ minimum: 0 });
 

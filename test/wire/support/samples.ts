@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
 
-type Described = TSchema & { properties?: Record<string, TSchema>; additionalProperties?: TSchema; items?: TSchema | TSchema[]; anyOf?: TSchema[]; const?: unknown; minimum?: number };
+type Described = TSchema & { properties?: Record<string, TSchema>; additionalProperties?: TSchema; items?: TSchema | TSchema[]; anyOf?: TSchema[]; const?: unknown; minimum?: number; format?: string };
 
 /** A value that a schema describes, with everything that is optional. */
 export function sampleOf(schema: Described): unknown {
@@ -39,7 +39,7 @@ export function wrongOf(schema: Described): unknown[] {
     case 'Void':
       return [];
     case 'String':
-      return [1, null, ['text']];
+      return [1, null, ['text'], ...(schema.format === undefined ? [] : ['', '.', '..', '../up', '/root', 'a/b', 'a\0b', 'a\n', '-o', 'x'.repeat(129)])];
     case 'Number':
     case 'Integer':
       return ['1', null, { a: 1 }];

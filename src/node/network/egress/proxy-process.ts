@@ -150,13 +150,16 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
   };
 }
 
+/** In every thread of the process, those too that are there before it gives up root: no program gives it more than it has. */
+const withoutRights = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--'];
+
 /**
  * The process gets no environment: nothing of the platform's settings, and what it runs on does not depend on the caller's.
  * Messages are JSON: what it sends is read by root.
  */
 function spawn(handlers: { onMessage(message: FromProxy): void; onExit(): void }): Child {
   const program = fileURLToPath(new URL('./proxy/main.ts', import.meta.url));
-  const child = Bun.spawn([process.execPath, '--no-env-file', '--config=/dev/null', program], {
+  const child = Bun.spawn([...withoutRights, process.execPath, '--no-env-file', '--config=/dev/null', program], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {},
     cwd: '/',
