@@ -27,6 +27,15 @@ function criuOf({ ready }: TestPlatform, command: 'dump' | 'restore'): number[] 
   });
 }
 
+/** One of them ends with another. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
 /** Kills CRIU `afterMs` after it was first seen. Answers whether it was still there. */
 async function killCriu(platform: TestPlatform, command: 'dump' | 'restore', afterMs: number, request: Promise<unknown>): Promise<boolean> {
   let settled = false;
@@ -34,7 +43,7 @@ async function killCriu(platform: TestPlatform, command: 'dump' | 'restore', aft
   while (!settled && criuOf(platform, command).length === 0) await Bun.sleep(1);
   await Bun.sleep(afterMs);
   const found = criuOf(platform, command);
-  for (const pid of found) process.kill(pid, 'SIGKILL');
+  for (const pid of found) killIfThere(pid);
   return found.length > 0;
 }
 
@@ -109,7 +118,7 @@ test('CRIU and platform killed together leave the sandbox running and reachable 
     await Bun.sleep(moment);
     const found = criuOf(platform, 'dump');
     const ended = platform.kill9();
-    for (const pid of found) process.kill(pid, 'SIGKILL');
+    for (const pid of found) killIfThere(pid);
     await Promise.all([pause, ended]);
     await platform.restart();
     const again = await Sandbox.connect(sandbox.sandboxId, client);
