@@ -1,5 +1,6 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync } from 'node:fs';
 import { totalmem } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { AtollError, messageOf, statusOf, type ErrorCode } from '../../base/error.ts';
 import type { BuilderAnswer, BuilderJob, BuilderQuestion, BuilderReply } from '../../protocol/builder.ts';
 import { userIdOf } from '../../base/part-users.ts';
@@ -124,7 +125,7 @@ function boundsOf({ kind }: BuilderJob) {
 }
 
 function openFiles({ input, output }: BuilderTask): { input?: number; output?: number; close(): void } {
-  const read = input === undefined ? undefined : openSync(input, 'r');
+  const read = input === undefined ? undefined : openInput(input);
   try {
     const written = output === undefined ? undefined : openSync(output, 'wx+', 0o600);
     const opened = [read, written].filter(fd => fd !== undefined);
@@ -133,6 +134,20 @@ function openFiles({ input, output }: BuilderTask): { input?: number; output?: n
     if (read !== undefined) closeSync(read);
     throw error;
   }
+}
+
+/**
+ * Opens a file that may be in a directory of another user's: neither it nor its directory may be a link, and nothing waits for it.
+ * Errors: `invalid`.
+ */
+function openInput(path: string): number {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const directory = dirname(path);
+  // Looked at once it is open: what was there before may have been exchanged.
+  const meant = join(realpathSync(dirname(directory)), basename(directory), basename(path));
+  if (fstatSync(fd).isFile() && readlinkSync(`/proc/self/fd/${fd}`) === meant) return fd;
+  closeSync(fd);
+  throw new AtollError('invalid', 'what should be read is not a file of its directory');
 }
 
 /** Hears a builder out: questions are replied to one after the other, and its last line is the answer. Undefined where there is none. */

@@ -1,6 +1,7 @@
-import { readdirSync, rmSync, statSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { constants, lstatSync, readdirSync, rmSync, type Stats } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { NodeContext } from '../context.ts';
+import { openBeneath, openTop } from '../volumes/beneath.ts';
 import { cacheMountsDirOf } from './cache-mounts.ts';
 import type { CachedFile } from './collect.ts';
 
@@ -9,7 +10,8 @@ const unfinishedMs = 24 * 60 * 60_000;
 
 /** What builds keep in files beside their layers: the disks of cache mounts, and what was uploaded for COPY steps. */
 export function cachedFilesOf(node: NodeContext, uploadsDir: string): CachedFile[] {
-  const teams = namesIn(uploadsDir).map(name => join(uploadsDir, name));
+  // The directory is the api's, which could put links in it; removing is root's.
+  const teams = namesIn(uploadsDir).map(name => join(uploadsDir, name)).filter(path => statOf(path)?.isDirectory());
   const uploads = teams.flatMap(team => namesIn(team).map(name => join(team, name)));
   const disks = namesIn(cacheMountsDirOf(node)).map(name => join(cacheMountsDirOf(node), name));
   return [...uploads, ...disks].flatMap(path => {
@@ -17,7 +19,7 @@ export function cachedFilesOf(node: NodeContext, uploadsDir: string): CachedFile
     if (!found?.isFile()) return [];
     const isUnfinished = !/^[0-9a-f]+(\.img)?$/.test(path.slice(path.lastIndexOf('/') + 1));
     // Of a sparse disk counts what it takes.
-    return [{ bytes: found.blocks * 512, usedAtMs: isUnfinished && Date.now() - found.mtimeMs > unfinishedMs ? 0 : found.mtimeMs, remove: () => rmSync(path, { force: true }) }];
+    return [{ bytes: found.blocks * 512, usedAtMs: isUnfinished && Date.now() - found.mtimeMs > unfinishedMs ? 0 : found.mtimeMs, remove: () => removeFile(path) }];
   });
 }
 
@@ -30,5 +32,13 @@ function namesIn(dir: string): string[] {
 }
 
 function statOf(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+/** Removes a file, and nothing where its directory has become a link meanwhile. */
+function removeFile(path: string): void {
+  const directory = dirname(path);
+  using top = openTop(dirname(directory));
+  using opened = openBeneath(top, basename(directory), constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  rmSync(join(opened.path, basename(path)), { force: true });
 }
