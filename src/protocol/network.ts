@@ -50,11 +50,11 @@ export const protectedNetworks = [
 ];
 
 /**
- * Of IPv6, everything outside of global unicast is protected (loopback, private, link-local, multicast, mapped IPv4), and
- * inside of it what carries an IPv4 address of the sandbox's choice: Teredo and 6to4.
+ * Of IPv6, everything outside of this is protected: loopback, private, link-local, multicast, mapped IPv4.
  */
-const globalUnicast = '2000::/3';
-const tunnels = ['2001::/32', '2002::/16'];
+export const globalUnicast = '2000::/3';
+/** And inside of it what carries an IPv4 address of the sandbox's choice: Teredo and 6to4. */
+export const tunnels = ['2001::/32', '2002::/16'];
 
 /** Reads `1.2.3.4`, `10.0.0.0/8`, `2001:db8::1` or `2001:db8::/32`; undefined when the text is neither. */
 export function parseBlock(text: string): Block | undefined {

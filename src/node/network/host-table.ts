@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { protectedNetworks } from '../../protocol/network.ts';
+import { userIdOf } from '../../base/part-users.ts';
+import { globalUnicast, protectedNetworks, tunnels } from '../../protocol/network.ts';
 import { innerAddress, proxyListenAddress, proxyNetwork, slotNetwork, slotOf, slotsMax } from '../layout.ts';
 import type { VerdictMap } from './egress/link-verdicts.ts';
 import type { PolicyChains } from './egress/policy-chains.ts';
@@ -22,6 +23,8 @@ export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememb
 
 /** Pieces of packets from one sandbox: with all that it can send, it fills about a third of the host's room for them. */
 export const fragments = { perSecond: 16, burst: 128 } as const;
+/** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */
+export const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
 /** New connections of one sandbox, where the kernel can't count those that it has. */
 const newFlows = { perSecond: 20, burst: 1000 } as const;
 
@@ -66,6 +69,7 @@ export const refusalGroup = (installation: number): number => 0xa700 + installat
  *
  * `redirect_by_link` says which chain turns new connections to the egress proxy. The proxy connects from addresses of its own,
  * one for each slot, and `output` keeps those away from the host and from everything protected, whatever the proxy does.
+ * Likewise builders, by their user: whatever one does, it reaches public addresses, and `builder_hosts`, which the operator allows.
  */
 export function hostTable({ installation, resolvers, proxies, flowsMax, features, linksNow, policies }: HostTableOptions): string {
   const links = `"at${installation}-*"`;
@@ -103,6 +107,18 @@ table inet ${table} {
     type ifname
     size ${slotsMax}
     flags dynamic
+  }
+  set builder_hosts {
+    type ipv4_addr . inet_service
+    size ${builderHosts.max}
+    flags timeout
+    timeout ${builderHosts.seconds}s
+  }
+  set builder_hosts_v6 {
+    type ipv6_addr . inet_service
+    size ${builderHosts.max}
+    flags timeout
+    timeout ${builderHosts.seconds}s
   }
   chain open {
     tcp flags syn tcp option maxseg size set rt mtu
@@ -244,10 +260,21 @@ ${[...shared.values()].join('')}
     ip daddr ${innerAddress} drop
     oifname ${links} ct state new drop
     ip saddr ${proxyNetwork(installation)} jump from_proxy
+    meta skuid ${userIdOf('builder', installation)} jump from_builder
   }
   chain from_proxy {
     ip daddr @protected reject
     fib daddr type != unicast reject
+  }
+  chain from_builder {
+    meta l4proto != tcp drop
+    ct state established accept
+    ip daddr . tcp dport @builder_hosts accept
+    ip6 daddr . tcp dport @builder_hosts_v6 accept
+    ip daddr @protected reject with tcp reset
+    meta nfproto ipv6 ip6 daddr != ${globalUnicast} reject with tcp reset
+    ip6 daddr { ${tunnels.join(', ')} } reject with tcp reset
+    fib daddr type != unicast reject with tcp reset
   }
   chain source_nat {
     type nat hook postrouting priority srcnat; policy accept;

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, RegistryCredential } from '../../../protocol/build.ts';
 import type { BuilderQuestion, FoundImage, ImageDescription, RegistryAccess } from '../../../protocol/builder.ts';
+import { builderHostsAdded } from '../../network/builder-hosts.ts';
+import { nft } from '../../network/nft.ts';
 import type { BuildBytes } from '../build-bytes.ts';
 import type { BuildContext } from '../build-context.ts';
 import { boundedEnvironment } from '../environment.ts';
@@ -53,7 +55,12 @@ async function findInFile({ node, signal, bytes }: BuildContext, path: string): 
 
 async function findInRegistry({ node, signal, bytes }: BuildContext, options: PullOptions, settings: ImageSettings, reference: ImageReference, credential: RegistryCredential | undefined): Promise<Source> {
   const allowedHosts = new Set(Object.entries(settings.registries).flatMap(([host, { private: isPrivate, http }]) => (isPrivate || http ? [host] : [])));
-  const reply = ({ resolve }: BuilderQuestion) => reachableAddresses(resolve, allowedHosts);
+  const reply = async ({ resolve }: BuilderQuestion) => {
+    const addresses = await reachableAddresses(resolve, allowedHosts);
+    // All others are public, and open to builders.
+    if (allowedHosts.has(resolve.host)) await nft(builderHostsAdded(node.layout.installation, addresses, portOf(resolve)));
+    return addresses;
+  };
   const access = accessOf(settings, options, reference);
   const found = await node.builder.run<FoundImage>({ job: { kind: 'registry-image', access, version: reference.version, ...(credential && { credential }) }, reply, signal });
   const { login, authorization } = found;
@@ -62,6 +69,10 @@ async function findInRegistry({ node, signal, bytes }: BuildContext, options: Pu
     image: found.image,
     fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMaxOf(bytes) }, reply, output, signal: until })),
   };
+}
+
+function portOf({ host, isSecure }: BuilderQuestion['resolve']): number {
+  return isSecure ? Number(new URL(`https://${host}/`).port) || 443 : Number(new URL(`http://${host}/`).port) || 80;
 }
 
 function accessOf(settings: ImageSettings, { authorities }: PullOptions, { registry, repository, text }: ImageReference): RegistryAccess {
