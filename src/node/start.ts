@@ -37,6 +37,7 @@ import { killSandbox } from './sandbox/kill.ts';
 import { forgetPartialSnapshots } from './sandbox/snapshot.ts';
 import { removeSetAside } from './sandbox/set-aside.ts';
 import { createSlots } from './sandbox/slots.ts';
+import { imagesByPoint } from './sandbox/image-at.ts';
 import { tellFailedDisk, tellSpace } from './sandbox/tell-space.ts';
 import { watchSpace } from './space/space.ts';
 import { endAllStanding } from './sandbox/standing.ts';
@@ -148,6 +149,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     mounts: layout.mounts,
     mountsPid: helper.mountsPid,
     reserveBytes: options.diskReserveBytes ?? defaultDiskReserveBytes,
+    images: () => imagesByPoint(node),
     log,
     onHeld: held => tellSpace(node, held),
     onFailed: disk => tellFailedDisk(node, disk),

@@ -105,8 +105,9 @@ test('a sandbox whose disk has failed says so, and is mended by a pause without 
   const sandbox = await Sandbox.create({ ...client, timeoutMs: 3_600_000 });
   await sandbox.files.write('/home/user/note', 'good');
   await tried(sandbox, 'sync');
-  const image = join(platform.ready.dataDir, 'node/sandboxes', sandbox.sandboxId);
-  const device = readdirSync('/sys/block').find(name => existsSync(`/sys/block/${name}/loop/backing_file`) && readFileSync(`/sys/block/${name}/loop/backing_file`, 'utf8').startsWith(image));
+  const { slot } = JSON.parse(readFileSync(join(platform.ready.dataDir, 'node/sandboxes', sandbox.sandboxId, 'record.json'), 'utf8')) as { slot: number };
+  const runDir = readdirSync('/run/atoll').map(name => join('/run/atoll', name)).find(path => existsSync(join(path, 'owner')) && readFileSync(join(path, 'owner'), 'utf8') === platform.ready.dataDir);
+  const point = join(runDir ?? '', 'mounts', `s${slot}`);
   // As ext4 does by itself when the disk below it refuses a write of its journal. Source: FS_IOC_SHUTDOWN of linux/fs.h.
   const linesOf = (process: string) => {
     try {
@@ -115,8 +116,7 @@ test('a sandbox whose disk has failed says so, and is mended by a pause without 
       return []; // it has ended
     }
   };
-  const found = readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(name => `/proc/${name}`).find(process => linesOf(process).some(line => line.includes(` /dev/${device} `)));
-  const point = linesOf(found ?? '').find(line => line.includes(` /dev/${device} `))?.split(' ')[4] ?? '/';
+  const found = readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(name => `/proc/${name}`).find(process => linesOf(process).some(line => line.includes(` ${point} `)));
   await run('python3', '-c', `import fcntl,os,struct; fcntl.ioctl(os.open("${found}/root${point}", os.O_RDONLY), 0x8004587d, struct.pack("I", 2))`);
   await waitFor('it to be told', () => platform.log().includes('the disk of a sandbox has failed'));
   await waitFor('the metric', async () => (await metric(platform, 'disk_failed')) === 1);

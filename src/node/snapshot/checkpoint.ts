@@ -74,25 +74,33 @@ export async function checkpointToPause(
   const pause = async (then: PauseEnd): Promise<PauseEnd> => {
     const commit = async (mounts: SandboxMount[]) => {
       if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
-      await finish(host, source, options, { memory: true, disk: false, mounts });
-      // The kernel stops them where CRIU leaves them, before the next instruction of their own.
-      if (then === 'stand-still') source.group.hold();
+      // From here on they stand still whatever becomes of CRIU, which is all that holds them: what they did after the images
+      // were made would be missing there. Where CRIU leaves them, the kernel stops them before the next instruction of their own.
+      source.group.hold();
       try {
+        if (!isTraced(source.pid)) throw new AtollError('unavailable', 'CRIU has let the sandbox go', { detail: criuKilled });
+        await finish(host, source, options, { memory: true, disk: false, mounts });
         await options.onComplete();
       } catch (error) {
-        if (then === 'stand-still') source.group.thaw();
+        source.group.thaw();
         discard(options.directory, error);
       }
       complete = true;
+      if (then === 'stand-still') return;
       // Whoever is connected from outside hears of the end now, and not by a silence.
-      if (then === 'end') await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs }).catch(() => {});
+      await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs }).catch(() => {});
+      // CRIU ends them next; in a frozen group of cgroup v1 nothing ends. Without CRIU, we do.
+      if (isTraced(source.pid)) source.group.thaw();
     };
     try {
       await dump(host, source, options, { end: then === 'end', commit });
       if (then === 'stand-still') await source.group.freeze();
       return then;
     } catch (error) {
-      if (!complete) throw error;
+      if (!complete) {
+        await undoKilled(host, source, options.name, error);
+        throw error;
+      }
       // The sandbox is paused, whatever went wrong since. What is left of its processes must not run.
       for (const pid of source.group.processes()) killIfThere(pid);
       source.group.thaw();
@@ -122,7 +130,10 @@ export async function checkpointAndRun(host: CriuHost, source: CheckpointSource,
     const mounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, diskCopy) });
     await finish(host, source, options, { memory: true, disk: options.diskCopy === undefined, mounts });
   };
-  await work().catch(error => discard(partial, error));
+  await work().catch(async error => {
+    await undoKilled(host, source, options.name, error);
+    discard(partial, error);
+  });
 }
 
 type Dump = {
@@ -167,7 +178,6 @@ async function dump(host: CriuHost, source: CheckpointSource, options: Checkpoin
       });
       return mounts;
     } catch (error) {
-      if (error instanceof AtollError && error.detail === criuKilled) await undoDump(host, source, options.name);
       if (attempt === attemptsMax || !(error instanceof AtollError) || error.detail !== 'checkpoint_retry') throw error;
       await Bun.sleep(retryDelayMs);
     }
@@ -195,6 +205,19 @@ async function watchPaths(host: CriuHost, { pid, group, diskMount, layers }: Che
   } finally {
     group.thaw();
     rmSync(list, { force: true });
+  }
+}
+
+async function undoKilled(host: CriuHost, source: CheckpointSource, name: string, error: unknown): Promise<void> {
+  if (error instanceof AtollError && error.detail === criuKilled) await undoDump(host, source, name);
+}
+
+/** Whether something still holds the process. Source: proc_pid_status(5). */
+function isTraced(pid: number): boolean {
+  try {
+    return /^TracerPid:\t[1-9]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false; // it has ended
   }
 }
 

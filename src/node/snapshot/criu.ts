@@ -65,8 +65,11 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
   try {
     const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs });
+    // Of a CRIU that was killed in a stage, the stage goes on: what it has made of the sandbox is known when it has ended.
+    await listener.settled();
     if (status === 0) return;
-    throw listener.failure() ?? (status > signalStatus ? killed(run, status - signalStatus) : failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output));
+    if (status > signalStatus) throw killed(run, status - signalStatus);
+    throw listener.failure() ?? failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output);
   } finally {
     for (const file of [logFile, configFile]) rmSync(file, { force: true });
   }

@@ -15,6 +15,8 @@ export type StageListener = AsyncDisposable & {
   path: string;
   /** What a stage threw. */
   failure(): unknown;
+  /** Settles when no stage is being carried out: one goes on when whoever asked for it is no more. */
+  settled(): Promise<void>;
 };
 
 const lineBytesMax = 64;
@@ -22,6 +24,7 @@ const lineBytesMax = 64;
 /** Listens for the action script of one run of CRIU (native/snapshot-program.c) and carries its stages out. */
 export function listenForStages(path: string, stages: Stages): StageListener {
   let failure: unknown;
+  let underWay: Promise<unknown> = Promise.resolve();
   rmSync(path, { force: true });
   const carryOut = async (line: string): Promise<'y' | 'n'> => {
     const [stage, pid] = line.trim().split(' ');
@@ -43,7 +46,9 @@ export function listenForStages(path: string, stages: Stages): StageListener {
         socket.data.text += bytes.toString('latin1');
         if (socket.data.text.length > lineBytesMax) return void socket.terminate();
         if (!socket.data.text.endsWith('\n')) return;
-        void carryOut(socket.data.text).then(answer => {
+        const stage = carryOut(socket.data.text);
+        underWay = Promise.all([underWay, stage]);
+        void stage.then(answer => {
           socket.write(answer);
           socket.end();
         });
@@ -53,6 +58,7 @@ export function listenForStages(path: string, stages: Stages): StageListener {
   return {
     path,
     failure: () => failure,
+    settled: () => underWay.then(() => {}),
     async [Symbol.asyncDispose]() {
       server.stop(true);
       rmSync(path, { force: true });

@@ -38,13 +38,12 @@ export function parseMountedDisks(mountinfo: string, mounts: string): MountedDis
 }
 
 /**
- * Bytes that a disk has promised and the host's disk has not given yet: what is written and still in memory, and what was
+ * Bytes that a disk has promised and the host's disk has not given to its image yet: what is written and still in memory, and what was
  * set aside inside by fallocate(2). They come without the disk's file system being asked again.
  */
-export async function owedBytes(disk: MountedDisk, root: string): Promise<number> {
+export async function owedBytes(disk: MountedDisk, root: string, image: string): Promise<number> {
   try {
     const { blocks, bfree, bsize } = await statfs(join(root, disk.point));
-    const image = readFileSync(`/sys/block/${disk.device}/loop/backing_file`, 'utf8').trimEnd();
     return Math.max(0, (blocks - bfree) * bsize - statSync(image).blocks * sectorBytes);
   } catch (error) {
     if (isGone(error)) return 0; // it was unmounted meanwhile

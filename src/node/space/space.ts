@@ -35,6 +35,8 @@ export type SpaceOptions = {
   mounts: string;
   mountsPid: number;
   reserveBytes: number;
+  /** Which image is mounted where, as of now. */
+  images(): (point: string) => string | undefined;
   log: Log;
   /** Told when disks are held or released, and of each disk once whose file system has given up. */
   onHeld(held: boolean): void;
@@ -65,7 +67,11 @@ export function watchSpace(options: SpaceOptions): Space {
     const disks = mountedDisks(mountsPid, mounts);
     let sum = 0;
     // One that can't be looked at keeps nobody from looking at the others.
-    for (const disk of disks) sum += await owedBytes(disk, root).catch(told(0));
+    const imageOf = options.images();
+    for (const disk of disks) {
+      const image = imageOf(disk.point);
+      if (image !== undefined) sum += await owedBytes(disk, root, image).catch(told(0));
+    }
     owed = sum;
     noteFailed(disks);
     const left = free();
