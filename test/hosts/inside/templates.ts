@@ -12,7 +12,7 @@ export const templateFeatures: Feature[] = [
   {
     name: 'template build',
     async look() {
-      const definition = Template().fromTemplate('base').setEnvs({ FOO: 'bar' }).runCmd('echo "$FOO" > /home/user/made && rm -rf /usr/share/doc').setStartCmd('python3 -m http.server 8000', waitForPort(8000));
+      const definition = Template().fromTemplate('base').setEnvs({ FOO: 'bar' }).runCmd('echo "$FOO" > /home/user/made').runCmd('rm -rf /usr/share/doc', { user: 'root' }).setStartCmd('python3 -m http.server 8000', waitForPort(8000));
       await Template.build(definition, 'lab', { cpuCount: 1, memoryMB: 512 });
       return withSandbox(async sandbox => {
         const { stdout } = await sandbox.commands.run('cat made; ls /usr/share/doc 2>&1 | wc -l; curl -s localhost:8000/made', { timeoutMs: commandMs });
