@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
@@ -58,11 +58,14 @@ export async function findMemory(node: NodeContext, options: FindMemoryOptions):
 
 type Tried = TestedSandbox & { blank: Blank };
 
-/** A sandbox with nothing in its root but what every sandbox has. */
+/** A sandbox with nothing in its root but what every sandbox has: that is made where it is missing. */
 function partsOf(node: NodeContext, resources: SandboxResources) {
   const disk = join(node.layout.disks, 'self-test.img');
-  const layers = [node.layout.skeleton];
+  // Of the file system that layers are on: one in memory, as the skeleton is on, takes idmapped mounts since Linux 6.3 only.
+  const root = join(node.layout.data, 'self-test-root');
+  const layers = [root];
   rmSync(disk, { force: true });
+  mkdirSync(root, { recursive: true });
 
   const tried = async (blank: Blank): Promise<Tried> => ({
     blank,
