@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { release } from 'node:os';
 import { newUuid } from '../../src/base/id.ts';
 import { limitations, type Limitation } from '../../src/node/drivers/gvisor/limitations.ts';
 import type { NodeSandbox } from '../../src/protocol/node.ts';
 import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts';
-import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
+import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { describeDrivers } from './subjects.ts';
 
 /** Each limitation of a driver, as an expectation of what happens there instead. `outOfMemory` and `setuid` have tests among their kind. */
@@ -35,18 +34,6 @@ const expectations: Record<Limitation, (it: TestNode, sandbox: NodeSandbox) => P
     await runInSandbox(it.node.protocol, sandboxId, `${serve('0.0.0.0', 8001)}; ${serve('127.0.0.1', 8002)}; ${open(8001)}; ${open(8002)}`);
     const seen = async (port: number) => (await requestSandbox(it.node.protocol, sandboxId, port, 'GET', '/')).body.toString();
     expect([await seen(8001), await seen(8002)]).toEqual(['169.254.0.26', '127.0.0.1']);
-  },
-  async builds(it) {
-    const [source, steps] = [{ kind: 'state' as const, state: { layers: [it.base], env: {}, user: 'root', workdir: '' } }, [{ type: 'RUN', args: ['uname -r'], force: true }]];
-    await it.node.builds.start({ buildId: 'b', templateId: 't', teamId: 'team-1', source, steps, force: false, startsAsUser: true, resources: testResources });
-    const entries: string[] = [];
-    for (let next = 0, ended = false; !ended; ) {
-      const progress = await it.node.builds.progress('b', next, 2_000);
-      entries.push(...progress.entries.map(({ message }) => message));
-      next = progress.next;
-      ended = progress.result !== undefined;
-    }
-    expect(entries.join('\n')).toContain(release());
   },
 };
 

@@ -178,7 +178,7 @@ onEachDatabase(database => {
     }
   });
 
-  test('a paused sandbox that the store does not know is removed, one that its node does not have is forgotten', async () => {
+  test('a paused sandbox that the store does not know is set aside, one that its node does not have is forgotten', async () => {
     await using platform = await Platform.start({ database });
     const [kept, lost, stray] = await Promise.all([platform.createSandbox(), platform.createSandbox(), platform.createSandbox()]);
     for (const { sandboxID } of [kept, lost, stray]) await pauseNow(platform, sandboxID);
@@ -186,7 +186,8 @@ onEachDatabase(database => {
     await platform.node.kill(lostOne!);
     await platform.store.db.deleteFrom('sandboxes').where('sandbox_id', '=', stray.sandboxID).execute();
     await reconcileNodes(platform.api.app);
-    expect(platform.node.paused().map(({ sandboxId }) => sandboxId)).toEqual([kept.sandboxID]);
+    expect([...platform.node.setAsideIds.keys()]).toEqual([stray.sandboxID]);
+    expect((await platform.node.listPaused()).map(({ sandboxId }) => sandboxId)).toEqual([kept.sandboxID]);
     expect((await platform.call('GET', `/sandboxes/${lost.sandboxID}`)).status).toBe(404);
     expect((await platform.call('GET', `/sandboxes/${kept.sandboxID}`)).status).toBe(200);
   });

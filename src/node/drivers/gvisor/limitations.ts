@@ -9,7 +9,6 @@ export const limitations = {
   outOfMemory: 'a program that takes more memory than there is ends the whole sandbox',
   pool: 'no pool of started sandboxes: a create takes about 0.3 s',
   addresses: 'services inside see clients come from a link-local address, not from the loopback',
-  builds: 'templates are built on crun',
 } as const;
 
 export type Limitation = keyof typeof limitations;
