@@ -74,23 +74,20 @@ export async function checkpointToPause(
   const pause = async (then: PauseEnd): Promise<PauseEnd> => {
     const commit = async (mounts: SandboxMount[]) => {
       if (then === 'stand-still' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
-      // From here on they stand still whatever becomes of CRIU, which is all that holds them: what they did after the images
-      // were made would be missing there. Where CRIU leaves them, the kernel stops them before the next instruction of their own.
-      source.group.hold();
+      await finish(host, source, options, { memory: true, disk: false, mounts });
+      // The kernel stops them where CRIU leaves them, before the next instruction of their own.
+      if (then === 'stand-still') source.group.hold();
       try {
-        if (!isTraced(source.pid)) throw new AtollError('unavailable', 'CRIU has let the sandbox go', { detail: criuKilled });
-        await finish(host, source, options, { memory: true, disk: false, mounts });
+        requireTraced(source.pid);
         await options.onComplete();
+        if (then === 'end') requireTraced(source.pid);
       } catch (error) {
-        source.group.thaw();
+        if (then === 'stand-still') source.group.thaw();
         discard(options.directory, error);
       }
       complete = true;
-      if (then === 'stand-still') return;
       // Whoever is connected from outside hears of the end now, and not by a silence.
-      await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs }).catch(() => {});
-      // CRIU ends them next; in a frozen group of cgroup v1 nothing ends. Without CRIU, we do.
-      if (isTraced(source.pid)) source.group.thaw();
+      if (then === 'end') await host.helper.spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: watchTimeoutMs }).catch(() => {});
     };
     try {
       await dump(host, source, options, { end: then === 'end', commit });
@@ -212,13 +209,12 @@ async function undoKilled(host: CriuHost, source: CheckpointSource, name: string
   if (error instanceof AtollError && error.detail === criuKilled) await undoDump(host, source, name);
 }
 
-/** Whether something still holds the process. Source: proc_pid_status(5). */
-function isTraced(pid: number): boolean {
-  try {
-    return /^TracerPid:\t[1-9]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false; // it has ended
-  }
+/**
+ * Fails where CRIU does not hold the sandbox any more: what it has done since the images were made is not in them.
+ * Source: proc_pid_status(5).
+ */
+function requireTraced(pid: number): void {
+  if (!/^TracerPid:\t[1-9]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) throw new AtollError('unavailable', 'CRIU has let the sandbox go', { detail: criuKilled });
 }
 
 /**

@@ -68,7 +68,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     // Of a CRIU that was killed in a stage, the stage goes on: what it has made of the sandbox is known when it has ended.
     await listener.settled();
     if (status === 0) return;
-    if (status > signalStatus) throw killed(run, status - signalStatus);
+    if (status > signalStatus && status <= signalStatus + signalsMax) throw killed(run, status - signalStatus);
     throw listener.failure() ?? failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output);
   } finally {
     for (const file of [logFile, configFile]) rmSync(file, { force: true });
@@ -85,6 +85,8 @@ function killed({ command }: CriuRun, signal: number): AtollError {
 export const criuKilled = 'criu_killed';
 /** The helper adds it to the signal that ended a program, as shells do. */
 const signalStatus = 128;
+/** Beyond is an exit status of CRIU's own, which ends with 255 when it fails. */
+const signalsMax = 64;
 
 /** Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms of each run. */
 export async function learnKernel({ helper, helperBinary, criu, runDir }: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
