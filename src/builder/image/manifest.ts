@@ -26,7 +26,7 @@ export async function readImage(store: ImageStore, version: string): Promise<Ima
   return {
     digest,
     env: environmentOf(settings?.Env ?? []),
-    layers: layers.map((layer, index) => ({ digest: digestIn(layer), size: Number.isSafeInteger(layer.size) ? Number(layer.size) : 0, diffId: diffIds[index] ?? '' })),
+    layers: layers.map((layer, index) => ({ digest: digestIn(layer), size: Number.isSafeInteger(layer.size) ? Math.max(Number(layer.size), 0) : 0, diffId: diffIds[index] ?? '' })),
   };
 }
 
