@@ -70,7 +70,7 @@ export const limitFeatures: Feature[] = [
     look: () =>
       withSandbox(async sandbox => {
         const { text } = await outcome(sandbox, 'sudo mknod /tmp/disk b 253 0; sudo mknod /tmp/kmsg c 1 11; head -c 4 /dev/urandom | wc -c; echo > /dev/null && ls /dev');
-        if (!/Operation not permitted[\s\S]*Operation not permitted[\s\S]*^4$/m.test(text)) throw new Error(text);
+        if (text.split('Operation not permitted').length !== 3 || !text.startsWith('4\n')) throw new Error(text);
       }),
   },
 ];
