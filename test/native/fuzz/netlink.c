@@ -12,6 +12,7 @@ int sealDirectory(const char *path, int durable) { return path && durable; }
 int flushDirectory(const char *path) { return path != NULL; }
 int verifyDirectory(const char *path) { return path != NULL; }
 int removeBeneath(const char *root, const char *path) { return root && path; }
+int undoDump(const char *a, const char *b) { return a && b; }
 int confine(char **argument) { return argument != NULL; }
 char scratchDirectory[256];
 int olderKernel;
