@@ -53,6 +53,11 @@ test('the tables have every method of the node, its volumes and its builds', () 
   expect(new Set(all.map(([name]) => name)).size).toBe(all.length);
 });
 
+test('what may be kept is named by digests', () => {
+  const keep = [`sha256:${'a'.repeat(64)}`];
+  expect(method('builds.collect').args([keep])).toEqual([keep]);
+});
+
 describe.each(all)('%s', (name, described) => {
   test('is carried out for who may call it, and for nobody else', async () => {
     expect(described.callers.length).toBeGreaterThan(0);

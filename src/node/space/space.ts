@@ -107,7 +107,8 @@ export function watchSpace(options: SpaceOptions): Space {
       });
     }
   };
-  const ended = loop();
+  // The first look comes when whoever starts this is made, too: it asks for their images.
+  const ended = Promise.resolve().then(loop);
   return {
     freeBytes: free,
     require: (what, bytes = 0) => requireRoom(what, { freeBytes: free(), reserveBytes, bytes }),

@@ -69,5 +69,5 @@ export const buildTable = {
   progress: method([id(), count(), count()], Progress, { deadlineMs: pollMs }),
   cancel: method([id(), Type.String()], nothing(), { deadlineMs: longMs }),
   forget: method([id()], nothing()),
-  collect: method([Type.Array(id())], Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }), { deadlineMs: longMs }),
+  collect: method([Type.Array(Type.String())], Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }), { deadlineMs: longMs }),
 } satisfies MethodTable<BuildProtocol>;

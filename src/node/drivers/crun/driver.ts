@@ -90,7 +90,7 @@ export function createCrunDriver(options: { helper: Helper; helperBinary: string
     },
 
     leftovers() {
-      const names = [...cgroups.list(cgroupRoot), ...readdirSync(layout.bundles), ...readdirSync(layout.runtimeState)];
+      const names = [...cgroups.list(cgroupRoot), ...[layout.bundles, layout.runtimeState, layout.bootIds].flatMap(dir => readdirSync(dir))];
       return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
     },
 
