@@ -6,6 +6,7 @@ import { AtollError, messageOf } from '../base/error.ts';
 import { createLog } from '../base/log.ts';
 import { parseArguments } from '../cli/arguments.ts';
 import type { Command, Terminal } from '../cli/command.ts';
+import { isInUse } from '../node/installation.ts';
 import type { ExecutionRef } from '../protocol/node.ts';
 import { apiKeyFile, storeLocation } from './accounts.ts';
 import { readIfThere } from './identity.ts';
@@ -13,6 +14,10 @@ import { requirePair } from './installation/check.ts';
 import { endInstance } from './instance.ts';
 import { endSandboxes } from './own-node.ts';
 import type { Settings } from './settings.ts';
+
+/** How long the platform's processes may take to end when their supervisor is gone already. */
+const processesEndMs = 15_000;
+const unusedPollMs = 50;
 
 /** `atoll stop`: ends the platform alone. */
 export function stopCommand(settings: () => Settings): Command {
@@ -44,12 +49,19 @@ export function downCommand(settings: () => Settings): Command {
         return 1;
       }
       if (await endInstance(own.dataDir)) terminal.err('The platform has ended.\n');
+      await untilUnused(own.dataDir);
       const ended = await endSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) }, { all });
       await tellStore(own, ended, terminal);
       terminal.err(all ? 'Every sandbox is removed.\n' : 'Every sandbox that ran has ended. Paused ones are kept; `atoll down --all` removes them too.\n');
       return 0;
     },
   };
+}
+
+/** A supervisor that was killed, or told together with its processes, may be gone before they are. */
+async function untilUnused(dataDir: string): Promise<void> {
+  const deadline = performance.now() + processesEndMs;
+  while (isInUse(dataDir) && performance.now() < deadline) await Bun.sleep(unusedPollMs);
 }
 
 function installed(settings: () => Settings): Settings {

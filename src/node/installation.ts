@@ -43,6 +43,16 @@ export function claimInstallation(dataDir: string): Installation {
   };
 }
 
+/** Whether a process runs on the data directory, or has not quite ended. */
+export function isInUse(dataDir: string): boolean {
+  const lock = openSync(join(dataDir, 'lock'), 'w', 0o600);
+  try {
+    return libc.flock(lock, LOCK_EX_NB) < 0;
+  } finally {
+    closeSync(lock);
+  }
+}
+
 /** For a few file operations: a number that is given back must not be taken before it is all gone. */
 function whileOthersWait<T>(work: () => T): T {
   const registryLock = openSync(join(registry, 'lock'), 'w', 0o600);
