@@ -84,7 +84,7 @@ export async function preparedDisk(options: { host: Host; image: Image; privateK
   try {
     const script = `set -e; ${unpack('/dev/vdb')}; update-ca-certificates >/dev/null; cd ${checkout}; node scripts/prepare.mjs`;
     const { exitCode, output } = await guest.run(script, { timeoutMs: prepareTimeoutMs, log: join(work, 'prepare.log') });
-    if (exitCode !== 0) throw new Error(`set-up failed on ${host.title}:\n${output.slice(-2000)}`);
+    if (exitCode !== 0) throw new Error(`set-up failed on ${host.title} (${exitCode}):\n${output.slice(-2000)}`);
     await guest.powerOff();
   } finally {
     await guest.end();
