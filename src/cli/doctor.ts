@@ -36,5 +36,5 @@ function reportText(findings: HostFinding[]): string {
 function verdict(findings: HostFinding[], blocking: string[]): string {
   if (blocking.length > 0) return `Sandboxes can't run here before this is mended: ${blocking.join(', ')}.`;
   if (findings.some(({ name, status }) => name === 'a sandbox' && status === 'ok')) return 'Sandboxes can run here: one just did.';
-  return 'Nothing that sandboxes need is missing here, but none was run: `npm run up` sets up what runs them.';
+  return 'Nothing was found that speaks against sandboxes here, but none was run: `npm run up` sets up what runs them.';
 }

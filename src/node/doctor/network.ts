@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { findHostFeatures, flowsPerSandbox, trackedMax } from '../network/host-features.ts';
 import { hostTable } from '../network/host-table.ts';
 import { proxyCount } from '../network/egress/proxies.ts';
-import { tryCommand } from './command.ts';
+import { tryInNetworkNamespace } from './command.ts';
 import { limited, ok, type Probe, type Sight } from './probe.ts';
 
 /** Rules of the kinds that network policies need beyond the ones in force today. */
@@ -25,7 +25,7 @@ export function networkProbes(port: number): Probe[] {
       needed: true,
       remedy: 'Install nftables, and a kernel with CONFIG_NF_TABLES, NFT_NAT, NFT_MASQ and NFT_CT.',
       async look() {
-        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], hostTable({ installation: 0, resolvers: [], proxies: proxyCount(), flowsMax: 1, features: await findHostFeatures(), linksNow: [], policies: [] }));
+        await tryInNetworkNamespace(['nft', '-f', '-'], hostTable({ installation: 0, resolvers: [], proxies: proxyCount(), flowsMax: 1, features: await findHostFeatures(), linksNow: [], policies: [] }));
         return ok('the rules of an installation load');
       },
     },
@@ -39,7 +39,7 @@ export function networkProbes(port: number): Probe[] {
       needed: false,
       remedy: 'Rules by domain name need a kernel with CONFIG_NFT_TPROXY and NFT_SOCKET.',
       async look() {
-        await tryCommand(['unshare', '--net', 'nft', '-f', '-'], policyRules);
+        await tryInNetworkNamespace(['nft', '-f', '-'], policyRules);
         return ok('nftables takes tproxy rules and sets of networks');
       },
     },
@@ -48,7 +48,7 @@ export function networkProbes(port: number): Probe[] {
       needed: true,
       remedy: 'Install iproute2, and a kernel with CONFIG_VETH (`modprobe veth`).',
       async look() {
-        await tryCommand(['unshare', '--net', 'ip', 'link', 'add', 'atoll-a', 'type', 'veth', 'peer', 'name', 'atoll-b']);
+        await tryInNetworkNamespace(['ip', 'link', 'add', 'atoll-a', 'type', 'veth', 'peer', 'name', 'atoll-b']);
         return ok('links into sandboxes can be made');
       },
     },

@@ -1,5 +1,6 @@
-import { messageOf } from '../../base/error.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
+import { notInstalled } from './command.ts';
 
 /** What a probe saw; the rest of a finding is known before it runs. */
 export type Sight = { status: HostFinding['status']; detail: string; remedy?: string };
@@ -23,6 +24,8 @@ export async function findingOf(probe: Probe): Promise<HostFinding> {
   try {
     return { name, needed, ...(await probe.look()) };
   } catch (error) {
+    // Before set-up a machine lacks what set-up installs: that is no lack of the machine.
+    if (error instanceof AtollError && error.detail === notInstalled) return { name, needed, ...limited(`not tried: ${error.message}`, 'Run `npm run up`: it installs what is missing.') };
     return { name, needed, ...missing(messageOf(error).split('\n')[0] ?? '', probe.remedy) };
   }
 }

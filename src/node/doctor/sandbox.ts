@@ -7,6 +7,7 @@ import { agentPort } from '../../protocol/agent.ts';
 import type { CreateSandbox } from '../../protocol/node.ts';
 import { runByAgent } from '../agent-process.ts';
 import { startNode, type Node } from '../start.ts';
+import { notInstalled } from './command.ts';
 import { inScratch } from './filesystem.ts';
 import { limited, missing, ok, type Probe, type Sight } from './probe.ts';
 
@@ -63,7 +64,7 @@ async function lookAtSandbox(scratch: string, { helperBinary, agentDir, builderD
 /** Two layers with a shell: what a template has, and a file of a user's in the upper one. */
 async function layersIn(scratch: string, node: Node): Promise<string[]> {
   const shell = Bun.which('busybox');
-  if (shell === null) throw new AtollError('unavailable', 'busybox (Debian: busybox-static) is not installed');
+  if (shell === null) throw new AtollError('unavailable', 'busybox is not installed', { detail: notInstalled });
   const [lower, upper] = [join(scratch, 'lower'), join(scratch, 'upper')];
   for (const folder of ['bin', 'etc', 'tmp', 'home/user']) mkdirSync(join(lower, folder), { recursive: true });
   copyFileSync(shell, join(lower, 'bin/busybox'));
