@@ -35,7 +35,11 @@ async function part(name: string, work: () => Promise<{ figures: Figure[]; plots
     plots.push(...(measured.plots ?? []));
   } catch (error) {
     say(`${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-    figures.push({ name, goal: '', value: `failed: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}` });
+    figures.push({
+      name,
+      goal: '',
+      value: `failed: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
+    });
   }
 }
 
@@ -50,15 +54,32 @@ await part('what a user would pick instead', async () => {
 });
 await part('a platform without a pool', async () => {
   await withTarget(0, client =>
-    part('creates without a pool', async () => ({ figures: await createLatency(client, { name: 'create, pool empty', count: scale(100), pauseMs: 0, goal: 'p50 ≤ 50 ms' }) })),
+    part('creates without a pool', async () => ({
+      figures: await createLatency(client, {
+        name: 'create, pool empty',
+        count: scale(100),
+        pauseMs: 0,
+        goal: 'p50 ≤ 50 ms',
+      }),
+    })),
   );
   return { figures: [] };
 });
 await part('a platform with a pool', async () => {
   await withTarget(8, async (client, target) => {
-    await part('creates from the pool', async () => ({ figures: await createLatency(client, { name: 'create, pool warm', count: scale(200), goal: 'p50 ≤ 10 ms, p99 ≤ 40 ms' }) }));
-    await part('what a kill leaves for a moment', async () => ({ figures: [await killUntilGone(client, target, scale(100))] }));
-    await part('commands', async () => ({ figures: [await firstCommand(client, scale(100)), await warmCommand(client, scale(300))] }));
+    await part('creates from the pool', async () => ({
+      figures: await createLatency(client, {
+        name: 'create, pool warm',
+        count: scale(200),
+        goal: 'p50 ≤ 10 ms, p99 ≤ 40 ms',
+      }),
+    }));
+    await part('what a kill leaves for a moment', async () => ({
+      figures: [await killUntilGone(client, target, scale(100))],
+    }));
+    await part('commands', async () => ({
+      figures: [await firstCommand(client, scale(100)), await warmCommand(client, scale(300))],
+    }));
     await part('a burst', async () => ({ figures: [await burst(client, 100)] }));
     await part('create and kill without pause', () => sustained(client, target, scale(60)));
     await part('many idle sandboxes', () => growth(client, target, quick ? [0, 20] : [0, 100, 300, 500]));
@@ -66,9 +87,14 @@ await part('a platform with a pool', async () => {
   return { figures: [] };
 });
 await part('pauses, forks and snapshots', async () => ({ figures: await lifecycleFigures(scale, say) }));
-await part('store and API on both databases', async () => ({ figures: await operatorFigures(sizesOf(process.env, quick ? 0.2 : 1)) }));
+await part('store and API on both databases', async () => ({
+  figures: await operatorFigures(sizesOf(process.env, quick ? 0.2 : 1)),
+}));
 await part('the edge beside nginx', async () => {
-  const { nginx, edge, share, nginxP50Ms, edgeP50Ms } = await edgeBesideNginx({ rounds: quick ? 1 : 5, durationMs: quick ? 1000 : 3000 });
+  const { nginx, edge, share, nginxP50Ms, edgeP50Ms } = await edgeBesideNginx({
+    rounds: quick ? 1 : 5,
+    durationMs: quick ? 1000 : 3000,
+  });
   const value = `${(share * 100).toFixed(0)} % of nginx: ${edge.toFixed(0)} and ${nginx.toFixed(0)} requests/s; p50 of one client ${edgeP50Ms.toFixed(3)} and ${nginxP50Ms.toFixed(3)} ms`;
   return { figures: [{ name: 'edge, 16 connections that are kept', goal: '≥ 80 % of nginx', value }] };
 });
@@ -79,7 +105,8 @@ await part('builds of templates', async () => {
 });
 
 mkdirSync(output, { recursive: true });
-for (const { file, ...drawing } of plots) if (drawing.lines.some(line => line.points.length > 0)) writeFileSync(join(output, `${file}.svg`), plot(drawing));
+for (const { file, ...drawing } of plots)
+  if (drawing.lines.some(line => line.points.length > 0)) writeFileSync(join(output, `${file}.svg`), plot(drawing));
 const conditions = `${quick ? ', with `--quick`' : ''}, load average at the start ${load.toFixed(1)}`;
 const measured = `Measured ${new Date().toISOString().slice(0, 10)} on ${machineFacts()}${conditions}.\n\n`;
 const report = `${measured}${figuresTable(figures)}\n\n${alternativesTable(others)}\n`;

@@ -1,5 +1,5 @@
-// Runs a program that reads what strangers have written: as a user of its own, without rights, in a root of its own that holds
-// nothing but the program and what it is shown.
+// Runs a program that reads what strangers have written: as a user of its own, without rights, in a root of its own
+// that holds nothing but the program and what it is shown.
 //
 //   helper confine PID UID CPU_SECONDS [-g CGROUP_PROCS]... [-s NAME PATH]... [-x PATH] [-n] -- RUNTIME ARGUMENT...
 //
@@ -7,7 +7,7 @@
 // UID       user and group, which nobody else has
 // -g        a file of a control group to be in
 // -s        shows what is at PATH as /NAME, read-only, whatever its owners and modes
-// -x        gives the program, as its descriptor 3, what an overlay has noted on the directories below PATH
+// -x        gives the program, as its descriptor 3, an overlay's notes on the directories below PATH
 // -n        leaves it the host's network
 // RUNTIME   a folder that is shown as /.builder; the program is `builder` in it
 //
@@ -49,7 +49,7 @@ static int complainOf(const char *what) {
   return 120;
 }
 
-// ---- what an overlay has noted on directories: only the host's administrator can read it
+// ---- an overlay's notes on directories: only the host's administrator can read them
 
 struct marks {
   FILE *out;
@@ -130,8 +130,8 @@ static int enterRoot(struct plan *p) {
 
 // ---- rights
 
-// Reading what it is shown takes one capability, which counts in a user namespace of its own alone: its mounts are all that
-// it can be used on. Without anything to show there is none.
+// To read the files of its job the program has one capability, which counts only in its own user namespace: it works on
+// that namespace's mounts alone. A job without files has none.
 static int leaveRights(struct plan *p) {
   uint32_t kept = p->shows ? 1u << CAP_DAC_READ_SEARCH : 0;
   uid_t id = p->uid;
@@ -157,7 +157,8 @@ static int limit(int resource, rlim_t value) {
 
 // ---- system calls
 
-// What has nothing to do with reading and writing files. Namespaces are asked for by flags of clone; clone3 hides them in memory.
+// Calls that have nothing to do with reading and writing files. clone asks for namespaces by flags; clone3 hides them
+// in memory.
 static const int refused[] = {
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_unshare, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_keyctl, SYS_add_key, SYS_request_key,
@@ -290,7 +291,7 @@ int confine(char **argument) {
     _exit(runConfined(&p));
   }
   close(up[1]), close(down[0]), close(marks[0]);
-  // What it writes and reads is the program's; held here too, it would have no end.
+  // The program's descriptors are closed here, or its output would have no end.
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 4; fd++)
     if (fd != 2 && nothing >= 0) dup2(nothing, fd);

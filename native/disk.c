@@ -35,8 +35,8 @@ int opDiskCreate(struct request *r, struct failure *f) {
   return result;
 }
 
-// Which image each loop device served when that was last seen. A host with hundreds of sandboxes has hundreds of devices:
-// they are all looked at once, when the first image is searched; from then on the helper knows what it attaches itself.
+// The image that each loop device served when it was last seen. A host with hundreds of sandboxes has hundreds of
+// devices: the first search looks at all of them; from then on the helper knows what it attaches itself.
 static struct served { dev_t device; ino_t inode; } *served;
 static int servedCount;
 
@@ -117,9 +117,8 @@ static int attachLoop(const char *image, int access, char *device, size_t size, 
   return fd;
 }
 
-// disk-mount image directory ["durable"]: mounts the image read-write on a directory, which is made where it is missing.
-// Flushes are passed on to the host's disk only where it is to be durable: what else must survive the host is synced
-// explicitly when it is paused.
+// disk-mount image directory ["durable"]: mounts the image read-write on a directory, which is made where it is
+// missing. Only a durable one passes flushes on to the host's disk: other disks are synced explicitly at a pause.
 int opDiskMount(struct request *r, struct failure *f) {
   int durable = r->arguments > 2 && !strcmp(r->argument[2], "durable");
   char device[64];
@@ -158,10 +157,10 @@ int opLayerMount(struct request *r, struct failure *f) {
   return result;
 }
 
-// show directory at: makes a host directory visible elsewhere in the helper's namespace, read-only.
-// Sandboxes' runtimes act as a mapped user there, who cannot pass through the directories above it. It is an overlay of one
-// layer (the other one is empty: the kernel wants two), as a bind mount would tell sandboxes by their mountinfo where on the
-// host the directory is. The kernel shows the options as they are written: descriptors' numbers say nothing.
+// show directory at: makes a host directory visible elsewhere in the helper's namespace, read-only. Sandboxes' runtimes
+// act as a mapped user there, who can't pass the directories above it. It is an overlay of one layer (the other is
+// empty: the kernel wants two), because a bind mount would tell sandboxes by their mountinfo where the directory is on
+// the host. The kernel shows options as they are written: numbers of descriptors say nothing.
 int opShow(struct request *r, struct failure *f) {
   char options[96];
   int shown = open(r->argument[0], O_PATH | O_DIRECTORY | O_CLOEXEC), empty = open(scratchDirectory, O_PATH | O_DIRECTORY | O_CLOEXEC), result = -1;
@@ -173,7 +172,8 @@ int opShow(struct request *r, struct failure *f) {
   return result;
 }
 
-// unmount directory: at once where nothing uses it, else as soon as nothing does. The directory goes where it is empty then.
+// unmount directory: at once where nothing uses it, else as soon as nothing does. Removes the directory where it is
+// empty then.
 int opUnmount(struct request *r, struct failure *f) {
   const char *directory = r->argument[0];
   int result = umount2(directory, UMOUNT_NOFOLLOW);

@@ -1,4 +1,4 @@
-// The node's native helper: what needs raw system calls in a single-threaded process with a small heap.
+// The node's native helper: work that needs raw system calls in a single-threaded process with a small heap.
 //
 // It lives in a mount namespace of its own: every layer and disk that it mounts disappears with it, however it ends.
 // The platform speaks to it over one unix socket; when that closes, the helper ends.
@@ -9,6 +9,7 @@
 //           "!" TAB "exit" TAB tag LF                  a watched process ended
 //
 // Requests are carried out one after the other; only `spawn` answers later, so that programs overlap.
+// Arguments and answers of each operation are typed in src/node/native/operations.ts; a test holds the two lists together.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <poll.h>
@@ -103,8 +104,9 @@ static struct child *freeChild(void) {
   return NULL;
 }
 
-// seal name path: from now on, `spawn name` runs a copy of the program that nothing can change. A container runtime must run
-// from such a copy, so that no container can overwrite it; crun makes one at each start if it does not find that it has one.
+// seal name path: from now on, `spawn name` runs a copy of the program that nothing can change. A container runtime
+// must run from such a copy, so that no container can overwrite it; crun makes one at each start if it does not find
+// that it has one.
 static int opSeal(struct request *r, struct failure *f) {
   if (sealedCount == sizeof sealed / sizeof *sealed) return errno = ENOSPC, fail(f, "too many sealed programs");
   int from = open(r->argument[1], O_RDONLY | O_CLOEXEC);
@@ -235,7 +237,7 @@ static const struct {
 } operations[] = {
     {"spawn", 3, opSpawn},         {"watch", 2, opWatch},       {"kill", 1, opKill},
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"disk-used", 1, opDiskUsed}, {"layer-mount", 3, opLayerMount},
-    {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind},
+    {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind}, {"size-shared-memory", 2, opSizeSharedMemory},
     {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView}, {"seal", 2, opSeal},
     {"overlay-mount", 5, opOverlayMount}, {"mapped-mount", 3, opMappedMount}, {"access-up", 7, opAccessUp},
 };

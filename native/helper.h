@@ -1,4 +1,4 @@
-// What the parts of the helper share.
+// Declarations that the parts of the helper share.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 // Layers of one root: more than any template has.
 enum { layersMax = 128 };
 
-// Of a request: its ID, the operation and the operation's arguments.
+// A request: its ID, the operation and the operation's arguments.
 enum { argumentsMax = 192, requestPartsMax = argumentsMax + 2 };
 
 struct request {
@@ -35,7 +35,7 @@ extern int olderKernel;
 // Records errno and what was tried; answers -1.
 int fail(struct failure *failure, const char *what);
 
-// What requests are read with: request.c.
+// Reading requests: request.c.
 const char *parseRequest(char *line, size_t length, char **field, struct request *r);
 size_t takeLines(char *buffer, size_t used, void (*take)(char *line, size_t length));
 int parseMac(const char *text, uint8_t *mac);
@@ -49,6 +49,7 @@ int opShow(struct request *, struct failure *);
 int opUnmount(struct request *, struct failure *);
 int opAdoptRoot(struct request *, struct failure *); // root.c
 int opBind(struct request *, struct failure *);
+int opSizeSharedMemory(struct request *, struct failure *);
 int opLinkUp(struct request *, struct failure *); // link.c
 int opLinkDown(struct request *, struct failure *);
 int opAccessUp(struct request *, struct failure *);
@@ -56,7 +57,8 @@ int opView(struct request *, struct failure *); // view.c
 int opOverlayMount(struct request *, struct failure *); // snapshot-overlay.c
 int opMappedMount(struct request *, struct failure *);
 
-// A detached copy of the mount at `path` in which the owners on disk appear shifted into the user namespace; -1 and errno.
+// A detached copy of the mount at `path` in which the owners on disk appear shifted into the user namespace; -1 and
+// errno.
 int openIdmapped(const char *path, int userns, uint64_t attributes); // root.c
 // A detached overlay mount: layers lowest first, `disk` holds upper/ and work/, owners shifted by `userns` to `base`.
 int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *); // root.c

@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -37,7 +38,8 @@ extern char **environ;
 
 int serveRelay(const char *address, int port, const char *own); // relay.c
 
-// ---- What init and the agent share: a memfd, at this fd in the agent. src/agent/durable/layout.ts names the same numbers.
+// ---- A memfd that init and the agent share, at this fd in the agent. src/agent/durable/layout.ts names the same
+// numbers.
 enum {
   stateFd = 3,
   tokenOffset = 0,      // the control token and a newline
@@ -140,11 +142,11 @@ static _Noreturn void runProgram(char **argv) {
   cannotRun(name, error);
 }
 
-// What of the processes that a sandbox may have is not its users' but the agent's: so that a command starts in a sandbox whose
-// users have forked all they can. Such a command may have some more processes than there are, and goes before them.
+// Processes of the sandbox's limit that its users can't take: the agent can start a command in a sandbox whose users
+// have forked all they can. Such a command gets a few more processes and a better priority.
 enum { processesKept = 256, processesOfCommand = 32, rescueNice = -5 };
 
-// A number from the sandbox's control group, of either version; 0: it is not to be had, or there is no limit.
+// A number from the sandbox's control group, of either version; 0: it is missing, or there is no limit.
 static rlim_t groupNumber(const char *name) {
   static const char *const folders[] = { "/sys/fs/cgroup/pids", "/sys/fs/cgroup" };
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -305,11 +307,11 @@ static void startAgent(struct serving *serving) {
   if (pid == 0) {
     allSignalsDefault();
     setsid();
-    // JavaScriptCore sizes its heap by the memory that it believes to have, and the host's is not ours. In its small mode it
-    // keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy. What runs a few hundred
-    // times at most is not worth compiling: most agents never do more, and a start would pay 1.5 ms and 0.4 MiB for it.
-    // Bun's timer would collect garbage every second where nothing happens: half a core with hundreds of idle sandboxes
-    // (src/agent/collect-garbage.ts).
+    // JavaScriptCore sizes its heap by the memory that it believes to have, and the host's is not ours. In its small
+    // mode it keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy. What runs
+    // a few hundred times at most is not worth compiling: most agents never do more, and a start would pay 1.5 ms and
+    // 0.4 MiB for it. Bun's timer would collect garbage every second where nothing happens: half a core with hundreds
+    // of idle sandboxes (src/agent/collect-garbage.ts).
     char *environment[] = { "BUN_JSC_forceRAMSize=67108864", "BUN_JSC_forceMiniVMMode=1", "BUN_JSC_thresholdForJITAfterWarmUp=4000",
                             "BUN_JSC_thresholdForJITSoon=2000", "BUN_GC_TIMER_DISABLE=1", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     execve(serving->agentArguments[0], serving->agentArguments, environment);
@@ -350,7 +352,7 @@ static void reap(struct serving *serving) {
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
     if (WIFSTOPPED(status)) {
-      // Whoever stops the agent stops every client of the sandbox without a word.
+      // A stopped agent would silently stop every client of the sandbox.
       if (pid == serving->agent) kill(pid, SIGCONT);
     } else if (pid == serving->agent) {
       agentEnded(serving, status);
@@ -392,9 +394,26 @@ static void closeOutside(int isProcessOne) {
   syscall(SYS_close_range, 3, ~0U, 0);
 }
 
+// CRIU lets processes make system calls of its own: it sets their registers, and a breakpoint behind the call. One that
+// is killed before it has set them back leaves a process in front of that breakpoint, which nobody takes any more, and
+// with process 1 the whole sandbox would end. What it did is in memory and not in registers: it goes on with its loop.
+static sigjmp_buf loop;
+
+static void toLoop(int number, siginfo_t *info, void *context) {
+  (void)number, (void)context;
+  if (info->si_code > 0) siglongjmp(loop, 1); // the kernel's; others' are no breakpoint
+}
+
+static void surviveBreakpoints(void) {
+  struct sigaction action = { .sa_sigaction = toLoop, .sa_flags = SA_SIGINFO };
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGTRAP, &action, NULL);
+}
+
 static int serve(int port, char **relayArguments, char **agentArguments) {
   static char token[tokenBytesMax];
-  struct serving serving = { .agentArguments = agentArguments, .relayArguments = relayArguments };
+  static struct serving serving;
+  serving = (struct serving){ .agentArguments = agentArguments, .relayArguments = relayArguments };
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
   int isProcessOne = getpid() == 1;
@@ -411,13 +430,16 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   writeFile("/proc/self/oom_score_adj", "-1000");
   holdPort(port);
 
-  sigset_t waited;
+  static sigset_t waited;
   sigemptyset(&waited);
   for (int number = 1; number < NSIG; number++)
-    if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE && number != SIGABRT) sigaddset(&waited, number);
+    if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE && number != SIGABRT && number != SIGTRAP) sigaddset(&waited, number);
   sigprocmask(SIG_SETMASK, &waited, NULL);
   startAgent(&serving);
   startRelay(&serving);
+  // A SIGCHLD that was taken may have been in the registers that are lost.
+  if (sigsetjmp(loop, 1)) reap(&serving);
+  surviveBreakpoints();
   for (;;) {
     struct timespec wait = { 3600, 0 };
     if (serving.restartAtMs) {

@@ -50,10 +50,10 @@ static void closeNest(struct batch *b, struct rtattr *nest) {
   nest->rta_len = (char *)b->last + b->last->nlmsg_len - (char *)nest;
 }
 
-// What the kernel takes for an error number at most (include/linux/err.h).
+// The kernel's highest error number (include/linux/err.h).
 enum { errnoMax = 4095 };
 
-// Reads until so many requests were acknowledged. Answers the first error that the kernel reports.
+// Reads until that many requests were acknowledged. Answers the first error that the kernel reports.
 static int readAcknowledgements(int fd, int left) {
   while (left > 0) {
     char answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -184,8 +184,8 @@ static int configureEnd(const char *name, in_addr_t own, in_addr_t other, const 
   return submit(&b);
 }
 
-// access-up outerPid innerPid outerAddress innerAddress outerMac innerMac mtu: a pair between two processes' networks that
-// leads nowhere else: the way to a sandbox whose network stack is not the kernel's.
+// access-up outerPid innerPid outerAddress innerAddress outerMac innerMac mtu: a pair between two processes' networks
+// that leads nowhere else: the way to a sandbox whose network stack is not the kernel's.
 int opAccessUp(struct request *r, struct failure *f) {
   char path[64];
   uint8_t outerMac[6], innerMac[6];

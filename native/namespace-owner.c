@@ -1,7 +1,7 @@
-// Preloaded into crun and CRIU, which make a sandbox's user namespace as the host's root. The kernel counts what the processes
-// of a user namespace hold (inotify watches, message queues, pending signals and the like) on whoever made the namespace as
-// well, and so all sandboxes, and root on the host, would share one account. Here the namespace is made by the user of
-// ATOLL_NAMESPACE_OWNER, for the length of that call. Other calls pass as they are.
+// Preloaded into crun and CRIU, which make a sandbox's user namespace as the host's root. The kernel counts what the
+// processes of a user namespace hold (inotify watches, message queues, pending signals and the like) for the
+// namespace's maker too, so all sandboxes, and root on the host, would share one account. This library makes the
+// namespace as the user of ATOLL_NAMESPACE_OWNER, for the length of that call. Other calls pass unchanged.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,11 +11,13 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef long (*systemCall)(long, ...);
@@ -27,8 +29,8 @@ static long kernel(long number, long a, long b, long c, long d, long e, long f) 
   return next(number, a, b, c, d, e, f);
 }
 
-// The effective user changes, with all capabilities kept. A change of users takes a process's own /proc files from it, and a
-// copy of the process would inherit that.
+// The effective user changes, with all capabilities kept. A change of users takes a process's own /proc files from it,
+// and a copy of the process would inherit that.
 static int act(long user) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct data[2];
@@ -38,8 +40,8 @@ static int act(long user) {
   return kernel(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
 }
 
-// What these programs start is a sandbox's init, and by it the agent. They go before all that the sandbox runs, whose niceness is
-// set for each command (init.c); beyond the sandbox's control group it means nothing.
+// These programs start a sandbox's init, and through it the agent. Both go before everything else in the sandbox:
+// init.c sets the niceness of each command. It means nothing beyond the sandbox's control group.
 __attribute__((constructor)) static void goFirst(void) {
   if (setpriority(PRIO_PROCESS, 0, -20) < 0) errno = 0;
 }
@@ -66,6 +68,29 @@ static int makesOne(long number, long a) {
   return number == SYS_clone3 && (((struct clone_args *)a)->flags & CLONE_NEWUSER);
 }
 
+// Uptime and the ages of processes count from the sandbox's start: what crun forks once it has made the other namespaces
+// is born in a time namespace whose boot clock begins now (time_namespaces(7)). It belongs to the sandbox's user
+// namespace, as CRIU expects, which brings its own along in a restore. Where the kernel refuses, the sandbox has the
+// host's clock.
+static void startClock(void) {
+  struct timespec now;
+  char text[64];
+  int dumpable = (int)kernel(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0, 0), error = errno;
+  if (kernel(SYS_clock_gettime, CLOCK_BOOTTIME, (long)&now, 0, 0, 0, 0) == 0 && kernel(SYS_unshare, CLONE_NEWTIME, 0, 0, 0, 0, 0) == 0) {
+    kernel(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0); // its own /proc files, see above
+    int fd = (int)kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC, 0, 0, 0);
+    int length = snprintf(text, sizeof text, "boottime %ld 0\n", -(long)now.tv_sec);
+    if (fd >= 0 && write(fd, text, length) == length) error = 0;
+    if (fd >= 0) close(fd);
+    kernel(SYS_prctl, PR_SET_DUMPABLE, dumpable, 0, 0, 0, 0);
+  }
+  errno = error;
+}
+
+static int completesSandbox(long number, long flags) {
+  return number == SYS_unshare && (flags & CLONE_NEWPID) && getenv("ATOLL_FRESH_CLOCK");
+}
+
 long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
@@ -75,10 +100,12 @@ long syscall(long number, ...) {
   int counts = makesOne(number, argument[0]);
   if (counts) begin();
   long result = kernel(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
-  // Who is in the new namespace can't go back: no user is known there yet.
+  // A process in the new namespace can't go back: no user is known there yet.
   if (counts && result != 0) return end(result);
+  if (result == 0 && completesSandbox(number, argument[0])) startClock();
   if (number != SYS_prlimit64 || result == 0 || errno != EPERM || !owner()) return result;
-  // Limits are shown to whoever has CAP_SYS_RESOURCE in the namespace. Its owner has; root of a host in a container may not.
+  // Whoever has CAP_SYS_RESOURCE in the namespace sees its limits. Its owner has; root of a host in a container may
+  // not.
   begin();
   return end(kernel(number, argument[0], argument[1], argument[2], argument[3], 0, 0));
 }
@@ -98,9 +125,10 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
   return (int)end(next(run, stack, flags, argument, parent, tls, child));
 }
 
-// Before a dump, CRIU enters the user namespace of a sandbox and opens its others from there. Of a sandbox that CRIU has restored
-// that is refused: what is not dumpable, as init is, opens its /proc files to those only who may trace where its memory was made,
-// and CRIU made it on the host. So the others are opened together with the user namespace, while this process still may.
+// Before a dump, CRIU enters the user namespace of a sandbox and opens its other namespaces from there. The kernel
+// refuses that for a sandbox that CRIU has restored: a process that is not dumpable, as init, opens its /proc files
+// only to those who may trace where its memory was made, and CRIU made it on the host. So this library opens the others
+// together with the user namespace, while the process still may.
 static const char *const others[] = {"ns/net", "ns/uts", "ns/ipc", "ns/pid", "ns/mnt", "ns/cgroup", "ns/time"};
 enum { othersCount = sizeof others / sizeof *others };
 static struct { int from, fd[othersCount]; } opened = {.from = -1};

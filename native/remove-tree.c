@@ -1,5 +1,5 @@
-// Removes a directory with all that is in it, while others may change it: with descriptors instead of paths, so that no depth
-// is too great and no link put there meanwhile is followed.
+// Removes a directory with all that is in it, while others may change it: with descriptors instead of paths, so that no
+// depth is too great and no link put there meanwhile is followed.
 #define _GNU_SOURCE
 #include "remove-tree.h"
 #include <dirent.h>
@@ -14,7 +14,7 @@
 struct level { char *name; dev_t device; ino_t inode; };
 struct levels { struct level *level; size_t count, room; };
 
-// How often directories may turn out to have been filled again before that is an error.
+// Times that a directory may be filled again before that is an error.
 enum { refillsMax = 1000 };
 
 static _Noreturn void removeFailed(const char *what) {
@@ -22,7 +22,8 @@ static _Noreturn void removeFailed(const char *what) {
   _exit(1);
 }
 
-// Removes all entries that are no directories; answers the name of the first that is one, or NULL. Takes over `fd`'s duplicate.
+// Removes all entries that are no directories; answers the name of the first that is one, or NULL. Takes over `fd`'s
+// duplicate.
 static char *removeFiles(int fd) {
   DIR *directory = fdopendir(fd);
   if (!directory) removeFailed("open");
@@ -52,7 +53,7 @@ static int enterDirectory(int parent, const char *name, struct levels *levels) {
   return fd;
 }
 
-// Up to the directory that this one was entered from, unless it was moved away meanwhile.
+// Goes up to the directory that this one was entered from, unless it was moved away meanwhile.
 static int leaveDirectory(int fd, struct levels *levels) {
   int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   struct stat facts;

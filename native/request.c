@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
-// Cuts a request, whose parts each end with NUL, in place, into `field`, which has room for requestPartsMax + 1; `line[length]`
-// must be NUL. Answers the name of the operation, NULL with errno where it is none (EINVAL) or has more parts than there is
-// room for (E2BIG): it is not carried out in part.
+// Cuts a request, whose parts each end with NUL, in place, into `field`, which has room for requestPartsMax + 1;
+// `line[length]` must be NUL. Answers the name of the operation, NULL with errno where it is none (EINVAL) or has more
+// parts than there is room for (E2BIG): it is not carried out in part.
 const char *parseRequest(char *line, size_t length, char **field, struct request *r) {
   int fields = 0;
   r->id = line;
@@ -19,7 +19,8 @@ const char *parseRequest(char *line, size_t length, char **field, struct request
   return field[1];
 }
 
-// Hands over each whole line of `used` bytes, its end replaced by NUL, and moves what is left to the beginning. Answers its length.
+// Hands over each whole line of `used` bytes, its end replaced by NUL, and moves the rest to the beginning. Answers the
+// length of the rest.
 size_t takeLines(char *buffer, size_t used, void (*take)(char *line, size_t length)) {
   char *start = buffer, *end;
   while ((end = memchr(start, '\n', buffer + used - start))) {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// What a blank sandbox already has and keeps in its new root.
+// Directories of a standby sandbox that stay in its new root.
 static const char *const kept[] = {".agent", "dev", "proc", "sys"};
 enum { keptCount = sizeof kept / sizeof *kept };
 
@@ -42,7 +42,7 @@ static int actAs(uint32_t id) {
   return syscall(SYS_capset, &header, data);
 }
 
-// What an overlay is made of, opened: idmapped copies of the mounts, and the two directories of the disk.
+// The parts of an overlay, opened: idmapped copies of the mounts, and the two directories of the disk.
 struct parts {
   int low[layersMax], layers; // lowest first
   int disk, upper, work;
@@ -77,7 +77,8 @@ static int overlayOfDescriptors(struct parts *p, struct failure *f) {
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "workdir", NULL, p->work);
   // A renamed directory of a layer stays one directory, instead of failing with EXDEV.
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0);
-  // One device and stable inode numbers for all files, whichever layer they are in: file watches are found again by them.
+  // One device and stable inode numbers for all files, whichever layer they are in: file watches are found again by
+  // them.
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "xino", "on", 0);
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
   if (bad || (mountFd = syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV)) < 0) {
@@ -91,8 +92,8 @@ static int overlayOfDescriptors(struct parts *p, struct failure *f) {
   return mountFd;
 }
 
-// Older kernels take mounts of the caller's own namespace only, by path. So the copies are attached for a moment, all over
-// one scratch directory, and named by their descriptors: as text that fits into one page for any number of layers.
+// Older kernels take only mounts of the caller's own namespace, by path. So the copies are attached for a moment, all
+// over one scratch directory, and named by their descriptors: that text fits into one page for any number of layers.
 static int overlayOfPaths(struct parts *p, struct failure *f) {
   char text[4096];
   int length = snprintf(text, sizeof text, "redirect_dir=on,xino=on,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,lowerdir=", p->upper, p->work);
@@ -120,8 +121,9 @@ done:
   return overlay;
 }
 
-// EINVAL since 6.5, whose overlay is configured step by step; EOPNOTSUPP before, where it takes text alone.
-static int lacksDescriptors(int error) { return error == EINVAL || error == EOPNOTSUPP; }
+// EOPNOTSUPP on 6.1, whose overlay takes text alone; EBADF on 6.12, where a descriptor of a place (O_PATH), as those of
+// detached mounts are, is none that can be given; EINVAL where the parameter takes no descriptor.
+static int lacksDescriptors(int error) { return error == EINVAL || error == EOPNOTSUPP || error == EBADF; }
 
 // A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
 int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *f) {
@@ -131,7 +133,7 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
     parts.base = base;
     if (actAs(base) < 0) fail(f, "credentials");
     else {
-      overlay = olderKernel ? (f->error = EINVAL, -1) : overlayOfDescriptors(&parts, f);
+      overlay = olderKernel ? (f->error = EBADF, -1) : overlayOfDescriptors(&parts, f);
       if (overlay < 0 && lacksDescriptors(f->error)) overlay = overlayOfPaths(&parts, f);
     }
     actAs(0);
@@ -192,7 +194,7 @@ static int switchRoot(int overlay, uint32_t base, struct failure *f) {
   return 0;
 }
 
-// adopt-root pid base disk layers layer...: gives a blank sandbox its root file system.
+// adopt-root pid base disk layers layer...: gives a standby sandbox its root file system.
 // On failure the sandbox is unusable and must be killed.
 int opAdoptRoot(struct request *r, struct failure *f) {
   uint32_t base = strtoul(r->argument[1], NULL, 10);
@@ -212,6 +214,22 @@ int opAdoptRoot(struct request *r, struct failure *f) {
   if (userns >= 0) close(userns);
   if (mounts >= 0) close(mounts);
   close(own);
+  return result;
+}
+
+// size-shared-memory pid bytes: how much a standby sandbox, which has no root yet, may keep in /dev/shm.
+int opSizeSharedMemory(struct request *r, struct failure *f) {
+  char options[48];
+  int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), mounts = openNamespace(r->argument[0], "mnt"), result = -1;
+  snprintf(options, sizeof options, "size=%llu", strtoull(r->argument[1], NULL, 10));
+  if (own < 0 || mounts < 0) fail(f, "namespaces");
+  else if (setns(mounts, CLONE_NEWNS) < 0) fail(f, "setns");
+  else {
+    result = mount(NULL, "/dev/shm", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options) < 0 ? fail(f, "/dev/shm") : 0;
+    if (setns(own, CLONE_NEWNS) < 0) exit(3);
+  }
+  if (mounts >= 0) close(mounts);
+  if (own >= 0) close(own);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// What a sandbox that is about to be restored has mounted: its root file system and its volumes, made before its processes are.
+// The mounts of a sandbox that is about to be restored: its root file system and its volumes, made before its
+// processes.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <linux/mount.h>

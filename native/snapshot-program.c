@@ -1,4 +1,4 @@
-// What CRIU needs around it, as small programs: the helper's binary started with other arguments.
+// Small programs around CRIU: the helper's binary started with other arguments.
 //
 //   helper launch GROUPFILE... -- program argument...   starts a program in a sandbox's control groups, seeing only them
 //   helper launch-here GROUPFILE... -- program argument...  the same, seeing all of the control groups
@@ -63,7 +63,8 @@ static int launch(char **argument, int namespaced) {
 
 // ---- without-network-settings
 
-// runsc takes a network namespace for the host's own where /proc/sys/net/core/rmem_default is, as it did before Linux 6.17.
+// runsc takes a network namespace for the host's own where /proc/sys/net/core/rmem_default is, as it did before Linux
+// 6.17.
 static int withoutNetworkSettings(char **argument) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) return complain("mount namespace");
   if (mount("none", "/proc/sys/net", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k") < 0) return complain("/proc/sys/net");
@@ -97,11 +98,12 @@ static int setUpNetwork(const char *pid) {
   close(namespace);
   snprintf(range, sizeof range, "%u %u", base, base + 65535);
   if (writeSetting("/proc/sys/net/ipv4/ping_group_range", range) < 0) return -1;
+  if (writeSetting("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0) return -1;
   return writeSetting("/proc/sys/net/mptcp/enabled", "0") < 0 && errno != ENOENT ? -1 : 0;
 }
 
-// Tells the platform which stage CRIU has reached and waits until it says how to go on. A platform that has gone means no:
-// a dump is then undone, and its sandbox runs on.
+// Tells the platform which stage CRIU has reached and waits for its decision. A lost platform means no: the dump is
+// undone, and its sandbox runs on.
 static int actionScript(const char *stage) {
   const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
   if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-restore") && strcmp(stage, "post-dump")) return 0;
@@ -201,7 +203,7 @@ static int cut(const char *pid) {
 
 // ---- learn-kernel
 
-// CRIU takes 20 ms to find out what the kernel can do, and remembers it only where /run is in memory. Elsewhere it is given
+// CRIU takes 20 ms to find out what the kernel can do, and remembers it only where /run is in memory. Elsewhere it gets
 // a file in memory for that, in this mount namespace alone. `argument` is a CRIU that tries everything out.
 static int learnKernel(const char *directory, char **argument) {
   const char *remembered = "/run/criu.kdat";

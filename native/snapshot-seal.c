@@ -1,7 +1,8 @@
 // Checksums of a snapshot's files: a directory is sealed when it is written and verified before it is used.
 //
-// The file `checksums` holds a line for each file: XXH64 of its content, its size, its name. Blocks that hold only zeros
-// count by their place alone, so a sparse disk is read no further than it holds data, and a copy with other holes is equal.
+// The file `checksums` holds a line for each file: XXH64 of its content, its size, its name. Blocks that hold only
+// zeros count by their place alone, so a sparse disk is read no further than it holds data, and a copy with other holes
+// is equal.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <dirent.h>
@@ -76,7 +77,8 @@ static int sealFile(FILE *sums, int directory, const char *name, int durable) {
   return bad;
 }
 
-// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has ended.
+// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has
+// ended.
 int sealDirectory(const char *path, int durable) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));

@@ -1,5 +1,5 @@
-// What a dump that was killed leaves in a sandbox: packet rules that let nothing through, and TCP connections that send nothing.
-// The kernel lets the processes go by itself when their tracer ends.
+// Leftovers of a killed dump in a sandbox: packet rules that let nothing through, and TCP connections that send
+// nothing. The kernel lets the processes go by itself when their tracer ends.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <dirent.h>
@@ -45,6 +45,9 @@ static void endRepairsOf(pid_t pid) {
   if (pidfd >= 0) close(pidfd);
 }
 
+// What undo-dump answers where the first process has ended, or is about to: its network went first.
+enum { sandboxEnded = 3 };
+
 // `file` holds the sandbox's processes, one a line.
 int undoDump(const char *pid, const char *file) {
   char path[64], line[32];
@@ -54,6 +57,7 @@ int undoDump(const char *pid, const char *file) {
   while (fgets(line, sizeof line, processes)) endRepairsOf(atoi(line));
   fclose(processes);
   int namespace = open(path, O_RDONLY | O_CLOEXEC);
+  if (namespace < 0 && (errno == ENOENT || errno == ESRCH)) return sandboxEnded;
   if (namespace < 0 || setns(namespace, CLONE_NEWNET) < 0) return complainOf(path);
   return removePacketRules() < 0 ? complainOf("nftables") : 0;
 }

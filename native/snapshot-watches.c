@@ -1,6 +1,6 @@
-// Where the inotify watches of a sandbox are. CRIU needs a path for each; the kernel tells only an inode and a file handle,
-// and the handles of an overlay can't be opened. But they hold the handle of the file in the layer that it comes from,
-// and those can be. The paths are written as CRIU's inode map ("irmap-cache" image), which it trusts after checking them.
+// Paths of a sandbox's inotify watches. CRIU needs a path for each; the kernel shows only an inode and a file handle,
+// and handles of an overlay can't be opened. But they hold the handle of the file in its layer, which can be. The paths
+// are written as CRIU's inode map ("irmap-cache" image), which it trusts after checking them.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <ctype.h>
@@ -76,7 +76,7 @@ static void readProcess(pid_t pid) {
 
 // ---- from a handle to a path
 
-// Whether `path` (without the leading slash) is the watched inode, as CRIU will check it.
+// Says whether `path` (without the leading slash) is the watched inode, as CRIU will check it.
 static int isAt(const struct watch *w, const char *path) {
   struct stat s;
   return fstatat(rootFd, *path ? path : ".", &s, AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH)) == 0 && s.st_ino == w->inode && kernelDevice(s.st_dev) == w->device;
@@ -163,8 +163,8 @@ static void scan(int parent, const char *name, const char *path) {
   if (all) closedir(all);
 }
 
-// A watch of a file that has no name any more could never be set again. Its owner is told that it has ended, as it would
-// be when the file is really gone.
+// A watch of a file without a name could never be set again. Its owner gets the event of its end, as when the file is
+// really gone.
 static int endWatch(const struct watch *w) {
   int process = syscall(SYS_pidfd_open, w->pid, 0), fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, w->fd, 0);
   int result = fd < 0 ? -1 : inotify_rm_watch(fd, w->descriptor);

@@ -5,7 +5,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-// Before Linux 6.8 overlay takes no layers one by one. As descriptors' names the text fits into one page for any number.
+// Before Linux 6.8 overlay takes no layers one by one. Named by descriptors, any number of them fits into one page.
 static int viewOfPaths(struct request *r, struct failure *f) {
   char text[4096];
   int opened[layersMax], layers = 0, result = 0;

@@ -10,8 +10,8 @@ static int complain(const char *what) {
   return 1;
 }
 
-// remove-beneath ROOT PATH: removes the entry, with all below it. PATH is clean and relative; no link on the way leads out of
-// ROOT, and one at the end is removed itself. The first word of what is printed on failure is the errno.
+// remove-beneath ROOT PATH: removes the entry, with all below it. PATH is clean and relative; no link on the way leads
+// out of ROOT, and one at the end is removed itself. The first word of what is printed on failure is the errno.
 int removeBeneath(const char *root, const char *path) {
   char parent[4096];
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

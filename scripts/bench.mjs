@@ -17,7 +17,10 @@ try {
 }
 // The platform as a whole, then the ways in and out alone, which need a machine to themselves as well.
 const failed = ['bench/run.ts', 'bench/edge/run.ts', 'bench/egress/run.ts'].filter(part => {
-  const { status } = spawnSync(bunPath(root), [join(root, part), ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
+  const { status } = spawnSync(bunPath(root), [join(root, part), ...process.argv.slice(2)], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   return status !== 0;
 });
 if (failed.length > 0) process.stderr.write(`\nThese did not come to their end: ${failed.join(', ')}\n`);

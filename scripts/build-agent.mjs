@@ -1,6 +1,6 @@
-// Builds the in-sandbox agent into a folder that is mounted, as it is, at /.agent of every sandbox. Plain Node.js without packages.
+// Builds the in-sandbox agent into a folder that every sandbox mounts at /.agent. Plain Node.js without packages.
 //
-//   node scripts/build-agent.mjs [folder]     default: dist/agent
+// node scripts/build-agent.mjs [folder]     default: dist/agent
 //
 // Needs gcc with musl (musl-tools), patchelf and the C library of the machine that it runs on.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,12 +12,28 @@ import { digestOf } from './setup/stamp.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = resolve(process.argv[2] ?? join(root, 'dist/agent'));
 
-/** Where the folder is seen in a sandbox: the agent's interpreter and libraries are named by it. */
+/** Mount point of the folder in a sandbox: the agent's interpreter and libraries are named by it. */
 const mountPoint = '/.agent';
-const inputs = ['src/agent', 'src/base', 'src/protocol', 'src/bin/agent.ts', 'native/init.c', 'native/relay.c', 'native/remove-tree.c', 'native/remove-tree.h', 'scripts/build-agent.mjs', 'scripts/setup/bundle-program.mjs', 'tsconfig.json'];
+const inputs = [
+  'src/agent',
+  'src/base',
+  'src/protocol',
+  'src/bin/agent.ts',
+  'native/init.c',
+  'native/relay.c',
+  'native/remove-tree.c',
+  'native/remove-tree.h',
+  'scripts/build-agent.mjs',
+  'scripts/setup/bundle-program.mjs',
+  'tsconfig.json',
+];
 
 try {
-  const digest = digestOf(inputs.map(input => join(root, input)), `${process.arch} ${readFileSync(join(runtimePackage(root), 'package.json'), 'utf8')}`);
+  const digest = digestOf(
+    inputs.map(input => join(root, input)),
+    `${process.arch} ${readFileSync(join(runtimePackage(root), 'package.json'), 'utf8')}`,
+    root,
+  );
   const stamp = join(output, 'made-from');
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== digest) build(digest);
 } catch (error) {
@@ -39,5 +55,17 @@ function build(digest) {
 
 function buildInit(file) {
   const sources = ['init.c', 'relay.c', 'remove-tree.c'].map(name => join(root, 'native', name));
-  run('musl-gcc', ['-std=gnu11', '-static', '-Os', '-s', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-o', file, ...sources]);
+  run('musl-gcc', [
+    '-std=gnu11',
+    '-static',
+    '-Os',
+    '-s',
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+    '-fstack-protector-strong',
+    '-o',
+    file,
+    ...sources,
+  ]);
 }

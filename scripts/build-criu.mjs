@@ -1,14 +1,28 @@
-// node scripts/build-criu.mjs OUTPUT: puts a CRIU that can checkpoint on this kernel into the directory OUTPUT, self-contained.
+// node scripts/build-criu.mjs OUTPUT: puts a CRIU that can checkpoint on this kernel into the directory OUTPUT,
+// self-contained.
 //
-// Distributions are slow here: Linux 6.16 changed what CRIU before 4.2 relies on. Where the machine's own CRIU is too old,
-// the packages of the distribution's next release are taken from the machine's own mirror, by apt with its signatures, and
-// unpacked beside the system. Nothing is installed. OUTPUT/criu.json says how to start it and of which packages it is, or why there
-// is none.
+// Distributions are slow here: Linux 6.16 changed what CRIU before 4.2 relies on. Where the machine's own CRIU is too
+// old, the packages of the distribution's next release are taken from the machine's own mirror, by apt with its
+// signatures, and unpacked beside the system. Nothing is installed. OUTPUT/criu.json says how to start it and of which
+// packages it is, or why there is none.
 //
-// The version that was tried is pinned by its digest and looked for first. Where the mirror has moved on, its newer one is taken by the
-// distribution's signature, and that is said: such a CRIU must still pass its own check here and the platform's self-test at each boot.
+// The version that was tried is pinned by its digest and looked for first. Where the mirror has moved on, its newer one
+// is taken by the distribution's signature, and that is said: such a CRIU must still pass its own check here and the
+// platform's self-test at each boot.
 import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ownMirror, privateApt } from './setup/apt.mjs';
@@ -20,10 +34,16 @@ const versionMin = [4, 2];
 /** Suites of the machine's own mirror that may have it, the calmer first. */
 const suitesOf = { Debian: ['testing', 'sid'], Ubuntu: ['devel'] };
 
-/** The version that was tried with this platform, and the SHA-256 of its package of Debian, by what Node.js calls the machine. */
+/**
+ * The version that was tried with this platform, and the SHA-256 of its Debian package, by Node.js's name of the
+ * machine.
+ */
 const tried = {
   version: '4.2.1-1',
-  digests: { x64: '4039578de7dd6480964754c1348416f0f0658fba3eadaa918bfe43e9a5fb9b04', arm64: 'ad7dd296f5f6686ab3fdee3f983c942b8fe54af2fb3658d0cc37cd7298e2bc8d' },
+  digests: {
+    x64: '4039578de7dd6480964754c1348416f0f0658fba3eadaa918bfe43e9a5fb9b04',
+    arm64: 'ad7dd296f5f6686ab3fdee3f983c942b8fe54af2fb3658d0cc37cd7298e2bc8d',
+  },
 };
 
 const output = resolve(process.argv[2] ?? 'dist/criu');
@@ -35,7 +55,10 @@ try {
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   // Sandboxes run without it; pausing with memory is then refused, with this reason.
-  const reason = error.message.split('\n').filter(line => line.trim() !== '').at(-1);
+  const reason = error.message
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .at(-1);
   await describe(output, { argv: null, version: null, source: null, reason });
   say(`no CRIU: ${reason}`);
 }
@@ -57,10 +80,17 @@ async function unpackNewer(output) {
   const work = mkdtempSync(join(tmpdir(), 'atoll-criu-'));
   try {
     const { apt, suite, version } = await findOffer(mirror, work);
-    if (version !== tried.version) say(`CRIU ${tried.version}, which was tried, is not at the mirror any more: taking ${version} by the signature of ${mirror.origin} ${suite}`);
+    if (version !== tried.version)
+      say(
+        `CRIU ${tried.version}, which was tried, is not at the mirror any more: taking ${version} by the signature of ${mirror.origin} ${suite}`,
+      );
     say(`downloading CRIU ${version} of ${mirror.origin} ${suite}`);
     await apt.run(['apt-get', 'install', '--download-only', '--yes', '--no-install-recommends', `criu=${version}`]);
-    const made = await assemble(join(work, suite), { source: `${mirror.origin} ${suite}`, pinned: version === tried.version, packages: await packagesIn(join(work, suite, 'archives')) });
+    const made = await assemble(join(work, suite), {
+      source: `${mirror.origin} ${suite}`,
+      pinned: version === tried.version,
+      packages: await packagesIn(join(work, suite, 'archives')),
+    });
     rmSync(output, { recursive: true, force: true });
     mkdirSync(dirname(output), { recursive: true });
     move(made, output);
@@ -75,41 +105,60 @@ async function findOffer(mirror, work) {
   for (const suite of suitesOf[mirror.origin]) {
     const apt = await privateApt(join(work, suite), mirror, suite);
     say(`reading the package lists of ${mirror.origin} ${suite}`);
-    await apt.run(['apt-get', 'update']);
+    await apt.update();
     const version = /Candidate: (\S+)/.exec(await apt.run(['apt-cache', 'policy', 'criu']))?.[1] ?? '';
     if (version === tried.version) return { apt, suite, version };
     if (!newer && newEnough(version.replace(/^\d+:/, ''))) newer = { apt, suite, version };
   }
-  if (!newer) throw new Problem(`neither this system nor ${mirror.origin} ${suitesOf[mirror.origin].join(' or ')} has CRIU ${versionMin.join('.')} or newer`);
+  if (!newer)
+    throw new Problem(
+      `neither this system nor ${mirror.origin} ${suitesOf[mirror.origin].join(' or ')} has CRIU ${versionMin.join('.')} or newer`,
+    );
   return newer;
 }
 
 /** Name, version and SHA-256 of every downloaded package. The one that is pinned must be what it was. */
 async function packagesIn(archives) {
   const packages = [];
-  for (const file of readdirSync(archives).filter(name => name.endsWith('.deb')).sort()) {
-    const [name = '', version = ''] = (await run(['dpkg-deb', '--showformat=${Package} ${Version}', '--show', join(archives, file)])).trim().split(' ');
-    const sha256 = createHash('sha256').update(readFileSync(join(archives, file))).digest('hex');
-    if (name === 'criu' && version === tried.version && sha256 !== tried.digests[process.arch]) throw new Problem(`the package criu ${version} has the digest ${sha256}, and not the pinned ${tried.digests[process.arch]}`);
+  for (const file of readdirSync(archives)
+    .filter(name => name.endsWith('.deb'))
+    .sort()) {
+    const [name = '', version = ''] = (
+      await run(['dpkg-deb', '--showformat=${Package} ${Version}', '--show', join(archives, file)])
+    )
+      .trim()
+      .split(' ');
+    const sha256 = createHash('sha256')
+      .update(readFileSync(join(archives, file)))
+      .digest('hex');
+    if (name === 'criu' && version === tried.version && sha256 !== tried.digests[process.arch])
+      throw new Problem(
+        `the package criu ${version} has the digest ${sha256}, and not the pinned ${tried.digests[process.arch]}`,
+      );
     packages.push({ name, version, sha256 });
   }
   if (!packages.some(({ name }) => name === 'criu')) throw new Problem('apt downloaded no package criu');
   return packages;
 }
 
-/** Unpacks the downloaded packages and keeps what CRIU loads: the program, its libraries, and the loader that finds them. */
+/**
+ * Unpacks the downloaded packages and keeps what CRIU loads: the program, its libraries, and the loader that finds
+ * them.
+ */
 async function assemble(directory, facts) {
   const tree = join(directory, 'tree');
   const made = join(directory, 'made');
   mkdirSync(join(made, 'lib'), { recursive: true });
   const archives = join(directory, 'archives');
-  for (const name of readdirSync(archives).filter(name => name.endsWith('.deb'))) await run(['dpkg-deb', '--extract', join(archives, name), tree]);
+  for (const name of readdirSync(archives).filter(name => name.endsWith('.deb')))
+    await run(['dpkg-deb', '--extract', join(archives, name), tree]);
   const files = readdirSync(tree, { recursive: true, encoding: 'utf8' });
   const loader = files.find(name => /^(usr\/)?lib\/[^/]+-linux-gnu\/ld-linux-[^/]+\.so\.\d$/.test(name));
   const program = files.find(name => /^(usr\/)?sbin\/criu$/.test(name));
   if (!loader || !program) throw new Problem('the packages hold no CRIU that can be started');
   for (const name of files.filter(name => /^(usr\/)?lib\/[^/]+-linux-gnu\/[^/]+\.so\.\d+$/.test(name))) {
-    if (!lstatSync(join(tree, name)).isDirectory()) copyFileSync(realpathSync(join(tree, name)), join(made, 'lib', basename(name)));
+    if (!lstatSync(join(tree, name)).isDirectory())
+      copyFileSync(realpathSync(join(tree, name)), join(made, 'lib', basename(name)));
   }
   copyFileSync(join(tree, program), join(made, 'criu'));
   const loaderName = basename(loader);

@@ -1,9 +1,19 @@
-// node scripts/build-runsc.mjs OUTPUT: puts gVisor's runsc, which isolates sandboxes by a kernel of its own, into the directory OUTPUT.
+// node scripts/build-runsc.mjs OUTPUT: puts gVisor's runsc, which isolates sandboxes by a kernel of its own, into the
+// directory OUTPUT.
 //
-// It is the one program of a package of Debian 13, pinned by its digest: later builds of the same source crash, as their Go is
-// too new for it. It is taken from the machine's own mirror, by apt with its signatures, and unpacked beside the system.
-// Nothing is installed. OUTPUT/runsc.json says what it is, or why there is none.
-import { copyFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+// It is the one program of a package of Debian 13, pinned by its digest: later builds of the same source crash, as
+// their Go is too new for it. It is taken from the machine's own mirror, by apt with its signatures, and unpacked
+// beside the system. Nothing is installed. OUTPUT/runsc.json says what it is, or why there is none.
+import {
+  copyFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,7 +37,10 @@ try {
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   // Sandboxes run on crun without it; where gVisor is asked for, nothing starts, with this reason.
-  const reason = error.message.split('\n').filter(line => line.trim() !== '').at(-1);
+  const reason = error.message
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .at(-1);
   describe({ program: null, version: null, source: null, reason });
   say(`no gVisor: ${reason}`);
 }
@@ -36,22 +49,40 @@ async function unpack() {
   const wanted = pinned[process.arch];
   if (!wanted) throw new Problem(`there is no gVisor for ${process.arch}`);
   const mirror = await ownMirror();
-  if (mirror.origin !== 'Debian') throw new Problem(`gVisor is taken from Debian's packages, and this machine's mirror is of ${mirror.origin}`);
+  if (mirror.origin !== 'Debian')
+    throw new Problem(`gVisor is taken from Debian's packages, and this machine's mirror is of ${mirror.origin}`);
   const work = mkdtempSync(join(tmpdir(), 'atoll-runsc-'));
   try {
     const apt = await privateApt(work, mirror, suite);
     say(`reading the package lists of ${mirror.origin} ${suite}`);
-    await apt.run(['apt-get', 'update']);
+    await apt.update();
     say(`downloading runsc ${version} of ${mirror.origin} ${suite}`);
-    await apt.run(['apt-get', 'install', '--download-only', '--yes', '--no-install-recommends', `runsc:${wanted.architecture}=${version}`]);
-    const archive = readdirSync(join(work, 'archives')).find(name => name.startsWith('runsc_') && name.endsWith('.deb'));
+    await apt.run([
+      'apt-get',
+      'install',
+      '--download-only',
+      '--yes',
+      '--no-install-recommends',
+      `runsc:${wanted.architecture}=${version}`,
+    ]);
+    const archive = readdirSync(join(work, 'archives')).find(
+      name => name.startsWith('runsc_') && name.endsWith('.deb'),
+    );
     if (!archive) throw new Problem('apt downloaded no package runsc');
-    const digest = createHash('sha256').update(readFileSync(join(work, 'archives', archive))).digest('hex');
-    if (digest !== wanted.digest) throw new Problem(`${archive} has the digest ${digest}, and not the pinned ${wanted.digest}`);
+    const digest = createHash('sha256')
+      .update(readFileSync(join(work, 'archives', archive)))
+      .digest('hex');
+    if (digest !== wanted.digest)
+      throw new Problem(`${archive} has the digest ${digest}, and not the pinned ${wanted.digest}`);
     await run(['dpkg-deb', '--extract', join(work, 'archives', archive), join(work, 'tree')]);
     const program = join(work, 'tree/usr/bin/runsc');
     const said = await run([program, '--version']);
-    describe({ program: 'runsc', version: /^runsc version (\S+)/m.exec(said)?.[1] ?? version, source: `${mirror.origin} ${suite}`, packages: [{ name: 'runsc', version, sha256: digest }] });
+    describe({
+      program: 'runsc',
+      version: /^runsc version (\S+)/m.exec(said)?.[1] ?? version,
+      source: `${mirror.origin} ${suite}`,
+      packages: [{ name: 'runsc', version, sha256: digest }],
+    });
     copyFileSync(program, join(output, 'runsc'));
     chmodSync(join(output, 'runsc'), 0o755);
   } finally {

@@ -1,5 +1,6 @@
-// `npm run fuzz:native [-- TARGET …] [--seconds N | --runs N] [--seed S]`: looks for inputs that break the C programs, with libFuzzer.
-// It needs clang (Debian: clang and libclang-rt-14-dev, 230 MB), which nothing else does; it says so where that is missing.
+// `npm run fuzz:native [-- TARGET …] [--seconds N | --runs N] [--seed S]`: looks for inputs that break the C programs,
+// with libFuzzer. It needs clang (Debian: clang and libclang-rt-14-dev, 230 MB), which nothing else does; it says so
+// where that is missing.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,15 +9,21 @@ import { fuzzNative, nativeTargets } from './setup/native-tests.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const options = { seconds: 60, runs: undefined, seed: 1 };
 const names = [];
-for (let words = process.argv.slice(2); words.length > 0; ) {
+for (let words = process.argv.slice(2); words.length > 0;) {
   const word = words.shift();
   const option = /^--(seconds|runs|seed)$/.exec(word)?.[1];
   if (option) options[option] = Number(words.shift());
   else names.push(word);
 }
-const wrong = names.some(name => !(name in nativeTargets)) || ![options.seconds, options.seed, options.runs ?? 1].every(Number.isSafeInteger);
-if (wrong) fail(`usage: npm run fuzz:native [-- TARGET …] [--seconds N | --runs N] [--seed S]\ntargets: ${Object.keys(nativeTargets).join(' ')}`);
-if (spawnSync('clang', ['--version']).error) fail('libFuzzer needs clang: apt-get install --no-install-recommends clang libclang-rt-14-dev');
+const wrong =
+  names.some(name => !(name in nativeTargets)) ||
+  ![options.seconds, options.seed, options.runs ?? 1].every(Number.isSafeInteger);
+if (wrong)
+  fail(
+    `usage: npm run fuzz:native [-- TARGET …] [--seconds N | --runs N] [--seed S]\ntargets: ${Object.keys(nativeTargets).join(' ')}`,
+  );
+if (spawnSync('clang', ['--version']).error)
+  fail('libFuzzer needs clang: apt-get install --no-install-recommends clang libclang-rt-14-dev');
 const failed = fuzzNative(root, names.length > 0 ? names : Object.keys(nativeTargets), options);
 if (failed.length > 0) fail(`failed: ${failed.join(', ')}; their inputs are in ${join(root, 'test/native/crashes')}`);
 

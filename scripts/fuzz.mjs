@@ -14,5 +14,8 @@ try {
   process.stderr.write(`\nFuzzing could not be set up: ${error.message}\n`);
   process.exit(1);
 }
-const { status } = spawnSync(bunPath(root), [join(root, 'test/fuzz/run.ts'), ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
+const { status } = spawnSync(bunPath(root), [join(root, 'test/fuzz/run.ts'), ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: 'inherit',
+});
 process.exit(status ?? 1);

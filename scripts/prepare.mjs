@@ -1,5 +1,6 @@
-// First half of `npm run up`: brings this checkout to where `bin/atoll` can start. Plain Node.js without packages, as a fresh clone has none.
-import { dirname, join } from 'node:path';
+// First half of `npm run up`: brings this checkout to where `bin/atoll` can start. Plain Node.js without packages, as a
+// fresh clone has none.
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './setup/prepare.mjs';
 import { Problem } from './setup/problem.mjs';

@@ -1,5 +1,6 @@
-// `npm run sbom [-- FILE]`: writes what Atoll is made of and runs on as a software bill of materials (CycloneDX 1.5, JSON), by default to
-// dist/sbom.json. What is not fetched or installed yet is left out, so run it after set-up. Equal contents make equal bytes.
+// `npm run sbom [-- FILE]`: writes the parts of Atoll, and what it runs on, as a software bill of materials (CycloneDX
+// 1.5, JSON), by default to dist/sbom.json. Parts that are not fetched or installed yet are left out, so run it after
+// set-up. Equal contents make equal bytes.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

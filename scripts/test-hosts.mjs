@@ -1,4 +1,5 @@
-// `npm run test:hosts`: starts Atoll on machines of other distributions and kernels, in QEMU, and looks at what works there.
+// `npm run test:hosts`: starts Atoll on machines of other distributions and kernels, in QEMU, and looks at what works
+// there.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,4 +15,9 @@ try {
   process.stderr.write(`\nThe laboratory could not be set up: ${error.message}\n`);
   process.exit(1);
 }
-process.exit(spawnSync(bunPath(root), [join(root, 'test/hosts/main.ts'), ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' }).status ?? 1);
+process.exit(
+  spawnSync(bunPath(root), [join(root, 'test/hosts/main.ts'), ...process.argv.slice(2)], {
+    cwd: root,
+    stdio: 'inherit',
+  }).status ?? 1,
+);

@@ -4,14 +4,22 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './setup/prepare.mjs';
+import { bunPath } from './setup/npm-packages.mjs';
 import { Problem } from './setup/problem.mjs';
+import { step } from './setup/progress.mjs';
+import { run } from './setup/run.mjs';
+import { coverageOf } from './test/coverage.mjs';
 import { graceMs, killGroup, runSuite } from './test/run-suite.mjs';
-import { suitesOf } from './test/suites.mjs';
+import { coverageFolder, longSuites, suitesOf } from './test/suites.mjs';
 import { totalsOf } from './test/totals.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** How many suites run at a time: most of a suite's time is waiting for the kernel, for timers and for other processes. */
-const lanes = 2;
+/** Suites that run at a time: most of a suite's time is waiting for the kernel, for timers and for other processes. */
+const suitesAtOnce = 3;
+
+/** Whether a suite is the one, or one of those, that somebody names. */
+const isOf = (name, wanted) => name === wanted || name.startsWith(`${wanted} `);
+const isLong = name => longSuites.some(long => isOf(name, long.name));
 
 const children = new Set();
 let interrupted = false;
@@ -23,8 +31,16 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   });
 }
 
+const names = process.argv.slice(2);
+/** Suites that start no sandbox. */
+const withoutSandboxes = ['types', 'tidy', 'unit', 'wire', 'fuzz', 'native'];
+
 try {
   await prepare(root, { forTests: true });
+  if (names.length === 0 || names.some(name => !withoutSandboxes.includes(name)))
+    await step('Making the base template where there is none', () =>
+      run([bunPath(root), 'test/node/support/make-base.ts'], { cwd: root }),
+    );
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   process.stdout.write(`\nThe tests could not be set up: ${error.message}\n0 passed, 1 failed, 0 skipped\n`);
@@ -32,18 +48,29 @@ try {
 }
 
 const reports = mkdtempSync(join(tmpdir(), 'atoll-test-'));
-const names = process.argv.slice(2);
-const chosen = suitesOf(root).filter(({ name }) => names.length === 0 || names.some(wanted => name === wanted || name.startsWith(`${wanted} `)));
+const chosen = suitesOf(root).filter(({ name }) =>
+  names.length === 0 ? !isLong(name) : names.some(wanted => isOf(name, wanted)),
+);
 const sum = { passed: 0, failed: 0, skipped: 0 };
 const lines = chosen.map(() => undefined);
+if (names.length === 0)
+  lines.push(...longSuites.map(({ name, script }) => `– ${name}: NOT RUN; \`npm run ${script}\` does`));
 try {
   const waiting = chosen.entries();
-  await Promise.all(Array.from({ length: lanes }, async () => {
-    for (const [index, suite] of waiting) {
-      if (interrupted) return;
-      lines[index] = await report(suite, join(reports, `${index}`));
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: suitesAtOnce }, async () => {
+      for (const [index, suite] of waiting) {
+        if (interrupted) return;
+        lines[index] = await report(suite, join(reports, `${index}`));
+      }
+    }),
+  );
+  lines.push(
+    coverageOf(
+      root,
+      chosen.map((_, index) => coverageFolder(join(reports, `${index}`))),
+    ),
+  );
 } finally {
   rmSync(reports, { recursive: true, force: true });
 }
@@ -51,7 +78,9 @@ if (chosen.length === 0) {
   lines.push(`No suite is named ${names.join(' or ')}.`);
   sum.failed = 1;
 }
-process.stdout.write(`\n=== summary ===\n${lines.filter(Boolean).join('\n')}\n\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`);
+process.stdout.write(
+  `\n=== summary ===\n${lines.filter(Boolean).join('\n')}\n\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`,
+);
 process.exit(interrupted ? 130 : sum.failed > 0 ? 1 : 0);
 
 /** Runs a suite, prints what it said in one piece, adds up what it counted, and answers its line of the summary. */
@@ -65,5 +94,10 @@ async function report(suite, file) {
   for (const key of Object.keys(sum)) sum[key] += totals[key];
   const line = `${totals.failed > 0 ? '✗' : '✓'} ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped (${Math.round((Date.now() - startedAt) / 1000)} s)`;
   process.stdout.write(`${line}\n`);
-  return [line, ...totals.skips.map(skip => `  SKIPPED ${skip}`)].join('\n');
+  // Repeated at the end: of a long output, often the end alone is kept.
+  return [
+    line,
+    ...totals.failures.map(failure => `  FAILED ${failure}`),
+    ...totals.skips.map(skip => `  SKIPPED ${skip}`),
+  ].join('\n');
 }

@@ -12,7 +12,12 @@ export function requestBytes(port: number, path: string, contentType: string, bo
  * Sends `request` `count` times over each of `connections`, the next one when the answer to the last is complete.
  * Reads no more of an answer than is needed to see its end, so that the load costs less than what it measures.
  */
-export async function load(port: number, request: Buffer, connections: number, count: number): Promise<{ perSecond: number; latency: Summary }> {
+export async function load(
+  port: number,
+  request: Buffer,
+  connections: number,
+  count: number,
+): Promise<{ perSecond: number; latency: Summary }> {
   const latencies: number[] = [];
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: connections }, () => repeat(port, request, count, latencies)));

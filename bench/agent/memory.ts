@@ -2,7 +2,10 @@ import { pssMiBOf } from '../measure/processes.ts';
 import { startAgent, type TestAgent } from '../../test/agent/support/test-agent.ts';
 
 /** Mean proportional set size of agents that share one built agent, as sandboxes do; after `settleMs` of rest. */
-export async function idleMemory(copies: number, settleMs: number): Promise<{ blankMiB: number; initMiB: number; withInitMiB: number }> {
+export async function idleMemory(
+  copies: number,
+  settleMs: number,
+): Promise<{ blankMiB: number; initMiB: number; withInitMiB: number }> {
   const agents: TestAgent[] = [];
   try {
     for (let index = 0; index < copies; index++) agents.push(await startAgent({ root: 'empty', init: null }));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cpuMsOf, familyOf } from '../measure/processes.ts';
 
 /** nginx that serves one file with sendfile: the limit beside which downloads are read. */
-export type FileServer = AsyncDisposable & { url: string; cpuMs(): number };
+type FileServer = AsyncDisposable & { url: string; cpuMs(): number };
 
 /** Undefined where nginx isn't installed. */
 export async function startNginx(file: string, port: number): Promise<FileServer | undefined> {
@@ -21,7 +21,12 @@ export async function startNginx(file: string, port: number): Promise<FileServer
   );
   const child = Bun.spawn([nginx, '-c', configuration, '-p', folder], { stdout: 'ignore', stderr: 'ignore' });
   const url = `http://127.0.0.1:${port}/big`;
-  while (!(await fetch(url, { method: 'HEAD' }).then(response => response.ok, () => false))) {
+  while (
+    !(await fetch(url, { method: 'HEAD' }).then(
+      response => response.ok,
+      () => false,
+    ))
+  ) {
     if (child.exitCode !== null) throw new Error('nginx did not start');
     await Bun.sleep(10);
   }

@@ -7,8 +7,19 @@ import { startAgent } from '../../test/agent/support/test-agent.ts';
 import { idleMemory, peakMiBOf, privateMiBOf } from './memory.ts';
 import { startNginx } from './nginx.ts';
 import {
-  bigBytes, download, listProcesses, makeBigFile, makeSparseFile, manyProcesses, manySubscribers, startTrue, stdoutThroughput, terminalEcho, upload,
-  watchTree, type Rate,
+  bigBytes,
+  download,
+  listProcesses,
+  makeBigFile,
+  makeSparseFile,
+  manyProcesses,
+  manySubscribers,
+  startTrue,
+  stdoutThroughput,
+  terminalEcho,
+  upload,
+  watchTree,
+  type Rate,
 } from './work.ts';
 
 // The agent alone, on loopback, without the platform in between: `bun bench/agent/run.ts [--quick]` writes a table.
@@ -22,7 +33,8 @@ const row = (name: string, value: string, goal = '') => {
 };
 const ms = (value: number) => `${value < 10 ? value.toFixed(2) : value.toFixed(0)} ms`;
 const mib = (value: number) => `${value.toFixed(1)} MiB`;
-const rate = ({ megabytesPerSecond, agentCpuMs }: Rate) => `${megabytesPerSecond.toFixed(0)} MB/s, ${agentCpuMs.toFixed(0)} ms of processor`;
+const rate = ({ megabytesPerSecond, agentCpuMs }: Rate) =>
+  `${megabytesPerSecond.toFixed(0)} MB/s, ${agentCpuMs.toFixed(0)} ms of processor`;
 
 const idle = await idleMemory(20, quick ? 1000 : 25_000);
 row('PSS idle, 20 agents: blank', mib(idle.blankMiB), '≤ 5 MiB');
@@ -48,11 +60,17 @@ try {
   row('stdout of 1 GiB through the stream', rate(await stdoutThroughput(agent, quick ? bigBytes / 8 : bigBytes)));
   const many = await manyProcesses(agent, share(1000));
   row(`${share(1000)} processes: all running after, all ended after`, `${ms(many.startedMs)}, ${ms(many.endedMs)}`);
-  row(`${share(200)} clients attached to one process, 8 MiB to each`, rate(await manySubscribers(agent, share(200), 8 << 20)));
+  row(
+    `${share(200)} clients attached to one process, 8 MiB to each`,
+    rate(await manySubscribers(agent, share(200), 8 << 20)),
+  );
   row('Private memory after that, 5 s later', `${mib(await settled(agent.agentPid()))} (idle ${mib(idleMiB)})`);
 
   const watch = await watchTree(agent, share(100_000), share(300));
-  row(`Watch ${share(100_000)} files: armed after, event p50 (p99)`, `${ms(watch.armMs)}, ${ms(watch.latency.median)} (${ms(watch.latency.p99)})`);
+  row(
+    `Watch ${share(100_000)} files: armed after, event p50 (p99)`,
+    `${ms(watch.armMs)}, ${ms(watch.latency.median)} (${ms(watch.latency.p99)})`,
+  );
   row('Private memory while nothing is watched any more', mib(await settled(agent.agentPid())));
 
   makeBigFile(agent, '/tmp/big');
@@ -62,11 +80,22 @@ try {
     row(`Download of 1 GiB, round ${round}`, rate(await download(`${agent.url}/files?path=/tmp/big`, cpu)), '≥ 1 GB/s');
     if (nginx) row(`The same from nginx, round ${round}`, rate(await download(nginx.url, nginx.cpuMs)));
     const raw = ['--request', 'POST', '--header', 'content-type: application/octet-stream', '--upload-file', local];
-    row(`Upload of 1 GiB, round ${round}`, rate(await upload(`${agent.url}/files?path=/tmp/up`, cpu, raw)), '≥ 600 MB/s');
-    row(`The same in a form, round ${round}`, rate(await upload(`${agent.url}/files`, cpu, ['--form', `file=@${local};filename=/tmp/up`])));
+    row(
+      `Upload of 1 GiB, round ${round}`,
+      rate(await upload(`${agent.url}/files?path=/tmp/up`, cpu, raw)),
+      '≥ 600 MB/s',
+    );
+    row(
+      `The same in a form, round ${round}`,
+      rate(await upload(`${agent.url}/files`, cpu, ['--form', `file=@${local};filename=/tmp/up`])),
+    );
   }
   row('Most memory resident at any time', mib(peakMiBOf(agent.agentPid())));
-  row('Private memory in the end, 5 s later', `${mib(await settled(agent.agentPid()))} (PSS alone ${mib(pssMiBOf(agent.agentPid()))})`, '≤ 12 MiB');
+  row(
+    'Private memory in the end, 5 s later',
+    `${mib(await settled(agent.agentPid()))} (PSS alone ${mib(pssMiBOf(agent.agentPid()))})`,
+    '≤ 12 MiB',
+  );
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -16,18 +16,33 @@ const megabytesPerSecond = (bytes: number, fromMs: number) => bytes / 1e6 / ((pe
 /** Start `/bin/true` to the end of its stream, one at a time or several. */
 export function startTrue(agent: TestAgent, connections: number, count: number): ReturnType<typeof load> {
   const body = envelope({ process: { cmd: '/bin/true' }, stdin: false });
-  return load(agent.port, requestBytes(agent.port, '/process.Process/Start', 'application/connect+json', body), connections, count);
+  return load(
+    agent.port,
+    requestBytes(agent.port, '/process.Process/Start', 'application/connect+json', body),
+    connections,
+    count,
+  );
 }
 
 export function listProcesses(agent: TestAgent, connections: number, count: number): ReturnType<typeof load> {
-  return load(agent.port, requestBytes(agent.port, '/process.Process/List', 'application/json', Buffer.from('{}')), connections, count);
+  return load(
+    agent.port,
+    requestBytes(agent.port, '/process.Process/List', 'application/json', Buffer.from('{}')),
+    connections,
+    count,
+  );
 }
 
 /** A key sent to a program in a terminal, to its echo in the stream. */
 export async function terminalEcho(agent: TestAgent, count: number): Promise<Summary> {
   await using events = await start(agent, { process: { cmd: '/bin/cat' }, pty: { size: { cols: 80, rows: 24 } } });
   const pid = await startedPid(events);
-  const key = requestBytes(agent.port, '/process.Process/SendInput', 'application/json', Buffer.from(JSON.stringify({ process: { pid }, input: { pty: 'eA==' } })));
+  const key = requestBytes(
+    agent.port,
+    '/process.Process/SendInput',
+    'application/json',
+    Buffer.from(JSON.stringify({ process: { pid }, input: { pty: 'eA==' } })),
+  );
   const socket = await Bun.connect({ hostname: '127.0.0.1', port: agent.port, socket: { data() {} } });
   const times = await timeEach(count, async () => {
     socket.write(key);
@@ -53,7 +68,10 @@ export async function stdoutThroughput(agent: TestAgent, bytes: number): Promise
   return { megabytesPerSecond: megabytesPerSecond(bytes, fromMs), agentCpuMs: cpuMsOf(agent.agentPid()) - cpu };
 }
 
-/** Processes that are started all at once and then live together; answers how long until all run, and until all are gone. */
+/**
+ * Processes that are started all at once and then live together; answers how long until all run, and until all are
+ * gone.
+ */
 export async function manyProcesses(agent: TestAgent, count: number): Promise<{ startedMs: number; endedMs: number }> {
   const fromMs = performance.now();
   const running: { events: RpcStream<ProcessEvent>; pid: number }[] = [];
@@ -68,26 +86,40 @@ export async function manyProcesses(agent: TestAgent, count: number): Promise<{ 
   const listed = await unary(agent, 'process.Process/List', {});
   if ((listed.body['processes'] as unknown[]).length < count) throw new Error('not all processes are listed');
   const killedAt = performance.now();
-  for (const { pid } of running) await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' });
+  for (const { pid } of running)
+    await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' });
   for (const { events } of running) await finish(events);
   return { startedMs, endedMs: performance.now() - killedAt };
 }
 
 /** One process that writes, and `count` clients that all get everything. */
 export async function manySubscribers(agent: TestAgent, count: number, bytes: number): Promise<Rate> {
-  await using starter = await start(agent, { process: { cmd: '/bin/sh', args: ['-c', `read go; head -c ${bytes} /dev/zero`] }, stdin: true });
+  await using starter = await start(agent, {
+    process: { cmd: '/bin/sh', args: ['-c', `read go; head -c ${bytes} /dev/zero`] },
+    stdin: true,
+  });
   const pid = await startedPid(starter);
   const attached = await Promise.all(Array.from({ length: count }, () => attach(agent, { pid })));
   for (const events of attached) await startedPid(events);
   const [cpu, fromMs] = [cpuMsOf(agent.agentPid()), performance.now()];
-  await unary(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: Buffer.from('go\n').toString('base64') } });
+  await unary(agent, 'process.Process/SendInput', {
+    process: { pid },
+    input: { stdin: Buffer.from('go\n').toString('base64') },
+  });
   const ends = await Promise.all([starter, ...attached].map(async events => (await finish(events)).stdout.length));
   if (ends.some(length => length !== bytes)) throw new Error(`a subscriber got ${Math.min(...ends)} of ${bytes} bytes`);
-  return { megabytesPerSecond: megabytesPerSecond(bytes * (count + 1), fromMs), agentCpuMs: cpuMsOf(agent.agentPid()) - cpu };
+  return {
+    megabytesPerSecond: megabytesPerSecond(bytes * (count + 1), fromMs),
+    agentCpuMs: cpuMsOf(agent.agentPid()) - cpu,
+  };
 }
 
 /** A tree of `files` files, a hundred to a directory, watched whole: time to arm, and from a write to its event. */
-export async function watchTree(agent: TestAgent, files: number, events: number): Promise<{ armMs: number; latency: Summary }> {
+export async function watchTree(
+  agent: TestAgent,
+  files: number,
+  events: number,
+): Promise<{ armMs: number; latency: Summary }> {
   const tree = '/tmp/watched';
   for (let index = 0; index < files; index++) {
     const folder = agent.path(`${tree}/${Math.floor(index / 100)}`);
@@ -95,7 +127,11 @@ export async function watchTree(agent: TestAgent, files: number, events: number)
     writeFileSync(join(folder, `file-${index}`), '');
   }
   const fromMs = performance.now();
-  await using watch = await stream<{ start?: object; filesystem?: { name: string } }>(agent, 'filesystem.Filesystem/WatchDir', { path: tree, recursive: true });
+  await using watch = await stream<{ start?: object; filesystem?: { name: string } }>(
+    agent,
+    'filesystem.Filesystem/WatchDir',
+    { path: tree, recursive: true },
+  );
   if (!(await watch.next())?.start) throw new Error(`the watch did not start: ${watch.error?.message}`);
   const armMs = performance.now() - fromMs;
   const times = await timeEach(events, async index => {
@@ -128,7 +164,10 @@ export async function upload(url: string, cpu: () => number, how: string[]): Pro
 
 // Not fetch, which would cost the two processors more than what is measured.
 async function curl(args: string[]): Promise<void> {
-  const child = Bun.spawn(['curl', '--silent', '--show-error', '--fail', ...args], { stdout: 'ignore', stderr: 'pipe' });
+  const child = Bun.spawn(['curl', '--silent', '--show-error', '--fail', ...args], {
+    stdout: 'ignore',
+    stderr: 'pipe',
+  });
   const text = await new Response(child.stderr).text();
   if ((await child.exited) !== 0) throw new Error(`curl: ${text.trim()}`);
 }

@@ -18,7 +18,8 @@ RUN useradd worker && chown -R worker src
 USER worker
 RUN echo ${last} > /tmp/last
 `;
-const related = (image: string, number: number) => `FROM ${image}\nUSER root\nRUN head -c 100000000 /dev/urandom > /common\nRUN echo ${number} > /own\n`;
+const related = (image: string, number: number) =>
+  `FROM ${image}\nUSER root\nRUN head -c 100000000 /dev/urandom > /common\nRUN echo ${number} > /own\n`;
 const templates = 10;
 
 type Builder = Pick<OtherBuilder, 'name' | 'build' | 'bytes'>;
@@ -38,12 +39,20 @@ async function median(runs: number, work: () => Promise<unknown>): Promise<numbe
   return times.sort((a, b) => a - b)[times.length >> 1] ?? 0;
 }
 
-/** Measures the builder beside buildah and docker, where they are there, on the same image from the same registry. Answers a table in Markdown. */
+/**
+ * Measures the builder beside buildah and docker, where they are there, on the same image from the same registry.
+ * Answers a table in Markdown.
+ */
 export async function measureBuilds(): Promise<string> {
   await using builds = await startBuildNode();
   await using registry = await startRegistry();
   using dir = scratch();
-  await pushImage(makeImage([{ tar: await baseArchive(builds, dir.path), compression: 'gzip' }]), registry.host, 'bench/base', '1');
+  await pushImage(
+    makeImage([{ tar: await baseArchive(builds, dir.path), compression: 'gzip' }]),
+    registry.host,
+    'bench/base',
+    '1',
+  );
   builds.settings({ registries: { [registry.host]: { http: true } } });
   const reference = `${registry.host}/bench/base:1`;
   const found = { buildah: buildah(join(dir.path, 'buildah')), docker: docker() };
@@ -54,7 +63,12 @@ export async function measureBuilds(): Promise<string> {
   } finally {
     for (const other of others) other.dispose();
   }
-  const rows = ['cold: image from a registry, all steps', 'nothing changed (goal: < 1 s)', 'the last step changed', `disk of ${templates} templates with 100 MB in common`];
+  const rows = [
+    'cold: image from a registry, all steps',
+    'nothing changed (goal: < 1 s)',
+    'the last step changed',
+    `disk of ${templates} templates with 100 MB in common`,
+  ];
   const starts = await startTimes(builds);
   const lines = [
     ['What', 'Atoll', ...others.map(({ name }) => name)],
@@ -62,7 +76,9 @@ export async function measureBuilds(): Promise<string> {
     ...rows.map((row, index) => [row, ...columns.map(each => each[index] ?? '')]),
     ...starts.map(row => [...row, ...others.map(() => '–')]),
   ];
-  const missing = Object.entries(found).flatMap(([name, other]) => (typeof other === 'string' ? [`${name}: ${other}`] : []));
+  const missing = Object.entries(found).flatMap(([name, other]) =>
+    typeof other === 'string' ? [`${name}: ${other}`] : [],
+  );
   return `${lines.map(line => `| ${line.join(' | ')} |`).join('\n')}\n${missing.length > 0 ? `\nNot measured: ${missing.join('; ')}.\n` : ''}`;
 }
 
@@ -70,7 +86,13 @@ function ours(builds: BuildNode): Builder {
   const { layers } = builds.test.node;
   return {
     name: 'Atoll',
-    build: dockerfile => builds.built({ startsAsUser: false, source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} } }).then(() => {}),
+    build: dockerfile =>
+      builds
+        .built({
+          startsAsUser: false,
+          source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} },
+        })
+        .then(() => {}),
     bytes: () => layers.list().reduce((sum, digest) => sum + layers.bytes(digest), 0),
   };
 }
@@ -88,10 +110,20 @@ async function column(builder: Builder, image: string): Promise<string[]> {
 
 /** How long a sandbox takes from nothing, without a pool, and its end. */
 async function startTimes(builds: BuildNode): Promise<string[][]> {
-  const big = await builds.built({ steps: [step('RUN', 'head -c 1000M /dev/urandom > /big', 'root')], resources: { cpuCount: 2, memoryMiB: 2048, diskMiB: 4096 } });
+  const big = await builds.built({
+    steps: [step('RUN', 'head -c 1000M /dev/urandom > /big', 'root')],
+    resources: { cpuCount: 2, memoryMiB: 2048, diskMiB: 4096 },
+  });
   const start = async (state: BuildState) => {
     const { protocol } = builds.test.node;
-    const image = { templateId: 't', buildId: 'b', layers: state.layers, defaultUser: 'user', defaultWorkdir: '', buildEnv: {} };
+    const image = {
+      templateId: 't',
+      buildId: 'b',
+      layers: state.layers,
+      defaultUser: 'user',
+      defaultWorkdir: '',
+      buildEnv: {},
+    };
     await protocol.kill(await protocol.create(builds.test.request({ image })));
   };
   await start(big);
@@ -105,7 +137,15 @@ async function startTimes(builds: BuildNode): Promise<string[][]> {
 async function baseArchive(builds: BuildNode, dir: string): Promise<Uint8Array> {
   const tree = join(dir, 'base.tar');
   const script = `mkdir ${dir}/mount && mount -t erofs -o ro "$1" ${dir}/mount && tar -C ${dir}/mount --numeric-owner -cf ${tree} .`;
-  const packed = Bun.spawnSync(['unshare', '--mount', 'sh', '-c', script, 'pack', builds.test.node.layers.imagePath(builds.base.layers[0] ?? '')]);
+  const packed = Bun.spawnSync([
+    'unshare',
+    '--mount',
+    'sh',
+    '-c',
+    script,
+    'pack',
+    builds.test.node.layers.imagePath(builds.base.layers[0] ?? ''),
+  ]);
   if (packed.exitCode !== 0) throw new Error(packed.stderr.toString());
   return Bun.file(tree).bytes();
 }

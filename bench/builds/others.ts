@@ -22,13 +22,25 @@ export function buildah(dir: string): OtherBuilder | string {
   if (!Bun.which('buildah')) return 'not installed';
   const storage = join(dir, 'storage');
   mkdirSync(storage, { recursive: true });
-  const buildahIn = (...args: string[]) => run(['buildah', '--root', storage, '--runroot', join(dir, 'run'), '--storage-driver', 'overlay', ...args]);
+  const buildahIn = (...args: string[]) =>
+    run(['buildah', '--root', storage, '--runroot', join(dir, 'run'), '--storage-driver', 'overlay', ...args]);
   return {
     name: 'buildah (chroot)',
     async build(dockerfile) {
       const file = join(dir, 'Containerfile');
       await Bun.write(file, dockerfile);
-      buildahIn('bud', '--isolation', 'chroot', '--tls-verify=false', '--layers', '-f', file, '-t', `bench-${Bun.hash(dockerfile).toString(36)}`, dir);
+      buildahIn(
+        'bud',
+        '--isolation',
+        'chroot',
+        '--tls-verify=false',
+        '--layers',
+        '-f',
+        file,
+        '-t',
+        `bench-${Bun.hash(dockerfile).toString(36)}`,
+        dir,
+      );
     },
     // Its storage is mounted on itself: counted once.
     bytes: () => Number(run(['du', '--summarize', '--block-size=1', '--one-file-system', storage]).split('\t')[0]),
@@ -42,7 +54,8 @@ export function buildah(dir: string): OtherBuilder | string {
 /** Docker, where a daemon answers; its cache is that of the machine, so the image's layers are pulled into it. */
 export function docker(): OtherBuilder | string {
   if (!Bun.which('docker')) return 'not installed';
-  if (Bun.spawnSync(['docker', 'info'], { stdout: 'ignore', stderr: 'ignore' }).exitCode !== 0) return 'no daemon answers';
+  if (Bun.spawnSync(['docker', 'info'], { stdout: 'ignore', stderr: 'ignore' }).exitCode !== 0)
+    return 'no daemon answers';
   const built: string[] = [];
   return {
     name: 'docker',
@@ -51,7 +64,11 @@ export function docker(): OtherBuilder | string {
       run(['docker', 'build', '--quiet', '--tag', tag, '-'], { stdin: Buffer.from(dockerfile) });
       built.push(tag);
     },
-    bytes: () => run(['docker', 'system', 'df', '--format', '{{json .}}']).split('\n').filter(Boolean).reduce((sum, line) => sum + bytesOf((JSON.parse(line) as { Size: string }).Size), 0),
+    bytes: () =>
+      run(['docker', 'system', 'df', '--format', '{{json .}}'])
+        .split('\n')
+        .filter(Boolean)
+        .reduce((sum, line) => sum + bytesOf((JSON.parse(line) as { Size: string }).Size), 0),
     dispose: () => void run(['docker', 'image', 'rm', '--force', ...built]),
   };
 }

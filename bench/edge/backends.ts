@@ -1,15 +1,21 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { issueCertificate, makeAuthority } from '../../src/base/certificate.ts';
+import { issueCertificate, makeAuthority } from '../../src/base/crypto/certificate.ts';
 import { familyOf } from '../measure/processes.ts';
 
 export const bigFileBytes = 1 << 30;
 
 /** What is measured: each way leads to the same backend. `pids` are the processes in between. */
-export type Way = { readonly name: string; readonly port: number; readonly tlsPort: number | null; readonly host: string; readonly pids: number[] };
+export type Way = {
+  readonly name: string;
+  readonly port: number;
+  readonly tlsPort: number | null;
+  readonly host: string;
+  readonly pids: number[];
+};
 
-export type Backends = AsyncDisposable & { readonly ways: Way[]; readonly sinkWays: Way[] };
+type Backends = AsyncDisposable & { readonly ways: Way[]; readonly sinkWays: Way[] };
 
 /**
  * nginx as the backend (a fixed short answer, and a file of 1 GiB), a sink for uploads, and in front of both: nothing,
@@ -26,8 +32,13 @@ export async function startBackends(): Promise<Backends> {
   const sink = Bun.spawn([process.execPath, join(import.meta.dir, 'sink.ts')], { stdout: 'pipe' });
   const sinkPort = await firstNumber(sink.stdout);
   const [backendPort, proxyPort, proxyTlsPort, sinkProxyPort] = [freePort(), freePort(), freePort(), freePort()];
-  const backend = startNginx(folder, 'backend', `server { listen 127.0.0.1:${backendPort}; root ${folder}; location = / { return 200 "hello"; } }`);
-  const forward = 'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $host; proxy_buffering off; proxy_request_buffering off; client_max_body_size 0;';
+  const backend = startNginx(
+    folder,
+    'backend',
+    `server { listen 127.0.0.1:${backendPort}; root ${folder}; location = / { return 200 "hello"; } }`,
+  );
+  const forward =
+    'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $host; proxy_buffering off; proxy_request_buffering off; client_max_body_size 0;';
   const proxy = startNginx(
     folder,
     'proxy',
@@ -35,7 +46,9 @@ export async function startBackends(): Promise<Backends> {
      server { listen 127.0.0.1:${proxyPort}; listen 127.0.0.1:${proxyTlsPort} ssl; ssl_certificate ${files.certFile}; ssl_certificate_key ${files.keyFile}; location / { proxy_pass http://backend; ${forward} } }
      server { listen 127.0.0.1:${sinkProxyPort}; location / { proxy_pass http://127.0.0.1:${sinkPort}; ${forward} } }`,
   );
-  const edge = Bun.spawn([process.execPath, join(import.meta.dir, 'edge.ts'), files.certFile, files.keyFile], { stdout: 'pipe' });
+  const edge = Bun.spawn([process.execPath, join(import.meta.dir, 'edge.ts'), files.certFile, files.keyFile], {
+    stdout: 'pipe',
+  });
   const [edgePort = 0, edgeTlsPort = 0] = await numbers(edge.stdout);
   await Promise.all([backendPort, proxyPort, sinkProxyPort].map(listening));
   const pids = { proxy: familyOf(proxy.pid), edge: [edge.pid] };
@@ -68,7 +81,9 @@ export async function startBackends(): Promise<Backends> {
 }
 
 function startNginx(folder: string, name: string, servers: string): Bun.Subprocess {
-  const temps = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(kind => `${kind}_temp_path ${join(folder, `${name}-${kind}`)};`);
+  const temps = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    kind => `${kind}_temp_path ${join(folder, `${name}-${kind}`)};`,
+  );
   const config = join(folder, `${name}.conf`);
   writeFileSync(
     config,

@@ -1,7 +1,7 @@
 import { summarize, type Summary } from '../measure/statistics.ts';
 
-export type LoadResult = { requestsPerSecond: number; latencyMs: Summary };
-export type TransferResult = { megabytesPerSecond: number };
+type LoadResult = { requestsPerSecond: number; latencyMs: Summary };
+type TransferResult = { megabytesPerSecond: number };
 
 type Way = { readonly port: number; readonly host: string; readonly tls: boolean };
 
@@ -10,11 +10,13 @@ const sampleEvery = 8;
 const responseEnd = Buffer.from('\r\n\r\n');
 
 /**
- * Keep-alive GETs over `connections` for `durationMs`, each connection sending its next request when the response to the
- * last is there. Reads no more of a response than its length, so that the load costs less than what it measures.
+ * Keep-alive GETs over `connections` for `durationMs`, each connection sending its next request when the response to
+ * the last is there. Reads no more of a response than its length, so that the load costs less than what it measures.
  */
-export async function requests(way: Way, connections: number, durationMs: number): Promise<LoadResult> {
-  const request = Buffer.from(`GET / HTTP/1.1\r\nHost: ${way.host}\r\nUser-Agent: bench\r\nAccept: */*\r\nX-Api-Key: 0123456789abcdef\r\n\r\n`);
+async function requests(way: Way, connections: number, durationMs: number): Promise<LoadResult> {
+  const request = Buffer.from(
+    `GET / HTTP/1.1\r\nHost: ${way.host}\r\nUser-Agent: bench\r\nAccept: */*\r\nX-Api-Key: 0123456789abcdef\r\n\r\n`,
+  );
   const responseBytes = await responseBytesOf(way, request);
   const latencies: number[] = [];
   let answered = 0;
@@ -62,12 +64,12 @@ export async function requests(way: Way, connections: number, durationMs: number
 }
 
 /** One GET whose response is only counted. */
-export function download(way: Way, path: string, bytes: number): Promise<TransferResult> {
+function download(way: Way, path: string, bytes: number): Promise<TransferResult> {
   return transfer(way, `GET ${path} HTTP/1.1\r\nHost: ${way.host}\r\n\r\n`, 0, bytes);
 }
 
 /** One POST of `bytes`. */
-export function upload(way: Way, path: string, bytes: number): Promise<TransferResult> {
+function upload(way: Way, path: string, bytes: number): Promise<TransferResult> {
   return transfer(way, `POST ${path} HTTP/1.1\r\nHost: ${way.host}\r\nContent-Length: ${bytes}\r\n\r\n`, bytes, 1);
 }
 

@@ -61,7 +61,11 @@ function cpuOf(way: Way): number {
   return way.pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
 }
 
-async function load(way: Port, connections: number, what: 'rate' | 'p50' | 'p99'): Promise<{ value: number; units: number }> {
+async function load(
+  way: Port,
+  connections: number,
+  what: 'rate' | 'p50' | 'p99',
+): Promise<{ value: number; units: number }> {
   const result = await run('requests', { way, connections, durationMs });
   const { requestsPerSecond, latencyMs } = result;
   const value = what === 'rate' ? requestsPerSecond : what === 'p50' ? latencyMs.median : latencyMs.p99;
@@ -75,13 +79,19 @@ async function move(kind: 'download' | 'upload', way: Port, path: string): Promi
 }
 
 async function run(kind: string, options: object) {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'load.ts'), kind, JSON.stringify(options)], { stdout: 'pipe' });
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'load.ts'), kind, JSON.stringify(options)], {
+    stdout: 'pipe',
+  });
   const text = await new Response(child.stdout).text();
   return JSON.parse(text);
 }
 
 function report(): string {
-  const median = (values: number[]) => percentile(values.sort((a, b) => a - b), 0.5);
+  const median = (values: number[]) =>
+    percentile(
+      values.sort((a, b) => a - b),
+      0.5,
+    );
   const names = ['direct', 'nginx', 'edge'];
   const lines = rows.map(row => {
     const cells = names.map(name => {

@@ -10,7 +10,10 @@ const sizes = [
 ];
 
 /** How long pauses, resumes, forks and snapshots take, through the API. `scale` makes fewer runs of it. */
-export async function lifecycleFigures(scale: (count: number) => number, say: (text: string) => void): Promise<Figure[]> {
+export async function lifecycleFigures(
+  scale: (count: number) => number,
+  say: (text: string) => void,
+): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const from of ['frozen', 'disk'] as const) {
     say(`pauses and resumes, ${from}`);
@@ -26,8 +29,13 @@ export async function lifecycleFigures(scale: (count: number) => number, say: (t
     if (from === 'disk') continue;
     say('forks');
     const source = await holding(client, 64);
-    for (const { count, runs, goal } of [{ count: 1, runs: 10, goal: '' }, { count: 10, runs: 5, goal: 'p50 ≤ 1.5 s in all' }]) {
-      figures.push(await forks(client, source, { name: `fork of ${count}, 64 MB`, count, runs: Math.max(2, scale(runs)), goal }));
+    for (const { count, runs, goal } of [
+      { count: 1, runs: 10, goal: '' },
+      { count: 10, runs: 5, goal: 'p50 ≤ 1.5 s in all' },
+    ]) {
+      figures.push(
+        await forks(client, source, { name: `fork of ${count}, 64 MB`, count, runs: Math.max(2, scale(runs)), goal }),
+      );
     }
     await client.kill(source);
     const idle = await client.create();

@@ -8,15 +8,24 @@ const filesInSnapshot = 10_000;
 
 /** A sandbox with a program that holds so much memory, every page of it written. */
 export async function holding(client: Client, memoryMiB: number, template = 'base'): Promise<Sandbox> {
-  const sandbox = (await (await client.api('POST', '/v2/sandboxes', { templateID: template, timeout: 3600 })).json()) as Sandbox;
+  const sandbox = (await (
+    await client.api('POST', '/v2/sandboxes', { templateID: template, timeout: 3600 })
+  ).json()) as Sandbox;
   if (memoryMiB === 0) return sandbox;
   const program = `import os,time; state = os.urandom(1 << 20) * ${memoryMiB}; open('/tmp/held', 'w'); time.sleep(86400)`;
-  await client.run(sandbox, '/bin/sh', ['-c', `setsid python3 -c "${program}" > /dev/null 2>&1 & while [ ! -e /tmp/held ]; do sleep 0.05; done`]);
+  await client.run(sandbox, '/bin/sh', [
+    '-c',
+    `setsid python3 -c "${program}" > /dev/null 2>&1 & while [ ! -e /tmp/held ]; do sleep 0.05; done`,
+  ]);
   return sandbox;
 }
 
 /** Pauses and resumes, one after the other; each resume ends with an answer of the sandbox's agent. */
-export async function pauses(client: Client, sandbox: Sandbox, options: { name: string; from: 'frozen' | 'disk'; count: number; goal: string }): Promise<Figure[]> {
+export async function pauses(
+  client: Client,
+  sandbox: Sandbox,
+  options: { name: string; from: 'frozen' | 'disk'; count: number; goal: string },
+): Promise<Figure[]> {
   const { name, from, count, goal } = options;
   const paused: number[] = [];
   const resumed: number[] = [];
@@ -30,21 +39,35 @@ export async function pauses(client: Client, sandbox: Sandbox, options: { name: 
     await client.run(sandbox, '/bin/true');
   }
   return [
-    { name: `pause, ${name}, ${from === 'frozen' ? 'left frozen' : 'ended at once'}`, goal: '', summary: summarize(paused) },
+    {
+      name: `pause, ${name}, ${from === 'frozen' ? 'left frozen' : 'ended at once'}`,
+      goal: '',
+      summary: summarize(paused),
+    },
     { name: `resume, ${name}, ${from === 'frozen' ? 'frozen' : 'from disk'}`, goal, summary: summarize(resumed) },
   ];
 }
 
 /** Forks `count` at once, several times, and kills them outside of the measurement. */
-export async function forks(client: Client, source: Sandbox, options: { name: string; count: number; runs: number; goal: string }): Promise<Figure> {
+export async function forks(
+  client: Client,
+  source: Sandbox,
+  options: { name: string; count: number; runs: number; goal: string },
+): Promise<Figure> {
   const times: number[] = [];
   for (let run = 0; run < options.runs; run++) {
     const start = performance.now();
-    const answer = await client.api('POST', `/sandboxes/${source.sandboxID}/fork`, { count: options.count, timeout: 3600 });
+    const answer = await client.api('POST', `/sandboxes/${source.sandboxID}/fork`, {
+      count: options.count,
+      timeout: 3600,
+    });
     const results = (await answer.json()) as { sandbox?: Sandbox; error?: { message: string } }[];
     times.push(performance.now() - start);
     const failed = results.find(({ error }) => error);
-    await killAll(client, results.flatMap(({ sandbox }) => sandbox ?? []));
+    await killAll(
+      client,
+      results.flatMap(({ sandbox }) => sandbox ?? []),
+    );
     if (failed) throw new Error(`a fork failed: ${failed.error?.message}`);
   }
   return { name: options.name, goal: options.goal, summary: summarize(times) };
@@ -59,11 +82,17 @@ export async function snapshots(client: Client, runs: number): Promise<Figure> {
     const times: number[] = [];
     for (let run = 0; run < runs; run++) {
       const start = performance.now();
-      const { snapshotID } = (await (await client.api('POST', `/sandboxes/${sandbox.sandboxID}/snapshots`, {})).json()) as { snapshotID: string };
+      const { snapshotID } = (await (
+        await client.api('POST', `/sandboxes/${sandbox.sandboxID}/snapshots`, {})
+      ).json()) as { snapshotID: string };
       times.push(performance.now() - start);
       await client.api('DELETE', `/templates/${encodeURIComponent(snapshotID)}`);
     }
-    return { name: `snapshot of a sandbox with ${filesInSnapshot} files of its own`, goal: '', summary: summarize(times) };
+    return {
+      name: `snapshot of a sandbox with ${filesInSnapshot} files of its own`,
+      goal: '',
+      summary: summarize(times),
+    };
   } finally {
     await client.kill(sandbox);
   }
@@ -71,10 +100,15 @@ export async function snapshots(client: Client, runs: number): Promise<Figure> {
 
 /** A template like `base` whose sandboxes have so much memory. */
 export async function largerBase(client: Client, name: string, memoryMB: number): Promise<string> {
-  const { templateID, buildID } = (await (await client.api('POST', '/v3/templates', { name, memoryMB })).json()) as { templateID: string; buildID: string };
+  const { templateID, buildID } = (await (await client.api('POST', '/v3/templates', { name, memoryMB })).json()) as {
+    templateID: string;
+    buildID: string;
+  };
   await client.api('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' });
   for (;;) {
-    const { status } = (await (await client.api('GET', `/templates/${templateID}/builds/${buildID}/status`)).json()) as { status: string };
+    const { status } = (await (
+      await client.api('GET', `/templates/${templateID}/builds/${buildID}/status`)
+    ).json()) as { status: string };
     if (status === 'ready') return name;
     if (status === 'error') throw new Error(`the template ${name} could not be built`);
     await Bun.sleep(readyPollMs);

@@ -23,10 +23,14 @@ export function plot(options: { title: string; xLabel: string; yLabel: string; l
   ]);
   const drawn = options.lines.flatMap((line, index) => {
     const colour = colours[index % colours.length];
-    const path = line.points.map((point, position) => `${position ? 'L' : 'M'}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`).join('');
+    const path = line.points
+      .map((point, position) => `${position ? 'L' : 'M'}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`)
+      .join('');
     return [
       `<path d="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`,
-      ...line.points.map(point => `<circle cx="${x(point.x).toFixed(1)}" cy="${y(point.y).toFixed(1)}" r="3" fill="${colour}"/>`),
+      ...line.points.map(
+        point => `<circle cx="${x(point.x).toFixed(1)}" cy="${y(point.y).toFixed(1)}" r="3" fill="${colour}"/>`,
+      ),
       text(width - margin.right + 12, margin.top + 8 + index * 18, line.name, `fill="${colour}"`),
     ];
   });

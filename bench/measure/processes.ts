@@ -24,7 +24,8 @@ export function familyOf(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc')) if (/^\d+$/.test(name)) parents.set(Number(name), parentOf(Number(name)));
   const family = [pid];
-  for (let index = 0; index < family.length; index++) for (const [child, parent] of parents) if (parent === family[index]) family.push(child);
+  for (let index = 0; index < family.length; index++)
+    for (const [child, parent] of parents) if (parent === family[index]) family.push(child);
   return family;
 }
 

@@ -1,20 +1,21 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openStore } from '../../src/api/store/database.ts';
-import { silentLog } from '../../src/base/log.ts';
+import { openStore } from '../../src/api/database/database.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
 import { detectCgroups } from '../../src/node/cgroup/cgroup.ts';
-import type { NodeContext, Running } from '../../src/node/context.ts';
-import { layoutOf, type Slot } from '../../src/node/layout.ts';
-import { startHistory } from '../../src/node/metrics/history.ts';
+import type { Driver } from '../../src/node/drivers/driver.ts';
+import { layoutOf, slotOf, type Slot } from '../../src/node/layout.ts';
+import { startHistory, type HistoryParts } from '../../src/node/metrics/history.ts';
 import { openSampleFile } from '../../src/node/metrics/sample-file.ts';
-import type { RunningRecord } from '../../src/node/sandbox/record.ts';
+import type { RunningRecord } from '../../src/node/sandbox/records/record.ts';
 import { startPlatform, type TestPlatform } from '../../test/support/platform.ts';
 import { familyOf } from '../measure/processes.ts';
 import { summarize, timeEach } from '../measure/statistics.ts';
 import { clientOf, type Client, type Sandbox } from '../platform/client.ts';
 
-// Measures what sampling costs a node with many sandboxes, and how long queries of a day of samples and of a week of a team take.
+// Measures what sampling costs a node with many sandboxes, and how long queries of a day of samples and of a week of a
+// team take.
 
 const output = join(import.meta.dir, '../../docs/performance');
 const sandboxes = process.argv.includes('--quick') ? 50 : 500;
@@ -27,7 +28,13 @@ const row = (cells: (string | number)[]) => `| ${cells.join(' | ')} |`;
 await using platform = await startPlatform({ ATOLL_POOL_SIZE: '8' });
 const client = clientOf({ ...platform.ready, crashAndRestart: async () => {} });
 const rows = [...(await queryRows(platform, client)), ...(await samplingRows(platform, client))];
-const lines = [`Measured ${new Date().toISOString().slice(0, 10)} on ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}.`, '', row(['What', 'Value']), row(['---', '---']), ...rows];
+const lines = [
+  `Measured ${new Date().toISOString().slice(0, 10)} on ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}.`,
+  '',
+  row(['What', 'Value']),
+  row(['---', '---']),
+  ...rows,
+];
 mkdirSync(output, { recursive: true });
 writeFileSync(join(output, 'metrics.md'), `# Metrics\n\n${lines.join('\n')}\n`);
 process.stdout.write(`${lines.join('\n')}\n`);
@@ -43,12 +50,23 @@ async function queryRows(platform: TestPlatform, client: Client): Promise<string
   rmSync(path, { force: true });
   const file = openSampleFile(path, perDay);
   for (let index = 0; index < perDay; index++) {
-    file.append({ atSeconds: now - (perDay - index) * 5, cpuCount: 2, cpuUsedPct: index % 100, memUsed: 1e8 + index * 1024, memTotal: 2 ** 30, memCache: 1e7, diskUsed: 1e8, diskTotal: 1e10 });
+    file.append({
+      atSeconds: now - (perDay - index) * 5,
+      cpuCount: 2,
+      cpuUsedPct: index % 100,
+      memUsed: 1e8 + index * 1024,
+      memTotal: 2 ** 30,
+      memCache: 1e7,
+      diskUsed: 1e8,
+      diskTotal: 1e10,
+    });
   }
   const teamId = await fillTeam(platform, now);
   const ask = async (name: string, path: string) => {
     const { length } = (await (await client.api('GET', path)).json()) as unknown[];
-    const { median, p99 } = summarize(await timeEach(queries, async () => (await client.api('GET', path)).arrayBuffer()));
+    const { median, p99 } = summarize(
+      await timeEach(queries, async () => (await client.api('GET', path)).arrayBuffer()),
+    );
     return row([`${name}: ${length} points, p50 / p99`, `${median.toFixed(1)} / ${p99.toFixed(1)} ms`]);
   };
   return [
@@ -62,26 +80,42 @@ async function fillTeam(platform: TestPlatform, now: number): Promise<string> {
   await using store = await openStore({ kind: 'sqlite', path: join(platform.ready.dataDir, 'api/atoll.sqlite') });
   const { team_id } = await store.db.selectFrom('teams').select('team_id').executeTakeFirstOrThrow();
   const first = now - (now % 60) - 7 * 24 * 3600;
-  const minutes = Array.from({ length: 7 * 24 * 60 - 1 }, (_, index) => ({ team_id, at_seconds: first + index * 60, concurrent: index % 500, latest: 1, starts: index % 7 }));
-  for (let at = 0; at < minutes.length; at += 1000) await store.db.insertInto('team_metrics').values(minutes.slice(at, at + 1000)).execute();
+  const minutes = Array.from({ length: 7 * 24 * 60 - 1 }, (_, index) => ({
+    team_id,
+    at_seconds: first + index * 60,
+    concurrent: index % 500,
+    latest: 1,
+    starts: index % 7,
+  }));
+  for (let at = 0; at < minutes.length; at += 1000)
+    await store.db
+      .insertInto('team_metrics')
+      .values(minutes.slice(at, at + 1000))
+      .execute();
   return team_id;
 }
 
-/** What the platform's own sampler does, done a second time in this process, of the same sandboxes: its processor time is all that this one uses. */
+/**
+ * What the platform's own sampler does, done a second time in this process, of the same sandboxes: its processor time
+ * is all that this one uses.
+ */
 async function samplingRows(platform: TestPlatform, client: Client): Promise<string[]> {
   say(`${sandboxes} sandboxes`);
   const made: Sandbox[] = [];
   const left = Array.from({ length: sandboxes }, (_, index) => index).values();
-  await Promise.all(Array.from({ length: createsAtOnce }, async () => {
-    for (const _ of left) made.push(await client.create());
-  }));
+  await Promise.all(
+    Array.from({ length: createsAtOnce }, async () => {
+      for (const _ of left) made.push(await client.create());
+    }),
+  );
   const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
   try {
     const node = nodeOf(platform, folder);
-    if (node.running.size < sandboxes) throw new Error(`only ${node.running.size} run`);
+    const running = node.sandboxes.running().length;
+    if (running < sandboxes) throw new Error(`only ${running} run`);
     say('sampling');
     Bun.gc(true);
-    const history = startHistory(node, detectCgroups(), 24);
+    const history = startHistory(node, 24);
     await Bun.sleep(6_000); // spread out
     const before = process.cpuUsage();
     await Bun.sleep(watchMs);
@@ -91,9 +125,18 @@ async function samplingRows(platform: TestPlatform, client: Client): Promise<str
     const seconds = (user + system) / 1e6;
     const taken = bytes / 32;
     return [
-      row([`sampling ${sandboxes} sandboxes, share of one core`, `${((seconds / (watchMs / 1000)) * 100).toFixed(2)} % (goal ≤ 1 %)`]),
-      row(['processor time for each sample, all included', `${((seconds * 1e6) / ((sandboxes * watchMs) / 5000)).toFixed(0)} µs`]),
-      row([`samples taken in ${(watchMs + 6_000) / 1000} s`, `${taken} of about ${Math.round((sandboxes * (watchMs + 5_000)) / 5000)}`]),
+      row([
+        `sampling ${sandboxes} sandboxes, share of one core`,
+        `${((seconds / (watchMs / 1000)) * 100).toFixed(2)} % (goal ≤ 1 %)`,
+      ]),
+      row([
+        'processor time for each sample, all included',
+        `${((seconds * 1e6) / ((sandboxes * watchMs) / 5000)).toFixed(0)} µs`,
+      ]),
+      row([
+        `samples taken in ${(watchMs + 6_000) / 1000} s`,
+        `${taken} of about ${Math.round((sandboxes * (watchMs + 5_000)) / 5000)}`,
+      ]),
     ];
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -101,21 +144,31 @@ async function samplingRows(platform: TestPlatform, client: Client): Promise<str
 }
 
 /** As much of the running platform's node as a sampler looks at. */
-function nodeOf(platform: TestPlatform, folder: string): NodeContext {
+function nodeOf(platform: TestPlatform, folder: string): HistoryParts {
   const { dataDir, pid } = platform.ready;
   const installation = Number(readdirSync('/run/atoll').find(number => ownerOf(number) === dataDir));
   const layout = layoutOf(dataDir, join('/run/atoll', String(installation)), installation);
-  const records = readdirSync(layout.sandboxes).map(id => join(layout.sandboxes, id, 'record.json')).filter(existsSync).map(path => JSON.parse(readFileSync(path, 'utf8')) as RunningRecord);
+  const records = readdirSync(layout.sandboxes)
+    .map(id => join(layout.sandboxes, id, 'record.json'))
+    .filter(existsSync)
+    .map(path => JSON.parse(readFileSync(path, 'utf8')) as RunningRecord);
   const running = records.filter(record => record.state === 'running');
-  const mountsPid = familyOf(pid).find(member => existsSync(`/proc/${member}/root${layout.mounts}/s${running[0]?.slot}/upper`));
+  const mountsPid = familyOf(pid).find(member =>
+    existsSync(`/proc/${member}/root${layout.mounts}/s${running[0]?.slot}/upper`),
+  );
+  const driver = { cgroupPath: (slot: Slot) => `/atoll${installation}/${slot.name}` } as Driver;
+  const sampled = running.map(record => ({
+    sandboxId: record.sandboxId,
+    record,
+    processes: { driver, slot: slotOf(installation, record.slot) },
+  }));
   return {
     layout: { ...layout, metrics: folder },
     log: silentLog,
-    running: new Map(running.map(record => [record.sandboxId, { record } as Running])),
-    paused: new Map(),
-    helper: { mountsPid },
-    driver: { cgroupPath: (slot: Slot) => `/atoll${installation}/${slot.name}` },
-  } as unknown as NodeContext;
+    cgroups: detectCgroups(),
+    sandboxes: { running: () => sampled, get: sandboxId => sampled.find(sandbox => sandbox.sandboxId === sandboxId) },
+    helper: { mountsPid: mountsPid ?? 0 },
+  };
 }
 
 function ownerOf(number: string): string | undefined {

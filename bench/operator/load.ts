@@ -1,9 +1,13 @@
 import { percentile } from '../measure/statistics.ts';
 
-export type Load = { perSecond: number; medianMs: number; p99Ms: number };
+type Load = { perSecond: number; medianMs: number; p99Ms: number };
 
 /** Does `work` again and again from `clients` sides at a time, for `seconds`. */
-export async function load(clients: number, seconds: number, work: (client: number) => Promise<unknown>): Promise<Load> {
+export async function load(
+  clients: number,
+  seconds: number,
+  work: (client: number) => Promise<unknown>,
+): Promise<Load> {
   const times: number[] = [];
   const start = performance.now();
   const end = start + seconds * 1000;
@@ -18,7 +22,11 @@ export async function load(clients: number, seconds: number, work: (client: numb
   );
   const tookMs = performance.now() - start;
   const sorted = times.toSorted((a, b) => a - b);
-  return { perSecond: (times.length / tookMs) * 1000, medianMs: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };
+  return {
+    perSecond: (times.length / tookMs) * 1000,
+    medianMs: percentile(sorted, 0.5),
+    p99Ms: percentile(sorted, 0.99),
+  };
 }
 
 export function loadText({ perSecond, medianMs, p99Ms }: Load): string {

@@ -1,12 +1,12 @@
-import { insertSandbox } from '../../src/api/store/sandbox-create.ts';
-import type { SandboxRecord } from '../../src/api/store/sandbox-row.ts';
-import { condemnSandbox, deleteSandbox, publishSandbox, setSandboxEnd } from '../../src/api/store/sandbox-state.ts';
+import { insertSandbox } from '../../src/api/sandbox/store/create.ts';
+import { condemnSandbox, deleteSandbox, publishSandbox, setSandboxEnd } from '../../src/api/sandbox/store/state.ts';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
 import { Platform, call } from '../../test/api/platform.ts';
 import { PostgresCluster, postgresPrograms } from '../../test/api/postgres.ts';
 import { summarize } from '../measure/statistics.ts';
 import type { Figure } from '../platform/report.ts';
 import { load, loadText } from './load.ts';
+import type { SandboxRecord } from '../../src/api/sandbox/record.ts';
 
 /** How much is measured. */
 export type OperatorSizes = {
@@ -29,22 +29,40 @@ export async function operatorFigures(sizes: OperatorSizes): Promise<Figure[]> {
   return [...figures, ...(await onDatabase('PostgreSQL', cluster, sizes))];
 }
 
-async function onDatabase(name: 'SQLite' | 'PostgreSQL', cluster: PostgresCluster | undefined, sizes: OperatorSizes): Promise<Figure[]> {
-  await using platform = await Platform.start({ limits: { concurrentSandboxes: noLimit, requestsPerSecond: 0 }, database: { name, location: async () => cluster?.newDatabase() } });
+async function onDatabase(
+  name: 'SQLite' | 'PostgreSQL',
+  cluster: PostgresCluster | undefined,
+  sizes: OperatorSizes,
+): Promise<Figure[]> {
+  await using platform = await Platform.start({
+    limits: { concurrentSandboxes: noLimit, requestsPerSecond: 0 },
+    database: { name, location: async () => cluster?.newDatabase() },
+  });
   const operations = await load(1, sizes.seconds, () => lifeOf(platform));
   const together = await load(clients, sizes.seconds, () => lifeOf(platform));
-  const lives = (from: typeof operations) => `${(from.perSecond * statementsOfLife).toFixed(0)} changes/s; a life of ${statementsOfLife} takes ${from.medianMs.toFixed(2)} ms, p99 ${from.p99Ms.toFixed(2)} ms`;
+  const lives = (from: typeof operations) =>
+    `${(from.perSecond * statementsOfLife).toFixed(0)} changes/s; a life of ${statementsOfLife} takes ${from.medianMs.toFixed(2)} ms, p99 ${from.p99Ms.toFixed(2)} ms`;
   const { sandboxID } = await platform.createSandbox();
-  const first = await platform.store.db.selectFrom('sandboxes').selectAll().where('sandbox_id', '=', sandboxID).executeTakeFirstOrThrow();
+  const first = await platform.store.db
+    .selectFrom('sandboxes')
+    .selectAll()
+    .where('sandbox_id', '=', sandboxID)
+    .executeTakeFirstOrThrow();
   await platform.store.db.deleteFrom('sandboxes').execute();
   const listed = await fill(platform, first, sizes.sandboxes);
   const pages = await pagesOf(platform, listed);
-  const read = await load(clients, sizes.seconds, () => platform.call('GET', `/sandboxes/${listed[Math.floor(Math.random() * listed.length)]}`));
+  const read = await load(clients, sizes.seconds, () =>
+    platform.call('GET', `/sandboxes/${listed[Math.floor(Math.random() * listed.length)]}`),
+  );
   const events = await load(clients, sizes.seconds, () => platform.call('GET', '/events/sandboxes?limit=100'));
   return [
     { name: `${name}: changes of sandboxes, one after the other`, goal: '', value: lives(operations) },
     { name: `${name}: the same, ${clients} at a time`, goal: '', value: lives(together) },
-    { name: `${name}: a page of ${pageLimit} of ${listed.length} sandboxes`, goal: 'the last as fast as the first', summary: summarize(pages) },
+    {
+      name: `${name}: a page of ${pageLimit} of ${listed.length} sandboxes`,
+      goal: 'the last as fast as the first',
+      summary: summarize(pages),
+    },
     { name: `${name}: GET /sandboxes/{id}, ${clients} clients, API alone`, goal: '', value: loadText(read) },
     { name: `${name}: GET /events/sandboxes, 100 of them, ${clients} clients`, goal: '', value: loadText(events) },
   ];
@@ -56,32 +74,71 @@ const statementsOfLife = 5;
 async function lifeOf({ store, team }: Platform): Promise<void> {
   const nowUs = Date.now() * 1000;
   const sandbox = sandboxOf(team.teamId, nowUs);
-  await insertSandbox(store, sandbox, noLimit);
-  await publishSandbox(store, sandbox, { startedAtUs: nowUs, endAtUs: nowUs + 60_000_000 });
+  await insertSandbox(store.db, sandbox, noLimit);
+  await publishSandbox(store.db, sandbox, { startedAtUs: nowUs, endAtUs: nowUs + 60_000_000 });
   await setSandboxEnd(store.db, sandbox, { endAtUs: nowUs + 90_000_000, onlyLater: true, nowUs });
-  await condemnSandbox(store.db, sandbox, ['running'], nowUs);
+  await condemnSandbox(store.db, sandbox, ['running'], nowUs, 'bench');
   await deleteSandbox(store.db, sandbox, ['killing'], { reason: 'request', atUs: nowUs });
 }
 
 function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
   return {
-    sandboxId: newSandboxId(), executionId: newUuid(), teamId, nodeId: 'node-1', state: 'starting', templateId: 'none', buildId: newUuid(), alias: null,
-    agentVersion: '0.6.4', cpuCount: 2, memoryMiB: 1024, diskMiB: 5120, createdAtUs: nowUs, startedAtUs: nowUs, endAtUs: nowUs, timeoutSeconds: 60,
-    secure: true, autoPause: false, autoPauseMemory: true, autoResume: false, allowInternetAccess: null, network: null, metadata: { bench: 'operator' },
-    envVars: {}, mcp: null, iam: null, volumeMounts: [], kept: null, nextExecutionId: null,
+    sandboxId: newSandboxId(),
+    executionId: newUuid(),
+    teamId,
+    nodeId: 'node-1',
+    state: 'starting',
+    templateId: 'none',
+    buildId: newUuid(),
+    alias: null,
+    agentVersion: '0.6.4',
+    cpuCount: 2,
+    memoryMiB: 1024,
+    diskMiB: 5120,
+    createdAtUs: nowUs,
+    startedAtUs: nowUs,
+    endAtUs: nowUs,
+    timeoutSeconds: 60,
+    secure: true,
+    autoPause: false,
+    autoPauseMemory: true,
+    autoResume: false,
+    allowInternetAccess: null,
+    network: null,
+    metadata: { bench: 'operator' },
+    envVars: {},
+    mcp: null,
+    iam: null,
+    volumeMounts: [],
+    kept: null,
+    nextExecutionId: null,
+    replicaId: null,
   };
 }
 
 type Row = Awaited<ReturnType<ReturnType<Platform['store']['db']['selectFrom']>['execute']>>[number];
 
-/** Rows of running sandboxes, like one that there was, far from their end, on a node that nobody asks. Answers their IDs. */
+/**
+ * Rows of running sandboxes, like one that there was, far from their end, on a node that nobody asks. Answers their
+ * IDs.
+ */
 async function fill(platform: Platform, like: Row & Record<string, unknown>, count: number): Promise<string[]> {
   const ids: string[] = [];
   const endAtUs = (Date.now() + 3_600_000) * 1000;
   for (let made = 0; made < count; made += 500) {
-    const rows = Array.from({ length: Math.min(500, count - made) }, (_, index) => ({ ...like, sandbox_id: newSandboxId(), execution_id: newUuid(), node_id: 'elsewhere', started_at_us: Date.now() * 1000 + made + index, end_at_us: endAtUs }));
+    const rows = Array.from({ length: Math.min(500, count - made) }, (_, index) => ({
+      ...like,
+      sandbox_id: newSandboxId(),
+      execution_id: newUuid(),
+      node_id: 'elsewhere',
+      started_at_us: Date.now() * 1000 + made + index,
+      end_at_us: endAtUs,
+    }));
     ids.push(...rows.map(row => row.sandbox_id));
-    await platform.store.db.insertInto('sandboxes').values(rows as never).execute();
+    await platform.store.db
+      .insertInto('sandboxes')
+      .values(rows as never)
+      .execute();
   }
   return ids;
 }
@@ -90,9 +147,15 @@ async function fill(platform: Platform, like: Row & Record<string, unknown>, cou
 async function pagesOf({ socketPath, key }: Platform, wanted: string[]): Promise<number[]> {
   const times: number[] = [];
   const seen = new Set<string>();
-  for (let token: string | null = null; ; ) {
+  for (let token: string | null = null; ;) {
     const start = performance.now();
-    const page = await call(socketPath, 'GET', `/v2/sandboxes?limit=${pageLimit}${token === null ? '' : `&nextToken=${token}`}`, undefined, { 'x-api-key': key });
+    const page = await call(
+      socketPath,
+      'GET',
+      `/v2/sandboxes?limit=${pageLimit}${token === null ? '' : `&nextToken=${token}`}`,
+      undefined,
+      { 'x-api-key': key },
+    );
     times.push(performance.now() - start);
     for (const { sandboxID } of page.body as { sandboxID: string }[]) seen.add(sandboxID);
     token = page.headers.get('x-next-token');

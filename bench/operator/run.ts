@@ -1,4 +1,6 @@
-/** `bun bench/operator/run.ts`: store and API on both databases. OPERATOR_SANDBOXES and OPERATOR_SECONDS say how much. */
+/**
+ * `bun bench/operator/run.ts`: store and API on both databases. OPERATOR_SANDBOXES and OPERATOR_SECONDS say how much.
+ */
 import { figuresTable } from '../platform/report.ts';
 import { operatorFigures } from './operator.ts';
 import { sizesOf } from './sizes.ts';

@@ -17,14 +17,46 @@ export async function alternatives(runs: number): Promise<Alternative[]> {
     const crun = ['crun', '--root', join(work, 'state')];
     return [
       await measure('fork + exec', ['/bin/true']),
-      await measure('bwrap', ['bwrap', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--unshare-all', '/bin/true']),
-      await measure('crun run', [...crun, 'run', '--bundle', bundle(work, ['/usr/bin/true']), 'atoll-bench'], inOwnCgroupView),
+      await measure('bwrap', [
+        'bwrap',
+        '--ro-bind',
+        '/',
+        '/',
+        '--proc',
+        '/proc',
+        '--dev',
+        '/dev',
+        '--unshare-all',
+        '/bin/true',
+      ]),
+      await measure(
+        'crun run',
+        [...crun, 'run', '--bundle', bundle(work, ['/usr/bin/true']), 'atoll-bench'],
+        inOwnCgroupView,
+      ),
       await besides(
-        inOwnCgroupView([...crun, 'run', '--detach', '--bundle', bundle(work, ['/usr/bin/sleep', '600']), 'atoll-bench-exec']),
+        inOwnCgroupView([
+          ...crun,
+          'run',
+          '--detach',
+          '--bundle',
+          bundle(work, ['/usr/bin/sleep', '600']),
+          'atoll-bench-exec',
+        ]),
         () => measure('crun exec', [...crun, 'exec', 'atoll-bench-exec', '/usr/bin/true'], inOwnCgroupView),
         inOwnCgroupView([...crun, 'delete', '--force', 'atoll-bench-exec']),
       ),
-      await measure('runsc run', ['runsc', '--root', join(work, 'runsc'), '--ignore-cgroups', '--network=none', 'run', '--bundle', bundle(work, ['/usr/bin/true']), 'atoll-bench']),
+      await measure('runsc run', [
+        'runsc',
+        '--root',
+        join(work, 'runsc'),
+        '--ignore-cgroups',
+        '--network=none',
+        'run',
+        '--bundle',
+        bundle(work, ['/usr/bin/true']),
+        'atoll-bench',
+      ]),
       await measure('docker run', ['docker', 'run', '--rm', image, 'true']),
       await besides(
         ['docker', 'run', '--detach', '--name', 'atoll-bench-exec', image, 'sleep', '600'],
@@ -39,10 +71,16 @@ export async function alternatives(runs: number): Promise<Alternative[]> {
 
 type Wrap = (argv: string[]) => string[];
 
-/** Pipes, and never /dev/null: container runtimes give their standard streams to the container's user, and so the host's device. */
+/**
+ * Pipes, and never /dev/null: container runtimes give their standard streams to the container's user, and so the host's
+ * device.
+ */
 const piped = { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' } as const;
 
-/** Measures while something else runs, which `end` takes away; where it can't be started, the measurement says why itself. */
+/**
+ * Measures while something else runs, which `end` takes away; where it can't be started, the measurement says why
+ * itself.
+ */
 async function besides(start: string[], measured: () => Promise<Alternative>, end: string[]): Promise<Alternative> {
   const ran = Bun.which(start[0] as string) !== null && (await Bun.spawn(start, piped).exited) === 0;
   try {
@@ -54,16 +92,28 @@ async function besides(start: string[], measured: () => Promise<Alternative>, en
 
 /** crun refuses hosts where cgroup2 is mounted beside v1 controllers, unless it does not see it. */
 const inOwnCgroupView = (argv: string[]) => [
-  'unshare', '--mount', '--propagation', 'private', 'sh', '-c',
-  'if [ -e /sys/fs/cgroup/memory/tasks ] && [ -e /sys/fs/cgroup/unified ]; then mount -t tmpfs none /sys/fs/cgroup/unified; fi; exec "$@"', 'sh', ...argv,
+  'unshare',
+  '--mount',
+  '--propagation',
+  'private',
+  'sh',
+  '-c',
+  'if [ -e /sys/fs/cgroup/memory/tasks ] && [ -e /sys/fs/cgroup/unified ]; then mount -t tmpfs none /sys/fs/cgroup/unified; fi; exec "$@"',
+  'sh',
+  ...argv,
 ];
 
-async function measureRuns(runs: number, name: string, argv: string[], wrap: Wrap = same => same): Promise<Alternative> {
+async function measureRuns(
+  runs: number,
+  name: string,
+  argv: string[],
+  wrap: Wrap = same => same,
+): Promise<Alternative> {
   if (!Bun.which(argv[0] as string)) return { name, missing: 'not installed' };
   const command = wrap(argv);
   const run = async () => {
     const child = Bun.spawn(command, piped);
-    child.stdin.end();
+    void child.stdin.end();
     const text = await new Response(child.stderr).text();
     if ((await child.exited) !== 0) throw new Error(text.trim().split('\n')[0] ?? 'failed');
   };
@@ -80,7 +130,12 @@ function bundle(work: string, args: string[]): string {
   const directory = join(work, `bundle-${args.length}`);
   const root = join(directory, 'root');
   for (const name of ['usr', 'proc', 'dev', 'etc']) mkdirSync(join(root, name), { recursive: true });
-  const mount = (destination: string, type: string, source: string, ...options: string[]) => ({ destination, type, source, options });
+  const mount = (destination: string, type: string, source: string, ...options: string[]) => ({
+    destination,
+    type,
+    source,
+    options,
+  });
   writeFileSync(
     join(directory, 'config.json'),
     JSON.stringify({

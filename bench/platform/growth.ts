@@ -29,15 +29,23 @@ type Point = {
   idlePercent: number;
 };
 
-/** How latency, memory and idle CPU grow with the number of idle sandboxes, one point for each of `steps`; then a crash and a restart with all of them. */
-export async function growth(client: Client, target: Target, steps: number[]): Promise<{ figures: Figure[]; plots: Plot[] }> {
+/**
+ * How latency, memory and idle CPU grow with the number of idle sandboxes, one point for each of `steps`; then a crash
+ * and a restart with all of them.
+ */
+export async function growth(
+  client: Client,
+  target: Target,
+  steps: number[],
+): Promise<{ figures: Figure[]; plots: Plot[] }> {
   const sandboxes: Sandbox[] = [];
   const points: Point[] = [];
   const figures: Figure[] = [];
   const emptyMiB = availableMiB();
   try {
     for (const step of steps) {
-      while (sandboxes.length < step) sandboxes.push(...(await createMany(client, Math.min(createsAtOnce, step - sandboxes.length))));
+      while (sandboxes.length < step)
+        sandboxes.push(...(await createMany(client, Math.min(createsAtOnce, step - sandboxes.length))));
       await Bun.sleep(settleMs);
       points.push(await pointOf(client, target, sandboxes, emptyMiB));
     }
@@ -51,22 +59,44 @@ export async function growth(client: Client, target: Target, steps: number[]): P
   const last = points.at(-1);
   if (last) {
     figures.unshift(
-      { name: `memory of an idle sandbox, of ${last.sandboxes}`, goal: '≤ 8 MiB in all', value: `${last.mibEach.toFixed(1)} MiB` },
-      { name: `idle CPU with ${last.sandboxes} sandboxes`, goal: '≤ 3 % of a core', value: `${last.idlePercent.toFixed(1)} %` },
+      {
+        name: `memory of an idle sandbox, of ${last.sandboxes}`,
+        goal: '≤ 8 MiB in all',
+        value: `${last.mibEach.toFixed(1)} MiB`,
+      },
+      {
+        name: `idle CPU with ${last.sandboxes} sandboxes`,
+        goal: '≤ 3 % of a core',
+        value: `${last.idlePercent.toFixed(1)} %`,
+      },
       { name: `API p99 with ${last.sandboxes} sandboxes`, goal: '≤ 50 ms', value: `${last.apiP99.toFixed(1)} ms` },
-      { name: `create with ${last.sandboxes} sandboxes`, goal: 'as with none', value: `${last.createP50.toFixed(1)} ms, ${points[0]?.createP50.toFixed(1)} ms with ${points[0]?.sandboxes}` },
+      {
+        name: `create with ${last.sandboxes} sandboxes`,
+        goal: 'as with none',
+        value: `${last.createP50.toFixed(1)} ms, ${points[0]?.createP50.toFixed(1)} ms with ${points[0]?.sandboxes}`,
+      },
     );
   }
   return { figures, plots: plotsOf(points) };
 }
 
-const failure = (error: unknown): Figure => ({ name: 'many idle sandboxes, a part of it', goal: '', value: `failed: ${error instanceof Error ? error.message : String(error)}` });
+const failure = (error: unknown): Figure => ({
+  name: 'many idle sandboxes, a part of it',
+  goal: '',
+  value: `failed: ${error instanceof Error ? error.message : String(error)}`,
+});
 
 /** What the API answers a second over the edge, while they all run. */
 async function apiLoad(client: Client, sandboxes: Sandbox[]): Promise<Figure> {
   const one = () => sandboxes[Math.floor(Math.random() * sandboxes.length)]?.sandboxID ?? '';
-  const measured = await load(apiClients, apiSeconds, async () => (await client.api('GET', `/sandboxes/${one()}`)).text());
-  return { name: `API requests with ${sandboxes.length} sandboxes, ${apiClients} clients`, goal: '', value: loadText(measured) };
+  const measured = await load(apiClients, apiSeconds, async () =>
+    (await client.api('GET', `/sandboxes/${one()}`)).text(),
+  );
+  return {
+    name: `API requests with ${sandboxes.length} sandboxes, ${apiClients} clients`,
+    goal: '',
+    value: loadText(measured),
+  };
 }
 
 function createMany(client: Client, count: number): Promise<Sandbox[]> {
@@ -86,7 +116,8 @@ async function pointOf(client: Client, target: Target, sandboxes: Sandbox[], emp
   const list = summarize(await timeEach(50, get('/v2/sandboxes?limit=100')));
   const one = summarize(await timeEach(200, get('/v2/sandboxes?limit=1')));
   const metrics = ids.length > 0 ? summarize(await timeEach(50, get(`/sandboxes/${ids[0]}/metrics`))) : undefined;
-  const many = ids.length > 0 ? summarize(await timeEach(50, get(`/sandboxes/metrics?sandbox_ids=${ids.join(',')}`))) : undefined;
+  const many =
+    ids.length > 0 ? summarize(await timeEach(50, get(`/sandboxes/metrics?sandbox_ids=${ids.join(',')}`))) : undefined;
   const { length } = sandboxes;
   if (length >= concurrentMax) await killAll(client, sandboxes.splice(concurrentMax - 1));
   const [create, kill] = await createLatency(client, { name: '', count: 30, goal: '' });
@@ -111,18 +142,65 @@ async function restart(client: Client, target: Target, running: number): Promise
   const start = performance.now();
   await target.crashAndRestart();
   const seconds = (performance.now() - start) / 1000;
-  const adopted = Number((await client.api('GET', '/v2/sandboxes?state=running&limit=1')).headers.get('x-total-running'));
-  return { name: `restart after a crash with ${running} sandboxes`, goal: '≤ 5 s, all adopted', value: `${seconds.toFixed(2)} s, ${adopted} adopted` };
+  const adopted = Number(
+    (await client.api('GET', '/v2/sandboxes?state=running&limit=1')).headers.get('x-total-running'),
+  );
+  return {
+    name: `restart after a crash with ${running} sandboxes`,
+    goal: '≤ 5 s, all adopted',
+    value: `${seconds.toFixed(2)} s, ${adopted} adopted`,
+  };
 }
 
 function plotsOf(points: Point[]): Plot[] {
-  const line = (name: string, pick: (point: Point) => number) => ({ name, points: points.map(point => ({ x: point.sandboxes, y: pick(point) })) });
+  const line = (name: string, pick: (point: Point) => number) => ({
+    name,
+    points: points.map(point => ({ x: point.sandboxes, y: pick(point) })),
+  });
   const xLabel = 'sandboxes running';
   return [
-    { file: 'create', title: 'Create and kill as sandboxes grow', xLabel, yLabel: 'ms', lines: [line('create, p50', p => p.createP50), line('create, p99', p => p.createP99), line('kill, p50', p => p.killP50)] },
-    { file: 'list', title: 'Lists as sandboxes grow', xLabel, yLabel: 'ms', lines: [line('100 a page, p50', p => p.listP50), line('100 a page, p99', p => p.listP99), line('slowest of all, p99', p => p.apiP99)] },
-    { file: 'metrics', title: 'Metrics as sandboxes grow', xLabel, yLabel: 'ms', lines: [line('of one, p50', p => p.metricsP50), line('of up to 100, p50', p => p.manyMetricsP50)] },
-    { file: 'memory', title: 'Memory of each idle sandbox', xLabel, yLabel: 'MiB', lines: [line('MiB each', p => p.mibEach)] },
-    { file: 'idle-cpu', title: 'CPU while all sandboxes are idle', xLabel, yLabel: '% of a core', lines: [line('all of it', p => p.idlePercent)] },
+    {
+      file: 'create',
+      title: 'Create and kill as sandboxes grow',
+      xLabel,
+      yLabel: 'ms',
+      lines: [
+        line('create, p50', p => p.createP50),
+        line('create, p99', p => p.createP99),
+        line('kill, p50', p => p.killP50),
+      ],
+    },
+    {
+      file: 'list',
+      title: 'Lists as sandboxes grow',
+      xLabel,
+      yLabel: 'ms',
+      lines: [
+        line('100 a page, p50', p => p.listP50),
+        line('100 a page, p99', p => p.listP99),
+        line('slowest of all, p99', p => p.apiP99),
+      ],
+    },
+    {
+      file: 'metrics',
+      title: 'Metrics as sandboxes grow',
+      xLabel,
+      yLabel: 'ms',
+      lines: [line('of one, p50', p => p.metricsP50), line('of up to 100, p50', p => p.manyMetricsP50)],
+    },
+    {
+      file: 'memory',
+      title: 'Memory of each idle sandbox',
+      xLabel,
+      yLabel: 'MiB',
+      lines: [line('MiB each', p => p.mibEach)],
+    },
+    {
+      file: 'idle-cpu',
+      title: 'CPU while all sandboxes are idle',
+      xLabel,
+      yLabel: '% of a core',
+      lines: [line('all of it', p => p.idlePercent)],
+    },
   ];
 }

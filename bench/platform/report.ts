@@ -19,7 +19,9 @@ export function machineFacts(): string {
 
 export function figuresTable(figures: Figure[]): string {
   const rows = figures.map(({ name, goal, summary, value }) =>
-    summary ? `| ${name} | ${ms(summary.median)} ms | ${ms(summary.p99)} ms | ${ms(summary.min)} ms | ${summary.count} | ${goal} |` : `| ${name} | ${value} | | | | ${goal} |`,
+    summary
+      ? `| ${name} | ${ms(summary.median)} ms | ${ms(summary.p99)} ms | ${ms(summary.min)} ms | ${summary.count} | ${goal} |`
+      : `| ${name} | ${value} | | | | ${goal} |`,
   );
   return ['| Figure | Median | p99 | Min | Runs | Goal |', '|---|---|---|---|---|---|', ...rows].join('\n');
 }

@@ -11,7 +11,10 @@ const killAtOnce = 8;
 const clientsAtOnce = 4;
 
 /** Creates one after the other, with a pause in which the pool refills, and kills each outside of the measurement. */
-export async function createLatency(client: Client, options: { name: string; count: number; pauseMs?: number; goal: string }): Promise<Figure[]> {
+export async function createLatency(
+  client: Client,
+  options: { name: string; count: number; pauseMs?: number; goal: string },
+): Promise<Figure[]> {
   const creates: number[] = [];
   const kills: number[] = [];
   for (let index = 0; index < options.count; index++) {
@@ -59,11 +62,22 @@ export async function burst(client: Client, count: number): Promise<Figure> {
   const totalMs = performance.now() - start;
   const sandboxes = answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []));
   await killAll(client, sandboxes);
-  return { name: `burst of ${count} creates at once`, goal: 'all succeed, ≤ 1.5 s', value: `${sandboxes.length} of ${count} in ${(totalMs / 1000).toFixed(2)} s` };
+  return {
+    name: `burst of ${count} creates at once`,
+    goal: 'all succeed, ≤ 1.5 s',
+    value: `${sandboxes.length} of ${count} in ${(totalMs / 1000).toFixed(2)} s`,
+  };
 }
 
-/** Creates and kills without a pause for `seconds`, by four clients: how many a second, and how the platform's memory grows. */
-export async function sustained(client: Client, target: Target, seconds: number): Promise<{ figures: Figure[]; plots: Plot[] }> {
+/**
+ * Creates and kills without a pause for `seconds`, by four clients: how many a second, and how the platform's memory
+ * grows.
+ */
+export async function sustained(
+  client: Client,
+  target: Target,
+  seconds: number,
+): Promise<{ figures: Figure[]; plots: Plot[] }> {
   const start = performance.now();
   const passed = () => (performance.now() - start) / 1000;
   const perSecond = Array.from({ length: seconds }, () => 0);
@@ -85,12 +99,32 @@ export async function sustained(client: Client, target: Target, seconds: number)
   const growthMiB = (memory.at(-1)?.y ?? Number.NaN) - settled;
   return {
     figures: [
-      { name: `create + kill for ${seconds} s`, goal: '≥ 60 per second', value: `${rate.toFixed(0)} per second, ${later.toFixed(0)} in the second half` },
-      { name: `the platform's memory meanwhile`, goal: 'no growth', value: `${settled.toFixed(0)} MiB, then ${growthMiB >= 0 ? '+' : ''}${growthMiB.toFixed(1)} MiB` },
+      {
+        name: `create + kill for ${seconds} s`,
+        goal: '≥ 60 per second',
+        value: `${rate.toFixed(0)} per second, ${later.toFixed(0)} in the second half`,
+      },
+      {
+        name: `the platform's memory meanwhile`,
+        goal: 'no growth',
+        value: `${settled.toFixed(0)} MiB, then ${growthMiB >= 0 ? '+' : ''}${growthMiB.toFixed(1)} MiB`,
+      },
     ],
     plots: [
-      { file: 'sustained', title: 'Creates and kills without a pause', xLabel: 'seconds', yLabel: 'per second', lines: [{ name: 'create + kill', points: perSecond.map((y, second) => ({ x: second + 1, y })) }] },
-      { file: 'sustained-memory', title: 'Memory of the platform meanwhile', xLabel: 'seconds', yLabel: 'MiB', lines: [{ name: 'platform', points: memory }] },
+      {
+        file: 'sustained',
+        title: 'Creates and kills without a pause',
+        xLabel: 'seconds',
+        yLabel: 'per second',
+        lines: [{ name: 'create + kill', points: perSecond.map((y, second) => ({ x: second + 1, y })) }],
+      },
+      {
+        file: 'sustained-memory',
+        title: 'Memory of the platform meanwhile',
+        xLabel: 'seconds',
+        yLabel: 'MiB',
+        lines: [{ name: 'platform', points: memory }],
+      },
     ],
   };
 }
@@ -111,7 +145,9 @@ export async function killUntilGone(client: Client, target: Target, count: numbe
 
 export async function killAll(client: Client, sandboxes: Sandbox[]): Promise<void> {
   const left = [...sandboxes];
-  await Promise.all(Array.from({ length: killAtOnce }, async () => {
-    for (let sandbox = left.pop(); sandbox; sandbox = left.pop()) await client.kill(sandbox);
-  }));
+  await Promise.all(
+    Array.from({ length: killAtOnce }, async () => {
+      for (let sandbox = left.pop(); sandbox; sandbox = left.pop()) await client.kill(sandbox);
+    }),
+  );
 }

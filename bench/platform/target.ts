@@ -2,7 +2,10 @@ import { startPlatform } from '../../test/support/platform.ts';
 import type { Target } from './client.ts';
 
 /** A whole platform for the bench, on a data directory of its own. Disposing removes it and its sandboxes. */
-export async function startTarget(options: { poolSize: number; env?: Record<string, string> }): Promise<Target & AsyncDisposable> {
+export async function startTarget(options: {
+  poolSize: number;
+  env?: Record<string, string>;
+}): Promise<Target & AsyncDisposable> {
   const platform = await startPlatform({ ATOLL_POOL_SIZE: String(options.poolSize), ...options.env });
   const { url, apiKey, dataDir } = platform.ready;
   return {

@@ -4,16 +4,24 @@ import { Problem } from './problem.mjs';
 import { run } from './run.mjs';
 
 const componentsOf = { Debian: 'main', Ubuntu: 'main universe' };
-const keyringOf = { Debian: '/usr/share/keyrings/debian-archive-keyring.gpg', Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' };
+const keyringOf = {
+  Debian: '/usr/share/keyrings/debian-archive-keyring.gpg',
+  Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg',
+};
+
+/** Another apt at work is waited for; a mirror that is away for a moment is asked again, for about half a minute. */
+export const patience = { 'DPkg::Lock::Timeout': '180', 'Acquire::Retries': '5' };
+/** The same for a command line. */
+export const patient = Object.entries(patience).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 
 /**
- * The mirror and the key that this machine's apt uses for its distribution. Without package lists, as on a fresh machine, apt
- * does not know: they are fetched then.
+ * The mirror and the key that this machine's apt uses for its distribution. On a fresh machine apt has no package lists
+ * and does not know them: this fetches the lists then.
  */
 export async function ownMirror() {
   const known = await knownMirror();
   if (known) return known;
-  await run(['apt-get', '-o', 'DPkg::Lock::Timeout=180', 'update']);
+  await run(['apt-get', ...patient, 'update']);
   const found = await knownMirror();
   if (!found) throw new Problem('apt knows no Debian or Ubuntu mirror here');
   return found;
@@ -32,13 +40,31 @@ async function knownMirror() {
   return undefined;
 }
 
-/** An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. */
+/**
+ * An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. `update` gets
+ * the lists, `run` runs one of its programs.
+ */
 export async function privateApt(directory, mirror, suite) {
-  for (const name of ['lists/partial', 'archives/partial', 'parts']) mkdirSync(join(directory, name), { recursive: true });
-  const source = { Types: 'deb', URIs: mirror.uri, Suites: suite, Components: componentsOf[mirror.origin], 'Signed-By': mirror.keyring };
-  writeFileSync(join(directory, 'parts/atoll.sources'), Object.entries(source).map(([name, value]) => `${name}: ${value}\n`).join(''));
+  for (const name of ['lists/partial', 'archives/partial', 'parts'])
+    mkdirSync(join(directory, name), { recursive: true });
+  const source = {
+    Types: 'deb',
+    URIs: mirror.uri,
+    Suites: suite,
+    Components: componentsOf[mirror.origin],
+    'Signed-By': mirror.keyring,
+  };
+  writeFileSync(
+    join(directory, 'parts/atoll.sources'),
+    Object.entries(source)
+      .map(([name, value]) => `${name}: ${value}\n`)
+      .join(''),
+  );
   writeFileSync(join(directory, 'status'), '');
   const settings = {
+    ...patience,
+    // Else lists that could not be had are passed over, and what they name seems not to exist.
+    'APT::Update::Error-Mode': 'any',
     'Dir::Etc::sourcelist': '/dev/null',
     'Dir::Etc::sourceparts': join(directory, 'parts'),
     'Dir::State': directory,
@@ -53,6 +79,20 @@ export async function privateApt(directory, mirror, suite) {
     'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
   };
   const file = join(directory, 'apt.conf');
-  writeFileSync(file, Object.entries(settings).map(([name, value]) => `${name} "${value}";\n`).join(''));
-  return { run: argv => run(argv, { env: { ...process.env, APT_CONFIG: file, LC_ALL: 'C' } }) };
+  writeFileSync(
+    file,
+    Object.entries(settings)
+      .map(([name, value]) => `${name} "${value}";\n`)
+      .join(''),
+  );
+  const ask = argv => run(argv, { env: { ...process.env, APT_CONFIG: file, LC_ALL: 'C' } });
+  const lists = `the package lists of ${mirror.origin} ${suite}`;
+  const update = () =>
+    ask(['apt-get', 'update']).catch(error => {
+      throw new Problem(`${lists} could not be fetched: ${firstError(error.message)}`);
+    });
+  return { run: ask, update };
 }
+
+/** The first of apt's lines that says what was wrong. */
+const firstError = text => /^[EW]: (.*)$/m.exec(text)?.[1] ?? text.split('\n').at(-1);

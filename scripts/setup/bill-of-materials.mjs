@@ -9,11 +9,17 @@ const npmLocks = [
   { file: 'templates/base/npm/package-lock.json', part: 'template base' },
   { file: 'templates/code-interpreter-v1/package-lock.json', part: 'template code-interpreter-v1' },
 ];
-const pythonLock = { file: 'templates/code-interpreter-v1/requirements.txt', part: 'template code-interpreter-v1' };
-/** What set-up unpacks beside the system, as its scripts describe it. */
-const unpacked = [{ file: 'dist/criu/criu.json', part: 'CRIU' }, { file: 'dist/runsc/runsc.json', part: 'gVisor' }];
+const pythonLock = { file: 'templates/code-interpreter-v1/install/packages.txt', part: 'template code-interpreter-v1' };
+/** Programs that set-up unpacks beside the system, by their scripts' description. */
+const unpacked = [
+  { file: 'dist/criu/criu.json', part: 'CRIU' },
+  { file: 'dist/runsc/runsc.json', part: 'gVisor' },
+];
 
-/** Everything that is fetched, by version and digest, and the distribution's packages that are relied on, as CycloneDX 1.5 has it. */
+/**
+ * Everything that is fetched, by version and digest, and the distribution's packages that Atoll relies on, in the form
+ * of CycloneDX 1.5.
+ */
 export function billOfMaterials(root) {
   const { name, version, license, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const all = [
@@ -26,7 +32,16 @@ export function billOfMaterials(root) {
     bomFormat: 'CycloneDX',
     specVersion: '1.5',
     version: 1,
-    metadata: { component: { type: 'application', 'bom-ref': `pkg:generic/${name}@${version}`, name, version, description, licenses: [{ expression: license }] } },
+    metadata: {
+      component: {
+        type: 'application',
+        'bom-ref': `pkg:generic/${name}@${version}`,
+        name,
+        version,
+        description,
+        licenses: [{ expression: license }],
+      },
+    },
     components: merged(all),
   };
 }
@@ -37,29 +52,56 @@ function merged(components) {
   for (const component of components) {
     const known = byRef.get(component['bom-ref']);
     if (!known) byRef.set(component['bom-ref'], component);
-    else known.properties.push(...component.properties.filter(({ value }) => !known.properties.some(other => other.value === value)));
+    else
+      known.properties.push(
+        ...component.properties.filter(({ value }) => !known.properties.some(other => other.value === value)),
+      );
   }
   return [...byRef.values()].sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1));
 }
 
 function component(purl, { name, version, part, ...more }) {
-  return { type: 'library', 'bom-ref': purl, name, version, purl, ...more, properties: [{ name: 'atoll:part', value: part }] };
+  return {
+    type: 'library',
+    'bom-ref': purl,
+    name,
+    version,
+    purl,
+    ...more,
+    properties: [{ name: 'atoll:part', value: part }],
+  };
 }
 
 function npmComponents(file, part) {
   const { packages } = JSON.parse(readFileSync(file, 'utf8'));
   return Object.entries(packages).flatMap(([path, entry]) => {
-    if (path === '' || entry.link || !entry.version) return [];
+    if (path === '' || entry.link || !entry.version || !isForSupportedMachines(entry)) return [];
     const name = entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     // In a package URL, the @ of a scope is encoded.
-    return [component(`pkg:npm/${name.replace('@', '%40')}@${entry.version}`, {
-      name, version: entry.version, part,
-      ...(entry.dev && { scope: 'excluded' }),
-      ...(entry.optional && !entry.dev && { scope: 'optional' }),
-      ...(entry.integrity && { hashes: [integrityHash(entry.integrity)] }),
-      ...(typeof entry.license === 'string' && { licenses: [{ expression: entry.license }] }),
-    })];
+    return [
+      component(`pkg:npm/${name.replace('@', '%40')}@${entry.version}`, {
+        name,
+        version: entry.version,
+        part,
+        ...(entry.dev && { scope: 'excluded' }),
+        ...(entry.optional && !entry.dev && { scope: 'optional' }),
+        ...(entry.integrity && { hashes: [integrityHash(entry.integrity)] }),
+        ...(typeof entry.license === 'string' && { licenses: [{ expression: entry.license }] }),
+      }),
+    ];
   });
+}
+
+/**
+ * Says whether a package of npm's lock file is for machines that Atoll runs on: Linux with glibc, x64 or arm64. npm
+ * installs no other there. Each field is a name or a list.
+ */
+export function isForSupportedMachines({ os, cpu, libc }) {
+  return (
+    (!os || [os].flat().includes('linux')) &&
+    (!cpu || [cpu].flat().some(name => ['x64', 'arm64'].includes(name))) &&
+    (!libc || [libc].flat().includes('glibc'))
+  );
 }
 
 const algorithms = { sha512: 'SHA-512', sha384: 'SHA-384', sha256: 'SHA-256', sha1: 'SHA-1' };
@@ -83,19 +125,39 @@ function pythonComponents(file, part) {
 
 function unpackedComponents(file, part) {
   const { packages = [] } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
-  return packages.map(({ name, version, sha256 }) => component(`pkg:deb/debian/${name}@${encodeURIComponent(version)}`, { name, version, part, hashes: [{ alg: 'SHA-256', content: sha256 }] }));
+  return packages.map(({ name, version, sha256 }) =>
+    component(`pkg:deb/debian/${name}@${encodeURIComponent(version)}`, {
+      name,
+      version,
+      part,
+      hashes: [{ alg: 'SHA-256', content: sha256 }],
+    }),
+  );
 }
 
-/** Of the distribution's packages, those that are there: apt has checked them by the distribution's signature. */
+/** The distribution's packages that are installed: apt has checked them by the distribution's signature. */
 function installedComponents() {
-  const { stdout } = spawnSync('dpkg-query', ['--showformat=${Package} ${Version} ${db:Status-Status}\n', '--show', ...needed.map(({ name }) => name)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const { stdout } = spawnSync(
+    'dpkg-query',
+    ['--showformat=${Package} ${Version} ${db:Status-Status}\n', '--show', ...needed.map(({ name }) => name)],
+    { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+  );
   return (stdout ?? '').split('\n').flatMap(line => {
     const [name, version, status] = line.split(' ');
-    return status === 'installed' ? [component(`pkg:deb/${distributionId()}/${name}@${encodeURIComponent(version)}`, { name, version, part: 'host' })] : [];
+    return status === 'installed'
+      ? [
+          component(`pkg:deb/${distributionId()}/${name}@${encodeURIComponent(version)}`, {
+            name,
+            version,
+            part: 'host',
+          }),
+        ]
+      : [];
   });
 }
 
 function distributionId() {
-  const [, id] = /^ID="?([a-z]+)"?$/m.exec(existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '') ?? [];
+  const [, id] =
+    /^ID="?([a-z]+)"?$/m.exec(existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '') ?? [];
   return id ?? 'debian';
 }

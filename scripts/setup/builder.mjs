@@ -4,19 +4,30 @@ import { bundleProgram } from './bundle-program.mjs';
 import { step } from './progress.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
-/** What the builder is made from, relative to the repository. */
-const inputs = ['src/builder', 'src/base', 'src/protocol', 'src/bin/builder.ts', 'scripts/setup/bundle-program.mjs', 'scripts/setup/builder.mjs', 'tsconfig.json', 'package-lock.json'];
+/** Sources of the builder, relative to the repository. */
+const inputs = [
+  'src/builder',
+  'src/base',
+  'src/protocol',
+  'src/bin/builder.ts',
+  'scripts/setup/bundle-program.mjs',
+  'scripts/setup/builder.mjs',
+  'tsconfig.json',
+  'package-lock.json',
+];
 
-/** Where a builder sees its own folder: native/confine.c shows it there. */
+/** A builder's own folder as it sees it: native/confine.c puts it there. */
 const mountPoint = '/.builder';
 
-/** Builds the program that reads what strangers wrote to dist/builder where its source changed. */
+/** Builds the program that reads strangers' bytes to dist/builder where its source changed. */
 export async function buildBuilder(root) {
   const output = join(root, 'dist/builder');
-  const digest = digestOf(inputs.map(input => join(root, input)), process.arch);
+  const digest = digestOf(
+    inputs.map(input => join(root, input)),
+    process.arch,
+  );
   if (isMadeFrom(output, digest)) return;
   await step('Building the builder', async () => {
-
     const temporary = `${output}.new`;
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { recursive: true });

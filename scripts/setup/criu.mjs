@@ -7,17 +7,18 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /**
  * Gets the CRIU that keeps the memory of paused sandboxes to dist/criu. Where there is none to be had the platform runs
- * without it and says so; that is tried again on another day.
+ * without it and says so; that is tried again in another hour.
  */
 export async function prepareCriu(root) {
   const output = join(root, 'dist/criu');
   const program = join(root, 'scripts/build-criu.mjs');
-  const digest = (day = '') => digestOf([program], `${process.arch} ${release()} ${day}`);
-  const today = new Date().toISOString().slice(0, 10);
-  if (existsSync(join(output, 'criu.json')) && [digest(), digest(today)].some(made => isMadeFrom(output, made))) return;
+  const digest = (hour = '') => digestOf([program], `${process.arch} ${release()} ${hour}`);
+  const thisHour = new Date().toISOString().slice(0, 'yyyy-mm-ddThh'.length);
+  if (existsSync(join(output, 'criu.json')) && [digest(), digest(thisHour)].some(made => isMadeFrom(output, made)))
+    return;
   await step('Getting CRIU, which keeps the memory of paused sandboxes', async tell => {
     await run([process.execPath, program, output], { cwd: root, onLine: tell });
     const { reason } = JSON.parse(readFileSync(join(output, 'criu.json'), 'utf8'));
-    markMadeFrom(output, digest(reason ? today : ''));
+    markMadeFrom(output, digest(reason ? thisHour : ''));
   });
 }

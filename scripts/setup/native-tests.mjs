@@ -12,17 +12,34 @@ export const nativeTargets = {
   init: [],
 };
 
-const flags = ['-std=gnu11', '-g', '-O1', '-Wall', '-Wextra', '-Werror', '-Wno-unused-function', '-fno-omit-frame-pointer', '-fno-sanitize-recover=all'];
+const flags = [
+  '-std=gnu11',
+  '-g',
+  '-O1',
+  '-Wall',
+  '-Wextra',
+  '-Werror',
+  '-Wno-unused-function',
+  '-fno-omit-frame-pointer',
+  '-fno-sanitize-recover=all',
+];
 const withGcc = ['gcc', ...flags, '-fsanitize=address,undefined'];
 
-/** Compiles with the sanitizers for addresses and undefined behaviour; any finding ends the program. Throws with what the compiler said. */
+/**
+ * Compiles with the sanitizers for addresses and undefined behaviour; any finding ends the program. Throws with the
+ * compiler's output.
+ */
 export function compileSanitized(root, output, sources, more = []) {
   compile([...withGcc, ...more, '-o', output, ...sources.map(source => join(root, source))]);
 }
 
 /** A fuzz target that makes its own inputs: `OUTPUT RUNS SEED FILE…`. */
 export function compileStandalone(root, name, output) {
-  compileSanitized(root, output, [`test/native/fuzz/${name}.c`, 'test/native/fuzz/standalone.c', ...nativeTargets[name]]);
+  compileSanitized(root, output, [
+    `test/native/fuzz/${name}.c`,
+    'test/native/fuzz/standalone.c',
+    ...nativeTargets[name],
+  ]);
 }
 
 /** A fuzz target with libFuzzer, which needs clang. */
@@ -33,10 +50,20 @@ export function compileWithLibFuzzer(root, name, output) {
 
 /** Inputs that a target begins with, and those that failed once. */
 export function nativeCorpus(root, name) {
-  return ['corpus', 'crashes'].map(kind => join(root, 'test/native', kind, name)).filter(folder => existsSync(folder)).flatMap(folder => readdirSync(folder).sort().map(file => join(folder, file)));
+  return ['corpus', 'crashes']
+    .map(kind => join(root, 'test/native', kind, name))
+    .filter(folder => existsSync(folder))
+    .flatMap(folder =>
+      readdirSync(folder)
+        .sort()
+        .map(file => join(folder, file)),
+    );
 }
 
-/** Runs the targets with libFuzzer, each for so many runs or seconds. Answers the names of those that failed; their inputs are kept. */
+/**
+ * Runs the targets with libFuzzer, each for so many runs or seconds. Answers the names of those that failed; their
+ * inputs are kept.
+ */
 export function fuzzNative(root, names, { runs, seconds, seed }) {
   const folder = join(root, 'dist/fuzz');
   mkdirSync(folder, { recursive: true });
@@ -46,10 +73,23 @@ export function fuzzNative(root, names, { runs, seconds, seed }) {
     for (const path of [kept, found]) mkdirSync(path, { recursive: true });
     compileWithLibFuzzer(root, name, join(folder, name));
     const budget = runs === undefined ? `-max_total_time=${seconds}` : `-runs=${runs}`;
-    const argv = [budget, `-seed=${seed}`, '-max_len=4096', '-timeout=10', '-verbosity=0', '-print_final_stats=1', `-artifact_prefix=${kept}/`, found, join(root, 'test/native/corpus', name), kept];
+    const argv = [
+      budget,
+      `-seed=${seed}`,
+      '-max_len=4096',
+      '-timeout=10',
+      '-verbosity=0',
+      '-print_final_stats=1',
+      `-artifact_prefix=${kept}/`,
+      found,
+      join(root, 'test/native/corpus', name),
+      kept,
+    ];
     const { status, stderr } = spawnSync(join(folder, name), argv, { encoding: 'utf8', maxBuffer: 1 << 26 });
     const executed = /number_of_executed_units:\s*(\d+)/.exec(stderr)?.[1] ?? '?';
-    process.stdout.write(`${status === 0 ? '✓' : '✗'} native ${name}: ${executed} runs\n${status === 0 ? '' : stderr.slice(-4000)}`);
+    process.stdout.write(
+      `${status === 0 ? '✓' : '✗'} native ${name}: ${executed} runs\n${status === 0 ? '' : stderr.slice(-4000)}`,
+    );
     return status !== 0;
   });
 }

@@ -14,14 +14,24 @@ export function bunPath(root) {
 export async function installNpmPackages(root) {
   if (npmPackagesCurrent(root)) return;
   await step('Installing npm packages', tell =>
-    run(['npm', 'ci', '--no-audit', '--no-fund'], { cwd: root, onLine: tell }),
+    run(['npm', 'ci', '--no-audit', '--no-fund', '--fetch-retries=4'], {
+      cwd: root,
+      // What npm warns of is for who chose the packages.
+      onLine: line => void (line.startsWith('npm warn') || tell(line)),
+    }).catch(error => {
+      throw new Problem(
+        `npm could not fetch the packages. Does this machine reach ${registry()}? Behind a proxy set https_proxy, for a mirror \`npm config set registry\`. Nothing was installed; run it again when it does. npm said:\n${npmErrors(error.message)}`,
+      );
+    }),
   );
   if (!existsSync(bunPath(root))) {
-    throw new Problem('npm left the Bun runtime out: it is an optional dependency. Unset npm’s `omit=optional` and run `npm ci`.');
+    throw new Problem(
+      "npm left the Bun runtime out: it is an optional dependency. Unset npm's `omit=optional` and run `npm ci`.",
+    );
   }
 }
 
-/** Whether npm's own record of what it installed holds every package of the lock file that this machine needs. */
+/** Says whether npm's own record of its installation holds every package of the lock file that this machine needs. */
 export function npmPackagesCurrent(root) {
   const wanted = packagesOf(join(root, 'package-lock.json'));
   const installed = packagesOf(join(root, 'node_modules/.package-lock.json'));
@@ -38,4 +48,13 @@ function packagesOf(file) {
   } catch {
     return undefined;
   }
+}
+
+const registry = () => process.env.npm_config_registry ?? 'https://registry.npmjs.org';
+
+/** The first of npm's own lines that say what was wrong, else the last ones of all. */
+function npmErrors(text) {
+  const lines = text.split('\n');
+  const errors = lines.filter(line => /^npm (error|ERR!)/.test(line));
+  return (errors.length > 0 ? errors.slice(0, 3) : lines.slice(-3)).map(line => `  ${line}`).join('\n');
 }

@@ -2,16 +2,19 @@ import { join } from 'node:path';
 import { buildAgent } from './agent.mjs';
 import { buildBuilder } from './builder.mjs';
 import { prepareCriu } from './criu.mjs';
+import { buildDashboard } from './dashboard.mjs';
+import { buildDocs } from './docs.mjs';
 import { checkHost } from './host.mjs';
 import { exclusively } from './lock.mjs';
 import { buildNativeHelper } from './native-helper.mjs';
 import { installNpmPackages } from './npm-packages.mjs';
 import { prepareRunsc } from './runsc.mjs';
+import { buildSeccompFilters } from './seccomp.mjs';
 import { installSystemPackages } from './system-packages.mjs';
 
 /**
- * Brings this checkout to where the platform can start: npm packages, system packages, native helper, agent, builder, CRIU, gVisor.
- * What is there already is not done again, and says nothing.
+ * Makes this checkout ready to start the platform: npm packages, system packages, native helper, seccomp filters,
+ * agent, builder, CRIU, gVisor. Steps that are done already are silent.
  */
 export async function prepare(root, { forTests = false, forLaboratory = false, runtimeOnly = false } = {}) {
   checkHost();
@@ -20,8 +23,11 @@ export async function prepare(root, { forTests = false, forLaboratory = false, r
     if (runtimeOnly) return;
     await installSystemPackages({ forTests, forLaboratory });
     await buildNativeHelper(root);
+    await buildSeccompFilters(root);
     await buildAgent(root);
     await buildBuilder(root);
+    await buildDashboard(root);
+    await buildDocs(root);
     await prepareCriu(root);
     await prepareRunsc(root);
   });

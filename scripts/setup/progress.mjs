@@ -1,4 +1,4 @@
-/** How often a slow step says that it is alive where lines can't be rewritten, ms. */
+/** Interval at which a slow step reports where lines can't be rewritten, ms. */
 const reportEveryMs = 10_000;
 const repaintEveryMs = 500;
 

@@ -28,7 +28,12 @@ export function run(argv, { cwd, env, onLine } = {}) {
     child.on('error', error => reject(new Problem(`${argv[0]} could not be started: ${error.message}`)));
     child.on('close', (code, signal) => {
       if (code === 0) resolve(lines.join('\n'));
-      else reject(new Problem(`${argv.join(' ')} failed (${signal ?? `exit code ${code}`}):\n${lines.slice(-quotedLines).join('\n')}`));
+      else
+        reject(
+          new Problem(
+            `${argv.join(' ')} failed (${signal ?? `exit code ${code}`}):\n${lines.slice(-quotedLines).join('\n')}`,
+          ),
+        );
     });
   });
 }

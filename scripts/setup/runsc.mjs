@@ -5,18 +5,19 @@ import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /**
- * Gets gVisor's runsc, the second way to isolate sandboxes, to dist/runsc. Where there is none to be had the platform runs
- * without it and says so; that is tried again on another day.
+ * Puts gVisor's runsc, for the driver gvisor, into dist/runsc. Where there is none the platform runs without it and
+ * says so; a start in another hour tries again.
  */
 export async function prepareRunsc(root) {
   const output = join(root, 'dist/runsc');
   const program = join(root, 'scripts/build-runsc.mjs');
-  const digest = (day = '') => digestOf([program], `${process.arch} ${day}`);
-  const today = new Date().toISOString().slice(0, 10);
-  if (existsSync(join(output, 'runsc.json')) && [digest(), digest(today)].some(made => isMadeFrom(output, made))) return;
+  const digest = (hour = '') => digestOf([program], `${process.arch} ${hour}`);
+  const thisHour = new Date().toISOString().slice(0, 'yyyy-mm-ddThh'.length);
+  if (existsSync(join(output, 'runsc.json')) && [digest(), digest(thisHour)].some(made => isMadeFrom(output, made)))
+    return;
   await step('Getting gVisor, the second way to isolate sandboxes', async tell => {
     await run([process.execPath, program, output], { cwd: root, onLine: tell });
     const { reason } = JSON.parse(readFileSync(join(output, 'runsc.json'), 'utf8'));
-    markMadeFrom(output, digest(reason ? today : ''));
+    markMadeFrom(output, digest(reason ? thisHour : ''));
   });
 }

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
-/** SHA-256 over the names and contents of files and folders, and any further text that the output depends on. */
-export function digestOf(paths, more = '') {
+/**
+ * SHA-256 over the names and contents of files and folders, and any further text that the output depends on. What
+ * becomes a part of a release names files from `root` on: it must not depend on where the checkout is.
+ */
+export function digestOf(paths, more = '', root = '') {
   const hash = createHash('sha256').update(more);
-  for (const file of paths.flatMap(filesOf).sort()) hash.update(`${file}\0`).update(readFileSync(file));
+  for (const file of paths.flatMap(filesOf).sort())
+    hash.update(`${root === '' ? file : relative(root, file)}\0`).update(readFileSync(file));
   return hash.digest('hex');
 }
 
@@ -15,7 +19,7 @@ function filesOf(path) {
   return readdirSync(path).flatMap(name => filesOf(join(path, name)));
 }
 
-/** Whether `file` was made from what `digest` names: `madeFrom` says so after the file is whole. */
+/** Says whether `file` was made from the sources of `digest`: `madeFrom` records that once the file is whole. */
 export function isMadeFrom(file, digest) {
   return existsSync(file) && existsSync(`${file}.from`) && readFileSync(`${file}.from`, 'utf8') === digest;
 }

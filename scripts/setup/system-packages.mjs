@@ -1,13 +1,20 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { patient } from './apt.mjs';
 import { distribution } from './host.mjs';
 import { Problem } from './problem.mjs';
 import { step } from './progress.mjs';
 import { run } from './run.mjs';
 
-/** What Atoll runs on this machine: the Debian package, how to see that it is there, and what it is for. */
+/**
+ * Packages that Atoll needs: the Debian package, a sign that it is there, and its purpose. `builds`: for set-up alone.
+ */
 export const needed = [
-  { name: 'ca-certificates', file: '/etc/ssl/certs/ca-certificates.crt', why: 'trusts the servers that packages come from' },
+  {
+    name: 'ca-certificates',
+    file: '/etc/ssl/certs/ca-certificates.crt',
+    why: 'trusts the servers that packages come from',
+  },
   { name: 'crun', command: 'crun', why: 'starts sandboxes' },
   { name: 'nftables', command: 'nft', why: 'enforces the network policy' },
   { name: 'iproute2', command: 'ip', why: 'makes network interfaces' },
@@ -18,23 +25,40 @@ export const needed = [
   { name: 'busybox-static', command: 'busybox', why: 'is the shell of images that have none' },
   { name: 'bash-static', command: 'bash-static', why: 'is the bash of images that have none' },
   { name: 'tar', command: 'tar', why: 'unpacks root filesystems' },
-  { name: 'gcc', command: 'gcc', why: 'builds the native helper' },
-  { name: 'libc6-dev', file: '/usr/include/stdio.h', why: 'builds the native helper' },
-  { name: 'musl-tools', command: 'musl-gcc', why: 'builds the first process of a sandbox, without libraries' },
-  { name: 'patchelf', command: 'patchelf', why: 'makes the agent run in any root filesystem' },
+  { name: 'gcc', command: 'gcc', why: 'builds the native helper', builds: true },
+  { name: 'libc6-dev', file: '/usr/include/stdio.h', why: 'builds the native helper', builds: true },
+  { name: 'libseccomp-dev', file: '/usr/include/seccomp.h', why: 'compiles the filter of system calls', builds: true },
+  {
+    name: 'musl-tools',
+    command: 'musl-gcc',
+    why: 'builds the first process of a sandbox, without libraries',
+    builds: true,
+  },
+  { name: 'patchelf', command: 'patchelf', why: 'makes the agent run in any root filesystem', builds: true },
 ];
 
-/** What only the tests need. */
+/** Packages for the tests alone. */
 const neededByTests = [
   { name: 'docker-registry', command: 'docker-registry', why: 'the registry that builds fetch images from' },
   { name: 'attr', command: 'getfattr', why: 'shows extended attributes of layers' },
   { name: 'python3-venv', file: '/usr/share/python-wheels', why: 'installs the Python SDK that the tests drive' },
-  { name: 'postgresql', file: '/usr/lib/postgresql', why: 'the database of a cluster; the tests start servers of their own' },
+  {
+    name: 'postgresql',
+    file: '/usr/lib/postgresql',
+    why: 'the database of a cluster; the tests start servers of their own',
+  },
+  {
+    name: 'golang-github-containers-common',
+    file: '/usr/share/containers/seccomp.json',
+    why: 'the usual filter of system calls, which ours is compared with',
+  },
   { name: 'git', command: 'git', why: 'clones this repository for the test of set-up' },
+  // Where a distribution has it in another form, the tests that need it are skipped and say so.
+  { name: 'chromium', command: 'chromium', why: 'opens the dashboard', optional: true },
   { name: 'curl', command: 'curl', why: 'speaks the interface in the words of its document' },
 ];
 
-/** What only the laboratory of hosts needs. */
+/** Packages for the laboratory of hosts alone. */
 const neededByLaboratory = [
   { name: 'qemu-system-x86', command: 'qemu-system-x86_64', why: 'emulates machines' },
   { name: 'qemu-utils', command: 'qemu-img', why: 'makes their disks' },
@@ -45,28 +69,50 @@ const neededByLaboratory = [
 /** Installs the packages that are missing with apt, saying which and why. On another distribution, names them. */
 export async function installSystemPackages({ forTests = false, forLaboratory = false } = {}) {
   const wanted = [...needed, ...(forTests ? neededByTests : []), ...(forLaboratory ? neededByLaboratory : [])];
-  const missing = missingOf(wanted);
+  await installOptional(missingOf(wanted.filter(({ optional }) => optional)));
+  const missing = missingOf(wanted.filter(({ optional }) => !optional));
   if (missing.length === 0) return;
   const list = missing.map(({ name, why }) => `  ${name.padEnd(16)} ${why}`).join('\n');
   const { name, hasApt } = distribution();
   if (!hasApt) {
-    throw new Problem(`Atoll needs these programs, and on ${name} it can't install them itself. Their Debian packages are:\n${list}\nInstall them and run this again.`);
+    throw new Problem(
+      `Atoll needs these programs, and on ${name} it can't install them itself. Their Debian packages are:\n${list}\nInstall them and run this again.`,
+    );
   }
   process.stderr.write(`These system packages are missing and will be installed with apt:\n${list}\n`);
-  await step('Installing system packages', tell => aptInstall(missing.map(entry => entry.name), tell));
-  const still = missingOf(wanted);
-  if (still.length > 0) throw new Problem(`apt installed its packages, but still missing: ${still.map(entry => entry.name).join(', ')}.`);
+  await step('Installing system packages', tell =>
+    aptInstall(
+      missing.map(entry => entry.name),
+      tell,
+    ),
+  );
+  const still = missingOf(missing);
+  if (still.length > 0)
+    throw new Problem(`apt installed its packages, but still missing: ${still.map(entry => entry.name).join(', ')}.`);
+}
+
+/** Installs what can be done without, as far as apt has it. */
+async function installOptional(missing) {
+  if (missing.length === 0 || !distribution().hasApt) return;
+  for (const { name, why } of missing) {
+    try {
+      await step(`Installing ${name}, which ${why}`, tell => aptInstall([name], tell));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      process.stderr.write(`${name} can't be had here; the tests that need it are skipped.\n`);
+    }
+  }
 }
 
 async function aptInstall(names, tell) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  // Another apt at work (unattended upgrades on a fresh machine) is waited for.
-  const install = () => run(['apt-get', '-o', 'DPkg::Lock::Timeout=180', 'install', '-y', '--no-install-recommends', ...names], { env, onLine: tell });
+  const install = () =>
+    run(['apt-get', ...patient, 'install', '-y', '--no-install-recommends', ...names], { env, onLine: tell });
   try {
     await install();
   } catch {
     // Package lists are missing on a fresh machine and old on a long-lived one.
-    await run(['apt-get', '-o', 'DPkg::Lock::Timeout=180', 'update'], { env, onLine: tell });
+    await run(['apt-get', ...patient, 'update'], { env, onLine: tell });
     await install();
   }
 }
@@ -75,9 +121,16 @@ function missingOf(packages) {
   return packages.filter(({ command, file }) => (command ? !onPath(command) : !existsSync(file)));
 }
 
-/** Whether root finds the program: the sbin folders count even where the caller's PATH leaves them out. */
+/** Says whether root finds the program: the sbin folders count even where the caller's PATH leaves them out. */
 function onPath(command) {
-  const folders = new Set([...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin']);
+  const folders = new Set([
+    ...(process.env.PATH ?? '').split(':'),
+    '/usr/local/sbin',
+    '/usr/sbin',
+    '/sbin',
+    '/usr/bin',
+    '/bin',
+  ]);
   return [...folders].some(folder => {
     try {
       accessSync(join(folder, command), constants.X_OK);

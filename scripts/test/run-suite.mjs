@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
-/** How long a suite gets to end by itself once it was told to, ms. */
+/** Time for a suite to end by itself once it was told to, ms. */
 export const graceMs = 10_000;
-/** What is kept of a suite's output; tests that say more than this lose the middle of it. */
+/** Bytes of a suite's output that are kept; a longer one loses its middle. */
 const outputBytesMax = 16 * 1024 * 1024;
 
 /**
- * Runs a suite in a process group of its own, to its end or to its time limit, and answers its exit code and what it printed.
- * `children` holds the group's first process while it runs, for whoever has to end it early.
+ * Runs a suite in a process group of its own, to its end or to its time limit, and answers its exit code and what it
+ * printed. `children` holds the group's first process while it runs, for whoever has to end it early.
  */
 export function runSuite({ name, argv, timeoutMs }, { root, report, children }) {
   return new Promise(resolve => {
@@ -29,14 +29,15 @@ export function runSuite({ name, argv, timeoutMs }, { root, report, children }) 
     const end = code => {
       clearTimeout(timer);
       children.delete(child);
-      if (bytes > outputBytesMax) output.push(Buffer.from(`\n${bytes - outputBytesMax} more bytes of output are left out.\n`));
+      if (bytes > outputBytesMax)
+        output.push(Buffer.from(`\n${bytes - outputBytesMax} more bytes of output are left out.\n`));
       resolve({ exitCode: code, output: Buffer.concat(output) });
     };
     child.on('error', error => {
       output.push(Buffer.from(`${program} could not be started: ${error.message}\n`));
       end(1);
     });
-    // What a test left running in the group would disturb the next suite, and hold the output open.
+    // Leftovers of a test would disturb the next suite, and hold the output open.
     child.on('exit', () => killGroup(child.pid, 'SIGKILL'));
     child.on('close', code => end(code ?? 1));
   });

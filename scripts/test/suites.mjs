@@ -1,12 +1,23 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { coverageOptions, measuredSuites } from './coverage.mjs';
 import { bunPath } from '../setup/npm-packages.mjs';
 
-/** Longest time for one suite, ms. */
-const suiteTimeoutMs = 12 * 60_000;
+/** A suite that hangs ends then, ms: several times what the longest takes, for a machine that others use too. */
+const suiteTimeoutMs = 25 * 60_000;
 
 /** Folders of test/ that are not suites of their own. */
 const notSuites = ['support'];
+/** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */
+export const longSuites = [
+  { name: 'cluster-long', script: 'test:cluster' },
+  { name: 'programs', script: 'test:programs' },
+  { name: 'templates', script: 'test:templates' },
+];
+const longTimeoutMs = 40 * 60_000;
+
+/** Folder of the coverage of a suite with this report. */
+export const coverageFolder = report => `${report}.coverage`;
 
 /**
  * The suites in the order in which they run: the fast ones first, so that a mistake shows early.
@@ -17,21 +28,48 @@ export function suitesOf(root) {
   const bunTest = (name, path) => ({
     name,
     kind: 'junit',
-    argv: report => [bun, 'test', '--timeout=60000', '--reporter=junit', `--reporter-outfile=${report}`, path],
-    timeoutMs: suiteTimeoutMs,
-  });
-  const nodeTest = (name, files) => ({
-    name,
-    kind: 'tap',
     argv: report => [
-      process.execPath, '--import', 'tsx', '--test', '--test-concurrency=1',
-      '--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${report}`,
-      ...files,
+      bun,
+      'test',
+      '--timeout=60000',
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+      ...(measuredSuites.includes(name) ? coverageOptions(coverageFolder(report)) : []),
+      path,
     ],
     timeoutMs: suiteTimeoutMs,
   });
+  const nodeTest = (name, files, timeoutMs) => ({
+    name,
+    kind: 'tap',
+    argv: report => [
+      process.execPath,
+      '--import',
+      'tsx',
+      '--test',
+      '--test-concurrency=1',
+      '--test-reporter=spec',
+      '--test-reporter-destination=stdout',
+      '--test-reporter=tap',
+      `--test-reporter-destination=${report}`,
+      ...files,
+    ],
+    timeoutMs,
+  });
   const suites = [
-    { name: 'types', kind: 'exit', argv: () => [join(root, 'node_modules/.bin/tsc'), '-p', root], timeoutMs: suiteTimeoutMs },
+    {
+      name: 'types',
+      kind: 'exit',
+      argv: () => [join(root, 'node_modules/.bin/tsc'), '-p', root],
+      timeoutMs: suiteTimeoutMs,
+    },
+    {
+      // In a browser there is another set of global names.
+      name: 'types (dashboard)',
+      kind: 'exit',
+      argv: () => [join(root, 'node_modules/.bin/tsc'), '-p', join(root, 'src/dashboard')],
+      timeoutMs: suiteTimeoutMs,
+    },
     bunTest('tidy', './test/tidy/'),
     bunTest('unit', './src/'),
   ];
@@ -42,7 +80,10 @@ export function suitesOf(root) {
     // Clients run on Node.js as their users run them; everything else on the platform's own runtime.
     const onNode = files.filter(file => file.endsWith('.node.ts')).sort();
     if (files.some(file => file.endsWith('.test.ts'))) suites.push(bunTest(name, `./test/${name}/`));
-    if (onNode.length > 0) suites.push(nodeTest(`${name} (Node.js)`, onNode));
+    if (onNode.length > 0) {
+      const timeoutMs = longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs;
+      suites.push(nodeTest(`${name} (Node.js)`, onNode, timeoutMs));
+    }
   }
   return suites;
 }

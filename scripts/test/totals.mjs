@@ -1,11 +1,16 @@
 import { readFileSync } from 'node:fs';
 
+/** Lines of a failure's reason that the summary repeats: an assertion with what it expected and what it got. */
+const reasonLinesMax = 12;
+const nothing = Object.freeze({ passed: 0, failed: 0, skipped: 0, skips: [], failures: [] });
+
 /**
- * What one suite's report counted: `{ passed, failed, skipped, skips }`, where `skips` names each skipped test.
- * A runner that died without a report, or that failed without a failed test, counts as one failure: never as nothing.
+ * Counts of one suite's report: `{ passed, failed, skipped, skips, failures }`, where `skips` names each skipped test
+ * and `failures` each failed one with the first lines of its reason. A runner that died without a report, or failed
+ * without a failed test, counts as one failure.
  */
 export function totalsOf(kind, report, exitCode) {
-  const totals = kind === 'exit' ? { passed: exitCode === 0 ? 1 : 0, failed: 0, skipped: 0, skips: [] } : readReport(kind, report);
+  const totals = kind === 'exit' ? { ...nothing, passed: exitCode === 0 ? 1 : 0 } : readReport(kind, report);
   if (exitCode !== 0 && totals.failed === 0) totals.failed = 1;
   if (exitCode === 0 && totals.passed + totals.failed + totals.skipped === 0) totals.failed = 1;
   return totals;
@@ -16,30 +21,53 @@ function readReport(kind, report) {
   try {
     text = readFileSync(report, 'utf8');
   } catch {
-    return { passed: 0, failed: 0, skipped: 0, skips: [] };
+    return { ...nothing };
   }
   return kind === 'junit' ? fromJunit(text) : fromTap(text);
 }
 
 function fromJunit(text) {
-  let [passed, failed] = [0, 0];
+  let passed = 0;
   const skips = [];
+  const failures = [];
   // Every test case is one element, empty or with what became of it inside.
   for (const [, attributes, body = ''] of text.matchAll(/<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)) {
-    if (/<skipped\b/.test(body)) skips.push(unescaped(/\bname="([^"]*)"/.exec(attributes)?.[1] ?? 'unnamed'));
-    else if (/<(failure|error)\b/.test(body)) failed++;
+    const attribute = name => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '');
+    const name = attribute('name') || 'unnamed';
+    const failure = /<(?:failure|error)\b[^>]*?(?:\/>|>([\s\S]*?)<\/(?:failure|error)>)/.exec(body);
+    if (/<skipped\b/.test(body)) skips.push(name);
+    else if (failure) failures.push(failureText(`${attribute('file')}: ${name}`, unescaped(failure[1] ?? '')));
     else passed++;
   }
-  return { passed, failed, skipped: skips.length, skips };
+  return { passed, failed: failures.length, skipped: skips.length, skips, failures };
 }
 
 function fromTap(text) {
   // The closing lines count every test once; the lines above count suites too.
   const last = name => Number([...text.matchAll(new RegExp(`^# ${name} (\\d+)$`, 'gm'))].pop()?.[1] ?? 0);
-  const skips = [...text.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)].map(([, name, reason]) => (reason ? `${name}: ${reason}` : name));
-  return { passed: last('pass'), failed: last('fail') + last('cancelled'), skipped: last('skipped') + last('todo'), skips };
+  const skips = [...text.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)].map(([, name, reason]) =>
+    reason ? `${name}: ${reason}` : name,
+  );
+  // A failed test is followed by a block that tells its error; one that only holds failed tests says so.
+  const failures = [...text.matchAll(/^( *)not ok \d+ - (.*)\n(?:\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.)?/gm)]
+    .filter(([, , , block = '']) => !block.includes("failureType: 'subtestsFailed'"))
+    .map(([, , name, block = '']) => failureText(name, block.slice(Math.max(block.indexOf('error:'), 0))));
+  return {
+    passed: last('pass'),
+    failed: last('fail') + last('cancelled'),
+    skipped: last('skipped') + last('todo'),
+    skips,
+    failures,
+  };
+}
+
+function failureText(name, reason) {
+  const lines = reason.split('\n').filter(line => line.trim() !== '');
+  return [name, ...lines.slice(0, reasonLinesMax).map(line => `    ${line.trim()}`)].join('\n');
 }
 
 function unescaped(text) {
-  return text.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ({ lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' })[name]);
+  return text.replace(/&(?:#(\d+)|(lt|gt|quot|apos|amp));/g, (_, code, name) =>
+    code ? String.fromCodePoint(Number(code)) : { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' }[name],
+  );
 }

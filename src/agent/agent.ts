@@ -1,4 +1,4 @@
-import type { Log } from '../base/log.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import type { OutputBudget } from './journal/budget.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Native } from './native.ts';
@@ -7,7 +7,7 @@ import type { ProcessTable } from './process/process-table.ts';
 import type { Settings, SettingsStore } from './settings.ts';
 import type { StateFile } from './durable/state-file.ts';
 
-/** What the routes of the agent work with. */
+/** Everything that the agent's routes use. */
 export type Agent = {
   readonly log: Log;
   /** The program of `native/init.c`, for starting processes. */

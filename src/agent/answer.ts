@@ -1,10 +1,13 @@
 import { AtollError, messageOf } from '../base/error.ts';
 
+/** A response with `value` as JSON. */
 export function json(value: unknown, status = 200, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json', ...headers } });
 }
 
-/** The body of every failed request that is not a call of the Connect protocol: `{code, message}` with the HTTP status. */
+/**
+ * The answer to a failed request that is no call of the Connect protocol: body `{code, message}`, and the HTTP status.
+ */
 export function errorAnswer(error: unknown): Response {
   const status = error instanceof AtollError ? error.status : 500;
   return json({ code: status, message: messageOf(error) }, status);

@@ -2,8 +2,8 @@
 const delayMs = 5_000;
 
 /**
- * Collects garbage some time after there was work, and never where there was none: an idle agent must not cost anything.
- * Answers the function that notes work. While work goes on, the runtime also collects as memory is asked for.
+ * Collects garbage some time after there was work, and never without: an idle agent must not cost anything. Answers a
+ * function to call at each piece of work. During work the runtime also collects by itself.
  */
 export function collectGarbageAfterWork(): () => void {
   let timer: Timer | undefined;

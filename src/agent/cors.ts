@@ -1,8 +1,12 @@
 const methods = 'HEAD, GET, POST, PUT, PATCH, DELETE';
-const exposed = 'Location, Cache-Control, X-Content-Type-Options, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Grpc-Encoding, Grpc-Accept-Encoding, Connect-Content-Encoding, Connect-Accept-Encoding, Content-Encoding';
+const exposed =
+  'Location, Cache-Control, X-Content-Type-Options, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Grpc-Encoding, Grpc-Accept-Encoding, Connect-Content-Encoding, Connect-Accept-Encoding, Content-Encoding';
 const preflightSeconds = '7200';
 
-/** Lets pages of any origin read the answer: what protects a sandbox is its token, and browsers don't attach that by themselves. */
+/**
+ * Lets pages of any origin read the answer: a sandbox is protected by its token, which browsers don't attach by
+ * themselves.
+ */
 export function allowOrigins(request: Request, response: Response): Response {
   if (!request.headers.has('origin')) return response;
   response.headers.set('access-control-allow-origin', '*');

@@ -4,15 +4,15 @@ import type { Agent } from './agent.ts';
 import { readBounded } from './bounded-body.ts';
 import { parseJson } from './connect/envelope.ts';
 import { asMessage, booleanField, stringField, stringMapField, type Message } from './connect/message.ts';
-import { furnish } from './sandbox/furnish.ts';
+import { configureRootfs } from './sandbox/configure-rootfs.ts';
 
 /** Environment and certificates of a sandbox. */
-export const initBodyBytesMax = 4 << 20;
+const initBodyBytesMax = 4 << 20;
 
 /** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
 export async function init(agent: Agent, request: Request): Promise<Response> {
   const settings = readInit(asMessage(parseJson(await readBounded(request, initBodyBytesMax)), 'the body'));
-  if (agent.store.take(settings)) furnish(settings, agent.settings().envVars, agent.log);
+  if (agent.store.take(settings)) configureRootfs(settings, agent.settings().envVars, agent.log);
   return new Response(null, { status: 204, headers: { 'x-envd-version': agentVersion } });
 }
 
@@ -20,7 +20,15 @@ function readInit(body: Message): AgentInit {
   const init: AgentInit = {};
   if (body['envVars'] !== undefined) init.envVars = stringMapField(body, 'envVars');
   if (body['accessToken'] === null) init.accessToken = null;
-  for (const name of ['accessToken', 'timestamp', 'defaultUser', 'defaultWorkdir', 'caBundle', 'hostname', 'entropy'] as const) {
+  for (const name of [
+    'accessToken',
+    'timestamp',
+    'defaultUser',
+    'defaultWorkdir',
+    'caBundle',
+    'hostname',
+    'entropy',
+  ] as const) {
     const value = stringField(body, name);
     if (value !== undefined) init[name] = value;
   }
@@ -30,6 +38,7 @@ function readInit(body: Message): AgentInit {
   }
   const logOutput = booleanField(body, 'logOutput');
   if (logOutput !== undefined) init.logOutput = logOutput;
-  if (init.timestamp !== undefined && Number.isNaN(Date.parse(init.timestamp))) throw new AtollError('invalid', 'timestamp must be a time of RFC 3339');
+  if (init.timestamp !== undefined && Number.isNaN(Date.parse(init.timestamp)))
+    throw new AtollError('invalid', 'timestamp must be a time of RFC 3339');
   return init;
 }

@@ -1,5 +1,5 @@
 import { AtollError } from '../base/error.ts';
-import type { Log } from '../base/log.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import type { Agent } from './agent.ts';
 import { openStateFile } from './durable/state-file.ts';
 import { fileRoutes } from './files/routes.ts';
@@ -15,8 +15,9 @@ import { watchOutOfMemory } from './sandbox/out-of-memory.ts';
 import { serve } from './serve.ts';
 import { openSettings } from './settings.ts';
 
-export type AgentOptions = {
-  /** 0: one that is free, told in the log. */
+/** Settings of an agent process, from its command line. */
+type AgentOptions = {
+  /** 0: a free one, which the log names. */
   port: number;
   initPath: string;
   /** The memfd that init made. */
@@ -45,7 +46,9 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
     },
   };
   if (store.current) {
-    agent.journal.add('warn', 'agent', 'the agent was started again: what its processes wrote meanwhile is lost', { event: 'restart' });
+    agent.journal.add('warn', 'agent', 'the agent was started again: what its processes wrote meanwhile is lost', {
+      event: 'restart',
+    });
     adoptProcesses(agent);
   }
   const routes = new Map([...sandboxRoutes(), ...fileRoutes()]);
@@ -55,8 +58,8 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
 }
 
 /**
- * Keeps the sandbox's tokens from its other processes, root's among them: a process that has changed its group is no longer
- * theirs to trace, nor are its memory and descriptors in /proc theirs to read (proc(5), "dumpable"; prctl(2), PR_SET_DUMPABLE).
+ * Keeps the sandbox's tokens from its other processes, root's among them: after a change of its group they can neither
+ * trace this process nor read its memory and descriptors in /proc (proc(5), "dumpable"; prctl(2), PR_SET_DUMPABLE).
  */
 function hideMemory(): void {
   if (process.getuid?.() !== 0 || !process.setegid) return;

@@ -21,7 +21,10 @@ export type Native = {
   terminalOf(master: number): string | undefined;
   /** From here on nothing that is read from or written to the open file waits, by any of its descriptors. */
   neverWait(fd: number): void;
-  /** Extended attributes of a path whose final link is not followed, or of an open file. Empty where there are none or can be none. */
+  /**
+   * Extended attributes of an open file, or of a path whose final link is not followed. Empty where there are none or
+   * can be none.
+   */
   attributes(file: string | Uint8Array | number): Map<string, string>;
   /** False: the file system keeps no such attribute, or has no room for it. */
   setAttribute(fd: number, name: string, value: string): boolean;
@@ -33,6 +36,9 @@ export type Native = {
   removeWatch(inotify: number, watch: number): void;
 };
 
+/**
+ * The system calls that the runtime lacks. Loads libc at the first use, so that an agent without such work stays small.
+ */
 export function openNative(): Native {
   let library: ReturnType<typeof open> | undefined;
   const symbols = () => (library ??= open()).symbols;
@@ -49,7 +55,11 @@ export function openNative(): Native {
     },
     terminalOf(master) {
       const number = new Uint32Array(1);
-      if (symbols().ioctl(master, lockTerminal, new Int32Array(1)) !== 0 || symbols().ioctl(master, terminalNumber, number) !== 0) return undefined;
+      if (
+        symbols().ioctl(master, lockTerminal, new Int32Array(1)) !== 0 ||
+        symbols().ioctl(master, terminalNumber, number) !== 0
+      )
+        return undefined;
       return `/dev/pts/${number[0]}`;
     },
     neverWait: fd => void symbols().ioctl(fd, setNonBlocking, new Int32Array([1])),
@@ -57,12 +67,16 @@ export function openNative(): Native {
       const { llistxattr, flistxattr, lgetxattr, fgetxattr } = symbols();
       const into = (buffer ??= Buffer.allocUnsafeSlow(attributeBytesMax));
       const path = typeof file === 'number' ? undefined : text(file);
-      const listed = Number(path ? llistxattr(path, into, attributeBytesMax) : flistxattr(Number(file), into, attributeBytesMax));
+      const listed = Number(
+        path ? llistxattr(path, into, attributeBytesMax) : flistxattr(Number(file), into, attributeBytesMax),
+      );
       const found = new Map<string, string>();
       if (listed <= 0) return found;
       for (const name of into.toString('utf8', 0, listed - 1).split('\0')) {
         const size = Number(
-          path ? lgetxattr(path, text(name), into, attributeBytesMax) : fgetxattr(Number(file), text(name), into, attributeBytesMax),
+          path
+            ? lgetxattr(path, text(name), into, attributeBytesMax)
+            : fgetxattr(Number(file), text(name), into, attributeBytesMax),
         );
         if (size >= 0) found.set(name, into.toString('utf8', 0, size));
       }

@@ -11,7 +11,8 @@ import { init } from './init-route.ts';
 import { followLogs } from './journal/route.ts';
 import type { Routes } from './route.ts';
 
-export type Serving = { agent: Agent; routes: Routes; methods: Methods };
+/** Everything that a request to the agent can reach. */
+type Serving = { agent: Agent; routes: Routes; methods: Methods };
 
 /**
  * Serves the in-sandbox interface on every address of the sandbox. Callers inside and outside are treated alike.
@@ -43,10 +44,11 @@ export function serve(serving: Serving, port: number): Server<undefined> {
 async function answer({ agent, routes, methods }: Serving, request: Request): Promise<Response> {
   const url = new URL(request.url);
   const path = url.pathname;
-  if (path === '/health' && request.method === 'GET') return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } });
+  if (path === '/health' && request.method === 'GET')
+    return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } });
   if (request.method === 'OPTIONS') return preflight(request);
   if (path === '/init') {
-    // To everyone else there is no such route.
+    // For everybody else there is no such route.
     if (request.method !== 'POST' || !isPlatform(request, agent.state.controlToken)) throw noRoute(request, path);
     return init(agent, request);
   }
@@ -62,10 +64,12 @@ async function answer({ agent, routes, methods }: Serving, request: Request): Pr
     if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'POST' } });
     return serveCall(call, request);
   }
-  const route = routes.get(`${request.method} ${path}`) ?? (request.method === 'HEAD' ? routes.get(`GET ${path}`) : undefined);
+  const route =
+    routes.get(`${request.method} ${path}`) ?? (request.method === 'HEAD' ? routes.get(`GET ${path}`) : undefined);
   if (!route?.open) requireAccess(request, settings.accessToken);
   if (!route) throw noRoute(request, path);
   return route.answer(agent, request, url);
 }
 
-const noRoute = (request: Request, path: string) => new AtollError('not_found', `there is no ${request.method} ${path}`);
+const noRoute = (request: Request, path: string) =>
+  new AtollError('not_found', `there is no ${request.method} ${path}`);

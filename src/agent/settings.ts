@@ -2,7 +2,7 @@ import type { AgentInit } from '../protocol/agent.ts';
 import type { StateFile } from './durable/state-file.ts';
 import { trustVariablesFor } from './sandbox/trust-store.ts';
 
-/** What the platform has told the agent about its sandbox. */
+/** The sandbox's settings from the platform. */
 export type Settings = {
   envVars: Record<string, string>;
   /** Null: every caller is let in. */
@@ -15,7 +15,7 @@ export type Settings = {
   /** Limits of the sandbox where no cgroup tells them; 0: unknown. */
   memoryBytes: number;
   cpuCount: number;
-  /** What processes write is put into the log. */
+  /** Puts the output of processes into the log. */
   logOutput: boolean;
 };
 
@@ -28,10 +28,21 @@ export type SettingsStore = {
 };
 
 const initial: Settings = {
-  envVars: {}, accessToken: null, defaultUser: 'root', defaultWorkdir: '', hostname: '', timestampMs: 0, memoryBytes: 0, cpuCount: 0,
+  envVars: {},
+  accessToken: null,
+  defaultUser: 'root',
+  defaultWorkdir: '',
+  hostname: '',
+  timestampMs: 0,
+  memoryBytes: 0,
+  cpuCount: 0,
   logOutput: true,
 };
 
+/**
+ * The settings of the sandbox, beginning with those in the state file: an agent that is started again goes on with
+ * them.
+ */
 export function openSettings(state: StateFile): SettingsStore {
   // Only `take` below ever saved anything there.
   let current = state.readSettings() as Settings | undefined;

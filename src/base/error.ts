@@ -23,9 +23,11 @@ export const statusOf = {
   no_space: 507,
 } as const;
 
+/** A code of the closed list. */
 export type ErrorCode = keyof typeof statusOf;
 
-export type ErrorOptions = {
+/** Everything about an error beside its code and message. */
+type ErrorOptions = {
   /** Facts for the log, never shown to the caller. */
   fields?: Record<string, unknown>;
   /** Machine-readable detail for the caller (`error_code` on the wire), e.g. `sandbox_capacity_unavailable`. */
@@ -66,9 +68,14 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The name that a failed system call has for what went wrong, e.g. `ENOENT`; empty for anything else that was thrown. */
+/** The name of a failed system call's error, e.g. `ENOENT`; empty for anything else that was thrown. */
 export function systemCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** Says whether a file or process is really gone; false where the system could not look. */
+export function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ESRCH', 'ENOTDIR'].includes(systemCodeOf(error));
 }
 
 /** The text of anything that was thrown and of what caused it, for the log. */

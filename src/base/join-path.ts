@@ -1,6 +1,9 @@
 import { posix } from 'node:path';
 
-/** `path` seen from `base`, a directory, within the root; a `/` at its end stays, because it says that a directory is meant. */
+/**
+ * `path` as seen from directory `base`, never above the root. A `/` at its end stays: it says that a directory is
+ * meant.
+ */
 export function joinPath(base: string, path: string): string {
   const joined = withoutSlash(posix.normalize(path.startsWith('/') ? path : `/${base}/${path}`));
   const isDirectory = path.endsWith('/') || path === '.' || path.endsWith('/.');

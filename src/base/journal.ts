@@ -1,30 +1,34 @@
 import { newUuid } from './id.ts';
 
-/** How far somebody has read a journal. Each journal counts from 0, and a new one has another epoch. */
-export type JournalPlace = { epoch: string; number: number };
+/** How far a reader has read a journal. Each journal counts from 0, and a new one has another epoch. */
+type JournalCursor = { epoch: string; number: number };
 
-export type JournalPage<Item> = {
+/** Items of a journal, in order, and where to go on. */
+type JournalPage<Item> = {
   items: Item[];
-  /** To ask with for what follows. */
-  next: JournalPlace;
-  /** Whether items between the place asked with and the first of these are not kept any more, or were never this journal's. */
+  /** The cursor for what follows. */
+  next: JournalCursor;
+  /**
+   * Items between the given cursor and the first of these are lost: the journal dropped them, or they were another
+   * journal's.
+   */
   isGap: boolean;
 };
 
 /**
- * A list of what happens, read in order by somebody who may go away and come back: to ask from a place says that everything
- * before it was taken care of.
+ * A list of events for a reader who may go away and come back. By reading from a cursor the reader says that it has
+ * handled everything before it.
  */
-export type Journal<Item> = {
+type Journal<Item> = {
   note(item: Item): void;
   /**
-   * What was noted from `after` on; null, or the place in another journal: all that is kept. Answers when there is something, at the
-   * latest after `waitMs`, and with nothing when `signal` aborts.
+   * Items after `after`; all that is kept where `after` is null or a cursor of another journal. Answers as soon as
+   * there are some, at the latest after `waitMs`, and with none when `signal` aborts.
    */
-  read(after: JournalPlace | null, waitMs: number, signal?: AbortSignal): Promise<JournalPage<Item>>;
-  /** The place behind everything that was noted. */
-  end(): JournalPlace;
-  /** Up to where a reader has said that everything was taken care of. */
+  read(after: JournalCursor | null, waitMs: number, signal?: AbortSignal): Promise<JournalPage<Item>>;
+  /** The cursor after the last item. */
+  end(): JournalCursor;
+  /** The cursor up to which a reader has handled everything. */
   readUpTo(): number;
 };
 
@@ -55,7 +59,7 @@ export function createJournal<Item>(itemsMax: number): Journal<Item> {
       const from = isOurs ? Math.max(after.number, first) : first;
       const isGap = after !== null && (!isOurs || after.number < first);
       if (end() === from && waitMs > 0 && !signal?.aborted) await change(waitMs, signal);
-      // What was waited through may have dropped the beginning.
+      // The wait may have dropped the beginning.
       return page(Math.max(from, first), isGap || from < first);
     },
     end: () => ({ epoch, number: end() }),

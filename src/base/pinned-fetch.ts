@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { AtollError, systemCodeOf } from './error.ts';
 
+/** A request whose address was looked up and checked before. */
 export type PinnedRequest = {
   method?: 'GET' | 'POST';
   headers: Record<string, string>;
@@ -11,11 +12,16 @@ export type PinnedRequest = {
 };
 
 /**
- * One request to a host that a stranger chose, over a connection of its own to `address`, whatever the host's name would
- * resolve to by now; with TLS the certificate must be of the name. Redirects are the caller's to judge, and what nobody asked
- * for is not decompressed: a few bytes can become all of the memory. Errors: `unavailable`, and what `signal` was aborted with.
+ * Sends one request to a host that a stranger chose, over a new connection to `address`, whatever the host's name
+ * resolves to by now; with TLS the certificate must be for the name. It follows no redirect: the caller decides about
+ * those. It does not decompress: a few bytes can become all of the memory. Errors: `unavailable`, and the reason of an
+ * aborted `signal`.
  */
-export async function pinnedFetch(url: URL, address: string, { method = 'GET', headers, body, authorities, signal }: PinnedRequest): Promise<Response> {
+export async function pinnedFetch(
+  url: URL,
+  address: string,
+  { method = 'GET', headers, body, authorities, signal }: PinnedRequest,
+): Promise<Response> {
   const name = hostNameOf(url);
   const target = new URL(url);
   target.hostname = isIP(address) === 6 ? `[${address}]` : address;

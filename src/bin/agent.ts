@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { createLog } from '../base/log.ts';
+import { createLog } from '../base/telemetry/log.ts';
 import { agentPort } from '../protocol/agent.ts';
 import { runAgent } from '../agent/main.ts';
 

@@ -1,54 +1,141 @@
 import { userInfo } from 'node:os';
 import { systemCodeOf } from '../base/error.ts';
-import { doctorCommand } from '../cli/doctor.ts';
-import { keyCommands } from '../cli/keys.ts';
+import { platformVersion } from '../base/version.ts';
+import { dashboardCommand } from '../cli/operator/dashboard.ts';
+import { clusterCommands } from '../cli/operator/cluster.ts';
+import { doctorCommand } from '../cli/operator/doctor.ts';
+import { keyCommands } from '../cli/account/keys.ts';
 import { runCommandLine } from '../cli/run.ts';
-import type { WithAccounts } from '../cli/local-accounts.ts';
-import { orphanCommands } from '../cli/orphans.ts';
-import { sandboxCommands } from '../cli/sandboxes.ts';
-import { teamCommands } from '../cli/teams.ts';
-import { templateCommands } from '../cli/templates.ts';
-import { userCommands } from '../cli/users.ts';
+import type { WithAccounts } from '../cli/account/local-accounts.ts';
+import { orphanCommands } from '../cli/operator/orphans.ts';
+import { completionCommands } from '../cli/completion.ts';
+import type { Command } from '../cli/terminal/command.ts';
+import type { Connect } from '../cli/connection/connection.ts';
+import { loginCommands } from '../cli/connection/login.ts';
+import { copyCommand } from '../cli/sandbox/copy.ts';
+import { createCommand } from '../cli/sandbox/create.ts';
+import { execCommand } from '../cli/sandbox/exec.ts';
+import { sandboxCommands } from '../cli/sandbox/list.ts';
+import { logsCommand } from '../cli/sandbox/logs.ts';
+import { shellCommand } from '../cli/sandbox/shell.ts';
+import { showCommands } from '../cli/sandbox/show.ts';
+import { stateCommands } from '../cli/sandbox/states.ts';
+import { serviceCommands } from '../cli/operator/install.ts';
+import { manualCommand } from '../cli/manual.ts';
+import { nodeCommands } from '../cli/operator/nodes.ts';
+import { secretCommands } from '../cli/secrets.ts';
+import { webhookCommands } from '../cli/webhooks.ts';
+import { teamCommands } from '../cli/account/teams.ts';
+import { templateCommands } from '../cli/template/list.ts';
+import { forwardCommand } from '../cli/tunnel/forward.ts';
+import { sshCommands } from '../cli/tunnel/ssh.ts';
+import { userCommands } from '../cli/account/users.ts';
 import { volumeCommands } from '../cli/volumes.ts';
-import { examineHost } from '../node/doctor/examine-host.ts';
-import { withLocalAccounts } from './local-accounts.ts';
-import { backupCommands } from './backup/commands.ts';
-import { operatorRequest, platformList, platformRequest } from './platform-request.ts';
-import { builtPrograms, criuDir, runscDir } from './repository.ts';
-import { configCommand } from './config.ts';
-import { effectiveSettings } from './settings-file.ts';
-import { downCommand, stopCommand } from './down.ts';
+import { withLocalAccounts } from '../api/local/accounts.ts';
+import { placeOf } from '../api/installation/place.ts';
+import { requirePair } from '../api/installation/check.ts';
+import { restoreBackup } from '../api/backup/restore.ts';
+import { writeBackup } from '../api/backup/write.ts';
+import { backupCommands } from '../cli/operator/backup.ts';
+import { localConnection, savedConnection, savedLogin, sshKeyFile } from './connection.ts';
+import { examineAll } from './doctor.ts';
+import { inputOf } from './input.ts';
+import { listOf, operatorRequest, ownPlatform, requestTo, signedInPlatform, type Target } from './platform-request.ts';
+import { managerVariables, serviceManager } from './systemd/notify.ts';
+import { serviceControl } from './systemd/control.ts';
+import { configCommand } from './settings/config.ts';
+import { effectiveSettings } from './settings/file.ts';
+import { runningUrl } from './platform/instance.ts';
+import { program, shippedFolder } from './repository.ts';
+import { downCommand, stopCommand } from '../cli/operator/down.ts';
+import { ownInstallation } from './ending.ts';
+import { roleCommands } from './cluster/commands.ts';
 import { upCommand } from './up.ts';
+import { ownUpgrade } from './upgrade.ts';
+
+// Sandboxes read by their own users what root makes for them. Secrets name their own modes.
+process.umask(0o022);
 
 // The command line of Atoll: the one place where all parts are put together, and where the environment is read.
-const environment = Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+// The service manager speaks with this process alone. crun would wait for a word of each sandbox by the same socket.
+const manager = serviceManager(process.env);
+for (const name of managerVariables) delete process.env[name];
+const environment = Object.fromEntries(
+  Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+);
 const settings = () => effectiveSettings(environment);
-const request = platformRequest(settings);
-// Who the audit log names: behind sudo, the person and not root.
+// Commands for sandboxes, templates and volumes are for the installation that the user signed in to, or this machine's
+// own.
+const login = () => savedConnection(environment);
+const connect: Connect = () => login() ?? localConnection(settings());
+const own = ownPlatform(settings);
+const target: Target = () => {
+  const connection = login();
+  return connection ? signedInPlatform(connection)() : own();
+};
+const request = requestTo(target);
+const list = listOf(target);
+// The audit log names the person behind sudo, not root.
 const account = environment['SUDO_USER'] || userInfo().username;
-const withAccounts: WithAccounts = use => withLocalAccounts(settings(), account, use);
+const withAccounts: WithAccounts = async use => {
+  const place = placeOf(settings());
+  await requirePair(place);
+  return withLocalAccounts(place.database, account, use);
+};
 
-const commands = [
-  upCommand(settings, environment),
-  stopCommand(settings),
-  downCommand(settings),
+const commands: Command[] = [
+  upCommand(settings, environment, manager),
+  ...roleCommands(settings, environment),
+  stopCommand(ownInstallation(settings)),
+  downCommand(ownInstallation(settings)),
+  ...serviceCommands(serviceControl(environment, ownInstallation(settings))),
+  ownUpgrade(settings, account),
   configCommand(environment),
-  doctorCommand(() => examineHost({ ...settings(), criuDir, runscDir, ...builtPrograms })),
-  ...backupCommands(settings, account),
-  ...sandboxCommands(request, platformList(settings)),
+  dashboardCommand(operatorRequest(settings), () => runningUrl(settings().dataDir) ?? ''),
+  doctorCommand(() => examineAll(settings())),
+  ...backupCommands({
+    write: (file, options) => writeBackup(placeOf(settings()), account, file, options),
+    async restore(file) {
+      const place = placeOf(settings());
+      return { dataDir: place.dataDir, ...(await restoreBackup(place, account, file)) };
+    },
+  }),
+  ...loginCommands(savedLogin(environment), async connection => {
+    await requestTo(signedInPlatform(connection))('GET', '/v2/sandboxes');
+  }),
+  createCommand(request),
+  ...sandboxCommands(request, list),
+  ...showCommands(request, connect),
+  shellCommand(connect),
+  execCommand(connect),
+  copyCommand(connect),
+  ...['forward', 'sandbox forward'].map(name => forwardCommand(name, request, connect)),
+  ...sshCommands(request, connect, { program: [program], keyFile: sshKeyFile(environment) }),
+  logsCommand(request),
+  ...stateCommands(request),
   ...orphanCommands(operatorRequest(settings)),
+  ...clusterCommands(operatorRequest(settings)),
   ...volumeCommands(request),
-  ...templateCommands(request),
+  ...secretCommands(request, list),
+  ...webhookCommands(request),
+  ...nodeCommands(operatorRequest(settings)),
+  ...templateCommands(request, shippedFolder),
   ...keyCommands(withAccounts),
   ...teamCommands(withAccounts),
   ...userCommands(withAccounts),
+  ...completionCommands(() => commands, list),
+  manualCommand(() => commands, platformVersion),
 ];
 
-// Who reads only the beginning, as `head` does, has what it wanted.
+// A reader such as `head` closes the pipe when it has enough: that is no failure.
 process.stdout.on('error', error => process.exit(systemCodeOf(error) === 'EPIPE' ? 0 : 1));
 
+const input = inputOf(() => process.stdin, process.stdout);
 process.exitCode = await runCommandLine(process.argv.slice(2), commands, {
-  out: text => void process.stdout.write(text),
+  out: (text, taken) => void process.stdout.write(text, taken),
   err: text => void process.stderr.write(text),
+  ...(process.stdout.isTTY && { columns: process.stdout.columns }),
   isInteractive: process.stderr.isTTY === true,
+  input,
 });
+input.release();

@@ -6,7 +6,7 @@ import { commitOf } from './commit.ts';
 
 const commit = 'c0ffee'.repeat(6) + 'c0ff';
 
-test('the commit of a checkout is found wherever git keeps it', () => {
+test('the commit of a checkout is found wherever git keeps it, and that of a release', () => {
   const root = mkdtempSync(join(tmpdir(), 'atoll-commit-'));
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -22,7 +22,9 @@ test('the commit of a checkout is found wherever git keeps it', () => {
     write('worktree/.git', 'gitdir: ../loose/.git/worktrees/w\n');
     write('loose/.git/worktrees/w/HEAD', 'ref: refs/heads/main\n');
     write('loose/.git/worktrees/w/commondir', '../..\n');
-    for (const name of ['detached', 'loose', 'packed', 'worktree']) expect({ name, commit: commitOf(join(root, name)) }).toEqual({ name, commit });
+    write('release/commit', `${commit}\n`);
+    for (const name of ['detached', 'loose', 'packed', 'worktree', 'release'])
+      expect({ name, commit: commitOf(join(root, name)) }).toEqual({ name, commit });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

@@ -1,7 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 
-/** The commit that a checkout is at (hex), without running git; empty where it is no checkout. */
+/** File of a release that says from which commit it was made. */
+const commitFile = 'commit';
+
+/**
+ * The commit (hex) that a checkout is at, without running git, or that a release was made from; empty where neither
+ * says.
+ */
 export function commitOf(checkout: string): string {
   try {
     const git = gitDirOf(checkout);
@@ -9,7 +15,7 @@ export function commitOf(checkout: string): string {
     const name = /^ref: (.+)$/.exec(head)?.[1];
     return name === undefined ? head : commitOfBranch(git, name);
   } catch {
-    return '';
+    return textIfThere(join(checkout, commitFile))?.trim() ?? '';
   }
 }
 
@@ -17,7 +23,9 @@ export function commitOf(checkout: string): string {
 function gitDirOf(checkout: string): string {
   const path = join(checkout, '.git');
   if (statSync(path).isDirectory()) return path;
-  const named = readFileSync(path, 'utf8').replace(/^gitdir: /, '').trim();
+  const named = readFileSync(path, 'utf8')
+    .replace(/^gitdir: /, '')
+    .trim();
   return isAbsolute(named) ? named : join(checkout, named);
 }
 
@@ -26,7 +34,14 @@ function commitOfBranch(git: string, name: string): string {
   const shared = common === undefined ? git : join(git, common.trim());
   const loose = textIfThere(join(git, name)) ?? textIfThere(join(shared, name));
   const packed = textIfThere(join(shared, 'packed-refs')) ?? '';
-  return loose?.trim() ?? packed.split('\n').find(line => line.endsWith(` ${name}`))?.split(' ')[0] ?? '';
+  return (
+    loose?.trim() ??
+    packed
+      .split('\n')
+      .find(line => line.endsWith(` ${name}`))
+      ?.split(' ')[0] ??
+    ''
+  );
 }
 
 function textIfThere(path: string): string | undefined {

@@ -1,2 +1,10 @@
 /** The templates that come with Atoll beside `base`, by the names of their folders in `templates`. */
-export const offeredTemplates: readonly string[] = ['code-interpreter-v1'];
+export const offeredTemplates: readonly string[] = ['code-interpreter-v1', 'desktop', 'claude', 'codex', 'opencode'];
+
+/** Those of them that are built where the operator says nothing. */
+export const usualTemplates: readonly string[] = ['code-interpreter-v1'];
+
+/**
+ * Parts of their definitions that may be left out: the first three are of `code-interpreter-v1`, the last of `desktop`.
+ */
+export const offeredParts: readonly string[] = ['packages', 'r', 'java', 'browser'];

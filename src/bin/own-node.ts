@@ -1,22 +1,30 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultDiskMiB } from '../api/app/build-register.ts';
-import { defaultSize } from '../api/app/provision-template.ts';
 import { AtollError, messageOf } from '../base/error.ts';
-import type { Log } from '../base/log.ts';
-import type { EgressSettings } from '../node/network/egress/egress.ts';
-import { type Node, startNode } from '../node/start.ts';
+import type { Log } from '../base/telemetry/log.ts';
+import type { EgressSettings } from '../node/network/egress/settings.ts';
+import type { Node } from '../node/start/options.ts';
+import { startNode } from '../node/start/start.ts';
+import { defaultSize } from '../protocol/default-size.ts';
 import type { ExecutionRef } from '../protocol/node.ts';
-import { readIfThere } from './identity.ts';
+import { readIfThere } from '../base/small-file.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
-import { isWildcard, type Settings } from './settings.ts';
+import { isWildcard, type Settings } from './settings/settings.ts';
 
-export type OwnNodeOptions = { settings: Settings; log: Log; nodeId: string; poolSize: number; onLost: (error: Error) => void };
+/** Settings and callbacks of the node of this installation. */
+type OwnNodeOptions = {
+  settings: Settings;
+  log: Log;
+  nodeId: string;
+  poolSize: number;
+  onLost: (error: Error) => void;
+};
 
 /** Starts the node of this installation in this process, which has to be root's. */
 export async function startOwnNode({ settings, log, nodeId, poolSize, onLost }: OwnNodeOptions): Promise<Node> {
   for (const path of Object.values(builtPrograms)) {
-    if (!existsSync(path)) throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
+    if (!existsSync(path))
+      throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
   }
   return startNode({
     nodeId,
@@ -24,8 +32,8 @@ export async function startOwnNode({ settings, log, nodeId, poolSize, onLost }: 
     ...builtPrograms,
     nameservers: settings.nameservers,
     egress: egressOf(settings),
-    // Blanks have the size of the template that most creates ask for; one of another size gets it when it is claimed.
-    pool: { size: poolSize, resources: { ...defaultSize, diskMiB: defaultDiskMiB } },
+    // Standby sandboxes have the size that most creates ask for; a claim for another size changes it.
+    pool: { size: poolSize, resources: defaultSize },
     builds: {
       filesDir: join(settings.dataDir, 'files'),
       imagesFile: join(settings.dataDir, 'images.json'),
@@ -37,11 +45,17 @@ export async function startOwnNode({ settings, log, nodeId, poolSize, onLost }: 
     criuDir,
     runscDir,
     driver: settings.driver,
-    standMs: settings.frozenSeconds * 1000,
+    frozenMs: settings.frozenSeconds * 1000,
     metricsHours: settings.metricsHours,
     logs: { bytesMax: settings.sandboxLogsMiB * 1024 ** 2, output: settings.sandboxLogOutput },
     log,
-    onHelperLost: () => onLost(new AtollError('internal', 'The native helper has ended. The node is started again: its sandboxes run on and are taken over.')),
+    onHelperLost: () =>
+      onLost(
+        new AtollError(
+          'internal',
+          'The native helper has ended. The node is started again: its sandboxes run on and are taken over.',
+        ),
+      ),
   });
 }
 
@@ -57,20 +71,29 @@ function egressOf({ domain, host, port, tlsPort, sandboxBandwidthMbit, egressOpe
 }
 
 /**
- * Ends the sandboxes of the data directory that run, with `all` also those that are paused or set aside, and removes everything of the
- * installation from the host but the data. Answers what was ended.
+ * Ends the running sandboxes of the data directory, with `all` also those that are paused or set aside, and removes
+ * everything of the installation from the host but the data. Answers which ended.
  */
-export async function endSandboxes({ settings, log }: { settings: Settings; log: Log }, { all }: { all: boolean }): Promise<ExecutionRef[]> {
+export async function endSandboxes(
+  { settings, log }: { settings: Settings; log: Log },
+  { all }: { all: boolean },
+): Promise<ExecutionRef[]> {
   const nodeId = readIfThere(join(settings.dataDir, 'node-id')) ?? '';
   const node = await startOwnNode({ settings, log: log.with({ part: 'node' }), nodeId, poolSize: 0, onLost: () => {} });
   try {
     return await node.down({ all });
   } catch (error) {
-    throw new AtollError('unavailable', `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it again.`, { cause: error });
+    throw new AtollError(
+      'unavailable',
+      `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it again.`,
+      { cause: error },
+    );
   }
 }
 
-/** What the steps of a disposal failed with, the first failure first. */
+/** The errors of the steps of a disposal, the first failure first. */
 function everyMessageOf(error: unknown): string[] {
-  return error instanceof SuppressedError ? [...everyMessageOf(error.suppressed), ...everyMessageOf(error.error)] : [messageOf(error)];
+  return error instanceof SuppressedError
+    ? [...everyMessageOf(error.suppressed), ...everyMessageOf(error.error)]
+    : [messageOf(error)];
 }

@@ -1,32 +1,46 @@
 import { join } from 'node:path';
 import { AtollError, type ErrorCode, messageOf, statusOf } from '../base/error.ts';
-import type { PlatformList, PlatformRequest } from '../cli/platform-request.ts';
-import { firstTeam } from '../api/app/first-team.ts';
-import { readIfThere } from './identity.ts';
-import { runningUrl } from './instance.ts';
-import type { Settings } from './settings.ts';
+import type { PlatformList, PlatformRequest } from '../cli/connection/platform-request.ts';
+import { firstTeam } from '../api/team/rules/first-team.ts';
+import { readIfThere } from '../base/small-file.ts';
+import { runningUrl } from './platform/instance.ts';
+import type { Connection } from '../cli/connection/connection.ts';
+import type { Settings } from './settings/settings.ts';
+
+/** Where requests go, and as whom. */
+export type Target = () => Promise<{ url: string; credential: Credential }>;
 
 /**
- * Speaks to the platform that runs on the data directory, for the installation's first team. It does so as the operator, whose
- * token only root can read: the team's keys are the team's, and may all be revoked.
+ * The platform that runs on the data directory, for the installation's first team. It uses the operator's token, which
+ * only root can read: the team may revoke all of its own keys.
  */
-export function platformRequest(settings: () => Settings): PlatformRequest {
+export function ownPlatform(settings: () => Settings): Target {
   const credential = firstTeamCredential(settings);
-  return async (method, path, body) => jsonOf(await ask(settings(), await credential(), method, path, body));
+  return async () => ({ url: urlOf(settings()), credential: await credential() });
 }
 
-/** The same as the operator, for what no team may. */
+/** The installation that a user signed in to. */
+export function signedInPlatform({ url, apiKey }: Connection): Target {
+  return async () => ({ url, credential: { 'X-API-Key': apiKey } });
+}
+
+/** Calls the REST API of a platform. */
+export function requestTo(target: Target): PlatformRequest {
+  return async (method, path, body) => jsonOf(await ask(await target(), method, path, body));
+}
+
+/** The same as the operator of the platform that runs on the data directory, for what no team may. */
 export function operatorRequest(settings: () => Settings): PlatformRequest {
-  return async (method, path, body) => jsonOf(await ask(settings(), operatorCredential(settings()), method, path, body));
+  return requestTo(async () => ({ url: urlOf(settings()), credential: operatorCredential(settings()) }));
 }
 
 /** Reads a list that comes in pages to its end. */
-export function platformList(settings: () => Settings): PlatformList {
-  const credential = firstTeamCredential(settings);
+export function listOf(target: Target): PlatformList {
   return async path => {
     const items: unknown[] = [];
-    for (let token: string | null = null; ; ) {
-      const response = await ask(settings(), await credential(), 'GET', token === null ? path : `${path}?nextToken=${encodeURIComponent(token)}`);
+    for (let token: string | null = null; ;) {
+      const page = token === null ? path : `${path}?nextToken=${encodeURIComponent(token)}`;
+      const response = await ask(await target(), 'GET', page);
       items.push(...((await response.json()) as unknown[]));
       token = response.headers.get('X-Next-Token');
       if (token === null) return items;
@@ -47,9 +61,14 @@ function firstTeamCredential(settings: () => Settings): () => Promise<Credential
   let known: Promise<Credential> | undefined;
   const find = async () => {
     const operator = operatorCredential(settings());
-    const teams = (await (await ask(settings(), operator, 'GET', '/admin/teams')).json()) as { teamID: string; slug: string }[];
+    const asOperator = { url: urlOf(settings()), credential: operator };
+    const teams = (await (await ask(asOperator, 'GET', '/admin/teams')).json()) as { teamID: string; slug: string }[];
     const team = teams.find(({ slug }) => slug === firstTeam.slug);
-    if (!team) throw new AtollError('not_found', `The team ${firstTeam.slug} is not there any more; \`atoll team list\` lists the teams.`);
+    if (!team)
+      throw new AtollError(
+        'not_found',
+        `The team ${firstTeam.slug} is not there any more; \`atoll team list\` lists the teams.`,
+      );
     return { ...operator, 'X-Team-ID': team.teamID };
   };
   return () => (known ??= find());
@@ -60,11 +79,24 @@ async function jsonOf(response: Response): Promise<unknown> {
   return text === '' ? undefined : JSON.parse(text);
 }
 
-async function ask({ dataDir }: Settings, credential: Credential, method: string, path: string, body?: unknown): Promise<Response> {
+function urlOf({ dataDir }: Settings): string {
   const url = runningUrl(dataDir);
   if (url === undefined) throw noPlatform(dataDir);
+  return url;
+}
+
+async function ask(
+  { url, credential }: Awaited<ReturnType<Target>>,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Response> {
   const headers = { ...credential, 'Content-Type': 'application/json' };
-  const response = await fetch(new URL(path, url), { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }).catch((error: unknown) => {
+  const response = await fetch(new URL(path, url), {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }).catch((error: unknown) => {
     throw new AtollError('unavailable', `The platform at ${url} does not answer: ${messageOf(error)}`);
   });
   if (!response.ok) throw await errorOf(response);
@@ -72,7 +104,10 @@ async function ask({ dataDir }: Settings, credential: Credential, method: string
 }
 
 function noPlatform(dataDir: string): AtollError {
-  return new AtollError('unavailable', `No platform runs on ${dataDir}. Start it with \`npm run up\`, or set ATOLL_DATA_DIR.`);
+  return new AtollError(
+    'unavailable',
+    `No platform runs on ${dataDir}. Start it with \`npm run up\`, or set ATOLL_DATA_DIR.`,
+  );
 }
 
 async function errorOf(response: Response): Promise<AtollError> {

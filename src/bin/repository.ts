@@ -1,13 +1,39 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isRelease } from '../base/process/own-program.ts';
 
-/** The checkout that this runs from: what set-up has built and what templates are made of is found below it. */
-export const repository = join(import.meta.dir, '../..');
+/**
+ * The checkout or release that this runs from: what set-up has built and what templates are made of is found below it.
+ */
+export const repository = isRelease ? join(dirname(process.execPath), '..') : join(import.meta.dir, '../..');
 
-/** Where set-up puts CRIU, or the reason why there is none. */
+/** Node.js, npm and yarn of the base template, where a release brings them. */
+export const nodePackagesDir = join(repository, 'dist/node-packages');
+
+/** CRIU as set-up installed it, or the reason why it could not. */
 export const criuDir = join(repository, 'dist/criu');
 
-/** Where set-up puts gVisor's runsc, or the reason why there is none. */
+/** gVisor's runsc as set-up installed it, or the reason why it could not. */
 export const runscDir = join(repository, 'dist/runsc');
 
-/** Where set-up puts the programs that every sandbox needs. */
-export const builtPrograms = { helperBinary: join(repository, 'dist/helper'), agentDir: join(repository, 'dist/agent'), builderDir: join(repository, 'dist/builder') };
+/** The programs that set-up builds for every sandbox. */
+export const builtPrograms = {
+  helperBinary: join(repository, 'dist/helper'),
+  agentDir: join(repository, 'dist/agent'),
+  builderDir: join(repository, 'dist/builder'),
+};
+
+/** The built dashboard. */
+export const dashboardDir = join(repository, 'dist/dashboard');
+
+/** The built documentation. */
+export const docsDir = join(repository, 'dist/docs');
+
+/** The `atoll` of this checkout or package. */
+export const program = join(repository, 'bin/atoll');
+
+/** The folder of the definition of a template that comes with Atoll; undefined: none has that name. */
+export function shippedFolder(name: string): string | undefined {
+  const folder = join(repository, 'templates', name);
+  return /^[a-z0-9-]+$/.test(name) && existsSync(join(folder, 'template.json')) ? folder : undefined;
+}

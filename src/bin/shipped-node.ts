@@ -1,42 +1,56 @@
 import { join } from 'node:path';
-import { sha256Hex } from '../base/secret.ts';
-import { archiveOf, readDefinition } from '../cli/template-definition.ts';
+import { sha256Hex } from '../base/crypto/secret.ts';
+import { archiveOf, readDefinition, stepsOf } from '../cli/template/definition.ts';
 import { readAuthorities } from '../node/builds/authorities.ts';
-import { ensureBottomLayer } from '../node/builds/bottom/bottom-layer.ts';
-import { digestOfFolder } from '../node/builds/bottom/definition.ts';
-import { openLayerCache } from '../node/rootfs/layer-cache.ts';
-import type { Layers } from '../node/rootfs/layers.ts';
+import { ensureBaseRootfs } from '../node/builds/base-rootfs/base-rootfs.ts';
+import { digestOfFolder } from '../node/builds/base-rootfs/definition.ts';
+import { openLayerCache } from '../node/layers/shared-cache.ts';
+import type { Layers } from '../node/layers/store.ts';
 import { AtollError } from '../base/error.ts';
 import type { BuildState } from '../protocol/build.ts';
 import type { ShippedProtocol } from '../protocol/shipped.ts';
 import { offeredTemplates } from './offered-templates.ts';
-import { repository } from './repository.ts';
-import type { Settings } from './settings.ts';
+import { nodePackagesDir, repository } from './repository.ts';
+import type { Settings } from './settings/settings.ts';
 
-export type ShippedNodeOptions = {
+/** Settings and callbacks for making the base template. */
+type ShippedNodeOptions = {
   layers: Layers;
-  settings: Pick<Settings, 'baseImage' | 'buildAuthorities' | 'cacheDir'>;
+  settings: Pick<Settings, 'baseImage' | 'buildAuthorities' | 'cacheDir' | 'templateParts'>;
   /** For npm, which may need its user's settings to reach a registry. */
   environment: Record<string, string>;
   onPhase: (phase: string) => void;
 };
 
-/** What every other shipped template is built from. */
+/** The template that every other shipped template is built from. */
 const base = 'base';
 
 /** The part of the work on shipped templates that needs the machine, done by its node. */
 export function shippedOnNode({ layers, settings, environment, onPhase }: ShippedNodeOptions): ShippedProtocol {
   const cache = openLayerCache(settings.cacheDir, layers);
   const held = new Map<string, Disposable>();
+  /** How often each template was begun: a caller that waited while another one began may be gone. */
+  const turns = new Map<string, number>();
   const entryOf = (name: string, key: string) => `${name}-${key.slice(0, 32)}`;
   return {
     has: async digests => digests.every(digest => layers.has(digest)),
     key: name => contentKey(known(name), settings),
-    define: async name => readDefinition(folderOf(name)),
+    async define(name) {
+      const definition = readDefinition(folderOf(name));
+      return { ...definition, steps: stepsOf(definition, settings.templateParts) };
+    },
     async begin(name, key, signal) {
+      const turn = (turns.get(known(name)) ?? 0) + 1;
+      turns.set(name, turn);
       // An api that has begun and ended is over with it.
-      held.get(known(name))?.[Symbol.dispose]();
-      held.set(name, await cache.lock(name, () => onPhase('waiting for another installation that makes it'), signal));
+      held.get(name)?.[Symbol.dispose]();
+      held.delete(name);
+      const lock = await cache.lock(name, () => onPhase('waiting for another installation that makes it'), signal);
+      if (turns.get(name) !== turn) {
+        lock[Symbol.dispose]();
+        throw new AtollError('conflict', `another api has begun with the template ${name} since`);
+      }
+      held.set(name, lock);
       const cached = await cache.take(entryOf(name, key));
       // Only `end` ever wrote there.
       return cached ? (cached.facts as BuildState) : null;
@@ -53,17 +67,18 @@ export function shippedOnNode({ layers, settings, environment, onPhase }: Shippe
       const folder = folderOf(name);
       return Buffer.from(await archiveOf(folder, readDefinition(folder).files ?? [])).toString('base64');
     },
-    async bottom(name, signal) {
+    async baseRootfs(name, signal) {
       const folder = folderOf(name);
       const { fromMachine } = readDefinition(folder);
       if (!fromMachine) throw new AtollError('invalid', `${name} is not made of this machine's packages`);
-      return ensureBottomLayer({
+      return ensureBaseRootfs({
         layers,
         cache,
         packagesFile: join(folder, fromMachine.packages),
         npmDir: join(folder, fromMachine.npm),
         imageArchive: settings.baseImage,
         npmEnvironment: environment,
+        nodePackagesDir,
         onPhase,
         signal,
       });
@@ -79,7 +94,14 @@ function known(name: string): string {
 
 const folderOf = (name: string) => join(repository, 'templates', known(name));
 
-async function contentKey(name: string, { baseImage, buildAuthorities }: Pick<Settings, 'baseImage' | 'buildAuthorities'>): Promise<string> {
+async function contentKey(
+  name: string,
+  { baseImage, buildAuthorities, templateParts }: Pick<Settings, 'baseImage' | 'buildAuthorities' | 'templateParts'>,
+): Promise<string> {
   const folders = await Promise.all([...new Set([base, name])].map(each => digestOfFolder(folderOf(each))));
-  return sha256Hex(JSON.stringify([folders, baseImage ?? null, readAuthorities(buildAuthorities) ?? null, process.arch]));
+  const { steps } = readDefinition(folderOf(name));
+  const parts = templateParts.filter(part => steps?.some(step => step.part === part)).sort();
+  return sha256Hex(
+    JSON.stringify([folders, parts, baseImage ?? null, readAuthorities(buildAuthorities) ?? null, process.arch]),
+  );
 }

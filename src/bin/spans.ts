@@ -1,11 +1,13 @@
-import type { Log } from '../base/log.ts';
-import { startSpanExport, type SpanExport } from '../base/span-export.ts';
+import type { Log } from '../base/telemetry/log.ts';
+import { startSpanExport, type SpanExport } from '../base/telemetry/span-export.ts';
 import { platformVersion } from '../base/version.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './settings/settings.ts';
 
 /** Sends the spans of requests where the settings say; undefined where they say nothing. */
 export function spanExportOf(settings: Settings, log: Log): SpanExport | undefined {
   const { otlpEndpoint, otlpTracesEndpoint, otlpHeaders, serviceName } = settings;
   const url = otlpTracesEndpoint ?? (otlpEndpoint && `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`);
-  return url === undefined ? undefined : startSpanExport({ url, headers: otlpHeaders ?? {}, serviceName, serviceVersion: platformVersion, log });
+  return url === undefined
+    ? undefined
+    : startSpanExport({ url, headers: otlpHeaders ?? {}, serviceName, serviceVersion: platformVersion, log });
 }

@@ -1,50 +1,68 @@
-import { readIfThere } from './identity.ts';
-import { AtollError } from '../base/error.ts';
-import { createLog } from '../base/log.ts';
-import { parseArguments } from '../cli/arguments.ts';
-import type { Command } from '../cli/command.ts';
-import { withProgress } from '../cli/progress.ts';
-import { type Welcome, welcomeText } from '../cli/welcome.ts';
-import { examineHost } from '../node/doctor/examine-host.ts';
-import { apiKeyFile } from './accounts.ts';
-import { noteInstance } from './instance.ts';
-import { type Platform, startPlatform } from './platform.ts';
-import { builtPrograms, criuDir, runscDir } from './repository.ts';
-import { isWildcard, type Settings } from './settings.ts';
+import { AtollError, type ErrorCode } from '../base/error.ts';
+import { createLog } from '../base/telemetry/log.ts';
+import { parseArguments } from '../cli/terminal/arguments.ts';
+import type { Command, Terminal } from '../cli/terminal/command.ts';
+import { withProgress } from '../cli/terminal/progress.ts';
+import { type Welcome, welcomeText } from '../cli/operator/welcome.ts';
+import { apiKeyFile } from '../api/installation/data-directory.ts';
+import { noteInstance } from './platform/instance.ts';
+import { type Platform, startPlatform } from './platform/platform.ts';
+import { type ServiceManager, serviceManager } from './systemd/notify.ts';
+import { refusedExitCode } from './systemd/unit.ts';
+import { interruptedExitCode, stopSignal, stopTimeoutMs } from './until-stopped.ts';
+import { isLoopback, isWildcard, type Settings } from './settings/settings.ts';
 
-/** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
-const interruptedExitCode = 130;
-
-/** How long requests in flight and the pool of blanks may take to end; what is left is cleaned up by the next start. */
-const stopTimeoutMs = 30_000;
-
-/** `atoll up`: the platform in the foreground, until it is told to stop. */
-export function upCommand(settings: () => Settings, environment: Record<string, string>): Command {
+/** `atoll up`: the platform in the foreground, until a signal stops it. */
+export function upCommand(
+  settings: () => Settings,
+  environment: Record<string, string>,
+  managed: ServiceManager,
+): Command {
   return {
     name: 'up',
-    usage: '[--json] [--accept-database]',
-    summary: 'Runs the platform in the foreground; --json says on one line when it serves; --accept-database goes on with a database that is empty or older than the data directory',
+    usage: '[--json | --service] [--accept-database]',
+    summary:
+      'Runs the platform in the foreground; --json says on one line when it serves; --service says so to a service manager, and prints no key; --accept-database goes on with a database that is empty or older than the data directory',
     async run(args, terminal) {
-      const { values } = parseArguments(args, { json: { type: 'boolean' }, 'accept-database': { type: 'boolean' } });
-      const own = settings();
-      const log = createLog(own.logLevel, terminal.err);
+      const { values } = parseArguments(args, {
+        json: { type: 'boolean' },
+        service: { type: 'boolean' },
+        'accept-database': { type: 'boolean' },
+      });
       const stop = stopSignal();
+      const manager = values.service ? managed : serviceManager({});
       try {
-        // A machine that has run sandboxes before is not examined again: starts stay fast.
-        if (readIfThere(apiKeyFile(own.dataDir)) === undefined) await requireAbleHost(own);
+        const own = settings();
+        const log = createLog(own.logLevel, terminal.err);
         await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
-          startPlatform({ settings: own, log, environment, onPhase, acceptDatabase: values['accept-database'] ?? false, signal: stop.signal }),
+          startPlatform({
+            settings: own,
+            log,
+            environment,
+            onPhase(phase) {
+              manager.tell(`STATUS=Making the base template: ${phase}`);
+              onPhase(phase);
+            },
+            acceptDatabase: values['accept-database'] ?? false,
+            signal: stop.signal,
+          }),
         );
+        warnOfPlainText(own, terminal);
         const about = aboutOf(own, platform);
         noteInstance(own.dataDir, about.url);
-        terminal.out(values.json ? `${JSON.stringify({ ...about, pid: process.pid })}\n` : welcomeText(about));
+        const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
+        terminal.out(values.service ? `Atoll serves ${about.url}\n` : values.json ? json : welcomeText(about));
+        manager.tell('READY=1', `STATUS=Serving ${about.url}`);
+        using _ = keepTelling(manager);
         await Promise.race([stop.asked, platform.failed]);
+        manager.tell('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
         setTimeout(() => {
           terminal.err(`The platform did not stop within ${stopTimeoutMs / 1000} s and is ended. Sandboxes run on.\n`);
           process.exit(1);
         }, stopTimeoutMs).unref();
         terminal.err('\nStopping. Sandboxes run on; the next start takes them over.\n');
       } catch (error) {
+        if (values.service) return failedUnder(manager, error, stop.signal, terminal);
         if (!stop.signal.aborted) throw error;
         terminal.err('Interrupted.\n');
         return interruptedExitCode;
@@ -54,30 +72,60 @@ export function upCommand(settings: () => Settings, environment: Record<string, 
   };
 }
 
-/** Fails where the host lacks what no sandbox can do without, naming each lack with its remedy. */
-async function requireAbleHost(settings: Settings): Promise<void> {
-  const lacks = (await examineHost({ ...settings, criuDir, runscDir, ...builtPrograms })).filter(({ needed, status }) => needed && status === 'missing');
-  if (lacks.length === 0) return;
-  const lines = lacks.map(({ name, detail, remedy }) => `  ${name}: ${detail}${remedy === undefined ? '' : ` → ${remedy}`}`);
-  throw new AtollError('unavailable', `Sandboxes can't run on this machine yet:\n${lines.join('\n')}`);
+/** Codes of starts that would be refused again: trying once more is no use. */
+const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'conflict', 'unimplemented'];
+
+/** Says why in the manager's status, and by the exit code whether another try makes sense. */
+function failedUnder(manager: ServiceManager, error: unknown, signal: AbortSignal, terminal: Terminal): number {
+  if (signal.aborted) return 0;
+  if (!(error instanceof AtollError)) throw error;
+  manager.tell(`STATUS=${error.message.split('\n')[0]}`);
+  terminal.err(`atoll up: ${error.message}\n`);
+  return lastingCodes.includes(error.code) ? refusedExitCode : 1;
 }
 
-function aboutOf({ host, domain, dataDir }: Settings, { port, tlsPort, authorityFile, apiKey, building }: Platform): Welcome {
+/** Tells the service manager's watchdog that this event loop turns, until it is disposed of. */
+function keepTelling({ watchdogMs, tell }: ServiceManager): Disposable {
+  if (watchdogMs === undefined) return { [Symbol.dispose]() {} };
+  const timer = setInterval(() => tell('WATCHDOG=1'), watchdogMs / 3);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Who can read along has the API keys. A load balancer that is believed speaks TLS itself. */
+function warnOfPlainText({ host, port, tlsPort, trustForwarded }: Settings, terminal: Terminal): void {
+  if (isLoopback(host) || trustForwarded) return;
+  const remedy =
+    tlsPort === undefined
+      ? 'Set ATOLL_TLS_PORT, or let a proxy with TLS listen and set ATOLL_HOST=127.0.0.1'
+      : `Give clients port ${tlsPort} and close ${port} in the firewall`;
+  terminal.err(
+    `Warning: other machines reach port ${port} of ${host} without TLS, and whoever reads along has the API keys. ${remedy} (docs/operating.md).\n`,
+  );
+}
+
+/** What is said of a platform that serves. */
+export function aboutOf(
+  { host, domain, dataDir }: Settings,
+  { port, tlsPort, authorityFile, apiKey, building, signInPath }: Platform,
+): Welcome {
   const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : host;
-  const tls = tlsPort === null ? undefined : { url: `https://${name}:${tlsPort}`, authorityFile };
-  return { url: `http://${name}:${port}`, tls, apiKey, apiKeyFile: apiKeyFile(dataDir), domain: `${domain}:${port}`, dataDir, building };
-}
-
-/** SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C is a person who will not wait; `down` may ask twice. */
-function stopSignal(): { asked: Promise<void>; signal: AbortSignal } {
-  const controller = new AbortController();
-  const asked = Promise.withResolvers<void>();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => {
-      if (controller.signal.aborted && name === 'SIGINT') process.exit(1);
-      controller.abort(new AtollError('canceled', 'The start was interrupted.'));
-      asked.resolve();
-    });
-  }
-  return { asked: asked.promise, signal: controller.signal };
+  const ofPort = (host: string) => (tlsPort === 443 ? host : `${host}:${tlsPort}`);
+  // The operator's own certificate has the domain, and seldom another name; one of the installation's authority has
+  // both.
+  const tls =
+    tlsPort === null
+      ? undefined
+      : { url: `https://${ofPort(authorityFile === null ? domain : name)}`, authorityFile, domain: ofPort(domain) };
+  const url = `http://${name}:${port}`;
+  return {
+    url,
+    tls,
+    apiKey,
+    apiKeyFile: apiKeyFile(dataDir),
+    domain: `${domain}:${port}`,
+    dataDir,
+    building,
+    // Browsers keep sessions where nobody can read along.
+    dashboard: signInPath && `${name === 'localhost' ? url : (tls?.url ?? url)}${signInPath}`,
+  };
 }

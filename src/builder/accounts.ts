@@ -2,25 +2,29 @@ import { readSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
 import type { Root } from './layer/root.ts';
 
-export type Account = { name: string; uid: number; gid: number; home: string };
+/** A user of `/etc/passwd` (passwd(5)). */
+type Account = { name: string; uid: number; gid: number; home: string };
 
 /** The users and groups of a file system, as its own files say. */
-export type Accounts = {
-  user(nameOrId: string): Account | undefined;
-  groupId(nameOrId: string): number | undefined;
-};
+type Accounts = { user(nameOrId: string): Account | undefined; groupId(nameOrId: string): number | undefined };
 
 const fileBytesMax = 1 << 20;
 /** User IDs that a sandbox has. */
 const idMax = 65_535;
 
+/** Reads `/etc/passwd` and `/etc/group` of a file system. One that is missing or larger than 1 MiB counts as empty. */
 export function readAccounts(view: Root): Accounts {
-  const rows = (path: string) => readText(view, path).split('\n').map(line => line.split(':'));
+  const rows = (path: string) =>
+    readText(view, path)
+      .split('\n')
+      .map(line => line.split(':'));
   const users = rows('etc/passwd');
   const groups = rows('etc/group');
   const account = ([name = '', , uid, gid, , home = '']: string[]): Account | undefined => {
     const [user, group] = [idOf(uid ?? ''), idOf(gid ?? '')];
-    return user === undefined || group === undefined ? undefined : { name, uid: user, gid: group, home: home.startsWith('/') ? home : '/' };
+    return user === undefined || group === undefined
+      ? undefined
+      : { name, uid: user, gid: group, home: home.startsWith('/') ? home : '/' };
   };
   return {
     user(nameOrId) {
@@ -39,7 +43,7 @@ export function readAccounts(view: Root): Accounts {
   };
 }
 
-/** The user that a build runs as. One that is missing is reported by the first command; until then it is nobody special. */
+/** The user that a build runs as. A missing one is reported by the first command; until then its IDs are 0. */
 export function currentAccount(accounts: Accounts, user: string): Account {
   return accounts.user(user) ?? { name: user, uid: 0, gid: 0, home: '/' };
 }
@@ -67,6 +71,6 @@ function readText(view: Root, path: string): string {
   using file = view.open(found);
   const bytes = Buffer.alloc(Number(stat.size));
   let length = 0;
-  for (let count; (count = readSync(file.fd, bytes, length, bytes.length - length, null)) > 0; ) length += count;
+  for (let count; (count = readSync(file.fd, bytes, length, bytes.length - length, null)) > 0;) length += count;
   return bytes.toString('utf8', 0, length);
 }

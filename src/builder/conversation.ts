@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs';
 import { AtollError, statusOf, type ErrorCode } from '../base/error.ts';
 import type { BuilderJob, BuilderQuestion, BuilderReply } from '../protocol/builder.ts';
 
-/** What a builder says to whoever started it. */
+/** The builder's side of its dialogue with the node. */
 export type Conversation = {
   job: BuilderJob;
-  /** Where to connect to for a host. Errors: `forbidden`, `unavailable`. */
+  /** Addresses of a host, from the node. Errors: `forbidden`, `unavailable`. */
   resolve(question: BuilderQuestion['resolve']): Promise<string[]>;
 };
 
@@ -27,7 +27,10 @@ export async function openConversation(): Promise<Conversation> {
       turn = reply.catch(() => {});
       const answer = await reply;
       if ('addresses' in answer) return answer.addresses;
-      throw new AtollError(Object.hasOwn(statusOf, answer.error.code) ? (answer.error.code as ErrorCode) : 'internal', answer.error.message);
+      throw new AtollError(
+        Object.hasOwn(statusOf, answer.error.code) ? (answer.error.code as ErrorCode) : 'internal',
+        answer.error.message,
+      );
     },
   };
 }

@@ -9,8 +9,8 @@ import { registryBlob, registryImage } from './image/registry-image.ts';
 import { runLayerJob } from './layer/layer-program.ts';
 import { look } from './look.ts';
 
-/** Where a builder finds what it reads and writes. The node's tests read and write elsewhere. */
-export type Descriptors = { input: number; output: number };
+/** Descriptors of a builder's input and output. The node's tests use others. */
+type Descriptors = { input: number; output: number };
 const descriptors: Descriptors = { input: 3, output: 4 };
 
 const readSize = 1 << 20;
@@ -47,17 +47,22 @@ async function carryOut(job: BuilderJob, conversation: Conversation): Promise<un
     case 'file-blob':
       return fileBlob(job, descriptors.output);
     default:
-      return runLayerJob(job, { output: descriptors.output, input: () => createReadStream('', { fd: descriptors.input, highWaterMark: readSize }) as AsyncIterable<Uint8Array> });
+      return runLayerJob(job, {
+        output: descriptors.output,
+        input: () =>
+          createReadStream('', { fd: descriptors.input, highWaterMark: readSize }) as AsyncIterable<Uint8Array>,
+      });
   }
 }
 
 function digestOf(fd: number): string {
   const hash = createHash('sha256');
   const buffer = Buffer.alloc(readSize);
-  for (let position = 0, count; (count = readSync(fd, buffer, 0, readSize, position)) > 0; position += count) hash.update(buffer.subarray(0, count));
+  for (let position = 0, count; (count = readSync(fd, buffer, 0, readSize, position)) > 0; position += count)
+    hash.update(buffer.subarray(0, count));
   return `sha256:${hash.digest('hex')}`;
 }
 
 function writeAll(text: string): void {
-  for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(writeSync(1, rest));
+  for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(1, rest));
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../base/error.ts';
-import { parseArguments } from './arguments.ts';
-import type { Command, Terminal } from './command.ts';
+import { parseArguments } from './terminal/arguments.ts';
+import type { Command, Terminal } from './terminal/command.ts';
 import { runCommandLine } from './run.ts';
 
 function recorded(): Terminal & { text: { out: string; err: string } } {
@@ -20,7 +20,12 @@ const commands: Command[] = [
       return 0;
     },
   },
-  { name: 'fail', usage: '', summary: 'Fails', run: () => Promise.reject(new AtollError('invalid', 'The thing is broken. Mend it.')) },
+  {
+    name: 'fail',
+    usage: '',
+    summary: 'Fails',
+    run: () => Promise.reject(new AtollError('invalid', 'The thing is broken. Mend it.')),
+  },
   { name: 'crash', usage: '', summary: 'Has a defect', run: () => Promise.reject(new TypeError('x is undefined')) },
 ];
 
@@ -36,7 +41,10 @@ test('a command of two words gets the rest', async () => {
 test('what is no command, no option or no operand ends in 2 and says so', async () => {
   expect(await run('thing')).toMatchObject({ code: 2, out: '' });
   expect((await run('thing', 'make', '--colour', 'red', 'boat')).err).toContain('--colour');
-  expect(await run('thing', 'make')).toMatchObject({ code: 2, err: expect.stringContaining('Usage: atoll thing make [--size N] NAME') });
+  expect(await run('thing', 'make')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('Usage: atoll thing make [--size N] NAME'),
+  });
   expect(await run('thing', 'make', 'a', 'b')).toMatchObject({ code: 2 });
 });
 
@@ -49,4 +57,17 @@ test('help lists every command, and each has its own', async () => {
   const { out } = await run();
   for (const { name, summary } of commands) expect(out).toMatch(new RegExp(`atoll ${name}.*${summary}`));
   expect((await run('thing', 'make', '--help')).out).toContain('Makes a thing');
+  expect((await run('help', 'thing', 'make')).out).toContain('Usage: atoll thing make [--size N] NAME');
+  expect((await run('--help')).out).toBe(out);
+});
+
+test('the first word of commands lists them, and what is nearly a command is asked about', async () => {
+  for (const asked of [
+    ['help', 'thing'],
+    ['thing', '--help'],
+  ])
+    expect(await run(...asked)).toEqual({ code: 0, out: expect.stringMatching(/^ *atoll thing make .*\n$/), err: '' });
+  expect(await run('thing')).toEqual({ code: 2, out: '', err: expect.stringContaining('atoll thing make') });
+  expect((await run('think', 'mak')).err).toContain('Did you mean `atoll thing make`?');
+  expect((await run('wholly-other')).err).toBe("atoll: there is no command 'wholly-other'. `atoll help` lists them.\n");
 });

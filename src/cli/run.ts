@@ -1,6 +1,9 @@
+import { isNoSpace } from '../base/disk-room.ts';
 import { AtollError, messageOf, systemCodeOf } from '../base/error.ts';
-import { commandLineDetail } from './arguments.ts';
-import type { Command, Terminal } from './command.ts';
+import { platformVersion } from '../base/version.ts';
+import { commandLineDetail } from './terminal/arguments.ts';
+import type { Command, Terminal } from './terminal/command.ts';
+import { tableText } from './terminal/table.ts';
 
 /** Exit code for a command line that is not one, after the habit of shells. */
 const usageExitCode = 2;
@@ -11,17 +14,25 @@ const usageExitCode = 2;
  */
 export async function runCommandLine(argv: string[], commands: Command[], terminal: Terminal): Promise<number> {
   const [first = 'help'] = argv;
-  if (first === 'help' || first === '--help' || first === '-h') {
-    terminal.out(helpText(commands));
+  const [only, ...more] = argv.filter(word => word !== '--help' && word !== '-h');
+  if (first === 'help' && more.length > 0) return runCommandLine([...more, '--help'], commands, terminal);
+  if (only === undefined || only === 'help') {
+    terminal.out(about + helpText(commands, terminal.columns));
     return 0;
   }
-  const command = commands.find(({ name }) => name.split(' ').every((word, index) => argv[index] === word));
-  if (!command) {
-    terminal.err(`atoll: there is no command '${argv.join(' ')}'. \`atoll help\` lists them.\n`);
-    return usageExitCode;
+  if (first === 'version' || first === '--version') {
+    terminal.out(`atoll ${platformVersion}\n`);
+    return 0;
   }
+  // `atoll node` runs one, and `atoll node list` lists them.
+  const command = commands
+    .filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word))
+    .toSorted((a, b) => b.name.length - a.name.length)[0];
+  if (!command) return refuseUnknown(argv, commands, terminal);
   const args = argv.slice(command.name.split(' ').length);
-  if (args.includes('--help') || args.includes('-h')) {
+  // Behind the operands of a command that runs another one, options are the other's.
+  const own = command.usage.includes('COMMAND...') ? args.slice(0, 1) : args;
+  if (own.includes('--help') || own.includes('-h')) {
     terminal.out(`Usage: atoll ${command.name} ${command.usage}\n\n${command.summary}\n`);
     return 0;
   }
@@ -38,18 +49,67 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
   }
 }
 
-/** What the world did, in words for who asked; undefined for a defect. */
+/** Lists a group of commands, where that is what was asked for; else says which command may have been meant. */
+function refuseUnknown(argv: string[], commands: Command[], terminal: Terminal): number {
+  const words = argv.filter(word => !word.startsWith('-'));
+  const group = commands.filter(({ name, summary }) => summary !== '' && name.startsWith(`${words.join(' ')} `));
+  if (group.length > 0) {
+    const asked = words.length < argv.length;
+    (asked ? terminal.out : terminal.err)(helpText(group, terminal.columns));
+    return asked ? 0 : usageExitCode;
+  }
+  const like = likest(words.slice(0, 2).join(' '), commands);
+  const meant = like === undefined ? '' : ` Did you mean \`atoll ${like}\`?`;
+  terminal.err(`atoll: there is no command '${argv.join(' ')}'.${meant} \`atoll help\` lists them.\n`);
+  return usageExitCode;
+}
+
+/** Characters by which what was typed may differ from what was meant. */
+const likeMax = 3;
+
+/** The command that is nearest to what was typed; undefined: none is near. */
+function likest(typed: string, commands: Command[]): string | undefined {
+  const near = commands
+    .flatMap(({ name, summary }) => (summary === '' ? [] : [{ name, distance: distanceOf(typed, name) }]))
+    .toSorted((a, b) => a.distance - b.distance)[0];
+  return near && near.distance <= Math.min(likeMax, Math.floor(near.name.length / 2)) ? near.name : undefined;
+}
+
+/** How many characters have to be put in, left out or exchanged to make one text of the other (Levenshtein). */
+function distanceOf(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [line, left] of from.split('').entries()) {
+    const next = [line + 1];
+    for (const [index, right] of to.split('').entries()) {
+      const [above = 0, before = 0, across = 0] = [row[index + 1], next[index], row[index]];
+      next.push(Math.min(above + 1, before + 1, across + (left === right ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+/** A failure of the world in words for the user; undefined for a defect. */
 function sentenceOf(error: unknown): string | undefined {
   if (error instanceof AtollError) return error.message;
   const code = systemCodeOf(error);
   const path = error instanceof Error && 'path' in error ? ` ${String(error.path)}` : '';
-  if (code === 'EACCES' || code === 'EPERM') return `This user may not use${path || ' what it needs'}: run it as root, e.g. with sudo.`;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return `The disk is full${path && `: nothing can be written to${path}`}. Make room and run it again; \`atoll down\` works without.`;
+  if (code === 'EACCES' || code === 'EPERM')
+    return `This user may not use${path || ' what it needs'}: run it as root, e.g. with sudo.`;
+  if (isNoSpace(error))
+    return `The disk is full${path && `: nothing can be written to${path}`}. Make room and run it again; \`atoll down\` works without.`;
   return /^E[A-Z]+$/.test(code) ? `${messageOf(error)}.` : undefined;
 }
 
-function helpText(commands: Command[]): string {
-  const rows = commands.map(({ name, usage, summary }) => [`  atoll ${name} ${usage}`.trimEnd(), summary] as const);
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return `Atoll runs isolated sandboxes for code that nobody has reviewed.\n\n${rows.map(([left, right]) => `${left.padEnd(width)}  ${right}\n`).join('')}`;
+const about = 'Atoll runs isolated sandboxes for code that nobody has reviewed.\n\n';
+
+/** Where lines have a width, what a command takes is left to its own help. */
+function helpText(commands: Command[], columns?: number): string {
+  const rows = commands
+    .filter(({ summary }) => summary !== '')
+    .map(({ name, usage, summary }) => [
+      `  atoll ${name}${columns === undefined && usage !== '' ? ` ${usage}` : ''}`,
+      summary,
+    ]);
+  return tableText(rows, columns);
 }

@@ -1,14 +1,39 @@
-import { parseArguments } from './arguments.ts';
-import type { Command } from './command.ts';
-import type { PlatformRequest } from './platform-request.ts';
-import { tableText } from './table.ts';
+import { AtollError } from '../base/error.ts';
+import { parseArguments } from './terminal/arguments.ts';
+import type { Command } from './terminal/command.ts';
+import type { PlatformRequest } from './connection/platform-request.ts';
+import { jsonText, show } from './terminal/table.ts';
 
 type Listed = { volumeID: string; name: string };
+type Volume = Listed & { token: string };
 
-/** Seeing which volumes the installation's first team has, and deleting one. */
+/**
+ * Making volumes, seeing which there are, and deleting them. Sandboxes mount them, and programs write to them there.
+ */
 export function volumeCommands(request: PlatformRequest): Command[] {
   const list = async () => (await request('GET', '/volumes')) as Listed[];
+  const pathOf = async (wanted = '') => {
+    const volumes = await list();
+    const volume = volumes.find(({ name }) => name === wanted) ?? volumes.find(({ volumeID }) => volumeID === wanted);
+    if (!volume)
+      throw new AtollError(
+        'not_found',
+        `There is no volume with the name or ID "${wanted}". \`atoll volume list\` shows those that there are.`,
+      );
+    return `/volumes/${encodeURIComponent(volume.volumeID)}`;
+  };
   return [
+    {
+      name: 'volume create',
+      usage: '[--json] NAME',
+      summary: 'Makes a volume and prints its ID',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['NAME']);
+        const volume = withoutToken((await request('POST', '/volumes', { name: positionals[0] })) as Volume);
+        terminal.out(values.json ? jsonText(volume) : `${volume.volumeID}\n`);
+        return 0;
+      },
+    },
     {
       name: 'volume list',
       usage: '[--json]',
@@ -16,22 +41,42 @@ export function volumeCommands(request: PlatformRequest): Command[] {
       async run(args, terminal) {
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
         const volumes = await list();
-        terminal.out(values.json ? `${JSON.stringify(volumes, null, 2)}\n` : tableText([['ID', 'NAME'], ...volumes.map(({ volumeID, name }) => [volumeID, name])]));
+        const rows = volumes.map(({ volumeID, name }) => [volumeID, name]);
+        show(terminal, values.json, volumes, [['ID', 'NAME'], ...rows]);
+        return 0;
+      },
+    },
+    {
+      name: 'volume info',
+      usage: '[--json] [--token] VOLUME',
+      summary: 'Tells of a volume, by its name or ID; --token prints a new token for its content alone',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(
+          args,
+          { json: { type: 'boolean' }, token: { type: 'boolean' } },
+          ['VOLUME'],
+        );
+        const volume = (await request('GET', await pathOf(positionals[0]))) as Volume;
+        if (values.token) terminal.out(`${volume.token}\n`);
+        else show(terminal, values.json, withoutToken(volume), Object.entries(withoutToken(volume)));
         return 0;
       },
     },
     {
       name: 'volume delete',
-      usage: 'NAME_OR_ID',
-      summary: 'Deletes a volume that no sandbox has, with all that is in it',
+      usage: 'VOLUME',
+      summary: 'Deletes a volume that no sandbox has, by its name or ID, with all that is in it',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['NAME_OR_ID']);
-        const wanted = positionals[0] ?? '';
-        const id = (await list()).find(({ name }) => name === wanted)?.volumeID ?? wanted;
-        await request('DELETE', `/volumes/${encodeURIComponent(id)}`);
+        const { positionals } = parseArguments(args, {}, ['VOLUME']);
+        await request('DELETE', await pathOf(positionals[0]));
         terminal.err('Deleted.\n');
         return 0;
       },
     },
   ];
+}
+
+/** Who reads a list has no token in what he copies from it. */
+function withoutToken({ volumeID, name }: Volume): Listed {
+  return { volumeID, name };
 }

@@ -1,14 +1,13 @@
-import type { Log } from '../base/log.ts';
-import type { ClientTable } from './client-table.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import type { Route } from '../protocol/directory.ts';
-import type { Dial, SandboxDirectory } from './directory.ts';
-import type { RequestHead } from './http/request-head.ts';
-import type { ResponseHead } from './http/response-head.ts';
+import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
+import type { RequestHead } from '../http1/request-head.ts';
+import type { ResponseHead } from '../http1/response-head.ts';
 import type { EdgeLimits } from './limits.ts';
-import { SandboxTraffic } from './sandbox-traffic.ts';
-import type { Teams } from './team-traffic.ts';
-import type { upstreamHandlers } from './upstream.ts';
-import type { UpstreamPool } from './upstream-pool.ts';
+import { SandboxTraffic } from './upstream/sandbox-traffic.ts';
+import type { Teams } from './upstream/team-traffic.ts';
+import type { upstreamHandlers } from './upstream/upstream.ts';
+import type { UpstreamPool } from './upstream/pool.ts';
 
 /** A client's connection as the sweep sees it. */
 export type OpenClient = {
@@ -20,13 +19,10 @@ export type OpenClient = {
   retire(): void;
 };
 
-/** What the connections of one edge share. */
-export type EdgeContext = {
+/** What connections of clients work with. */
+export type ConnectionContext = {
   readonly limits: EdgeLimits;
-  readonly directory: SandboxDirectory;
-  readonly dial: Dial;
   readonly log: Log;
-  readonly apiSocketPath: string;
   /** Believe `X-Forwarded-*` of clients, which are load balancers then. */
   readonly trustForwardedHeaders: boolean;
   /** Milliseconds, moved on by the sweep: precise enough for timeouts, and no system call per event. */
@@ -36,25 +32,38 @@ export type EdgeContext = {
   readonly responseHead: ResponseHead;
   /** Where a message to send is put together. The same holds. */
   readonly scratch: Buffer;
+  /** Every client, each stream of HTTP/2 being one too. */
+  readonly clients: Set<OpenClient>;
+  /** No request is accepted on a connection after its current one. */
+  stopping: boolean;
+};
+
+/** What requests are brought to their server with. */
+export type Ways = {
+  readonly limits: EdgeLimits;
+  readonly log: Log;
+  readonly clock: { readonly nowMs: number };
+  readonly directory: SandboxDirectory;
+  readonly dial: Dial;
+  /** Of those connections that other machines carry. */
+  readonly farEnds?: FarEnds | undefined;
+  readonly apiSocketPath: string;
   readonly apiPool: UpstreamPool;
   /** What hears the events of every upstream connection. */
   readonly upstreamHandlers: ReturnType<typeof upstreamHandlers>;
   readonly traffic: Map<string, SandboxTraffic>;
   readonly teams: Teams;
-  /** Every client, each stream of HTTP/2 being one too. */
-  readonly clients: Set<OpenClient>;
-  /** Every connection of clients. */
-  readonly table: ClientTable;
-  /** No request is accepted on a connection after its current one. */
-  stopping: boolean;
 };
 
 /** The traffic of a sandbox's running incarnation. What is left of an earlier one is cut. */
-export function trafficOf(context: EdgeContext, { sandboxId, executionId, teamId }: Route): SandboxTraffic {
-  const existing = context.traffic.get(sandboxId);
+export function trafficOf(
+  { traffic, limits, teams }: Pick<Ways, 'traffic' | 'limits' | 'teams'>,
+  { sandboxId, executionId, teamId }: Route,
+): SandboxTraffic {
+  const existing = traffic.get(sandboxId);
   if (existing !== undefined && existing.executionId === executionId) return existing;
   existing?.cut();
-  const traffic = new SandboxTraffic(sandboxId, executionId, context.limits, context.teams.of(teamId));
-  context.traffic.set(sandboxId, traffic);
-  return traffic;
+  const own = new SandboxTraffic(sandboxId, executionId, limits, teams.of(teamId));
+  traffic.set(sandboxId, own);
+  return own;
 }

@@ -1,6 +1,3 @@
-import type { Share } from '../base/share.ts';
-import type { PoolBounds } from './upstream-pool.ts';
-
 /** Every bound of the edge. Times in milliseconds, sizes in bytes. */
 export type EdgeLimits = {
   /** Client connections open at once. One more takes the place of the connection that is idle longest. */
@@ -22,7 +19,10 @@ export type EdgeLimits = {
   /** Requests and upgraded connections in flight into one sandbox; more are answered 429. */
   connectionsPerSandboxMax: number;
   requestHeadBytesMax: number;
-  /** Of a request to the API or an agent: with what the edge adds, it stays below the 16 KiB beyond which the runtime refuses. */
+  /**
+   * Of a request to the API or an agent: with what the edge adds, it stays below the 16 KiB beyond which the runtime
+   * refuses.
+   */
   ownRequestHeadBytesMax: number;
   responseHeadBytesMax: number;
   hostBytesMax: number;
@@ -66,7 +66,9 @@ export type EdgeLimits = {
   idleUpstreamsPerTeamMax: number;
   /** How many of them are kept for longer than `idleUpstreamTimeoutMs` where the server is our own. */
   idleOwnUpstreamsKept: number;
-  /** Idle connections to sandboxes' ports are closed after this. Below the 5 s after which Node servers close theirs. */
+  /**
+   * Idle connections to sandboxes' ports are closed after this. Below the 5 s after which Node servers close theirs.
+   */
   idleUpstreamTimeoutMs: number;
   /**
    * A request that must not be sent twice takes an idle connection only if it was used this recently:
@@ -77,6 +79,7 @@ export type EdgeLimits = {
   idleOwnUpstreamTimeoutMs: number;
 };
 
+/** The limits of an edge that has descriptors enough. */
 export const defaultLimits: EdgeLimits = {
   clientConnectionsMax: 16_384,
   connectionsPerAddressMax: 4096,
@@ -116,7 +119,9 @@ export const defaultLimits: EdgeLimits = {
   idleOwnUpstreamTimeoutMs: 120_000,
 };
 
-/** What part of its descriptors the edge uses for what. The rest is for what is being accepted or dialled at the moment. */
+/**
+ * What part of its descriptors the edge uses for what. The rest is for what is being accepted or dialled at the moment.
+ */
 const descriptorParts = { clients: 1 / 2, sandboxRequests: 1 / 4, apiRequests: 1 / 8, idleUpstreams: 1 / 16 };
 /** Parts of a limit, where descriptors are too few for the default ones. */
 const addressPart = 1 / 4;
@@ -148,16 +153,5 @@ export function limitsWithin(descriptors: number): EdgeLimits {
     connectionsPerSandboxMax: part(requestsPerTeamMax, 1, most.connectionsPerSandboxMax),
     idleSandboxUpstreamsMax,
     idleUpstreamsPerTeamMax: part(idleSandboxUpstreamsMax, teamPart, most.idleUpstreamsPerTeamMax),
-  };
-}
-
-/** How connections to our own servers (the API, the agents) are kept, and how those to anything in a sandbox. */
-export function poolBounds(limits: EdgeLimits, own: boolean, idleShare: Share): PoolBounds {
-  return {
-    idleMax: limits.idleUpstreamsPerPortMax,
-    idleShare,
-    idleTimeoutMs: own ? limits.idleOwnUpstreamTimeoutMs : limits.idleUpstreamTimeoutMs,
-    keptMax: limits.idleOwnUpstreamsKept,
-    surplusTimeoutMs: limits.idleUpstreamTimeoutMs,
   };
 }

@@ -1,12 +1,24 @@
-import { ClientConnection } from './client-connection.ts';
-import type { EdgeContext } from './context.ts';
+import type { CertificatePair } from '../base/crypto/certificate.ts';
+import { ClientConnection, type Serve } from './connection/client-connection.ts';
+import type { ClientTable } from './clients/client-table.ts';
+import type { ConnectionContext } from './context.ts';
 import { Http2Connection } from './http2/connection.ts';
 import type { SocketUser } from './http2/stream-socket.ts';
-import { serve } from './serve.ts';
-import type { CertificateSource } from './tls/certificate-files.ts';
 
-export type Address = { readonly hostname: string; readonly port: number };
+/** A certificate with its key, which may be exchanged for another at any time. */
+export type CurrentCertificate = { readonly current: CertificatePair };
+/** Where to listen. Port 0: any free one. */
+type Address = { readonly hostname: string; readonly port: number };
+/** A port that is open. `stop` closes it, and with `true` also its connections. */
 export type Listener = { readonly port: number; stop(closeConnections: boolean): void };
+
+/** What new connections are taken with. */
+export type Taking = {
+  readonly context: ConnectionContext;
+  /** Every connection of clients. */
+  readonly table: ClientTable;
+  readonly serve: Serve;
+};
 
 /** Finds clients that vanished without a word. */
 const keepAliveProbeMs = 60_000;
@@ -15,8 +27,8 @@ const http11 = '\x08http/1.1';
 const http2AndHttp11 = `\x02h2${http11}`;
 
 /** Takes connections in the clear. */
-export function listenPlain(context: EdgeContext, { hostname, port }: Address): Listener {
-  return Bun.listen<SocketUser>({ hostname, port, allowHalfOpen: true, socket: handlers(context, false) });
+export function listenPlain(taking: Taking, { hostname, port }: Address): Listener {
+  return Bun.listen<SocketUser>({ hostname, port, allowHalfOpen: true, socket: handlers(taking, false) });
 }
 
 /**
@@ -24,12 +36,12 @@ export function listenPlain(context: EdgeContext, { hostname, port }: Address): 
  * were taken in the clear, so that a new certificate needs no new listener.
  */
 export function listenTls(
-  context: EdgeContext,
+  taking: Taking,
   { hostname, port }: Address,
-  certificates: CertificateSource,
+  certificates: CurrentCertificate,
   http2: boolean,
 ): Listener {
-  const secured = handlers(context, true);
+  const secured = handlers(taking, true);
   const protocols = Buffer.from(http2 ? http2AndHttp11 : http11, 'latin1');
   return Bun.listen({
     hostname,
@@ -55,10 +67,10 @@ export function listenTls(
 /** The runtime can also be the server's side of TLS, which its types leave out. */
 type ServerUpgrade = Bun.TLSUpgradeOptions<SocketUser> & { readonly isServer: true; readonly allowHalfOpen: true };
 
-function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<SocketUser> {
+function handlers({ context, table, serve }: Taking, secure: boolean): Bun.SocketHandler<SocketUser> {
   return {
     open(socket) {
-      const seat = context.table.admit(socket.remoteAddress, context.clock.nowMs);
+      const seat = table.admit(socket.remoteAddress, context.clock.nowMs);
       if (seat === null) return void socket.terminate();
       socket.setKeepAlive(true, keepAliveProbeMs);
       const client = new ClientConnection(context, socket, secure, serve, seat.origin, seat);
@@ -71,7 +83,7 @@ function handlers(context: EdgeContext, secure: boolean): Bun.SocketHandler<Sock
       // Nothing has come yet: the connection can still become another one.
       context.clients.delete(socket.data);
       const { seat } = socket.data;
-      if (seat !== null) socket.data = new Http2Connection(context, socket, seat);
+      if (seat !== null) socket.data = new Http2Connection(context, socket, seat, serve);
     },
     data: (socket, bytes) => socket.data?.received(bytes),
     drain: socket => socket.data?.drained(),

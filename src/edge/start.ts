@@ -1,20 +1,19 @@
-import { messageOf } from '../base/error.ts';
-import type { Log } from '../base/log.ts';
-import { ClientTable } from './client-table.ts';
+import type { Log } from '../base/telemetry/log.ts';
+import { ClientTable } from './clients/client-table.ts';
 import type { EdgeStats } from '../protocol/directory.ts';
-import type { EdgeContext } from './context.ts';
-import type { Dial, SandboxDirectory } from './directory.ts';
-import { RequestHead } from './http/request-head.ts';
-import { ResponseHead } from './http/response-head.ts';
-import { type EdgeLimits, limitsWithin, poolBounds } from './limits.ts';
-import { listenPlain, listenTls, type Listener } from './listeners.ts';
-import { Share } from '../base/share.ts';
-import { Teams } from './team-traffic.ts';
-import { type CertificateFiles, certificateFromFiles, type CertificateSource } from './tls/certificate-files.ts';
-import { localAuthority } from './tls/local-authority.ts';
-import { upstreamHandlers } from './upstream.ts';
-import { UpstreamPool } from './upstream-pool.ts';
+import type { ConnectionContext, Ways } from './context.ts';
+import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
+import { RequestHead } from '../http1/request-head.ts';
+import { ResponseHead } from '../http1/response-head.ts';
+import { type EdgeLimits, limitsWithin } from './limits.ts';
+import { type CurrentCertificate, listenPlain, listenTls, type Listener, type Taking } from './listeners.ts';
+import { serveBy } from './request/serve.ts';
+import { Share } from '../base/concurrency/share.ts';
+import { Teams } from './upstream/team-traffic.ts';
+import { upstreamHandlers } from './upstream/upstream.ts';
+import { poolBounds, UpstreamPool } from './upstream/pool.ts';
 
+/** What an edge needs. */
 export type EdgeOptions = {
   readonly hostname: string;
   /** 0: any free port. */
@@ -23,47 +22,44 @@ export type EdgeOptions = {
   readonly apiSocketPath: string;
   readonly directory: SandboxDirectory;
   readonly dial: Dial;
+  /** Where sandboxes are on other machines. */
+  readonly farEnds?: FarEnds;
   readonly log: Log;
-  /** Believe the `X-Forwarded-*` of clients: only where nobody but a load balancer can reach the port. Default false. */
+  /**
+   * Believe the `X-Forwarded-*` of clients: only where nobody but a load balancer can reach the port. Default false.
+   */
   readonly trustForwardedHeaders?: boolean;
   /** A second port that speaks TLS. */
   readonly tls?: TlsOptions;
-  /** How many files the edge may hold open: the default limits are made smaller where they would need more. Default: no bound. */
+  /**
+   * How many files the edge may hold open: the default limits are made smaller where they would need more. Default: no
+   * bound.
+   */
   readonly descriptorsMax?: number;
   /** Bounds that differ from those. */
   readonly limits?: Partial<EdgeLimits>;
 };
 
-export type TlsOptions = {
+/** The port that speaks TLS. */
+type TlsOptions = {
   readonly hostname: string;
   /** 0: any free port. */
   readonly port: number;
-  readonly certificate: TlsCertificate;
+  /** Held by somebody who has the right to read it, and exchanges it: new connections get the one that is current. */
+  readonly certificate: CurrentCertificate;
   /** Offer HTTP/2 besides HTTP/1.1. Default true. */
   readonly http2?: boolean;
-  /** How often changes of the certificate are looked for. */
-  readonly checkIntervalMs?: number;
 };
-
-export type TlsCertificate =
-  /** PEM files; read again when they change. */
-  | ({ readonly kind: 'files' } & CertificateFiles)
-  /** Held by somebody else, who has the right to read it and exchanges it. */
-  | { readonly kind: 'given'; readonly source: CertificateSource }
-  /** An authority in `folder`, made on first use, that signs for `names` (DNS names, `*.suffix`, addresses). */
-  | { readonly kind: 'local'; readonly folder: string; readonly names: readonly string[] };
 
 /** The one port of the platform. */
 export type Edge = {
   readonly port: number;
   /** Null without TLS. */
   readonly tlsPort: number | null;
-  /** The certificate (PEM) of the local authority: who trusts this file trusts the TLS port. Null without one. */
-  readonly authorityFile: string | null;
   /**
-   * Cuts every connection into one execution of a sandbox, with a reset, so that no stream looks as if it had ended. To be
-   * called as soon as it is to be killed or paused: before its processes end, and after `find` stopped answering it as
-   * running.
+   * Cuts every connection into one execution of a sandbox, with a reset, so that no stream looks as if it had ended. To
+   * be called as soon as it is to be killed or paused: before its processes end, and after `find` stopped answering it
+   * as running.
    */
   closed(target: { readonly sandboxId: string; readonly executionId: string }): void;
   /** What is open at the moment. */
@@ -73,95 +69,78 @@ export type Edge = {
 };
 
 const sweepIntervalMs = 250;
-/** How soon a changed certificate is noticed. */
-const certificateCheckMs = 5_000;
 
 /** Starts the edge: takes every request on one port and sends it to the API or into a sandbox. */
 export function startEdge(options: EdgeOptions): Edge {
-  const context = contextOf(options);
+  const { taking, ways } = partsOf(options);
+  const { context, table } = taking;
   // Whatever fails below must leave no port open.
   using started = new DisposableStack();
   const listening = (listener: Listener) => started.adopt(listener, opened => opened.stop(true));
-  const every = (intervalMs: number, work: () => void) => started.adopt(setInterval(work, intervalMs), clearInterval);
-  const plain = listening(listenPlain(context, options));
-  const secure = options.tls === undefined ? null : openSecure(context, options.tls, listening, every);
-  every(sweepIntervalMs, () => sweepOnce(context));
+  const plain = listening(listenPlain(taking, options));
+  const { tls } = options;
+  const secure = tls === undefined ? null : listening(listenTls(taking, tls, tls.certificate, tls.http2 ?? true));
+  started.adopt(
+    setInterval(() => sweepOnce(context, table, ways), sweepIntervalMs),
+    clearInterval,
+  );
   const running = started.move();
   return {
     port: plain.port,
-    tlsPort: secure?.listener.port ?? null,
-    authorityFile: secure?.authorityFile ?? null,
+    tlsPort: secure?.port ?? null,
     closed({ sandboxId, executionId }) {
-      const traffic = context.traffic.get(sandboxId);
+      const traffic = ways.traffic.get(sandboxId);
       if (traffic?.executionId !== executionId) return;
-      context.traffic.delete(sandboxId);
+      ways.traffic.delete(sandboxId);
       traffic.cut();
     },
-    stats: () => statsOf(context),
+    stats: () => statsOf(table, ways),
     async stop(graceMs = 5000) {
       plain.stop(false);
-      secure?.listener.stop(false);
-      await drain(context, graceMs);
+      secure?.stop(false);
+      await endClients(context, graceMs);
+      for (const traffic of ways.traffic.values()) traffic.cut();
+      ways.apiPool.cut();
       running.dispose();
     },
   };
 }
 
-function openSecure(
-  context: EdgeContext,
-  tls: TlsOptions,
-  listening: (listener: Listener) => Listener,
-  every: (intervalMs: number, work: () => void) => unknown,
-): { listener: Listener; authorityFile: string | null } {
-  const { source, authorityFile } = openCertificate(tls.certificate, context.log);
-  const listener = listening(listenTls(context, tls, source, tls.http2 ?? true));
-  every(tls.checkIntervalMs ?? certificateCheckMs, () => refresh(source, context.log));
-  return { listener, authorityFile };
-}
-
-function refresh(source: CertificateSource, log: Log): void {
-  try {
-    source.refresh();
-  } catch (error) {
-    log.warn('the certificate can\'t be looked at, the earlier one stays', { error: messageOf(error) });
-  }
-}
-
-function openCertificate(options: TlsCertificate, log: Log): { source: CertificateSource; authorityFile: string | null } {
-  if (options.kind === 'given') return { source: options.source, authorityFile: null };
-  if (options.kind === 'files') return { source: certificateFromFiles(options, log), authorityFile: null };
-  const source = localAuthority(options.folder, options.names);
-  return { source, authorityFile: source.authorityFile };
-}
-
-function contextOf(options: EdgeOptions): EdgeContext {
+function partsOf(options: EdgeOptions): { taking: Taking; ways: Ways } {
+  const { log } = options;
   const limits = { ...limitsWithin(options.descriptorsMax ?? Number.POSITIVE_INFINITY), ...options.limits };
   const trustForwardedHeaders = options.trustForwardedHeaders ?? false;
-  return {
+  const clock = { nowMs: performance.now() };
+  const context: ConnectionContext = {
     limits,
-    directory: options.directory,
-    dial: options.dial,
-    log: options.log,
-    apiSocketPath: options.apiSocketPath,
+    log,
     trustForwardedHeaders,
-    clock: { nowMs: performance.now() },
+    clock,
     requestHead: new RequestHead(limits.headerLinesMax),
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
-    apiPool: new UpstreamPool(poolBounds(limits, true, new Share('everybody', limits.idleUpstreamsPerPortMax, null))),
-    upstreamHandlers: upstreamHandlers(options.log),
-    traffic: new Map(),
-    teams: new Teams(limits),
     clients: new Set(),
-    table: new ClientTable(limits, trustForwardedHeaders),
     stopping: false,
   };
+  const ways: Ways = {
+    limits,
+    log,
+    clock,
+    directory: options.directory,
+    dial: options.dial,
+    farEnds: options.farEnds,
+    apiSocketPath: options.apiSocketPath,
+    apiPool: new UpstreamPool(poolBounds(limits, true, new Share('everybody', limits.idleUpstreamsPerPortMax, null))),
+    upstreamHandlers: upstreamHandlers(log),
+    traffic: new Map(),
+    teams: new Teams(limits),
+  };
+  return { taking: { context, table: new ClientTable(limits, trustForwardedHeaders), serve: serveBy(ways) }, ways };
 }
 
-function statsOf(context: EdgeContext): EdgeStats {
-  const { table, teams } = context;
-  let upstreamConnections = context.apiPool.size;
-  for (const traffic of context.traffic.values()) upstreamConnections += traffic.connections;
+function statsOf(table: ClientTable, { teams, apiPool, traffic }: Ways): EdgeStats {
+  let upstreamConnections = apiPool.size;
+  for (const { connections } of traffic.values()) upstreamConnections += connections;
   return {
     clientConnections: table.size,
     evictedClients: table.evicted,
@@ -171,24 +150,23 @@ function statsOf(context: EdgeContext): EdgeStats {
   };
 }
 
-function sweepOnce(context: EdgeContext): void {
+function sweepOnce({ clock, clients }: ConnectionContext, table: ClientTable, { apiPool, traffic }: Ways): void {
   const nowMs = performance.now();
-  context.clock.nowMs = nowMs;
-  for (const client of context.clients) if (client.deadlineMs < nowMs) client.expired();
-  context.table.closeIdle(nowMs);
-  context.apiPool.closeIdle(nowMs);
-  for (const [sandboxId, traffic] of context.traffic) {
-    traffic.sweep(nowMs);
-    if (traffic.quiet) context.traffic.delete(sandboxId);
+  clock.nowMs = nowMs;
+  for (const client of clients) if (client.deadlineMs < nowMs) client.expired();
+  table.closeIdle(nowMs);
+  apiPool.closeIdle(nowMs);
+  for (const [sandboxId, own] of traffic) {
+    own.sweep(nowMs);
+    if (own.quiet) traffic.delete(sandboxId);
   }
 }
 
-async function drain(context: EdgeContext, graceMs: number): Promise<void> {
+/** Lets requests in flight end within `graceMs`, and cuts the rest. */
+async function endClients(context: ConnectionContext, graceMs: number): Promise<void> {
   context.stopping = true;
   const endMs = performance.now() + graceMs;
   for (const client of [...context.clients]) client.retire();
   while (context.clients.size > 0 && performance.now() < endMs) await Bun.sleep(20);
   for (const client of [...context.clients]) client.terminate();
-  for (const traffic of context.traffic.values()) traffic.cut();
-  context.apiPool.cut();
 }

@@ -9,16 +9,24 @@ const ofTheHost = { processes: 32_768, terminals: 1024 } as const;
 const kernelMax = { pids: 4_194_304, terminals: 1 << 20 } as const;
 
 /** One limit of the kernel's for all of the host: what sandboxes are allowed each must fit into it together. */
-export type HostLimit = { setting: string; least: number; why: string };
+type HostLimit = { setting: string; least: number; why: string };
 
 /**
- * Limits that the whole host shares. Processes, terminals and open files of sandboxes are charged to their memory, so that raising
- * these lets no one take more than that.
+ * Limits that the whole host shares. Processes, terminals and open files of sandboxes are charged to their memory, so
+ * that raising these lets no one take more than that.
  */
-export const hostLimits: HostLimit[] = [
-  { setting: 'kernel/pid_max', least: Math.min(slotsMax * pidsMax + ofTheHost.processes, kernelMax.pids), why: 'process IDs' },
+const hostLimits: HostLimit[] = [
+  {
+    setting: 'kernel/pid_max',
+    least: Math.min(slotsMax * pidsMax + ofTheHost.processes, kernelMax.pids),
+    why: 'process IDs',
+  },
   { setting: 'kernel/threads-max', least: slotsMax * pidsMax + ofTheHost.processes, why: 'threads' },
-  { setting: 'kernel/pty/max', least: Math.min(slotsMax * terminalsMax + ofTheHost.terminals, kernelMax.terminals), why: 'terminals' },
+  {
+    setting: 'kernel/pty/max',
+    least: Math.min(slotsMax * terminalsMax + ofTheHost.terminals, kernelMax.terminals),
+    why: 'terminals',
+  },
   { setting: 'fs/file-max', least: Number.MAX_SAFE_INTEGER, why: 'open files' },
 ];
 

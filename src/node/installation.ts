@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
-import { installationsMax } from '../base/part-users.ts';
+import { installationsMax } from '../base/process/part-users.ts';
 import { cString, errno, libc, ptr } from './native/libc.ts';
 
 const LOCK_EX = 2;
@@ -10,7 +10,7 @@ const MNT_DETACH = 2;
 const registry = '/run/atoll';
 
 /** This data directory's place among the installations on this machine. */
-export type Installation = {
+type Installation = {
   number: number;
   /** Gone after a reboot, as everything that it describes. */
   runDir: string;
@@ -27,7 +27,8 @@ export type Installation = {
 export function claimInstallation(dataDir: string): Installation {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = openSync(join(dataDir, 'lock'), 'w', 0o600);
-  if (libc.flock(lock, LOCK_EX_NB) < 0) throw new AtollError('conflict', `another Atoll runs on ${dataDir}; stop it, or set ATOLL_DATA_DIR`);
+  if (libc.flock(lock, LOCK_EX_NB) < 0)
+    throw new AtollError('conflict', `another Atoll runs on ${dataDir}; stop it, or set ATOLL_DATA_DIR`);
   mkdirSync(registry, { recursive: true, mode: 0o755 });
   const number = findNumber(dataDir);
   const runDir = join(registry, String(number));
@@ -68,13 +69,19 @@ function findNumber(dataDir: string): number {
   return whileOthersWait(() => {
     const owners = Array.from({ length: installationsMax }, (_, number) => ownerOf(number));
     const mine = owners.indexOf(dataDir);
-    const number = mine >= 0 ? mine : owners.findIndex(owner => owner === undefined || !existsSync(join(owner, 'lock')));
-    if (number < 0) throw new AtollError('unavailable', `this machine has ${installationsMax} installations already: ${owners.join(', ')}; end one with 'atoll down'`);
+    const number =
+      mine >= 0 ? mine : owners.findIndex(owner => owner === undefined || !existsSync(join(owner, 'lock')));
+    if (number < 0)
+      throw new AtollError(
+        'unavailable',
+        `this machine has ${installationsMax} installations already: ${owners.join(', ')}; end one with 'atoll down'`,
+      );
     // Searchable, not listable: the runtime passes through it as a mapped user.
     const runDir = join(registry, String(number));
     mkdirSync(runDir, { recursive: true, mode: 0o711 });
     if (mine < 0) unmount(runDir); // of an installation that is no more: it would hide what is written below
-    // Below the mount and on it: who lives in another mount namespace does not see the mount, and must not take the number.
+    // Below the mount and on it: who lives in another mount namespace does not see the mount, and must not take the
+    // number.
     writeFileSync(join(runDir, 'owner'), dataDir);
     keepInMemory(runDir);
     writeFileSync(join(runDir, 'owner'), dataDir);
@@ -83,9 +90,10 @@ function findNumber(dataDir: string): number {
 }
 
 /**
- * What is in the directory goes with the host's memory. Where /run is a part of the host's disk, as in some containers and
- * virtual machines, it would outlive a reboot, and each start of a sandbox would pay for a dozen files on a disk. Where /run
- * is in memory already, its mount flags would be forced on what sandboxes are shown of it, and no checkpoint could be restored.
+ * What is in the directory goes with the host's memory. Where /run is a part of the host's disk, as in some containers
+ * and virtual machines, it would outlive a reboot, and each start of a sandbox would pay for a dozen files on a disk.
+ * Where /run is in memory already, its mount flags would be forced on what sandboxes are shown of it, and no checkpoint
+ * could be restored.
  */
 function keepInMemory(directory: string): void {
   if (isMountPoint(directory)) return;

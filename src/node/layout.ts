@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-/** How many sandboxes one installation can run at a time, blank and starting ones included. */
+/** How many sandboxes one installation can run at a time, standby and starting ones included. */
 export const slotsMax = 1024;
 /** User and group IDs of one sandbox. */
 export const idsPerSandbox = 65_536;
@@ -9,8 +9,11 @@ const firstHostId = 0x7000_0000;
 
 /** The address that every sandbox has inside: checkpoints and forks need no translation. */
 export const innerAddress = '169.254.0.21';
+/** What sandboxes have as their gateway: the outer end of the link. */
 export const gatewayAddress = '169.254.0.22';
+/** Link-layer address of a sandbox's end of its link. */
 export const innerMac = '02:a0:11:00:00:21';
+/** Link-layer address of the host's end. */
 export const outerMac = '02:a0:11:00:00:22';
 
 /**
@@ -18,6 +21,7 @@ export const outerMac = '02:a0:11:00:00:22';
  * nowhere else; all such sandboxes have the same.
  */
 export const accessAddress = { outside: '169.254.0.26', inside: '169.254.0.25' } as const;
+/** Link-layer addresses of the two ends of that link. */
 export const accessMac = { outside: '02:a0:11:00:00:26', inside: '02:a0:11:00:00:25' } as const;
 /** Where, on the inner end, connections to the sandbox's loopback are led on (native/relay.c). */
 export const relayPort = 49982;
@@ -36,6 +40,7 @@ export type Slot = {
   proxyAddress: string;
 };
 
+/** A slot of an installation by its number, below `slotsMax`. */
 export function slotOf(installation: number, number: number): Slot {
   const host = installation * 2 * slotsMax + number;
   return {
@@ -101,14 +106,13 @@ export type Layout = {
   /** What each sandbox has used, a file or two for each; kept for a while when it is gone. */
   metrics: string;
   runtimeState: string;
-  /** What the gVisor driver keeps of its slots, a directory each: who has one is the driver's. */
-  gvisorState: string;
-  /** A file for each slot: what its programs read as the kernel's boot ID. */
-  bootIds: string;
+  /** A directory for each slot: files that its programs read in place of the kernel's. */
+  ownFiles: string;
   /** Mount points, used in the helper's mount namespace only. */
   mounts: string;
 };
 
+/** The layout of an installation: `dataDir` survives a reboot, `runDir` does not. */
 export function layoutOf(dataDir: string, runDir: string, installation: number): Layout {
   const data = join(dataDir, 'node');
   return {
@@ -129,8 +133,7 @@ export function layoutOf(dataDir: string, runDir: string, installation: number):
     snapshots: join(data, 'snapshots'),
     metrics: join(data, 'metrics'),
     runtimeState: join(runDir, 'runtime'),
-    gvisorState: join(runDir, 'gvisor'),
-    bootIds: join(runDir, 'boot-ids'),
+    ownFiles: join(runDir, 'own-files'),
     mounts: join(runDir, 'mounts'),
   };
 }

@@ -1,70 +1,124 @@
 import { cpus, totalmem } from 'node:os';
 import { AtollError } from '../base/error.ts';
 import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
-import type { NodeContext, Running } from './context.ts';
-import { slotOf, slotsMax } from './layout.ts';
+import type { Drivers } from './drivers/drivers.ts';
+import { slotsMax } from './layout.ts';
+import type { SandboxLogs } from './logs/sandbox-logs.ts';
 import type { History } from './metrics/history.ts';
 import type { Machine } from './metrics/machine.ts';
 import { dial } from './network/dial.ts';
-import { createSandbox } from './sandbox/create.ts';
-import { memoryAbilityOf } from './sandbox/memory.ts';
-import { killSandbox } from './sandbox/kill.ts';
-import { pausedSummaryOf, pauseSandbox } from './sandbox/pause.ts';
-import { resumeSandbox } from './sandbox/resume.ts';
-import { listSetAside, removeSetAside, setAside, takeBack } from './sandbox/set-aside.ts';
-import { deleteSnapshot, listSnapshots, takeSnapshot } from './sandbox/snapshot.ts';
-import { runningOf, updateNetwork } from './sandbox/update-network.ts';
-import { volumeProtocolOf } from './volumes/protocol.ts';
+import type { Egress } from './network/egress/egress.ts';
+import { memoryAbilityOf, type CheckpointSupport } from './sandbox/keep/checkpoint-support.ts';
+import { createSandbox, type CreateParts } from './sandbox/lifecycle/create.ts';
+import { killSandbox } from './sandbox/lifecycle/end.ts';
+import { pausedSummaryOf, pauseSandbox } from './sandbox/lifecycle/pause.ts';
+import { resumeSandbox, type ResumeParts } from './sandbox/lifecycle/resume.ts';
+import {
+  listSetAside,
+  removeSetAside,
+  setAside,
+  takeBack,
+  type RemoveParts,
+  type SetAsideParts,
+} from './sandbox/lifecycle/set-aside.ts';
+import { updateNetwork, type UpdateParts } from './sandbox/lifecycle/update-network.ts';
+import type { Incidents } from './sandbox/incidents.ts';
+import type { RunningRecord } from './sandbox/records/record.ts';
+import type { Records } from './sandbox/records/record-store.ts';
+import { deleteSnapshot, listSnapshots } from './sandbox/snapshot/snapshot-store.ts';
+import type { SnapshotParts } from './sandbox/snapshot/keep-snapshot.ts';
+import { takeSnapshot } from './sandbox/snapshot/take-snapshot.ts';
+import type { Pool } from './sandbox/start/pool.ts';
+import type { Space } from './space/space.ts';
+import { volumeProtocolOf, type VolumeParts } from './volumes/protocol.ts';
+
+/** What the methods of the protocol are carried out with: each takes its part of it. */
+type ProtocolParts = CreateParts &
+  ResumeParts &
+  SetAsideParts &
+  RemoveParts &
+  UpdateParts &
+  SnapshotParts &
+  VolumeParts & {
+    nodeId: string;
+    drivers: Drivers;
+    records: Records;
+    checkpoints: CheckpointSupport;
+    incidents: Incidents;
+    egress: Egress;
+    logs: SandboxLogs;
+    space: Space;
+    /** Undefined: there is none. */
+    pool: Pool | undefined;
+    history: History;
+    machine: Machine;
+  };
 
 /** The node as the api and the edge see it. */
-export function protocolOf(node: NodeContext, { nodeId, history, machine }: { nodeId: string; history: History; machine: Machine }): NodeProtocol {
+export function protocolOf(parts: ProtocolParts): NodeProtocol {
+  const { sandboxes, drivers, checkpoints, egress, logs, history, machine, layout } = parts;
   return {
     info: async () => ({
-      nodeId,
+      nodeId: parts.nodeId,
       cpuCount: cpus().length,
       memoryBytes: totalmem(),
-      sandboxCount: node.running.size,
+      sandboxCount: sandboxes.running().length,
       sandboxesMax: slotsMax,
-      driver: node.drivers.defaultName,
-      memory: memoryAbilityOf(node, node.drivers.defaultName),
-      memoryByDriver: Object.fromEntries(node.drivers.names.map(name => [name, memoryAbilityOf(node, name)])),
+      driver: drivers.default.name,
+      memory: memoryAbilityOf(checkpoints, drivers.default),
+      memoryByDriver: Object.fromEntries(
+        drivers.names.map(name => [name, memoryAbilityOf(checkpoints, drivers.of(name))]),
+      ),
       machine: machine.facts,
     }),
-    usage: async () => ({ ...machine.usage(), space: node.space.facts(), ...(node.pool && { pool: node.pool.counts() }), traffic: node.egress.totals() }),
-    create: async request => summaryOf(await createSandbox(node, request)),
-    kill: (target, reason) => killSandbox(node, target, reason),
-    list: async () => [...node.running.values()].filter(running => !running.removal).map(summaryOf),
-    memoryAbility: async ({ sandboxId }) => memoryAbilityOf(node, node.running.get(sandboxId)?.record.driver ?? node.drivers.defaultName),
-    pause: (target, options) => pauseSandbox(node, target, options),
+    usage: async () => ({
+      ...machine.usage(),
+      space: parts.space.facts(),
+      ...(parts.pool && { pool: parts.pool.counts() }),
+      traffic: egress.totals(),
+    }),
+    create: async request => summaryOf(await createSandbox(parts, request)),
+    kill: (target, reason) => killSandbox(parts, target, reason),
+    list: async () =>
+      sandboxes.running().map(state => summaryOf(state.record, state.kind === 'running' && state.diskFailed)),
+    async memoryAbility({ sandboxId }) {
+      const state = sandboxes.get(sandboxId);
+      const runs = state?.kind === 'running' || state?.kind === 'pausing';
+      return memoryAbilityOf(checkpoints, runs ? state.processes.driver : drivers.default);
+    },
+    pause: (target, options) => pauseSandbox(parts, target, options),
     async resume(request) {
-      const running = await resumeSandbox(node, request);
-      return { ...summaryOf(running), from: running.record.resumedFrom ?? 'filesystem' };
+      const record = await resumeSandbox(parts, request);
+      return { ...summaryOf(record), from: record.resumedFrom ?? 'filesystem' };
     },
-    listPaused: async () => [...node.paused.values()].filter(({ record }) => !record.setAside).map(pausedSummaryOf),
-    setAside: (target, reason) => setAside(node, target, reason),
-    listSetAside: async () => listSetAside(node),
-    takeBack: target => takeBack(node, target),
-    removeSetAside: sandboxId => removeSetAside(node, sandboxId),
-    snapshot: request => takeSnapshot(node, request),
-    deleteSnapshot: snapshotId => deleteSnapshot(node, snapshotId),
-    listSnapshots: async () => listSnapshots(node),
-    exits: (after, waitMs, signal) => node.exits.read(after, waitMs, signal),
+    listPaused: async () =>
+      sandboxes.paused().flatMap(({ record }) => (record.setAside ? [] : [pausedSummaryOf(record)])),
+    setAside: (target, reason) => setAside(parts, target, reason),
+    listSetAside: async () => listSetAside(sandboxes),
+    takeBack: target => takeBack(parts, target),
+    removeSetAside: sandboxId => removeSetAside(parts, sandboxId),
+    snapshot: request => takeSnapshot(parts, request),
+    deleteSnapshot: snapshotId => deleteSnapshot(layout, snapshotId),
+    listSnapshots: async () => listSnapshots(layout),
+    incidents: (after, waitMs, signal) => parts.incidents.read(after, waitMs, signal),
     async dial(sandboxId, port, signal) {
-      const running = node.running.get(sandboxId);
-      if (!running || running.removal) throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
-      node.logs.wake(sandboxId);
-      return dial(running.namespace, port, signal);
+      const state = sandboxes.get(sandboxId);
+      if (state?.kind !== 'running' && state?.kind !== 'pausing')
+        throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
+      logs.wake(sandboxId);
+      return dial(state.processes.namespace, port, signal);
     },
-    updateNetwork: (target, network) => updateNetwork(node, target, network),
-    volumes: volumeProtocolOf(node),
-    logs: request => node.logs.read(request),
-    traffic: async target => node.egress.counters(slotOf(node.layout.installation, runningOf(node, target).record.slot)),
+    updateNetwork: (target, network) => updateNetwork(parts, target, network),
+    volumes: volumeProtocolOf(parts),
+    logs: request => logs.read(request),
+    traffic: async target => egress.counters(sandboxes.requireProcesses(target).processes.slot),
     samples: async (sandboxId, range) => history.samples(sandboxId, range),
     latestSamples: async sandboxIds => history.latest(sandboxIds),
   };
 }
 
-function summaryOf({ record }: Running): NodeSandbox {
+/** `diskFailed`: a sandbox begins on a disk that is whole. */
+function summaryOf(record: RunningRecord, diskFailed = false): NodeSandbox {
   const { sandboxId, executionId, startedAtMs, resources } = record;
-  return { sandboxId, executionId, startedAtMs, resources };
+  return { sandboxId, executionId, startedAtMs, resources, diskFailed };
 }

@@ -26,27 +26,28 @@ export type AgentInit = {
   hostname?: string;
   /** Bytes that are mixed into the sandbox's entropy, base64: forks of one checkpoint must not share randomness. */
   entropy?: string;
-  /** What the sandbox may use, for `/metrics` where no cgroup tells it. */
+  /** Limits of the sandbox, for `/metrics` where no cgroup shows them. */
   memoryBytes?: number;
   cpuCount?: number;
-  /** False: what processes write is not put into the sandbox's log. */
+  /** False: the output of processes stays out of the sandbox's log. */
   logOutput?: boolean;
 };
 
 /**
- * A line of `GET /logs`, which the platform follows: first one with the agent's epoch alone, then an entry each. `after` and
- * `epoch` in the query name the last one that is known, so that a broken connection loses nothing that is still there.
+ * A line of `GET /logs`, which the platform follows: first one with the agent's epoch alone, then one for each entry.
+ * `after` and `epoch` in the query name the last known entry, so that a broken connection loses nothing that the agent
+ * still has.
  */
 export type AgentLogLine =
   | { epoch: string }
   | {
-    /** Counts the entries of the epoch from 1. A gap: that many were dropped. */
-    n: number;
-    /** Epoch milliseconds. */
-    t: number;
-    /** Place in `sandboxLogLevels`. */
-    l: number;
-    logger: string;
-    message: string;
-    fields: Record<string, string>;
-  };
+      /** Counts the entries of the epoch from 1. A gap: that many were dropped. */
+      n: number;
+      /** Epoch milliseconds. */
+      t: number;
+      /** Place in `sandboxLogLevels`. */
+      l: number;
+      logger: string;
+      message: string;
+      fields: Record<string, string>;
+    };

@@ -1,14 +1,15 @@
-import type { DriverName, SandboxResources, StartedImage } from './node.ts';
+import type { SandboxResources, StartedImage } from './node.ts';
+import type { DriverName } from './driver.ts';
 
 /** Builds of templates on a node. Part of the node protocol: plain JSON, so that it works over a connection too. */
 
-/** How a private registry is asked. The members are those of the REST API. */
+/** Credentials for a private registry, with the members of the REST API. */
 export type RegistryCredential =
   | { type: 'registry'; username: string; password: string }
   | { type: 'aws'; awsAccessKeyId: string; awsSecretAccessKey: string; awsRegion: string }
   | { type: 'gcp'; serviceAccountJson: string };
 
-/** What the steps of a build have changed so far, beside the file system. */
+/** The result of a build's steps so far, beside the file system. */
 export type BuildState = {
   /** Layer digests, lowest first. */
   layers: string[];
@@ -18,11 +19,15 @@ export type BuildState = {
   workdir: string;
 };
 
-/** What a build starts from: an image by name, the outcome of another build, or the last stage of a Dockerfile. */
+/** The beginning of a build: an image by name, the result of another build, or the last stage of a Dockerfile. */
 export type BuildSource =
   | { kind: 'image'; reference: string; credential?: RegistryCredential }
   | { kind: 'state'; state: BuildState; /** What every sandbox has is added, as to an image. */ provisions?: boolean }
-  | { kind: 'dockerfile'; stages: DockerStage[]; /** Templates that stand in for images of these names. */ templates: Record<string, BuildState> };
+  | {
+      kind: 'dockerfile';
+      stages: DockerStage[];
+      /** Templates that stand in for images of these names. */ templates: Record<string, BuildState>;
+    };
 
 /** Text that a Dockerfile holds inline. `expand`: variables in it are replaced. */
 export type Heredoc = { name: string; content: string; expand: boolean };
@@ -43,6 +48,7 @@ export type DockerInstruction = { line: number; text: string } & (
   | { kind: 'entrypoint' | 'cmd'; command: string | string[] }
 );
 
+/** One stage of a Dockerfile. */
 export type DockerStage = {
   /** An image, `scratch`, or the name or number of an earlier stage. */
   from: string;
@@ -52,6 +58,7 @@ export type DockerStage = {
   instructions: DockerInstruction[];
 };
 
+/** One step of a template's definition (E2B: `TemplateStep`). */
 export type BuildStep = {
   /** `RUN`, `COPY`, `ENV`, `USER`, `WORKDIR`, in any case; anything else fails the build. */
   type: string;
@@ -62,9 +69,10 @@ export type BuildStep = {
   force: boolean;
 };
 
-/** Who may build templates: every team, the operator alone, or nobody. What comes with the platform is built in any case. */
+/** Who may build templates: every team, the operator alone, or nobody. Shipped templates are built in any case. */
 export type BuildsAllowed = 'on' | 'admin' | 'off';
 
+/** A build that is to start. The same `buildId` starts one build, however often it is asked for. */
 export type StartBuild = {
   buildId: string;
   templateId: string;
@@ -78,11 +86,11 @@ export type StartBuild = {
   startCommand?: string;
   readyCommand?: string;
   resources: SandboxResources;
-  /** What isolates the steps; absent: the node's default. */
+  /** Driver of the steps; absent: the node's default. */
   driver?: DriverName;
 };
 
-/** How serious a line of a build's log is. */
+/** Importance of a line of a build's log. */
 export type BuildLogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** One line of a build's log. */
@@ -94,37 +102,43 @@ export type BuildLogEntry = {
   step?: string;
 };
 
-/** How a build ended. */
+/** The end of a build. */
 export type BuildResult =
   | {
       status: 'ready';
       state: BuildState;
       startCommand?: string;
       readyCommand?: string;
-      /** Where the node could keep it. */
+      /** The sandbox with its start command running; absent where the node could not keep it. */
       started?: StartedImage;
-      /** Of all layers together, MiB. */
+      /** All layers together, MiB. */
       layersMiB: number;
     }
   | { status: 'error'; message: string; step?: string };
 
-/** What a build has said since it was last asked. */
+/** The news of a build. */
 export type BuildProgress = {
   entries: BuildLogEntry[];
-  /** To ask with for what follows. */
+  /** The cursor for what follows. */
   next: number;
   /** Present when no entries follow. */
   result?: BuildResult;
 };
 
+/** Builds of templates on one node. */
 export type BuildProtocol = {
-  /** What a Dockerfile says, read by a process that has no rights. Errors: `invalid` with the line for what can't be built. */
+  /**
+   * Reads a Dockerfile, in a process without rights. Errors: `invalid`, with the line, for anything that can't be
+   * built.
+   */
   readDockerfile(text: string): Promise<DockerStage[]>;
-  /** Starts a build; starting the same build again changes nothing. Errors: `unavailable` when as many as allowed run. */
+  /**
+   * Starts a build; starting the same build again changes nothing. Errors: `unavailable` when as many as allowed run.
+   */
   start(request: StartBuild): Promise<void>;
   /**
-   * The log from the entry with number `after` on, and the result. Answers when there is something to tell, at the latest
-   * after `waitMs`. Errors: `not_found` for builds of which this node knows nothing: they ended with its process.
+   * The log after entry number `after`, and the result. Answers when there is news, at the latest after `waitMs`.
+   * Errors: `not_found` for builds that this node does not know: they ended with its process.
    */
   progress(buildId: string, after: number, waitMs: number): Promise<BuildProgress>;
   /** Ends a build with the given reason and answers when nothing of it runs any more. */
@@ -132,8 +146,8 @@ export type BuildProtocol = {
   /** The caller has all of the result: its log is dropped. */
   forget(buildId: string): Promise<void>;
   /**
-   * Deletes what is cached (steps, cache mounts, uploaded files), the least recently used first, until it takes no more than the
-   * node's bound, and all layers that neither a cached step, nor a running sandbox or build, nor `keep` needs.
+   * Deletes cached steps, cache mounts and uploaded files, the least recently used first, until they take no more than
+   * the node's limit; and all layers that no cached step, running sandbox, running build or `keep` needs.
    */
   collect(keep: string[]): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }>;
 };

@@ -1,17 +1,22 @@
-/** What the edge has to know of a sandbox to send requests to it. */
+import type { NodeWay } from './cluster.ts';
+
+/** Facts of a sandbox that the edge needs to send requests to it. */
 export type Route = {
   readonly sandboxId: string;
-  /** Whose it is: its connections count for this team. */
+  /** The sandbox's team, for which its connections count. */
   readonly teamId: string;
   /** The incarnation that runs; another one shares no connection with it. */
   readonly executionId: string;
+  /** The machine that it is on. */
+  readonly nodeId: string;
   /** A sandbox in any other state is one that can't be found. */
   readonly state: 'running' | 'pausing' | 'paused';
   readonly ingress: Ingress;
 };
 
+/** How requests reach one sandbox. */
 export type Ingress = {
-  /** What requests to every port but the agent's must carry; null: traffic is public. */
+  /** Token that requests to every port but the agent's must carry; null: traffic is public. */
   readonly trafficAccessToken: string | null;
   /** The agent's token; null: the sandbox is not secured. The edge asks for it only before it wakes a sandbox. */
   readonly accessToken: string | null;
@@ -26,25 +31,26 @@ export type Ingress = {
 /** An execution whose connections must be cut: it is to be paused or ended. */
 export type ClosedExecution = { sandboxId: string; executionId: string };
 
-/** What changes for the edge: a sandbox runs, or an execution is to be cut. */
+/** A change for the edge: a sandbox runs, or connections to an execution must be cut. */
 export type RouteChange = { kind: 'running'; route: Route } | { kind: 'closed'; closed: ClosedExecution };
 
-/** How far an edge has read the changes: numbers are counted anew by each process of the api. */
-export type RoutesPlace = { epoch: string; number: number };
+/** How far an edge has read the changes. Each process of the api counts from 0. */
+export type RoutesCursor = { epoch: string; number: number };
 
+/** An answer of the directory: everything, or changes from a cursor on. */
 export type RoutesPage = {
-  /** Every sandbox that runs, where the changes do not go on from the place asked with: what is not in it is to be cut. */
+  /** Every running sandbox, where the changes do not continue from the given cursor: the edge cuts all others. */
   all: Route[] | null;
   changes: RouteChange[];
-  /** To ask with for what follows. */
-  next: RoutesPlace;
+  /** The cursor for what follows. */
+  next: RoutesCursor;
 };
 
-/** What is open at the edge at a moment. */
+/** Connections and requests at the edge at one moment. */
 export type EdgeStats = {
   /** Clients' connections. */
   readonly clientConnections: number;
-  /** So far: connections that gave their place to a newcomer while they were idle, and newcomers for whom there was none. */
+  /** Counted since the start: connections that gave way to a newcomer while idle, and newcomers without a place. */
   readonly evictedClients: number;
   readonly refusedClients: number;
   /** Requests and upgraded connections that are in sandboxes or on their way there. */
@@ -53,14 +59,14 @@ export type EdgeStats = {
   readonly upstreamConnections: number;
 };
 
-/** What the api tells the edge about sandboxes. */
+/** The api's news about sandboxes, for the edge. */
 export type DirectoryProtocol = {
   /**
-   * What has changed from `after` on; null: everything that runs. Answers when there is something, at the latest after `waitMs`.
-   * To ask with a place says that everything before it holds: connections of what was closed are cut. No kill and no pause goes on
-   * before that was said.
+   * Changes after `after`; null: everything that runs. Answers when there are some, at the latest after `waitMs`. By
+   * giving a cursor the edge says that it has cut the connections to everything that was closed before it. A kill or
+   * pause waits for that.
    */
-  changes(after: RoutesPlace | null, waitMs: number, signal?: AbortSignal): Promise<RoutesPage>;
+  changes(after: RoutesCursor | null, waitMs: number, signal?: AbortSignal): Promise<RoutesPage>;
 
   /** A sandbox as it is now; null for one that is unknown, killed or being killed. */
   find(sandboxId: string): Promise<Route | null>;
@@ -71,6 +77,12 @@ export type DirectoryProtocol = {
    * limit), `forbidden`; others count as the platform's trouble. Aborting `signal` only ends the wait.
    */
   wake(sandboxId: string, signal?: AbortSignal): Promise<Route>;
+
+  /**
+   * The way to a machine of the cluster, and what the edge shows there. Errors: `unavailable` for a machine that
+   * control does not reach.
+   */
+  way(nodeId: string): Promise<NodeWay>;
 
   /** Says what is open at the edge, for the operator's metrics. */
   report(stats: EdgeStats): Promise<void>;

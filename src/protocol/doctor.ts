@@ -1,13 +1,13 @@
-/** What `atoll doctor` found out about one ability of the host. */
+/** A finding of `atoll doctor` about one ability of the host. */
 export type HostFinding = {
   /** Short name, stable: programs select by it. */
   name: string;
   /** `ok`: tried, and it works. `limited`: Atoll runs, with less. `missing`: it does not work. */
   status: 'ok' | 'limited' | 'missing';
-  /** What was seen. */
+  /** The observation. */
   detail: string;
   /** True where no sandbox can run without it. */
   needed: boolean;
-  /** What a person can do about it. Absent where nothing is to be done. */
+  /** A remedy for the operator. Absent where none is needed. */
   remedy?: string;
 };

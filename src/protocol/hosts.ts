@@ -1,6 +1,6 @@
 import { agentPort } from './agent.ts';
 
-/** Where a request wants to go. `invalid` carries the reason for the caller (answered with 400). */
+/** Destination of a request. `invalid` carries the reason for the caller (answered with 400). */
 export type Destination =
   | { readonly kind: 'api' }
   | { readonly kind: 'sandbox'; readonly sandboxId: string; readonly port: number; readonly by: 'host' | 'headers' }

@@ -1,20 +1,24 @@
 /** Levels of log entries, from the least to the most important. */
 export const sandboxLogLevels = ['debug', 'info', 'warn', 'error'] as const;
+/** A level of log entries. */
 export type SandboxLogLevel = (typeof sandboxLogLevels)[number];
 
 /** Something that happened in a sandbox or with it. */
 export type SandboxLogEntry = {
-  /** Epoch milliseconds. No two entries of a sandbox have the same, and later ones have a greater: it is their place. */
+  /**
+   * Epoch milliseconds. No two entries of a sandbox share one, and later entries have greater ones: it is the entry's
+   * place.
+   */
   timestampMs: number;
   level: SandboxLogLevel;
-  /** What it is about: `sandbox`, `process`, `filesystem`, `network` or `agent`. */
+  /** Subject: `sandbox`, `process`, `filesystem`, `network` or `agent`. */
   logger: string;
   message: string;
-  /** The same in parts, for programs. */
+  /** The same as fields, for programs. */
   fields: Record<string, string>;
 };
 
-/** Which entries of a sandbox are wanted. */
+/** A query for entries of a sandbox. */
 export type ReadSandboxLogs = {
   sandboxId: string;
   /** From this time on. */
@@ -27,12 +31,12 @@ export type ReadSandboxLogs = {
   minimum?: SandboxLogLevel;
   /** Entries whose message contains this text, in whatever case. */
   search?: string;
-  /** How many at most. */
+  /** Entries at most. */
   limit: number;
 };
 
 /** For how long entries are kept, days. */
 export const sandboxLogDays = 7;
 
-/** How many entries one answer holds at most. */
+/** Entries that one answer holds at most. */
 export const sandboxLogPageMax = 1000;

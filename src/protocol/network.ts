@@ -10,8 +10,8 @@ export type EgressProxy = {
 };
 
 /**
- * What may leave a sandbox. An explicit allow beats an explicit deny, and a deny the default, which is to allow.
- * Protected ranges (the host, its neighbours, other sandboxes) are denied in any case.
+ * Policy for what leaves a sandbox. An explicit allow beats an explicit deny, and a deny beats the default, which is to
+ * allow. Protected ranges (the host, its neighbours, other sandboxes) are always denied.
  */
 export type EgressPolicy = {
   /** False: as if `denyOut` held everything. */
@@ -37,7 +37,7 @@ export type Block = {
 /** In `denyOut`, stands for all traffic of both families. */
 export const allTraffic = '0.0.0.0/0';
 
-/** Where Azure's machines find what is theirs alone, keys included: an address that looks public. */
+/** Azure's machines find their own facts here, keys included: it looks like a public address. */
 const azureService = '168.63.129.16/32';
 
 /**
@@ -45,15 +45,22 @@ const azureService = '168.63.129.16/32';
  * cloud metadata, multicast, and the addresses that stand for sandboxes.
  */
 export const protectedNetworks = [
-  '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16',
-  '198.18.0.0/15', '224.0.0.0/3', azureService,
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/3',
+  azureService,
 ];
 
-/**
- * Of IPv6, everything outside of this is protected: loopback, private, link-local, multicast, mapped IPv4.
- */
+/** Every IPv6 address outside of this block is protected: loopback, private, link-local, multicast, mapped IPv4. */
 export const globalUnicast = '2000::/3';
-/** And inside of it what carries an IPv4 address of the sandbox's choice: Teredo and 6to4. */
+/** Blocks inside of it that carry an IPv4 address of the sandbox's choice: Teredo and 6to4. */
 export const tunnels = ['2001::/32', '2002::/16'];
 
 /** Reads `1.2.3.4`, `10.0.0.0/8`, `2001:db8::1` or `2001:db8::/32`; undefined when the text is neither. */
@@ -84,7 +91,7 @@ function pair(high = '', low = ''): string {
   return ((Number(high) << 8) | Number(low)).toString(16);
 }
 
-/** Whether the block holds the address, given as octets. */
+/** Says whether the block holds the address, given as octets. */
 export function contains(block: Block, octets: Uint8Array): boolean {
   if (block.octets.length !== octets.length) return false;
   const whole = block.bits >> 3;
@@ -104,16 +111,23 @@ export function protectedRange(octets: Uint8Array): string | undefined {
   return tunnelBlocks.find(block => contains(block, octets))?.text;
 }
 
-/** Why the platform itself does not go to an address that a stranger chose; undefined when it is one of the Internet at large. */
+/**
+ * The reason why the platform itself does not connect to an address that a stranger chose; undefined for the Internet
+ * at large.
+ */
 export function forbiddenRange(address: string): string | undefined {
   const octets = parseAddress(address.split('%')[0] ?? '');
   if (!octets) return 'not an address';
   return protectedRange(octets) ?? (isOfMachine(octets) ? 'an address of this machine' : undefined);
 }
 
-/** Whether an address is one of the machine's own: a public one of those is reached past the firewall in front of it. */
+/**
+ * Says whether an address is one of this machine's: its public ones would be reached past the firewall in front of it.
+ */
 export function isOfMachine(octets: Uint8Array, interfaces = networkInterfaces()): boolean {
-  return Object.values(interfaces).some(list => list?.some(({ address }) => sameOctets(parseAddress(address.split('%')[0] ?? ''), octets)));
+  return Object.values(interfaces).some(list =>
+    list?.some(({ address }) => sameOctets(parseAddress(address.split('%')[0] ?? ''), octets)),
+  );
 }
 
 function sameOctets(a: Uint8Array | undefined, b: Uint8Array): boolean {
@@ -129,7 +143,7 @@ function mustParse(text: string): Block {
 const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 const nameCharactersMax = 253;
 
-/** Whether a text is a DNS host name in ASCII with a last label that no address ends with. */
+/** Says whether a text is a DNS host name in ASCII whose last label can't end an address. */
 export function isHostName(text: string): boolean {
   if (text.length > nameCharactersMax) return false;
   const labels = text.toLowerCase().split('.');
@@ -141,10 +155,12 @@ export function isDomainPattern(text: string): boolean {
   return text === '*' || isHostName(text.startsWith('*.') ? text.slice(2) : text);
 }
 
-/** Whether a domain pattern covers a host name. Both in lower case, without a final dot. */
+/** Says whether a domain pattern covers a host name. Both in lower case, without a final dot. */
 export function coversName(pattern: string, name: string): boolean {
   if (pattern === '*') return true;
-  return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) && name.length > pattern.length - 1 : name === pattern;
+  return pattern.startsWith('*.')
+    ? name.endsWith(pattern.slice(1)) && name.length > pattern.length - 1
+    : name === pattern;
 }
 
 /** The host name in the form that rules are compared in; undefined when it is none, addresses included. */

@@ -1,5 +1,7 @@
 import type { ReadSandboxLogs, SandboxLogEntry } from './logs.ts';
+import type { DriverName } from './driver.ts';
 import type { EgressPolicy } from './network.ts';
+import type { NodeUsage, SampleRange, SandboxSample, TrafficCounters } from './node-usage.ts';
 import type { SandboxVolume, VolumeProtocol } from './volume.ts';
 
 /**
@@ -7,12 +9,6 @@ import type { SandboxVolume, VolumeProtocol } from './volume.ts';
  * Every message is plain JSON, so that the same calls work in one process and over a connection.
  * Every command to a sandbox names its execution id: a late command can't hit a successor.
  */
-
-/**
- * How a sandbox is isolated: by namespaces, control groups and seccomp of the host's kernel (crun), or by a kernel of its
- * own in user space (gVisor).
- */
-export type DriverName = 'crun' | 'gvisor';
 
 /** A template as a node needs it: layers, and how a sandbox made from it starts. */
 export type TemplateImage = {
@@ -29,7 +25,7 @@ export type TemplateImage = {
   buildEnv: Record<string, string>;
   /** The snapshot whose memory a sandbox begins with: the processes that ran then go on. Absent: it boots. */
   memorySnapshotId?: string;
-  /** What the start command has made of `layers`, where a build has kept that. A sandbox that can begin with it does not boot. */
+  /** The state after the start command, where a build has kept it. A sandbox that begins with it does not boot. */
   started?: StartedImage;
   /** Absent: the node's default. */
   driver?: DriverName;
@@ -44,16 +40,18 @@ export type StartedImage = {
   resources: SandboxResources;
 };
 
+/** Limits of a sandbox. */
 export type SandboxResources = {
   cpuCount: number;
   memoryMiB: number;
-  /** What the sandbox may write beyond its template, MiB. */
+  /** Disk space of the sandbox beyond its template, MiB. */
   diskMiB: number;
 };
 
-/** What may leave the sandbox. */
+/** Policy for what leaves the sandbox. */
 export type SandboxNetwork = EgressPolicy;
 
+/** A sandbox that is to start. */
 export type CreateSandbox = {
   sandboxId: string;
   /** One incarnation of the sandbox (UUID). */
@@ -65,30 +63,35 @@ export type CreateSandbox = {
   envVars: Record<string, string>;
   /** Required from clients of the agent, or null for an unsecured sandbox. */
   accessToken: string | null;
-  /** What it has mounted until its end, however often it is paused. Absent: nothing. */
+  /** Volumes that it mounts until its end, however often it is paused. Absent: none. */
   volumes?: SandboxVolume[];
 };
 
+/** One incarnation of a sandbox: every command names it, so that a late one can't hit a successor. */
 export type ExecutionRef = { sandboxId: string; executionId: string };
 
+/** A sandbox that runs. */
 export type NodeSandbox = ExecutionRef & {
   /** Epoch milliseconds at which the agent was ready. */
   startedAtMs: number;
   resources: SandboxResources;
+  /** Its disk has failed: no file of it can be changed any more; see `SandboxIncident`. */
+  diskFailed: boolean;
 };
 
-/** What a paused sandbox or a snapshot has kept: everything, or its files alone. */
+/** The content of a paused sandbox or a snapshot: everything, or files alone. */
 export type Kept = 'memory' | 'filesystem';
 
+/** A paused sandbox on its node. */
 export type PausedSandbox = ExecutionRef & { kept: Kept; pausedAtMs: number };
 
 /**
- * A sandbox that nobody answers for: the store did not know it, or its node can't read what it has noted of it. It does not run
- * (but see `reason`), and all that it has kept stays until an operator decides.
+ * An orphan: the store did not know it, or its node can't read its record. It does not run (but see `reason`), and
+ * everything of it stays until an operator decides.
  */
 export type SetAsideSandbox = {
   sandboxId: string;
-  /** What the node knows of it; null where its record can't be read: then it can be removed and nothing else. */
+  /** Its record; null where it can't be read: then it can be removed and nothing else. */
   known: {
     executionId: string;
     kept: Kept;
@@ -109,16 +112,18 @@ export type ResumeSandbox = ExecutionRef & {
   /** False: it boots from its files, even where its memory was kept. */
   memory: boolean;
   network: SandboxNetwork;
-  /** What the agent is told again, as in `CreateSandbox`. */
+  /** Sent to the agent again, as in `CreateSandbox`. */
   envVars: Record<string, string>;
   accessToken: string | null;
 };
 
+/** A sandbox that was resumed. */
 export type ResumedSandbox = NodeSandbox & {
   /** With its memory as it was, or booted from its files. */
   from: Kept;
 };
 
+/** A snapshot that is to be taken of a running or paused sandbox. */
 export type TakeSnapshot = ExecutionRef & {
   /** Names the snapshot's memory on the node (UUID). */
   snapshotId: string;
@@ -126,119 +131,70 @@ export type TakeSnapshot = ExecutionRef & {
   memory: boolean;
 };
 
+/** A snapshot that was taken. */
 export type Snapshot = {
   /** Layer digests, lowest first: the sandbox's own, and what it has written on top. */
   layers: string[];
   kept: Kept;
-  /** What isolated the sandbox. */
+  /** Driver of the sandbox. */
   driver: DriverName;
 };
 
-/** Whether a node can keep the memory of a sandbox, and if not, why. */
+/** Says whether a node can checkpoint the memory of a sandbox, and if not, why. */
 export type MemoryAbility = { kept: true } | { kept: false; reason: string };
 
-/** What a sandbox sent and got over the network by itself. Connections that clients make into it are not in it. */
-export type TrafficCounters = {
-  bytesOut: number;
-  bytesIn: number;
-  /** Packets and connections that its policy refused. */
-  denied: number;
-};
-
-/** What a sandbox used at one moment; of a long range, of a span of time. Bytes. */
-export type SandboxSample = {
-  /** Epoch seconds. */
-  atSeconds: number;
-  cpuCount: number;
-  /** 0 to 100, over all CPUs of the sandbox, since the sample before. */
-  cpuUsedPct: number;
-  /** Without files that the kernel keeps in memory and gives up when it is short of it: those are `memCache`. */
-  memUsed: number;
-  memTotal: number;
-  memCache: number;
-  diskUsed: number;
-  diskTotal: number;
-};
-
-/** Which samples are asked for: both ends are inclusive, epoch seconds. */
-export type SampleRange = { startSeconds: number; endSeconds: number; pointsMax: number };
-
 /** Why a sandbox ended without being told to. */
-export type SandboxExit = ExecutionRef & { reason: 'init_exited' | 'out_of_memory' };
+export type OwnEnd = 'init_exited' | 'out_of_memory';
 
-/** How far somebody has read the ends of sandboxes: numbers are counted anew by each process of the node. */
-export type ExitsPlace = { epoch: string; number: number };
+/**
+ * What befell a sandbox that nobody asked for: it ended, or its disk has failed. With a failed disk it runs on and can
+ * change no file; paused with its files and resumed it has what was on the disk before, where that can be repaired.
+ */
+export type SandboxIncident = ExecutionRef & { reason: OwnEnd | 'disk_failed' };
 
-/** Ends of sandboxes, and where to ask for what follows. */
-export type ExitsPage = { exits: SandboxExit[]; next: ExitsPlace };
+/** How far somebody has read the incidents of sandboxes. Each process of the node counts from 0. */
+export type IncidentsCursor = { epoch: string; number: number };
+
+/** Incidents of sandboxes, and where to ask for what follows. */
+export type IncidentsPage = { incidents: SandboxIncident[]; next: IncidentsCursor };
 
 /** Why a sandbox is ended: somebody wants it, or its time is over. */
 export type EndReason = 'asked' | 'timed_out';
 
+/** Facts of a node that rarely change. */
 export type NodeInfo = {
   nodeId: string;
   cpuCount: number;
   memoryBytes: number;
   sandboxCount: number;
   sandboxesMax: number;
-  /** Of sandboxes whose template asks for none. */
+  /** Driver of sandboxes whose template names none. */
   driver: DriverName;
-  /** What can be kept of the sandboxes of the default driver. */
+  /** Ability of the default driver. */
   memory: MemoryAbility;
-  /** The same for each driver that the node has. */
+  /** Ability of each driver of the node. */
   memoryByDriver: Partial<Record<DriverName, MemoryAbility>>;
-  /** What the machine is, as /proc/cpuinfo has it. */
+  /** The machine, by /proc/cpuinfo. */
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
 };
 
-/** What a machine uses now, all its processes included, and what its node has counted since it started. */
-export type NodeUsage = {
-  /** 0 to 100, over all CPUs. */
-  cpuPercent: number;
-  memoryUsedBytes: number;
-  hugePages: { total: number; used: number; reserved: number; pageSizeBytes: number };
-  disks: DiskUsage[];
-  /** The room on the file system that holds everything of the node. */
-  space: SpaceUsage;
-  /** Absent where no blank sandboxes are kept. */
-  pool?: PoolCounts;
-  /** Of all sandboxes. Of one that ended by itself, the last may be missing. */
-  traffic: TrafficCounters;
-};
-
-export type SpaceUsage = {
-  freeBytes: number;
-  /** What disks have promised to those who write to them, and the file system has not given yet. */
-  owedBytes: number;
-  /** What nobody but the platform itself may take. */
-  reserveBytes: number;
-  /** Running sandboxes can't write anything new. */
-  held: boolean;
-  /** Disks of sandboxes and volumes whose file system has given up. */
-  failedDisks: number;
-};
-
-export type DiskUsage = { mountPoint: string; device: string; filesystemType: string; usedBytes: number; totalBytes: number };
-
-/** The blank sandboxes that wait to be claimed, and how claims (`hits`, `misses`) and starts of blanks went. */
-export type PoolCounts = { size: number; ready: number; hits: number; misses: number; refills: number; failures: number };
-
+/** Sandboxes of one node. `src/protocol/wire/node.ts` has the same methods as a table with schemas. */
 export type NodeProtocol = {
   info(): Promise<NodeInfo>;
 
   usage(): Promise<NodeUsage>;
 
   /**
-   * Starts a sandbox and answers when its agent has taken its settings and accepts requests.
-   * Asking again with the same execution id answers the same sandbox. A failed create leaves nothing.
-   * Errors: `not_found` (a layer or volume is missing), `invalid` (a volume can't be mounted there), `unavailable` (no slot or no disk left), `internal`.
+   * Starts a sandbox and answers when its agent has taken its settings and accepts requests. Another call with the same
+   * execution ID answers the same sandbox. A failed create leaves nothing. Errors: `not_found` (a layer or volume is
+   * missing), `invalid` (a volume can't be mounted there), `unavailable` (no slot or no disk left), `internal`.
    */
   create(request: CreateSandbox, signal?: AbortSignal): Promise<NodeSandbox>;
 
   /**
-   * Ends a sandbox, running or paused, and answers when no process, mount, namespace, interface, cgroup or file of it is left.
-   * A create, pause or resume of the same execution that is under way is waited for.
-   * Unknown sandboxes and other executions answer at once: the wanted state holds. `reason` (default `asked`) is for its log.
+   * Ends a sandbox, running or paused, and answers when none of its processes is left. It waits for a create, pause or
+   * resume of the same execution that is under way. Unknown sandboxes and other executions answer at once: the wanted
+   * state holds. `reason` (default `asked`) goes into its log.
    */
   kill(target: ExecutionRef, reason?: EndReason): Promise<void>;
 
@@ -246,9 +202,9 @@ export type NodeProtocol = {
   list(): Promise<NodeSandbox[]>;
 
   /**
-   * Pauses a sandbox and answers when its state survives a crash of the platform and of the host. A failed pause leaves it
-   * running. Asking again for the same execution answers the same.
-   * Errors: `not_found`, `precondition` (its memory can't be kept, with the reason), `no_space`, `internal`.
+   * Pauses a sandbox and answers when its state survives a crash of the platform and of the host. A failed pause leaves
+   * it running. Another call for the same execution answers the same. Errors: `not_found`, `precondition` (its memory
+   * can't be kept, with the reason), `no_space`, `internal`.
    */
   pause(target: ExecutionRef, options: { memory: boolean }): Promise<PausedSandbox>;
 
@@ -259,15 +215,19 @@ export type NodeProtocol = {
    */
   resume(request: ResumeSandbox): Promise<ResumedSandbox>;
 
-  /** Whether the memory of a running sandbox can be kept, and if not, why. Of one that is not here: what its node can do. */
+  /**
+   * Says whether the memory of a running sandbox can be kept, and if not, why; the node's ability for one that is not
+   * here.
+   */
   memoryAbility(target: ExecutionRef): Promise<MemoryAbility>;
 
   /** Every paused sandbox on the node that is not set aside. */
   listPaused(): Promise<PausedSandbox[]>;
 
   /**
-   * Sets a sandbox aside that the store does not know: it is stopped, and its files (of a paused one, also its memory) are kept. One that
-   * can't be stopped now runs on. Unknown sandboxes and other executions answer at once. Errors: `no_space`, `internal`.
+   * Sets aside a sandbox that the store does not know: stops it and keeps its files (and the memory of a paused one). A
+   * sandbox that can't be stopped now runs on. Unknown sandboxes and other executions answer at once. Errors:
+   * `no_space`, `internal`.
    */
   setAside(target: ExecutionRef, reason: string): Promise<void>;
 
@@ -294,11 +254,12 @@ export type NodeProtocol = {
   listSnapshots(): Promise<{ snapshotId: string; takenAtMs: number }[]>;
 
   /**
-   * The sandboxes that ended by themselves, each after it was cleaned up, in their order from `after` on; null: all that nobody
-   * has asked beyond. Answers when there is one, at the latest after `waitMs`. To ask with a place says that everything before it
-   * was taken care of, and the node forgets it. A place of another process of the node counts as null.
+   * What befell sandboxes by themselves, in order, an end after it was cleaned up, from `after` on; null: all that
+   * nobody has handled. Answers when there is one, at the latest after `waitMs`. By giving a cursor the caller says
+   * that it has handled everything before it, and the node forgets that. A cursor of another process of the node counts
+   * as null.
    */
-  exits(after: ExitsPlace | null, waitMs: number, signal?: AbortSignal): Promise<ExitsPage>;
+  incidents(after: IncidentsCursor | null, waitMs: number, signal?: AbortSignal): Promise<IncidentsPage>;
 
   /**
    * A connected stream socket to `port` inside the sandbox, as a file descriptor that the caller now owns;
@@ -308,14 +269,12 @@ export type NodeProtocol = {
   dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<number>;
 
   /**
-   * Replaces what may leave a sandbox. When it resolves, the new policy holds for every connection, and existing ones to
-   * what is now denied are cut. Errors: `not_found` when this execution does not run here.
+   * Replaces the network policy of a sandbox. When it resolves, the new policy holds for every connection, and existing
+   * ones that it denies are cut. Errors: `not_found` when this execution does not run here.
    */
   updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void>;
 
-  /**
-   * What happened in and with a sandbox that is or was on the node, as far as it is still kept. None is known of: no entries.
-   */
+  /** Log entries of a sandbox that is or was on the node, as far as they are kept; none for an unknown sandbox. */
   logs(request: ReadSandboxLogs): Promise<SandboxLogEntry[]>;
 
   /** Counters of the sandbox's network. Errors: `not_found` when this execution does not run here. */
@@ -324,8 +283,8 @@ export type NodeProtocol = {
   volumes: VolumeProtocol;
 
   /**
-   * What a sandbox has used, oldest first, over all its executions; nothing for one that the node does not know (any more).
-   * More than `pointsMax` samples are put together: the mean of the CPU, the highest of memory and disk.
+   * Use of a sandbox over all its executions, oldest first; nothing for one that the node does not know (any more).
+   * More than `pointsMax` samples are merged: the mean of the CPU, the maximum of memory and disk.
    */
   samples(sandboxId: string, range: SampleRange): Promise<SandboxSample[]>;
 

@@ -1,5 +1,14 @@
 import { expect, test } from 'bun:test';
-import { mayBecome, nextStates, occupyingStates, sandboxOperations, sandboxStates, shownState, statesShownAs, verdictOn } from './state.ts';
+import {
+  mayBecome,
+  nextStates,
+  occupyingStates,
+  sandboxOperations,
+  sandboxStates,
+  shownState,
+  statesShownAs,
+  verdictOn,
+} from './state.ts';
 
 test('every state but the last leads on, and every one can be killed', () => {
   for (const state of sandboxStates) {
@@ -14,17 +23,26 @@ test('every state but the last leads on, and every one can be killed', () => {
 test('hidden states are found by no operation, shown ones are read and killed', () => {
   for (const state of sandboxStates) {
     const isShown = shownState(state) !== null;
-    for (const operation of ['read', 'kill'] as const) expect(verdictOn(operation, state)).toBe(isShown ? 'allowed' : 'not_found');
+    for (const operation of ['read', 'kill'] as const)
+      expect(verdictOn(operation, state)).toBe(isShown ? 'allowed' : 'not_found');
     for (const operation of sandboxOperations) {
       if (state === 'starting') expect(verdictOn(operation, state)).toBe('not_found');
       if (state === 'killing') expect(['not_found', 'conflict']).toContain(verdictOn(operation, state));
     }
   }
-  expect([...statesShownAs('running'), ...statesShownAs('paused')].toSorted()).toEqual(sandboxStates.filter(state => shownState(state)).toSorted());
+  expect([...statesShownAs('running'), ...statesShownAs('paused')].toSorted()).toEqual(
+    sandboxStates.filter(state => shownState(state)).toSorted(),
+  );
 });
 
 test('an operation that is allowed leads to a state that may follow', () => {
-  const leadsTo = { kill: 'killing', pause: 'pausing', resume: 'resuming', fork: 'snapshotting', snapshot: 'snapshotting' } as const;
+  const leadsTo = {
+    kill: 'killing',
+    pause: 'pausing',
+    resume: 'resuming',
+    fork: 'snapshotting',
+    snapshot: 'snapshotting',
+  } as const;
   let seen = 0;
   for (const [operation, next] of Object.entries(leadsTo)) {
     for (const state of sandboxStates) {

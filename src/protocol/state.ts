@@ -7,10 +7,19 @@
  * `starting`, `killing`: hidden from clients. `pausing`, `resuming`: shown as `paused`, so that a sandbox never
  * appears twice in a list. `snapshotting` (also for forks): shown as `running`.
  */
-export const sandboxStates = ['starting', 'running', 'pausing', 'paused', 'resuming', 'snapshotting', 'killing'] as const;
+export const sandboxStates = [
+  'starting',
+  'running',
+  'pausing',
+  'paused',
+  'resuming',
+  'snapshotting',
+  'killing',
+] as const;
+/** A state of a sandbox in the store. */
 export type SandboxState = (typeof sandboxStates)[number];
 
-/** What clients are told. */
+/** The states that clients see. */
 export type ShownState = 'running' | 'paused';
 
 /** The states that may follow each state. A sandbox that is gone has no state: it has no row. */
@@ -24,7 +33,7 @@ export const nextStates: Record<SandboxState, readonly SandboxState[]> = {
   killing: [],
 };
 
-/** Whether the state machine has this transition. */
+/** Says whether the state machine has this transition. */
 export function mayBecome(from: SandboxState, to: SandboxState): boolean {
   return nextStates[from].includes(to);
 }
@@ -52,7 +61,7 @@ export function statesShownAs(state: ShownState): SandboxState[] {
 /** The states in which a sandbox uses a machine and counts against its team's limit of concurrent sandboxes. */
 export const occupyingStates: readonly SandboxState[] = ['starting', 'running', 'pausing', 'resuming', 'snapshotting'];
 
-/** What clients can ask of a sandbox; the state decides whether it may be done. */
+/** Operations of clients; the state of the sandbox decides whether they are allowed. */
 export const sandboxOperations = [
   'read',
   'kill',
@@ -65,13 +74,14 @@ export const sandboxOperations = [
   'snapshot',
   'updateNetwork',
 ] as const;
+/** An operation on an existing sandbox. */
 export type SandboxOperation = (typeof sandboxOperations)[number];
 
 /**
  * `allowed`: do it. `wait`: a transition is under way; look again when it has ended. `conflict`: 409.
  * `not_found`: 404, the same answer as for a sandbox that does not exist.
  */
-export type Verdict = 'allowed' | 'wait' | 'conflict' | 'not_found';
+type Verdict = 'allowed' | 'wait' | 'conflict' | 'not_found';
 
 const verdicts: Record<SandboxOperation, Record<SandboxState, Verdict>> = {
   read: row('not_found', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'not_found'),
@@ -86,7 +96,7 @@ const verdicts: Record<SandboxOperation, Record<SandboxState, Verdict>> = {
   updateNetwork: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'not_found'),
 };
 
-/** What `operation` finds on a sandbox in `state`. */
+/** The verdict on `operation` for a sandbox in `state`. */
 export function verdictOn(operation: SandboxOperation, state: SandboxState): Verdict {
   return verdicts[operation][state];
 }

@@ -1,10 +1,11 @@
-import { dropPrivileges } from '../base/privileges.ts';
+import { dropPrivileges } from '../base/process/privileges.ts';
 import { fromWire, toWire } from '../wire/error.ts';
+import { channelOver, partDescriptor } from './channel.ts';
 import { beatMs, type FromPart, type ToPart, unpacked } from './messages.ts';
 
-/** What a part can do beside its work. */
-export type Control = {
-  /** Gives up root for good. To be called when all is loaded and opened that takes more. */
+/** Actions of a part towards its supervisor. */
+type Control = {
+  /** Gives up root for good. Call it when everything that needs more is loaded and open. */
   becomeUser(userId: number): void;
   /** Says what is being done that takes long. */
   phase(text: string): void;
@@ -14,23 +15,27 @@ export type Control = {
   fail(error: unknown): void;
 };
 
-export type RunningPart<Update> = {
-  /** What the supervisor has to know. */
+/** A part that has started. */
+type RunningPart<Update> = {
+  /** Facts for the supervisor. */
   about: unknown;
   stop(): Promise<void>;
   update?(update: Update): void;
 };
 
 /**
- * Runs a part of the platform in this process: starts it when the supervisor says with what, beats while its event loop turns, and
- * ends when it is told to or the supervisor is gone.
+ * Runs a part of the platform in this process: starts it with the settings that the supervisor sends, beats while its
+ * event loop turns, and ends on the supervisor's word or with the supervisor.
  */
-export function runPart<Settings, Update = never>(start: (settings: Settings, control: Control) => Promise<RunningPart<Update>>): void {
+export function runPart<Settings, Update = never>(
+  start: (settings: Settings, control: Control) => Promise<RunningPart<Update>>,
+): void {
   const asked = new Map<number, { resolve(): void; reject(error: Error): void }>();
   let lastAsk = 0;
   let part: Promise<RunningPart<Update>> | undefined;
   let isStopping = false;
-  const send = (message: FromPart) => void process.send?.(message);
+  const channel = channelOver(partDescriptor);
+  const send = (message: FromPart) => void channel.then(to => to.send(JSON.stringify(message)));
   const fail = (error: unknown) => {
     send({ kind: 'failed', error: toWire(error) });
     // The message is on its way when the turn is over.
@@ -60,7 +65,7 @@ export function runPart<Settings, Update = never>(start: (settings: Settings, co
 
   send({ kind: 'beat' });
   setInterval(() => send({ kind: 'beat' }), beatMs);
-  process.on('message', (message: ToPart) => {
+  const take = (message: ToPart) => {
     if (message.kind === 'start') {
       part = start(unpacked(message.settings) as Settings, control);
       part.then(({ about }) => send({ kind: 'ready', about }), fail);
@@ -74,8 +79,16 @@ export function runPart<Settings, Update = never>(start: (settings: Settings, co
     } else {
       void stop();
     }
-  });
-  process.on('disconnect', () => process.exit(1));
+  };
+  void channel.then(
+    from =>
+      from.listen({
+        // The supervisor is root: what it says is what it means.
+        message: text => take(JSON.parse(text) as ToPart),
+        closed: () => process.exit(1),
+      }),
+    () => process.exit(1),
+  );
   // Terminals and service managers send them to everybody; the supervisor says in which order the parts end.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const) process.on(signal, () => {});
 }

@@ -2,24 +2,24 @@ import { deserialize, serialize } from 'bun:jsc';
 import type { WireError } from '../wire/error.ts';
 import { readPartMessage } from '../wire/part-message.ts';
 
-/** What the supervisor says to a part; `settings` and `update` are packed. */
+/** Messages from the supervisor to a part; `settings` and `update` are packed. */
 export type ToPart =
   | { kind: 'start'; settings: string }
-  /** Something that it was started with has changed. */
+  /** A change of what it was started with. */
   | { kind: 'update'; update: string }
   | { kind: 'answer'; id: number; error?: WireError }
   | { kind: 'stop' };
 
 /**
- * What the supervisor says with, whatever it holds, as text: messages are JSON, because root reads what parts without rights send,
- * and the runtime's own form is not made for what strangers have written.
+ * Any value as text. Messages are JSON, because root reads messages of parts without rights, and the runtime's own form
+ * is not made for strangers' bytes.
  */
 export const packed = (value: unknown): string => Buffer.from(serialize(value)).toString('base64');
 
 /** In a part: what the supervisor has packed. */
 export const unpacked = (text: string): unknown => deserialize(Buffer.from(text, 'base64'));
 
-/** What a part says to the supervisor. */
+/** Messages from a part to the supervisor. */
 export type FromPart =
   /** Its event loop turns. */
   | { kind: 'beat' }
@@ -29,8 +29,8 @@ export type FromPart =
   /** Asks for what it has no right to do itself; answered with whether it was done. */
   | { kind: 'ask'; id: number; what: string; value: unknown };
 
-/** How often a part says that it lives. */
+/** Interval of beats. */
 export const beatMs = 500;
 
-/** Reads what a part says; undefined where it is no message. */
-export const readFromPart = (value: unknown): FromPart | undefined => readPartMessage(value);
+/** Reads a part's message; undefined for anything else. */
+export const readFromPart = (text: string): FromPart | undefined => readPartMessage(text);

@@ -1,10 +1,10 @@
-import type { Family } from '../base/meter.ts';
-import type { PartName, RestartReason } from './part.ts';
+import type { Metric } from '../base/telemetry/meter.ts';
+import type { PartName, RestartReason } from './part-process.ts';
 
-const parts: readonly PartName[] = ['node', 'api', 'edge'];
+const parts: readonly PartName[] = ['node', 'api', 'edge', 'gate'];
 const reasons: readonly RestartReason[] = ['ended', 'stalled'];
 
-/** How often each process of the platform was started again since the platform started. */
+/** Restarts of each process since the platform started. */
 export class RestartCounts {
   readonly #counts = new Map<string, number>();
 
@@ -13,12 +13,14 @@ export class RestartCounts {
   }
 
   /** For the operator's metrics. */
-  family(): Family {
+  metric(): Metric {
     return {
       name: 'atoll_process_restarts_total',
       help: 'Processes of the platform that were started again, because they ended or their event loop stood still',
       kind: 'counter',
-      samples: parts.flatMap(process => reasons.map(reason => ({ labels: { process, reason }, value: this.#counts.get(`${process} ${reason}`) ?? 0 }))),
+      samples: parts.flatMap(process =>
+        reasons.map(reason => ({ labels: { process, reason }, value: this.#counts.get(`${process} ${reason}`) ?? 0 })),
+      ),
     };
   }
 }

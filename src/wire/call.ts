@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
-import { adopter, traceparent } from '../base/trace.ts';
+import { adopter, traceparent } from '../base/telemetry/trace.ts';
 import { lost } from '../protocol/part-lost.ts';
 import type { AnyTable } from '../protocol/wire/method.ts';
 import { isMethod } from '../protocol/wire/method.ts';
@@ -8,13 +8,20 @@ import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { fromWire } from './error.ts';
 import { readToCaller, type ToCaller } from './message.ts';
-import { Wrong } from './read.ts';
+import { Wrong } from '../protocol/wire/read.ts';
 
-type Waiting = { method: CheckedMethod; adopt: ReturnType<typeof adopter>; resolve(value: unknown): void; reject(error: unknown): void };
+type Waiting = {
+  method: CheckedMethod;
+  adopt: ReturnType<typeof adopter>;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+};
 
 /** The calling side of a channel. */
 export type Calls = {
-  /** Calls a method. Errors: what it throws; `unavailable` with the detail `part_lost`; `deadline_exceeded`; `canceled`. */
+  /**
+   * Calls a method. Errors: what it throws; `unavailable` with the detail `part_lost`; `deadline_exceeded`; `canceled`.
+   */
   call(method: CheckedMethod, args: readonly unknown[], signal?: AbortSignal): Promise<unknown>;
 };
 
@@ -29,7 +36,7 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
       if (!message) return channel.close();
       const call = waiting.get(message.id);
       waiting.delete(message.id);
-      // Who was waiting has given up.
+      // The caller has given up.
       if (!call) return file === undefined ? undefined : closeSync(file);
       settle(call, message, file);
     },
@@ -45,7 +52,10 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
     call(method, args, signal) {
       if (!open) return Promise.reject(lost(part, 'is not there'));
       const known = method.args(args);
-      if (known instanceof Wrong) return Promise.reject(new AtollError('internal', `${method.name}: argument ${known.path} must be ${known.mustBe}`));
+      if (known instanceof Wrong)
+        return Promise.reject(
+          new AtollError('internal', `${method.name}: argument ${known.path} must be ${known.mustBe}`),
+        );
       if (signal?.aborted) return Promise.reject(canceled(signal));
       const [trace, adopt] = [traceparent(), adopter()];
       const id = ++lastId;
@@ -57,7 +67,16 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
           reject(error);
         };
         const onAbort = () => giveUp(canceled(signal));
-        const timer = setTimeout(() => giveUp(new AtollError('deadline_exceeded', `The platform's ${part} did not answer ${method.name} within ${method.deadlineMs / 1000} s`)), method.deadlineMs);
+        const timer = setTimeout(
+          () =>
+            giveUp(
+              new AtollError(
+                'deadline_exceeded',
+                `The platform's ${part} did not answer ${method.name} within ${method.deadlineMs / 1000} s`,
+              ),
+            ),
+          method.deadlineMs,
+        );
         const end = () => {
           clearTimeout(timer);
           signal?.removeEventListener('abort', onAbort);
@@ -75,7 +94,10 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
   };
 }
 
-const canceled = (signal: AbortSignal | undefined) => (signal?.reason instanceof AtollError ? signal.reason : new AtollError('canceled', 'Nobody waits for the answer any more'));
+const canceled = (signal: AbortSignal | undefined) =>
+  signal?.reason instanceof AtollError
+    ? signal.reason
+    : new AtollError('canceled', 'Nobody waits for the answer any more');
 
 function settle({ method, adopt, resolve, reject }: Waiting, message: ToCaller, file: number | undefined): void {
   if (message.steps) adopt?.(message.steps);
@@ -93,12 +115,18 @@ function settle({ method, adopt, resolve, reject }: Waiting, message: ToCaller, 
 /** The answer with the open file in its place. */
 function join({ passes }: CheckedMethod, result: unknown, file: number | undefined): unknown {
   if (passes === 'whole') return file;
-  if (passes === 'member' && typeof result === 'object') return { ...result, ...(file !== undefined && { descriptor: file }) };
+  if (passes === 'member' && typeof result === 'object')
+    return { ...result, ...(file !== undefined && { descriptor: file }) };
   return result;
 }
 
 /** An object with a function for each method of a table, which calls it. A signal may be given behind the arguments. */
-export function proxyOf<Protocol>(table: AnyTable, methods: ReadonlyMap<string, CheckedMethod>, calls: Calls, prefix = ''): Protocol {
+export function proxyOf<Protocol>(
+  table: AnyTable,
+  methods: ReadonlyMap<string, CheckedMethod>,
+  calls: Calls,
+  prefix = '',
+): Protocol {
   const entries = Object.entries(table).map(([name, entry]) => {
     if (!isMethod(entry)) return [name, proxyOf(entry, methods, calls, `${prefix}${name}.`)] as const;
     const method = methods.get(`${prefix}${name}`);

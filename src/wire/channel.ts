@@ -1,4 +1,4 @@
-/** What hears a channel. `file` is an open file that came with the message; who hears owns it. */
+/** The receiver of a channel. `file`: an open file that came with the message and is the receiver's now. */
 export type Listener = {
   message(text: string, file?: number): void;
   /** Once, when nothing comes any more. */

@@ -1,6 +1,6 @@
 import { OptionalKind } from '@sinclair/typebox';
 import { type AnyTable, type Caller, type Method, methodsOf } from '../protocol/wire/method.ts';
-import { type Read, readerOf, Wrong } from './read.ts';
+import { type Read, readerOf, Wrong } from '../protocol/wire/read.ts';
 
 /** A method, with what its messages are read with. */
 export type CheckedMethod = {

@@ -3,22 +3,34 @@ import { lost } from '../protocol/part-lost.ts';
 import { type Calls, callsOn } from './call.ts';
 import type { CheckedMethod } from './checked.ts';
 import { closeFile, connectTo, receiveFile } from './files.ts';
+import type { Channel } from './channel.ts';
 import { SocketChannel } from './socket-channel.ts';
 
-/** How long a call waits for a process that is being started. Clients of the platform are told to try again after it. Milliseconds. */
+/** Longest wait of a call for a process that is being started, milliseconds. Then clients are told to try again. */
 const connectTimeoutMs = 5_000;
 const greetingTimeoutMs = 2_000;
 const pollMs = { first: 1, max: 50 } as const;
 
 /** Calls of a process that may end and come back: each goes by the connection there is, or waits shortly for one. */
-export type Connection = Calls & {
+type Connection = Calls & {
+  /** Gives up the present connection, with all calls that are under way on it; the next call connects anew. */
+  drop(): void;
   /** Ends it for good. */
   close(): void;
 };
 
 /** Calls what listens at a unix socket. The first call connects. `part` is its name in messages. */
 export function connectionTo(path: string, part: string, timeoutMs: number = connectTimeoutMs): Connection {
-  let current: { calls: Calls; channel: SocketChannel } | undefined;
+  return connectionBy(() => openUnix(path), part, timeoutMs);
+}
+
+/** Calls what is behind the channels that `open` opens; undefined from it: not now. The first call connects. */
+export function connectionBy(
+  open: () => Promise<Channel | undefined>,
+  part: string,
+  timeoutMs: number = connectTimeoutMs,
+): Connection {
+  let current: { calls: Calls; channel: Channel } | undefined;
   let connecting: Promise<Calls> | undefined;
   let isClosed = false;
 
@@ -26,7 +38,7 @@ export function connectionTo(path: string, part: string, timeoutMs: number = con
     const deadline = performance.now() + timeoutMs;
     for (let waitMs: number = pollMs.first; ; waitMs = Math.min(waitMs * 2, pollMs.max)) {
       if (isClosed) throw lost(part, 'is not asked any more');
-      const channel = await open(path).catch(() => undefined);
+      const channel = await open().catch(() => undefined);
       if (channel) {
         const made = { channel, calls: callsOn(channel, part, () => current === made && (current = undefined)) };
         current = made;
@@ -45,6 +57,7 @@ export function connectionTo(path: string, part: string, timeoutMs: number = con
       const calls = await connecting;
       return calls.call(method, args, signal);
     },
+    drop: () => current?.channel.close(),
     close() {
       isClosed = true;
       current?.channel.close();
@@ -53,7 +66,7 @@ export function connectionTo(path: string, part: string, timeoutMs: number = con
 }
 
 /** A channel to what listens there; undefined where nothing does. */
-async function open(path: string): Promise<SocketChannel | undefined> {
+async function openUnix(path: string): Promise<Channel | undefined> {
   const fd = connectTo(path);
   if (fd === undefined) return undefined;
   const files = await greeting(fd).catch((error: unknown) => {
@@ -84,7 +97,8 @@ async function greeting(fd: number): Promise<number> {
   for (;;) {
     const received = receiveFile(fd);
     if (typeof received === 'object') return received.file;
-    if (received === 'failed' || performance.now() > deadline) throw new AtollError('unavailable', 'the other side did not greet');
+    if (received === 'failed' || performance.now() > deadline)
+      throw new AtollError('unavailable', 'the other side did not greet');
     await Bun.sleep(pollMs.first);
   }
 }

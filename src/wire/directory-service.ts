@@ -1,4 +1,4 @@
-import type { Log } from '../base/log.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import type { DirectoryProtocol } from '../protocol/directory.ts';
 import { directoryTable } from '../protocol/wire/directory-table.ts';
 import { proxyOf } from './call.ts';
@@ -6,13 +6,26 @@ import { checkedMethods } from './checked.ts';
 import { connectionTo } from './connect.ts';
 import { listenOn } from './listen.ts';
 
-/** Serves the directory of sandboxes at a unix socket to the edge, which runs as `uid`. `onGone`: no edge is connected any more. */
-export function serveDirectory(directory: DirectoryProtocol, { path, uid, onGone }: { path: string; uid: number; onGone: () => void }, log: Log): { stop(): void } {
-  return listenOn({ path, caller: 'edge', uid, log }, { methods: checkedMethods(directoryTable), implementation: directory, allGone: onGone });
+/**
+ * Serves the directory of sandboxes at a unix socket to the edge, which runs as `uid`. `onGone`: the last edge has
+ * disconnected.
+ */
+export function serveDirectory(
+  directory: DirectoryProtocol,
+  { path, uid, onGone }: { path: string; uid: number; onGone: () => void },
+  log: Log,
+): { stop(): void } {
+  return listenOn(
+    { path, caller: 'edge', uid, log },
+    { methods: checkedMethods(directoryTable), implementation: directory, allGone: onGone },
+  );
 }
 
 /** The directory that an api serves at a unix socket. */
 export function directoryAt(path: string): DirectoryProtocol & { close(): void } {
   const connection = connectionTo(path, 'api');
-  return { ...proxyOf<DirectoryProtocol>(directoryTable, checkedMethods(directoryTable), connection), close: () => connection.close() };
+  return {
+    ...proxyOf<DirectoryProtocol>(directoryTable, checkedMethods(directoryTable), connection),
+    close: () => connection.close(),
+  };
 }

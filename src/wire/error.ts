@@ -1,11 +1,19 @@
 import { AtollError, type ErrorCode, causesOf, messageOf, statusOf } from '../base/error.ts';
 
 /** An error as it crosses the wire: all of an `AtollError`, its cause as text. */
-export type WireError = { code: string; message: string; detail?: string; fields?: Record<string, unknown>; retryAfterSeconds?: number; cause?: string };
+export type WireError = {
+  code: string;
+  message: string;
+  detail?: string;
+  fields?: Record<string, unknown>;
+  retryAfterSeconds?: number;
+  cause?: string;
+};
 
-/** An error in the form that crosses the wire. What is no `AtollError` is a fault of the platform. */
+/** An error in the form that crosses the wire. Anything but an `AtollError` is a defect of the platform. */
 export function toWire(error: unknown): WireError {
-  if (!(error instanceof AtollError)) return { code: 'internal', message: messageOf(error), ...(error instanceof Error && { cause: causesOf(error) }) };
+  if (!(error instanceof AtollError))
+    return { code: 'internal', message: messageOf(error), ...(error instanceof Error && { cause: causesOf(error) }) };
   const { code, message, detail, fields, retryAfterSeconds, cause } = error;
   return {
     code,
@@ -30,7 +38,12 @@ export function fromWire(error: WireError): AtollError {
 
 /** Facts for the log may hold anything, also what JSON can't say. */
 function plain(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, isPlain(value) ? value : String(value)]));
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, isPlain(value) ? value : String(value)]),
+  );
 }
 
-const isPlain = (value: unknown) => value === null || ['string', 'boolean'].includes(typeof value) || (typeof value === 'number' && Number.isFinite(value));
+const isPlain = (value: unknown) =>
+  value === null ||
+  ['string', 'boolean'].includes(typeof value) ||
+  (typeof value === 'number' && Number.isFinite(value));

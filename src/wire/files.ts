@@ -36,19 +36,26 @@ function errno(): number {
   return location === null ? 0 : read.i32(location, 0);
 }
 
-/** User and process at the other end of a unix socket, as the kernel noted them when it was connected. */
+/** User and process at the other end of a unix socket, as the kernel recorded them when it was connected. */
 export function peerOf(fd: number): { pid: number; uid: number } {
   const credentials = Buffer.alloc(12);
   const length = Buffer.alloc(4);
   length.writeUInt32LE(credentials.length);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ptr(credentials), ptr(length)) < 0) throw new Error(`SO_PEERCRED failed: errno ${errno()}`);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ptr(credentials), ptr(length)) < 0)
+    throw new Error(`SO_PEERCRED failed: errno ${errno()}`);
   return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
 }
 
 /** Two ends of a socket over which open files are passed, one message each. */
-export function filePair(): [number, number] {
+export const filePair = (): [number, number] => pairOf(SOCK_SEQPACKET);
+
+/** Two ends of a stream socket. The caller owns both descriptors. */
+export const streamPair = (): [number, number] => pairOf(SOCK_STREAM);
+
+function pairOf(type: number): [number, number] {
   const ends = Buffer.alloc(8);
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | NONBLOCK_CLOEXEC, 0, ptr(ends)) < 0) throw new Error(`socketpair failed: errno ${errno()}`);
+  if (socketpair(AF_UNIX, type | NONBLOCK_CLOEXEC, 0, ptr(ends)) < 0)
+    throw new Error(`socketpair failed: errno ${errno()}`);
   return [ends.readInt32LE(0), ends.readInt32LE(4)];
 }
 

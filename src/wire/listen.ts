@@ -1,30 +1,35 @@
 import { chmodSync, chownSync, rmSync } from 'node:fs';
-import type { Log } from '../base/log.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import type { Caller } from '../protocol/wire/method.ts';
 import { closeFile, filePair, peerOf, sendFile } from './files.ts';
-import { serve, type Served } from './serve.ts';
+import { CallBudget, serve, type Served } from './serve.ts';
 import { SocketChannel } from './socket-channel.ts';
 
-export type ListenOptions = {
-  /** Of the unix socket; what is there is replaced. */
+/** A socket, and who may connect to it. */
+type ListenOptions = {
+  /** Path of the unix socket; a file there is replaced. */
   path: string;
-  /** Which process the socket is for. */
+  /** The process that the socket is for. */
   caller: Caller;
-  /** The user that it runs as. The kernel says who connects; anybody else is hung up on. */
+  /** The user that it runs as. The kernel says who connects; others are disconnected. */
   uid: number;
   log: Log;
 };
 
+/** Connections that a caller may have open: it needs one, and another while the first is ending. */
+export const connectionsMax = 8;
+
 const ownerOnly = 0o600;
 const ownerAndGroup = 0o660;
 
-/** What the runtime's sockets have, and their types leave out. */
+/** The part of the runtime's sockets that their types leave out. */
 type WithDescriptor = Bun.Socket<SocketChannel | undefined> & { readonly fd: number };
 
 /** Serves methods to other processes of this machine, until it is stopped. */
 export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit<Served, 'log'>): { stop(): void } {
   rmSync(path, { force: true });
   const channels = new Set<SocketChannel>();
+  const underWay = new CallBudget();
   const listener = Bun.listen<SocketChannel | undefined>({
     unix: path,
     socket: {
@@ -35,6 +40,10 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
           log.warn('a stranger connected to a socket of the platform', { path, ...peer });
           return void socket.terminate();
         }
+        if (channels.size >= connectionsMax) {
+          log.warn('a process of the platform opens too many connections', { path, connectionsMax });
+          return void socket.terminate();
+        }
         const [own, other] = filePair();
         // The caller takes it before anything else.
         const sent = sendFile(fd, other, 0);
@@ -42,7 +51,7 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
         const channel = new SocketChannel(socket, own);
         socket.data = channel;
         channels.add(channel);
-        serve(channel, caller, { ...served, log });
+        serve(channel, caller, { ...served, log }, underWay);
         if (sent !== 'sent') channel.close();
       },
       data: (socket, bytes) => socket.data?.received(bytes),

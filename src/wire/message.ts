@@ -1,12 +1,17 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
-import { type Read, readerOf, Wrong } from './read.ts';
+import { type Read, readerOf, Wrong } from '../protocol/wire/read.ts';
 
 const Id = Type.Integer({ minimum: 1 });
 
 /** From the caller: a call, or that nobody waits for one any more. */
 const FromCaller = Type.Union([
-  Type.Object({ id: Id, call: Type.String({ maxLength: 100 }), args: Type.Array(Type.Unknown(), { maxItems: 10 }), trace: Type.Optional(Type.String({ maxLength: 200 })) }),
+  Type.Object({
+    id: Id,
+    call: Type.String({ maxLength: 100 }),
+    args: Type.Array(Type.Unknown(), { maxItems: 10 }),
+    trace: Type.Optional(Type.String({ maxLength: 200 })),
+  }),
   Type.Object({ id: Id, cancel: Type.Literal(true) }),
 ]);
 export type FromCaller = Static<typeof FromCaller>;
@@ -14,7 +19,14 @@ export type FromCaller = Static<typeof FromCaller>;
 /** Steps that the call took, where its caller traces. */
 const Steps = Type.Optional(
   Type.Array(
-    Type.Object({ spanId: Type.String(), parentSpanId: Type.String(), name: Type.String(), startMs: Type.Number(), endMs: Type.Number(), error: Type.Optional(Type.String()) }),
+    Type.Object({
+      spanId: Type.String(),
+      parentSpanId: Type.String(),
+      name: Type.String(),
+      startMs: Type.Number(),
+      endMs: Type.Number(),
+      error: Type.Optional(Type.String()),
+    }),
   ),
 );
 
@@ -23,18 +35,16 @@ export const WireErrorSchema = Type.Object({
   code: Type.String(),
   message: Type.String(),
   detail: Type.Optional(Type.String()),
-  fields: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() }))),
+  fields: Type.Optional(
+    Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: Type.Unknown() })),
+  ),
   retryAfterSeconds: Type.Optional(Type.Number()),
   cause: Type.Optional(Type.String()),
 });
 
 /** To the caller: one answer for each call. `file`: one comes with it. */
 const ToCaller = Type.Union([
-  Type.Object({
-    id: Id,
-    error: WireErrorSchema,
-    steps: Steps,
-  }),
+  Type.Object({ id: Id, error: WireErrorSchema, steps: Steps }),
   Type.Object({ id: Id, result: Type.Optional(Type.Unknown()), file: Type.Optional(Type.Literal(true)), steps: Steps }),
 ]);
 export type ToCaller = Static<typeof ToCaller>;

@@ -1,22 +1,33 @@
-import type { Log } from '../base/log.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
+import type { LayerProtocol, Machine, MachineService, NodeWay } from '../protocol/cluster.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import type { ShippedProtocol } from '../protocol/shipped.ts';
 import type { Caller } from '../protocol/wire/method.ts';
+import { gateTable, layerTable } from '../protocol/wire/cluster-table.ts';
 import { buildTable, nodeTable } from '../protocol/wire/node-table.ts';
 import { shippedTable } from '../protocol/wire/shipped-table.ts';
 import { proxyOf } from './call.ts';
 import { checkedMethods } from './checked.ts';
-import { connectionTo } from './connect.ts';
+import { connectionBy, connectionTo } from './connect.ts';
 import { listenOn } from './listen.ts';
+import { openTls } from './tls/connect-tls.ts';
+import type { FarEnds } from './tls/far-ends.ts';
+import { listenTls, type NodeIdentity } from './tls/listen-tls.ts';
 
-/** What a node serves to the other processes. */
-export type NodeService = { node: NodeProtocol; builds: BuildProtocol; shipped: ShippedProtocol };
+/** The services of a node for other processes. */
+type NodeService = { node: NodeProtocol; builds: BuildProtocol; shipped: ShippedProtocol; layers: LayerProtocol };
 
-const table = { node: nodeTable, builds: buildTable, shipped: shippedTable };
+const table = { node: nodeTable, builds: buildTable, shipped: shippedTable, layers: layerTable };
+
+const machineTable = { ...table, gate: gateTable };
 
 /** Serves a node at a unix socket to the process that runs as `uid`. */
-export function serveNode(service: Pick<NodeService, 'node'> & Partial<NodeService>, to: { path: string; caller: Caller; uid: number }, log: Log): { stop(): void } {
+export function serveNode(
+  service: Pick<NodeService, 'node'> & Partial<NodeService>,
+  to: { path: string; caller: Caller; uid: number },
+  log: Log,
+): { stop(): void } {
   return listenOn({ ...to, log }, { methods: checkedMethods(table), implementation: service });
 }
 
@@ -24,4 +35,27 @@ export function serveNode(service: Pick<NodeService, 'node'> & Partial<NodeServi
 export function nodeAt(path: string): NodeService & { close(): void } {
   const connection = connectionTo(path, 'node');
   return { ...proxyOf<NodeService>(table, checkedMethods(table), connection), close: () => connection.close() };
+}
+
+/** Serves a machine of a cluster to control over TLS. */
+export function serveMachine(
+  service: MachineService,
+  at: { hostname: string; port: number; identity: NodeIdentity },
+  log: Log,
+): ReturnType<typeof listenTls> {
+  return listenTls(at, { methods: checkedMethods(machineTable), implementation: service, log });
+}
+
+/**
+ * A machine of the cluster, called over TLS by the process of control whose identity `way` answers. The far ends of the
+ * connections that it answers go to `farEnds`.
+ */
+export function machineAt(nodeId: string, way: () => Promise<NodeWay>, log: Log, farEnds?: FarEnds): Machine {
+  const refused = (reason: string) => log.warn('what answers for a node is refused', { nodeId, reason });
+  const connection = connectionBy(async () => {
+    const { place, identity } = await way();
+    return openTls(place, identity, refused, farEnds);
+  }, `node ${nodeId}`);
+  const { drop, close } = connection;
+  return { ...proxyOf<MachineService>(machineTable, checkedMethods(machineTable), connection), drop, close };
 }

@@ -1,28 +1,48 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
-import type { Log } from '../base/log.ts';
-import { collected, type RemoteStep } from '../base/trace.ts';
+import type { Log } from '../base/telemetry/log.ts';
+import { collected, type RemoteStep } from '../base/telemetry/trace.ts';
 import type { Caller } from '../protocol/wire/method.ts';
 import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { toWire } from './error.ts';
 import { type FromCaller, readFromCaller, type ToCaller } from './message.ts';
-import { Wrong } from './read.ts';
+import { Wrong } from '../protocol/wire/read.ts';
 
 /** Calls that one caller may have under way: more than any api or edge has, and few enough to hold. */
-const callsMax = 10_000;
+export const callsMax = 10_000;
 
+/** Calls of one caller that are under way, over all of its connections. */
+export class CallBudget {
+  #taken = 0;
+
+  /** Takes the place of one more call. Errors: `unavailable` where there is none. */
+  take(): void {
+    if (this.#taken >= callsMax)
+      throw new AtollError('unavailable', `${callsMax} calls are under way, which is the most; try again later`);
+    this.#taken++;
+  }
+
+  give(): void {
+    this.#taken--;
+  }
+}
+
+/** A table of methods, and the object that carries them out. */
 export type Served = {
   methods: ReadonlyMap<string, CheckedMethod>;
-  /** What has the functions of the table, under their names. */
+  /** Has the functions of the table, under their names. */
   implementation: object;
   log: Log;
-  /** Nobody is connected any more. */
+  /** The last caller has disconnected. */
   allGone?: () => void;
 };
 
-/** Answers the calls that come on a channel, until it closes. `caller` is who is on the other side, for certain. */
-export function serve(channel: Channel, caller: Caller, served: Served): void {
+/**
+ * Answers the calls that come on a channel, until it closes. `caller` is who is on the other side, for certain;
+ * `budget` is what it has under way on all of its channels.
+ */
+export function serve(channel: Channel, caller: Caller, served: Served, budget = new CallBudget()): void {
   const underWay = new Map<number, AbortController>();
   channel.listen({
     message(text, file) {
@@ -33,7 +53,8 @@ export function serve(channel: Channel, caller: Caller, served: Served): void {
         served.log.warn('a message that is none was received; its connection is closed', { caller });
         return channel.close();
       }
-      if ('cancel' in message) return underWay.get(message.id)?.abort(new AtollError('canceled', 'Nobody waits for the answer any more'));
+      if ('cancel' in message)
+        return underWay.get(message.id)?.abort(new AtollError('canceled', 'Nobody waits for the answer any more'));
       if (underWay.has(message.id)) return channel.close();
       void answer(message);
     },
@@ -48,14 +69,19 @@ export function serve(channel: Channel, caller: Caller, served: Served): void {
     underWay.set(id, controller);
     const traced: { steps?: RemoteStep[] } = {};
     const work = () => carryOut(served, caller, call, controller.signal);
+    let isCounted = false;
     try {
-      if (underWay.size > callsMax) throw new AtollError('unavailable', `${callsMax} calls are under way, which is the most; try again later`);
-      const { result, file } = await (call.trace === undefined ? work() : collected(call.trace, work, steps => (traced.steps = steps)));
+      budget.take();
+      isCounted = true;
+      const { result, file } = await (call.trace === undefined
+        ? work()
+        : collected(call.trace, work, steps => (traced.steps = steps)));
       send({ id, result, ...(file !== undefined && { file: true }), ...traced }, file);
     } catch (error) {
       send({ id, error: toWire(error), ...traced });
     } finally {
       underWay.delete(id);
+      if (isCounted) budget.give();
     }
   }
 
@@ -74,7 +100,8 @@ async function carryOut(
   if (!method) throw new AtollError('unimplemented', `There is no method ${JSON.stringify(call)}`);
   if (!method.callers.includes(caller)) throw new AtollError('forbidden', `The ${caller} may not call ${call}`);
   const known = method.args(args);
-  if (known instanceof Wrong) throw new AtollError('invalid', `${call}: argument ${known.path} must be ${known.mustBe}`);
+  if (known instanceof Wrong)
+    throw new AtollError('invalid', `${call}: argument ${known.path} must be ${known.mustBe}`);
   const answered = await invoke(implementation, method, known, signal);
   const result = method.result(answered);
   if (!(result instanceof Wrong)) return split(method, result);
@@ -85,16 +112,24 @@ async function carryOut(
 }
 
 /** Calls the function of that name; behind all arguments, those that were left out too, it gets the signal. */
-async function invoke(implementation: object, { name, argsMax }: CheckedMethod, args: unknown[], signal: AbortSignal): Promise<unknown> {
+async function invoke(
+  implementation: object,
+  { name, argsMax }: CheckedMethod,
+  args: unknown[],
+  signal: AbortSignal,
+): Promise<unknown> {
   const path = name.split('.');
   const last = path.pop() ?? '';
-  const owner = path.reduce<unknown>((object, part) => (object as Record<string, unknown>)[part], implementation) as Record<string, (...args: unknown[]) => unknown>;
+  const owner = path.reduce<unknown>(
+    (object, part) => (object as Record<string, unknown>)[part],
+    implementation,
+  ) as Record<string, (...args: unknown[]) => unknown>;
   const placed = Array.from({ length: argsMax }, (_, index) => args[index]);
   // Awaited here: a promise that fails must be heard at once, or the runtime takes it for nobody's.
   return await owner[last]?.(...placed, signal);
 }
 
-/** What is answered, apart from the open file in it. */
+/** The answer, apart from the open file in it. */
 function split(method: CheckedMethod, answer: unknown): { result: unknown; file?: number } {
   if (method.passes === undefined) return { result: answer };
   if (method.passes === 'whole') return typeof answer === 'number' ? { result: null, file: answer } : { result: null };

@@ -2,37 +2,44 @@ import type { Channel, Listener } from './channel.ts';
 import { closeFile, receiveFile, sendFile } from './files.ts';
 import { FrameReader, frameOf } from './frame.ts';
 
-/** What may wait to be sent. A reader that stands still for longer is not there any more. Bytes. */
+/** Bytes that may wait to be sent. A reader that is further behind counts as gone. */
 const waitingBytesMax = 256 << 20;
-/** How soon a file is offered again to a reader that has not taken the earlier ones, and how often. */
+/** Interval (ms) and number of tries to send a file to a reader that has not taken the earlier ones. */
 const fileRetryMs = 1;
 const fileRetriesMax = 5_000;
+/**
+ * Messages with files that may wait: each holds a descriptor of this process for a reader that does not take what it
+ * has asked for.
+ */
+export const waitingFilesMax = 1_024;
 
 /** The part of the runtime's sockets that a channel needs. */
-export type Socket = { write(bytes: Uint8Array): number; end(): void; terminate(): void };
+type Socket = { write(bytes: Uint8Array): number; end(): void; terminate(): void };
 
 /**
- * A channel over a connected stream socket for messages, and a second one for files. A file is sent before its message is:
- * it is there when the message comes, so that nobody has to wait for the second socket.
+ * A channel over a connected stream socket for messages, and a second one for files. It sends a file before its
+ * message, so that the receiver never has to wait for the second socket.
  */
 export class SocketChannel implements Channel {
   readonly #socket: Socket;
-  readonly #files: number;
-  readonly #reader = new FrameReader();
+  readonly #files: number | null;
+  readonly #reader: FrameReader;
   #listener: Listener | undefined;
   #early: [string, number | undefined][] = [];
-  /** What the kernel did not take yet, in order. */
+  /** Bytes that the kernel did not take yet, in order. */
   #unsent: Uint8Array[] = [];
   #unsentBytes = 0;
-  /** Messages with files that found no room, in order. */
+  /** Messages with files for which there was no room, in order. */
   #withFiles: { text: string; file: number; tries: number }[] = [];
   #lastFile = 0;
   #filesTaken = 0;
   #open = true;
 
-  constructor(socket: Socket, files: number) {
+  /** `files`: the second socket, null where none are passed. `messageBytesMax`: of what is received. */
+  constructor(socket: Socket, files: number | null, messageBytesMax?: number) {
     this.#socket = socket;
     this.#files = files;
+    this.#reader = new FrameReader(messageBytesMax);
   }
 
   listen(listener: Listener): void {
@@ -47,7 +54,8 @@ export class SocketChannel implements Channel {
     if (!this.#open) return file === undefined ? undefined : closeFile(file);
     if (file === undefined) return this.#write(frameOf(text, false));
     this.#withFiles.push({ text, file, tries: 0 });
-    if (this.#withFiles.length === 1) this.#sendFiles();
+    if (this.#withFiles.length > waitingFilesMax) this.close();
+    else if (this.#withFiles.length === 1) this.#sendFiles();
   }
 
   close(): void {
@@ -56,13 +64,13 @@ export class SocketChannel implements Channel {
     this.closed();
   }
 
-  /** To be called with what comes from the socket. */
+  /** Takes bytes from the socket. */
   received(bytes: Uint8Array): void {
     const isSound = this.#reader.push(bytes, (text, withFile) => this.#take(text, withFile));
     if (!isSound) this.close();
   }
 
-  /** To be called when the socket takes more. */
+  /** The socket takes bytes again. */
   drained(): void {
     const unsent = this.#unsent;
     this.#unsent = [];
@@ -70,13 +78,13 @@ export class SocketChannel implements Channel {
     for (const bytes of unsent) this.#write(bytes);
   }
 
-  /** To be called when the socket has closed. */
+  /** The socket has closed. */
   closed(): void {
     if (!this.#open) return;
     this.#open = false;
     for (const { file } of this.#withFiles) closeFile(file);
     for (const [, file] of this.#early) if (file !== undefined) closeFile(file);
-    closeFile(this.#files);
+    if (this.#files !== null) closeFile(this.#files);
     this.#unsent = [];
     this.#listener?.closed();
   }
@@ -85,7 +93,7 @@ export class SocketChannel implements Channel {
     if (!this.#open) return;
     let file: number | undefined;
     if (withFile) {
-      const received = receiveFile(this.#files);
+      const received = this.#files === null ? 'failed' : receiveFile(this.#files);
       if (typeof received === 'string' || received.id !== ++this.#filesTaken) {
         if (typeof received !== 'string') closeFile(received.file);
         return this.close();
@@ -98,8 +106,9 @@ export class SocketChannel implements Channel {
 
   #sendFiles(): void {
     for (let next = this.#withFiles[0]; next && this.#open; next = this.#withFiles[0]) {
-      const outcome = sendFile(this.#files, next.file, this.#lastFile + 1);
-      if (outcome === 'full' && next.tries++ < fileRetriesMax) return void setTimeout(() => this.#sendFiles(), fileRetryMs);
+      const outcome = this.#files === null ? 'failed' : sendFile(this.#files, next.file, this.#lastFile + 1);
+      if (outcome === 'full' && next.tries++ < fileRetriesMax)
+        return void setTimeout(() => this.#sendFiles(), fileRetryMs);
       if (outcome !== 'sent') return this.close();
       this.#lastFile++;
       this.#withFiles.shift();

@@ -22,12 +22,20 @@ function signature(path: string, operation: string, username: string, expiration
 }
 
 const query = (values: Record<string, string | number | undefined>) =>
-  new URLSearchParams(Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]]))).toString();
+  new URLSearchParams(
+    Object.entries(values).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, String(value)] as [string, string]],
+    ),
+  ).toString();
 
 /** Sends a request line as it is: fetch would clean the path first. */
 function rawStatus(line: string, headers: string[] = [], body = ''): Promise<number> {
   return new Promise((resolve, reject) => {
-    const socket = connect(agent.port, '127.0.0.1', () => socket.write(`${line} HTTP/1.1\r\nHost: a\r\n${headers.map(header => `${header}\r\n`).join('')}Content-Length: ${body.length}\r\n\r\n${body}`));
+    const socket = connect(agent.port, '127.0.0.1', () =>
+      socket.write(
+        `${line} HTTP/1.1\r\nHost: a\r\n${headers.map(header => `${header}\r\n`).join('')}Content-Length: ${body.length}\r\n\r\n${body}`,
+      ),
+    );
     socket.once('data', data => {
       resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(data.toString('latin1'))?.[1]));
       socket.destroy();
@@ -43,17 +51,36 @@ const everything: [method: string, path: string, type: string][] = [
   ['POST', '/files?path=/tmp/other', 'application/octet-stream'],
   ['POST', '/files/compose', 'application/json'],
   ['POST', '/unknown', ''],
-  ...['Start', 'Connect'].map((name): [string, string, string] => ['POST', `/process.Process/${name}`, 'application/connect+json']),
-  ...['List', 'SendInput', 'SendSignal', 'CloseStdin', 'Update'].map((name): [string, string, string] => ['POST', `/process.Process/${name}`, 'application/json']),
+  ...['Start', 'Connect'].map((name): [string, string, string] => [
+    'POST',
+    `/process.Process/${name}`,
+    'application/connect+json',
+  ]),
+  ...['List', 'SendInput', 'SendSignal', 'CloseStdin', 'Update'].map((name): [string, string, string] => [
+    'POST',
+    `/process.Process/${name}`,
+    'application/json',
+  ]),
   ['POST', '/process.Process/StreamInput', 'application/connect+json'],
-  ...['Stat', 'MakeDir', 'Move', 'Remove', 'ListDir', 'CreateWatcher', 'GetWatcherEvents', 'RemoveWatcher'].map((name): [string, string, string] => ['POST', `/filesystem.Filesystem/${name}`, 'application/json']),
+  ...['Stat', 'MakeDir', 'Move', 'Remove', 'ListDir', 'CreateWatcher', 'GetWatcherEvents', 'RemoveWatcher'].map(
+    (name): [string, string, string] => ['POST', `/filesystem.Filesystem/${name}`, 'application/json'],
+  ),
   ['POST', '/filesystem.Filesystem/WatchDir', 'application/connect+json'],
 ];
 
 test.each(everything)('%s %s lets nobody in without the right token', async (method, path, type) => {
   const body = method === 'GET' ? {} : { body: type === 'application/connect+json' ? envelope({}) : '{}' };
-  for (const headers of [{}, { 'x-access-token': 'another' }, { 'x-access-token': '' }, { 'x-access-token': `${token} ` + 'x' }]) {
-    const response = await fetch(agent.url + path, { method, headers: { ...(type && { 'content-type': type }), ...headers }, ...body });
+  for (const headers of [
+    {},
+    { 'x-access-token': 'another' },
+    { 'x-access-token': '' },
+    { 'x-access-token': `${token} ` + 'x' },
+  ]) {
+    const response = await fetch(agent.url + path, {
+      method,
+      headers: { ...(type && { 'content-type': type }), ...headers },
+      ...body,
+    });
     expect(response.status).toBe(401);
     expect(await response.json()).toMatchObject({ code: 401, message: expect.any(String) });
   }
@@ -63,24 +90,39 @@ test('with the token everything is open', async () => {
   const headers = { 'x-access-token': token };
   expect(await (await fetch(`${agent.url}/envs`, { headers })).json()).toEqual({ A: 'b' });
   expect(await (await fetch(`${agent.url}/files?path=/tmp/file`, { headers })).text()).toBe('content');
-  const list = await fetch(`${agent.url}/process.Process/List`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json; charset=utf-8' }, body: '{}' });
+  const list = await fetch(`${agent.url}/process.Process/List`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+    body: '{}',
+  });
   expect({ status: list.status, body: await list.json() }).toEqual({ status: 200, body: {} });
   expect((await fetch(`${agent.url}/unknown`, { headers })).status).toBe(404);
 });
 
 test('health needs none', async () => {
   const response = await fetch(`${agent.url}/health`);
-  expect({ status: response.status, cache: response.headers.get('cache-control') }).toEqual({ status: 204, cache: 'no-store' });
+  expect({ status: response.status, cache: response.headers.get('cache-control') }).toEqual({
+    status: 204,
+    cache: 'no-store',
+  });
 });
 
 test.each([
   ['reading', 'GET', signature('/tmp/file', 'read', ''), {}],
   ['reading as a user', 'GET', signature('/tmp/file', 'read', 'root'), { username: 'root' }],
-  ['reading until later', 'GET', signature('/tmp/file', 'read', '', nowSeconds + 100), { signature_expiration: nowSeconds + 100 }],
+  [
+    'reading until later',
+    'GET',
+    signature('/tmp/file', 'read', '', nowSeconds + 100),
+    { signature_expiration: nowSeconds + 100 },
+  ],
   ['writing', 'POST', signature('/tmp/file', 'write', ''), {}],
 ])('a signature for %s lets in', async (_, method, signed, more) => {
   const url = `${agent.url}/files?${query({ path: '/tmp/file', signature: signed, ...more })}`;
-  const response = await fetch(url, { method, ...(method === 'POST' ? { body: 'content', headers: { 'content-type': 'application/octet-stream' } } : {}) });
+  const response = await fetch(url, {
+    method,
+    ...(method === 'POST' ? { body: 'content', headers: { 'content-type': 'application/octet-stream' } } : {}),
+  });
   expect(response.status).toBe(200);
 });
 
@@ -89,29 +131,43 @@ test.each([
   ['for writing', signature('/tmp/file', 'write', ''), {}],
   ['for another user', signature('/tmp/file', 'read', 'user'), {}],
   ['by another token', signature('/tmp/file', 'read', '', undefined, 'another'), {}],
-  ['that ends earlier than it says', signature('/tmp/file', 'read', '', nowSeconds + 1), { signature_expiration: nowSeconds + 100 }],
+  [
+    'that ends earlier than it says',
+    signature('/tmp/file', 'read', '', nowSeconds + 1),
+    { signature_expiration: nowSeconds + 100 },
+  ],
   ['that is padded', `${signature('/tmp/file', 'read', '')}=`, {}],
   ['that is wrong and expired', 'v1_wrong', { signature_expiration: 1 }],
 ])('a signature %s does not', async (_, signed, more) => {
   const response = await fetch(`${agent.url}/files?${query({ path: '/tmp/file', signature: signed, ...more })}`);
-  expect({ status: response.status, body: await response.json() }).toEqual({ status: 401, body: { code: 401, message: 'invalid signature' } });
+  expect({ status: response.status, body: await response.json() }).toEqual({
+    status: 401,
+    body: { code: 401, message: 'invalid signature' },
+  });
 });
 
 test('an expired signature is told as that, word for word', async () => {
   const past = nowSeconds - 10;
-  const response = await fetch(`${agent.url}/files?${query({ path: '/tmp/file', signature: signature('/tmp/file', 'read', '', past), signature_expiration: past })}`);
+  const response = await fetch(
+    `${agent.url}/files?${query({ path: '/tmp/file', signature: signature('/tmp/file', 'read', '', past), signature_expiration: past })}`,
+  );
   expect(response.status).toBe(401);
   expect(await response.text()).toBe('{"code":401,"message":"signature is already expired"}');
 });
 
 test('a relative path is signed as it is given', async () => {
   writeFileSync(agent.path('/root/rel ü'), 'relative');
-  const response = await fetch(`${agent.url}/files?${query({ path: 'rel ü', signature: signature('rel ü', 'read', '') })}`);
+  const response = await fetch(
+    `${agent.url}/files?${query({ path: 'rel ü', signature: signature('rel ü', 'read', '') })}`,
+  );
   expect(await response.text()).toBe('relative');
 });
 
 test('a wrong token is not helped by a right signature', async () => {
-  const response = await fetch(`${agent.url}/files?${query({ path: '/tmp/file', signature: signature('/tmp/file', 'read', '') })}`, { headers: { 'x-access-token': 'another' } });
+  const response = await fetch(
+    `${agent.url}/files?${query({ path: '/tmp/file', signature: signature('/tmp/file', 'read', '') })}`,
+    { headers: { 'x-access-token': 'another' } },
+  );
   expect(response.status).toBe(401);
 });
 
@@ -130,13 +186,25 @@ test.each([
   ['POST', '/INIT', [`X-Access-Token: ${token}`]],
   ['POST', 'http://a/init', [`X-Access-Token: ${token}`]],
 ])('%s %s with %p does not exist', async (method, path, headers) => {
-  expect(await rawStatus(`${method} ${path}`, [...headers, 'Content-Type: application/json'], '{"accessToken":null}')).toBe(404);
+  expect(
+    await rawStatus(`${method} ${path}`, [...headers, 'Content-Type: application/json'], '{"accessToken":null}'),
+  ).toBe(404);
   expect((await fetch(`${agent.url}/envs`)).status).toBe(401);
 });
 
 test('an init that is broken or too large changes nothing', async () => {
-  for (const [body, status] of [['not json', 400], ['[]', 400], ['{"envVars":{"A":5}}', 400], ['{"timestamp":"yesterday"}', 400], [`{"x":"${'y'.repeat(5 << 20)}"}`, 413]] as const) {
-    const response = await fetch(`${agent.url}/init`, { method: 'POST', headers: { [controlTokenHeader]: agent.controlToken }, body });
+  for (const [body, status] of [
+    ['not json', 400],
+    ['[]', 400],
+    ['{"envVars":{"A":5}}', 400],
+    ['{"timestamp":"yesterday"}', 400],
+    [`{"x":"${'y'.repeat(5 << 20)}"}`, 413],
+  ] as const) {
+    const response = await fetch(`${agent.url}/init`, {
+      method: 'POST',
+      headers: { [controlTokenHeader]: agent.controlToken },
+      body,
+    });
     expect(response.status).toBe(status);
   }
   expect(await (await fetch(`${agent.url}/envs`, { headers: { 'x-access-token': token } })).json()).toEqual({ A: 'b' });
@@ -145,7 +213,11 @@ test('an init that is broken or too large changes nothing', async () => {
 test('pages of any origin may ask, and read what they are answered', async () => {
   const preflight = await fetch(`${agent.url}/process.Process/Start`, {
     method: 'OPTIONS',
-    headers: { origin: 'https://page.example', 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type,x-access-token' },
+    headers: {
+      origin: 'https://page.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'content-type,x-access-token',
+    },
   });
   expect(preflight.status).toBe(204);
   expect(Object.fromEntries(preflight.headers)).toMatchObject({
@@ -156,13 +228,15 @@ test('pages of any origin may ask, and read what they are answered', async () =>
   });
   const refused = await fetch(`${agent.url}/envs`, { headers: { origin: 'https://page.example' } });
   expect(refused.headers.get('access-control-allow-origin')).toBe('*');
-  for (const name of ['Location', 'Cache-Control', 'X-Content-Type-Options', 'Grpc-Status']) expect(refused.headers.get('access-control-expose-headers')).toContain(name);
+  for (const name of ['Location', 'Cache-Control', 'X-Content-Type-Options', 'Grpc-Status'])
+    expect(refused.headers.get('access-control-expose-headers')).toContain(name);
 });
 
 test('calls in another form are refused', async () => {
   const headers = { 'x-access-token': token };
-  const status = async (path: string, type: string, body: BodyInit, more: Record<string, string> = {}) =>
-    (await fetch(agent.url + path, { method: 'POST', headers: { ...headers, 'content-type': type, ...more }, body })).status;
+  const status = async (path: string, type: string, body: Bun.BodyInit, more: Record<string, string> = {}) =>
+    (await fetch(agent.url + path, { method: 'POST', headers: { ...headers, 'content-type': type, ...more }, body }))
+      .status;
   expect(await status('/process.Process/List', 'application/proto', '')).toBe(415);
   expect(await status('/process.Process/Start', 'application/json', '{}')).toBe(415);
   expect(await status('/process.Process/List', 'application/json', 'no json')).toBe(400);
@@ -171,10 +245,18 @@ test('calls in another form are refused', async () => {
   expect(await status('/process.Process/List', 'application/json', `{"x":"${'y'.repeat(100_000)}"}`)).toBe(429);
   expect((await fetch(`${agent.url}/process.Process/List`, { headers })).status).toBe(405);
   expect(await status('/process.Process/Nothing', 'application/json', '{}')).toBe(404);
-  const stream = await fetch(`${agent.url}/process.Process/Start`, { method: 'POST', headers: { ...headers, 'content-type': 'application/connect+json' }, body: envelope({}, 1) });
+  const stream = await fetch(`${agent.url}/process.Process/Start`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/connect+json' },
+    body: envelope({}, 1),
+  });
   expect(await stream.text()).toContain('unimplemented');
   const huge = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]);
-  const tooLong = await fetch(`${agent.url}/process.Process/Start`, { method: 'POST', headers: { ...headers, 'content-type': 'application/connect+json' }, body: huge });
+  const tooLong = await fetch(`${agent.url}/process.Process/Start`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/connect+json' },
+    body: huge,
+  });
   expect(await tooLong.text()).toContain('resource_exhausted');
 });
 
@@ -186,7 +268,11 @@ test('before the first init nothing is answered but health', async () => {
   await using blank = await startAgent({ root: 'empty', init: null });
   expect((await fetch(`${blank.url}/health`)).status).toBe(204);
   for (const [method, path, type] of everything) {
-    const response = await fetch(blank.url + path, { method, headers: type ? { 'content-type': type } : {}, ...(method === 'GET' ? {} : { body: '{}' }) });
+    const response = await fetch(blank.url + path, {
+      method,
+      headers: type ? { 'content-type': type } : {},
+      ...(method === 'GET' ? {} : { body: '{}' }),
+    });
     expect(response.status).toBe(503);
   }
   expect((await fetch(`${blank.url}/init`, { method: 'POST', body: '{}' })).status).toBe(404);
@@ -195,7 +281,10 @@ test('before the first init nothing is answered but health', async () => {
 });
 
 test('a later init replaces what it names, keeps the rest, and an older one is ignored', async () => {
-  await using other = await startAgent({ root: 'empty', init: { envVars: { A: '1', B: '2' }, accessToken: 'first', timestamp: '2024-01-02T00:00:00Z' } });
+  await using other = await startAgent({
+    root: 'empty',
+    init: { envVars: { A: '1', B: '2' }, accessToken: 'first', timestamp: '2024-01-02T00:00:00Z' },
+  });
   const envs = async (accessToken: string) => {
     const response = await fetch(`${other.url}/envs`, { headers: { 'x-access-token': accessToken } });
     return response.status === 200 ? response.json() : response.status;
@@ -203,7 +292,10 @@ test('a later init replaces what it names, keeps the rest, and an older one is i
   await other.init({ envVars: { C: '3' }, timestamp: '2024-01-03T00:00:00Z' });
   expect(await envs('first')).toEqual({ C: '3' });
   const late = await other.init({ envVars: { D: '4' }, accessToken: 'late', timestamp: '2024-01-01T00:00:00Z' });
-  expect({ status: late.status, version: late.headers.get('x-envd-version') }).toEqual({ status: 204, version: '0.6.13' });
+  expect({ status: late.status, version: late.headers.get('x-envd-version') }).toEqual({
+    status: 204,
+    version: '0.6.13',
+  });
   expect(await envs('first')).toEqual({ C: '3' });
   await other.init({ accessToken: 'second' });
   expect(await envs('first')).toBe(401);

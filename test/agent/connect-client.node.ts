@@ -18,11 +18,18 @@ let agent: TestAgent;
 let client: ProcessClient;
 before(async () => {
   agent = await startAgent();
-  client = createClient(describeProcessService(), createConnectTransport({ baseUrl: agent.url, httpVersion: '1.1', useBinaryFormat: false })) as unknown as ProcessClient;
+  client = createClient(
+    describeProcessService(),
+    createConnectTransport({ baseUrl: agent.url, httpVersion: '1.1', useBinaryFormat: false }),
+  ) as unknown as ProcessClient;
 });
 after(() => agent[Symbol.asyncDispose]());
 
-const codeOf = async (call: Promise<unknown>) => call.then(() => undefined, (error: unknown) => (error instanceof ConnectError ? error.code : error));
+const codeOf = async (call: Promise<unknown>) =>
+  call.then(
+    () => undefined,
+    (error: unknown) => (error instanceof ConnectError ? error.code : error),
+  );
 
 async function drain(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of stream) continue;
@@ -38,13 +45,23 @@ test('a stream of the server, fed by a stream of the client', async () => {
       const process = { choice: { case: 'pid', value: choice.value['pid'] } };
       const requests = async function* () {
         yield { choice: { case: 'start', value: { process } } };
-        for (const text of ['one ', 'two\n']) yield { choice: { case: 'data', value: { input: { choice: { case: 'stdin', value: new TextEncoder().encode(text) } } } } };
+        for (const text of ['one ', 'two\n'])
+          yield {
+            choice: {
+              case: 'data',
+              value: { input: { choice: { case: 'stdin', value: new TextEncoder().encode(text) } } },
+            },
+          };
       };
       await client.streamInput(requests());
       await client.closeStdin({ process });
     }
     if (choice.case === 'data') output += new TextDecoder().decode(choice.value.choice?.value);
-    if (choice.case === 'end') assert.deepEqual([choice.value['exitCode'], choice.value['exited'], choice.value['status']], [0, true, 'exit status 0']);
+    if (choice.case === 'end')
+      assert.deepEqual(
+        [choice.value['exitCode'], choice.value['exited'], choice.value['status']],
+        [0, true, 'exit status 0'],
+      );
   }
   assert.equal(output, 'one two\n');
   assert.deepEqual([order[0], order.at(-1)], ['start', 'end']);
@@ -59,5 +76,8 @@ test('errors have their codes: of calls, of streams both ways, of deadlines', as
   assert.equal(await codeOf(client.streamInput(requests())), Code.NotFound);
   const stranger = { headers: { Authorization: `Basic ${btoa('stranger:')}` } };
   assert.equal(await codeOf(drain(client.start({ process: { cmd: 'true' } }, stranger))), Code.Unauthenticated);
-  assert.equal(await codeOf(drain(client.start({ process: { cmd: '/bin/sleep', args: ['1000'] } }, { timeoutMs: 300 }))), Code.DeadlineExceeded);
+  assert.equal(
+    await codeOf(drain(client.start({ process: { cmd: '/bin/sleep', args: ['1000'] } }, { timeoutMs: 300 }))),
+    Code.DeadlineExceeded,
+  );
 });

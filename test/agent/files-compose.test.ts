@@ -10,7 +10,11 @@ beforeAll(async () => {
 });
 
 async function compose(body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
-  const response = await fetch(`${agent.url}/files/compose`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const response = await fetch(`${agent.url}/files/compose`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
@@ -21,7 +25,10 @@ function make(name: string, content: string): string {
 
 test('files become one, in order, and are gone', async () => {
   const sources = [make('1', 'one '), make('2', ''), make('3', 'three'.repeat(500_000))];
-  expect(await compose({ source_paths: sources, destination: 'new/whole' })).toEqual({ status: 200, body: { path: '/home/someone/new/whole', name: 'whole', type: 'file' } });
+  expect(await compose({ source_paths: sources, destination: 'new/whole' })).toEqual({
+    status: 200,
+    body: { path: '/home/someone/new/whole', name: 'whole', type: 'file' },
+  });
   expect(readFileSync(agent.path('/home/someone/new/whole'), 'utf8')).toBe(`one ${'three'.repeat(500_000)}`);
   for (const source of sources) expect(existsSync(agent.path(source))).toBe(false);
   const facts = statSync(agent.path('/home/someone/new/whole'));
@@ -32,9 +39,15 @@ test('files become one, in order, and are gone', async () => {
 test('what was there is replaced in one step, for the user that is named', async () => {
   writeFileSync(agent.path('/tmp/compose/target'), 'former');
   const before = statSync(agent.path('/tmp/compose/target')).ino;
-  expect((await compose({ source_paths: [make('a', 'new')], destination: '/tmp/compose/target', username: 'root' })).status).toBe(200);
+  expect(
+    (await compose({ source_paths: [make('a', 'new')], destination: '/tmp/compose/target', username: 'root' })).status,
+  ).toBe(200);
   const after = statSync(agent.path('/tmp/compose/target'));
-  expect({ text: readFileSync(agent.path('/tmp/compose/target'), 'utf8'), isNew: after.ino !== before, uid: after.uid }).toEqual({ text: 'new', isNew: true, uid: 0 });
+  expect({
+    text: readFileSync(agent.path('/tmp/compose/target'), 'utf8'),
+    isNew: after.ino !== before,
+    uid: after.uid,
+  }).toEqual({ text: 'new', isNew: true, uid: 0 });
 });
 
 test('what can not be is refused, and harms nothing', async () => {

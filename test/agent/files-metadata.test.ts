@@ -13,11 +13,16 @@ type Written = { path: string; metadata?: Record<string, string> };
 
 async function put(path: string, metadata: Record<string, string>): Promise<{ status: number; body: Written[] }> {
   const headers = Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`X-Metadata-${key}`, value]));
-  const response = await fetch(`${agent.url}/files?path=${path}`, { method: 'POST', body: 'x', headers: { 'content-type': 'application/octet-stream', ...headers } });
+  const response = await fetch(`${agent.url}/files?path=${path}`, {
+    method: 'POST',
+    body: 'x',
+    headers: { 'content-type': 'application/octet-stream', ...headers },
+  });
   return { status: response.status, body: (await response.json()) as Written[] };
 }
 
-const stored = async (path: string) => ((await unary(agent, 'filesystem.Filesystem/Stat', { path })).body['entry'] as Written).metadata;
+const stored = async (path: string) =>
+  ((await unary(agent, 'filesystem.Filesystem/Stat', { path })).body['entry'] as Written).metadata;
 
 test('metadata is kept with the file and shown everywhere', async () => {
   const { status, body } = await put('meta.txt', { Author: 'somebody', 'Build-Id': '42, second' });
@@ -42,8 +47,14 @@ test.each([
   ['too much of it', { a: 'x'.repeat(2100), b: 'y'.repeat(2100) }],
 ])('%s is refused before anything is written', async (_, metadata) => {
   writeFileSync(agent.path('/home/someone/unharmed'), 'as before');
-  const headers = Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`x-metadata-${key}`, Buffer.from(value).toString('latin1')]));
-  const response = await fetch(`${agent.url}/files?path=unharmed`, { method: 'POST', body: 'x', headers: { 'content-type': 'application/octet-stream', ...headers } });
+  const headers = Object.fromEntries(
+    Object.entries(metadata).map(([key, value]) => [`x-metadata-${key}`, Buffer.from(value).toString('latin1')]),
+  );
+  const response = await fetch(`${agent.url}/files?path=unharmed`, {
+    method: 'POST',
+    body: 'x',
+    headers: { 'content-type': 'application/octet-stream', ...headers },
+  });
   expect(response.status).toBe(400);
   expect(readFileSync(agent.path('/home/someone/unharmed'), 'utf8')).toBe('as before');
 });
@@ -56,7 +67,9 @@ test('as much as is allowed is kept', async () => {
 
 test('where the file system keeps none, the file is written all the same', async () => {
   const asRoot = { headers: { authorization: `Basic ${btoa('root:')}` } };
-  expect((await shell(agent, 'mkdir /tmp/ramfs && mount -t ramfs none /tmp/ramfs && chmod 777 /tmp/ramfs', asRoot)).error).toBeUndefined();
+  expect(
+    (await shell(agent, 'mkdir /tmp/ramfs && mount -t ramfs none /tmp/ramfs && chmod 777 /tmp/ramfs', asRoot)).error,
+  ).toBeUndefined();
   const { status, body } = await put('/tmp/ramfs/file', { key: 'value' });
   expect({ status, metadata: body[0]?.metadata }).toEqual({ status: 200, metadata: undefined });
 });

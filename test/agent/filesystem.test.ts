@@ -1,5 +1,14 @@
 import { beforeAll, expect, test } from 'bun:test';
-import { chmodSync, chownSync, existsSync, lutimesSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lutimesSync,
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { shell } from './support/process.ts';
 import { unary, unaryError } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
@@ -8,12 +17,27 @@ import { addUser, as } from './support/users.ts';
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });
 beforeAll(() => addUser(agent, 'someone', 4321));
 
-type Entry = { name: string; path: string; type?: string; permissions?: string; owner?: string; group?: string; mode?: number; size?: string; symlinkTarget?: string; modifiedTime?: string };
+type Entry = {
+  name: string;
+  path: string;
+  type?: string;
+  permissions?: string;
+  owner?: string;
+  group?: string;
+  mode?: number;
+  size?: string;
+  symlinkTarget?: string;
+  isSymlink?: boolean;
+  modifiedTime?: string;
+};
 
-const call = (method: string, message: unknown, headers = {}) => unary(agent, `filesystem.Filesystem/${method}`, message, headers);
-const error = (method: string, message: unknown, headers = {}) => unaryError(agent, `filesystem.Filesystem/${method}`, message, headers);
+const call = (method: string, message: unknown, headers = {}) =>
+  unary(agent, `filesystem.Filesystem/${method}`, message, headers);
+const error = (method: string, message: unknown, headers = {}) =>
+  unaryError(agent, `filesystem.Filesystem/${method}`, message, headers);
 const stat = async (path: string) => (await call('Stat', { path })).body['entry'] as Entry;
-const list = async (path: string, depth?: number) => ((await call('ListDir', { path, ...(depth === undefined ? {} : { depth }) })).body['entries'] ?? []) as Entry[];
+const list = async (path: string, depth?: number) =>
+  ((await call('ListDir', { path, ...(depth === undefined ? {} : { depth }) })).body['entries'] ?? []) as Entry[];
 const inside = (path: string) => agent.path(path);
 
 test('a file is described in full', async () => {
@@ -45,15 +69,29 @@ test('members at their default value are left out', async () => {
 
 test.each([
   ['a directory', 'mkdir -m 750 KIND', { type: 'FILE_TYPE_DIRECTORY', permissions: 'drwxr-x---', mode: 0o750 }],
-  ['a sticky directory', 'mkdir -m 1777 KIND', { type: 'FILE_TYPE_DIRECTORY', permissions: 'dtrwxrwxrwx', mode: 0o777 }],
-  ['a setuid program', 'touch KIND; chmod 4755 KIND', { type: 'FILE_TYPE_FILE', permissions: 'urwxr-xr-x', mode: 0o755 }],
-  ['a setgid program', 'touch KIND; chmod 2755 KIND', { type: 'FILE_TYPE_FILE', permissions: 'grwxr-xr-x', mode: 0o755 }],
+  [
+    'a sticky directory',
+    'mkdir -m 1777 KIND',
+    { type: 'FILE_TYPE_DIRECTORY', permissions: 'dtrwxrwxrwx', mode: 0o777 },
+  ],
+  [
+    'a setuid program',
+    'touch KIND; chmod 4755 KIND',
+    { type: 'FILE_TYPE_FILE', permissions: 'urwxr-xr-x', mode: 0o755 },
+  ],
+  [
+    'a setgid program',
+    'touch KIND; chmod 2755 KIND',
+    { type: 'FILE_TYPE_FILE', permissions: 'grwxr-xr-x', mode: 0o755 },
+  ],
   ['a named pipe', 'mkfifo -m 600 KIND', { type: undefined, permissions: 'prw-------' }],
   ['a character device', 'cp -a /dev/null KIND', { type: undefined }],
 ])('%s shows by type and permissions', async (kind, make, expected) => {
   const path = `/tmp/kind-${kind.replaceAll(' ', '-')}`;
   await shell(agent, make.replaceAll('KIND', path), { headers: as('root') });
-  expect(await stat(path)).toMatchObject(Object.fromEntries(Object.entries(expected).filter(([, value]) => value !== undefined)));
+  expect(await stat(path)).toMatchObject(
+    Object.fromEntries(Object.entries(expected).filter(([, value]) => value !== undefined)),
+  );
   if (expected.type === undefined) expect(await stat(path)).not.toHaveProperty('type');
 });
 
@@ -68,7 +106,14 @@ test('a link shows its target’s type and mode and its own size', async () => {
   symlinkSync('target', inside('/tmp/links/to-directory'));
   symlinkSync('to-directory', inside('/tmp/links/twice'));
   symlinkSync('nowhere', inside('/tmp/links/broken'));
-  expect(await stat('/tmp/links/twice')).toMatchObject({ type: 'FILE_TYPE_DIRECTORY', permissions: 'Lrwxrwxrwx', mode: 0o711, size: '12', symlinkTarget: '/tmp/links/target' });
+  expect(await stat('/tmp/links/twice')).toMatchObject({
+    type: 'FILE_TYPE_DIRECTORY',
+    permissions: 'Lrwxrwxrwx',
+    mode: 0o711,
+    size: '12',
+    symlinkTarget: '/tmp/links/target',
+    isSymlink: true,
+  });
   const broken = await stat('/tmp/links/broken');
   expect(broken).toMatchObject({ symlinkTarget: '/tmp/links/nowhere', permissions: 'Lrwxrwxrwx' });
   expect(broken).not.toHaveProperty('type');
@@ -101,8 +146,13 @@ test('what is not there is not found; unknown users are refused', async () => {
 });
 
 test('directories are made with all above them, as the user’s', async () => {
-  expect(((await call('MakeDir', { path: 'made/one/two' })).body['entry'] as Entry)).toMatchObject({ path: '/home/someone/made/one/two', permissions: 'drwxr-xr-x', owner: 'someone' });
-  for (const path of ['made', 'made/one', 'made/one/two']) expect(statSync(inside(`/home/someone/${path}`)).uid).toBe(4321);
+  expect((await call('MakeDir', { path: 'made/one/two' })).body['entry'] as Entry).toMatchObject({
+    path: '/home/someone/made/one/two',
+    permissions: 'drwxr-xr-x',
+    owner: 'someone',
+  });
+  for (const path of ['made', 'made/one', 'made/one/two'])
+    expect(statSync(inside(`/home/someone/${path}`)).uid).toBe(4321);
   expect(await error('MakeDir', { path: 'made/one' })).toBe('409 already_exists');
   symlinkSync('one', inside('/home/someone/made/link'));
   expect(await error('MakeDir', { path: 'made/link' })).toBe('409 already_exists');
@@ -117,7 +167,10 @@ test('moving renames, replaces files, makes parents, and refuses full directorie
   writeFileSync(inside('/tmp/move/full/entry'), '');
   writeFileSync(inside('/tmp/move/a'), 'a');
   writeFileSync(inside('/tmp/move/b'), 'b');
-  expect((await call('Move', { source: '/tmp/move/a', destination: '/tmp/move/b' })).body['entry']).toMatchObject({ name: 'b', size: '1' });
+  expect((await call('Move', { source: '/tmp/move/a', destination: '/tmp/move/b' })).body['entry']).toMatchObject({
+    name: 'b',
+    size: '1',
+  });
   expect(await Bun.file(inside('/tmp/move/b')).text()).toBe('a');
   expect((await call('Move', { source: '/tmp/move/b', destination: '/tmp/move/new/parents/b' })).status).toBe(200);
   expect(statSync(inside('/tmp/move/new/parents')).uid).toBe(4321);
@@ -127,7 +180,9 @@ test('moving renames, replaces files, makes parents, and refuses full directorie
   symlinkSync('/etc', inside('/tmp/move/link'));
   await call('Move', { source: '/tmp/move/link', destination: '/tmp/move/moved-link' });
   expect((await stat('/tmp/move/moved-link')).symlinkTarget).toBe('/etc');
-  expect(await error('Move', { source: '/tmp/move/moved-link', destination: '/home/someone/other-mount' })).toBe('500 internal');
+  expect(await error('Move', { source: '/tmp/move/moved-link', destination: '/home/someone/other-mount' })).toBe(
+    '500 internal',
+  );
 });
 
 test('removing takes whole trees, never follows links, and is fine with nothing', async () => {
@@ -137,7 +192,8 @@ test('removing takes whole trees, never follows links, and is fine with nothing'
   writeFileSync(inside('/tmp/remove/deep/er/file'), '');
   symlinkSync('/tmp/kept', inside('/tmp/remove/deep/link'));
   symlinkSync('/tmp/kept', inside('/tmp/link-itself'));
-  for (const path of ['/tmp/remove', '/tmp/link-itself', '/tmp/never-there']) expect((await call('Remove', { path })).body).toEqual({});
+  for (const path of ['/tmp/remove', '/tmp/link-itself', '/tmp/never-there'])
+    expect((await call('Remove', { path })).body).toEqual({});
   expect(existsSync(inside('/tmp/remove'))).toBe(false);
   expect(await Bun.file(inside('/tmp/kept/file')).text()).toBe('kept');
 });
@@ -145,7 +201,10 @@ test('removing takes whole trees, never follows links, and is fine with nothing'
 test('a tree deeper than a path can name is removed', async () => {
   // Each hundred levels are moved below the next hundred.
   const hundred = Array.from({ length: 99 }, () => 'long-enough').join('/');
-  await shell(agent, `mkdir -p /tmp/deep; cd /tmp/deep; for k in $(seq 15); do mkdir -p c$k/${hundred}; [ $k = 1 ] || mv c$((k-1)) c$k/${hundred}/; done; touch c15/file`);
+  await shell(
+    agent,
+    `mkdir -p /tmp/deep; cd /tmp/deep; for k in $(seq 15); do mkdir -p c$k/${hundred}; [ $k = 1 ] || mv c$((k-1)) c$k/${hundred}/; done; touch c15/file`,
+  );
   expect((await call('Remove', { path: '/tmp/deep' })).status).toBe(200);
   expect(existsSync(inside('/tmp/deep'))).toBe(false);
 });
@@ -153,7 +212,8 @@ test('a tree deeper than a path can name is removed', async () => {
 test('listing goes as deep as asked, depth first, in byte order', async () => {
   for (const folder of ['b/inner', 'B', 'a.d', 'ä']) mkdirSync(inside(`/tmp/list/${folder}`), { recursive: true });
   for (const file of ['b/inner/leaf', 'b/z', 'a', 'a.d/x']) writeFileSync(inside(`/tmp/list/${file}`), '');
-  const names = async (depth?: number) => (await list('/tmp/list', depth)).map(entry => entry.path.slice('/tmp/list/'.length));
+  const names = async (depth?: number) =>
+    (await list('/tmp/list', depth)).map(entry => entry.path.slice('/tmp/list/'.length));
   expect(await names()).toEqual(['B', 'a', 'a.d', 'b', 'ä']);
   expect(await names(0)).toEqual(['B', 'a', 'a.d', 'b', 'ä']);
   expect(await names(2)).toEqual(['B', 'a', 'a.d', 'a.d/x', 'b', 'b/inner', 'b/z', 'ä']);
@@ -165,7 +225,10 @@ test('a listed link is followed at the top only, and paths begin as asked', asyn
   mkdirSync(inside('/tmp/linked/real/below'), { recursive: true });
   symlinkSync('real', inside('/tmp/linked/link'));
   symlinkSync('..', inside('/tmp/linked/real/up'));
-  expect((await list('/tmp/linked/link', 5)).map(entry => entry.path)).toEqual(['/tmp/linked/link/below', '/tmp/linked/link/up']);
+  expect((await list('/tmp/linked/link', 5)).map(entry => entry.path)).toEqual([
+    '/tmp/linked/link/below',
+    '/tmp/linked/link/up',
+  ]);
   symlinkSync('round', inside('/tmp/linked/round'));
   expect(await error('ListDir', { path: '/tmp/linked/round' })).toBe('400 failed_precondition');
   expect(await error('ListDir', { path: '/etc/passwd' })).toBe('400 invalid_argument');
@@ -173,7 +236,7 @@ test('a listed link is followed at the top only, and paths begin as asked', asyn
 });
 
 test('names that are no UTF-8 are listed with what they describe', async () => {
-  await shell(agent, "mkdir /tmp/bytes; printf data > \"$(printf '/tmp/bytes/odd-\\377')\"");
+  await shell(agent, 'mkdir /tmp/bytes; printf data > "$(printf \'/tmp/bytes/odd-\\377\')"');
   const [entry] = await list('/tmp/bytes');
   expect(entry).toMatchObject({ name: 'odd-\ufffd', size: '4' });
 });

@@ -3,7 +3,19 @@ import { shell } from './support/process.ts';
 import { makeMemoryCgroup } from './support/memory-cgroup.ts';
 import { startAgent, usualInit, type TestAgent } from './support/test-agent.ts';
 
-type Metrics = Record<'ts' | 'cpu_count' | 'cpu_used_pct' | 'mem_total' | 'mem_used' | 'mem_cache' | 'mem_total_mib' | 'mem_used_mib' | 'disk_used' | 'disk_total', number>;
+type Metrics = Record<
+  | 'ts'
+  | 'cpu_count'
+  | 'cpu_used_pct'
+  | 'mem_total'
+  | 'mem_used'
+  | 'mem_cache'
+  | 'mem_total_mib'
+  | 'mem_used_mib'
+  | 'disk_used'
+  | 'disk_total',
+  number
+>;
 
 const metrics = async (agent: TestAgent) => (await (await fetch(`${agent.url}/metrics`)).json()) as Metrics;
 
@@ -20,7 +32,12 @@ test('metrics are the sandbox’s own, from its cgroup', async () => {
   expect(before.cpu_used_pct).toBeGreaterThanOrEqual(0);
   expect(before.cpu_used_pct).toBeLessThanOrEqual(100);
   await shell(agent, 'cat > /dev/null', { stdin: false });
-  const held = await shell(agent, 'python3 -c "import urllib.request; x = bytearray(60 << 20); print(urllib.request.urlopen(\'' + agent.url + '/metrics\').read().decode())"');
+  const held = await shell(
+    agent,
+    'python3 -c "import urllib.request; x = bytearray(60 << 20); print(urllib.request.urlopen(\'' +
+      agent.url +
+      '/metrics\').read().decode())"',
+  );
   const during = JSON.parse(held.stdout) as Metrics;
   expect(during.mem_used - before.mem_used).toBeGreaterThan(50 << 20);
 }, 60_000);
@@ -35,10 +52,18 @@ test('a process that is ended for want of memory says so, and the agent lives', 
   await using agent = await startAgent({ cgroup: cgroup.path });
   const pid = agent.agentPid();
   const direct = await shell(agent, 'exec python3 -c "x = bytearray(400 << 20)"');
-  expect(direct.end).toMatchObject({ exitCode: -1, status: 'signal: killed', error: expect.stringContaining('out of memory') });
+  expect(direct.end).toMatchObject({
+    exitCode: -1,
+    status: 'signal: killed',
+    error: expect.stringContaining('out of memory'),
+  });
   // The kernel ends the child; the shell reports it.
   const child = await shell(agent, 'python3 -c "x = bytearray(400 << 20)"; exit $?');
-  expect(child.end).toMatchObject({ exitCode: 137, status: 'exit status 137', error: expect.stringContaining('out of memory') });
+  expect(child.end).toMatchObject({
+    exitCode: 137,
+    status: 'exit status 137',
+    error: expect.stringContaining('out of memory'),
+  });
   const own = await shell(agent, 'kill -9 $$');
   expect(own.end).toEqual({ exitCode: -1, status: 'signal: killed', error: 'signal: killed' });
   expect(agent.agentPid()).toBe(pid);

@@ -6,12 +6,24 @@ import { sharedAgent } from './support/shared-agent.ts';
 
 const agent = sharedAgent();
 
-const kill = (pid: number, signal = 'SIGNAL_SIGKILL') => unary(agent, 'process.Process/SendSignal', { process: { pid }, signal });
-const type = (pid: number, text: string) => unary(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: Buffer.from(text).toString('base64') } });
+const kill = (pid: number, signal = 'SIGNAL_SIGKILL') =>
+  unary(agent, 'process.Process/SendSignal', { process: { pid }, signal });
+const type = (pid: number, text: string) =>
+  unary(agent, 'process.Process/SendInput', {
+    process: { pid },
+    input: { stdin: Buffer.from(text).toString('base64') },
+  });
 
 /** A process that waits for a line before it goes on with `line`. */
-async function startWaiting(line: string, more: { tag?: string } = {}): Promise<{ events: RpcStream<ProcessEvent>; pid: number; go(): Promise<unknown> }> {
-  const events = await start(agent, { process: { cmd: '/bin/sh', args: ['-c', `read go; ${line}`] }, stdin: true, ...more });
+async function startWaiting(
+  line: string,
+  more: { tag?: string } = {},
+): Promise<{ events: RpcStream<ProcessEvent>; pid: number; go(): Promise<unknown> }> {
+  const events = await start(agent, {
+    process: { cmd: '/bin/sh', args: ['-c', `read go; ${line}`] },
+    stdin: true,
+    ...more,
+  });
   const pid = await startedPid(events);
   return { events, pid, go: () => type(pid, 'go\n') };
 }
@@ -26,7 +38,12 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 test('a process outlives the connection that started it, and never waits for a reader', async () => {
-  const events = await start(agent, { process: { cmd: '/bin/sh', args: ['-c', 'head -c 10000000 /dev/zero; echo written > /tmp/outlived; exec sleep 1000'] } });
+  const events = await start(agent, {
+    process: {
+      cmd: '/bin/sh',
+      args: ['-c', 'head -c 10000000 /dev/zero; echo written > /tmp/outlived; exec sleep 1000'],
+    },
+  });
   const pid = await startedPid(events);
   await events[Symbol.asyncDispose]();
   await until(() => Bun.file(agent.path('/tmp/outlived')).exists());
@@ -54,7 +71,11 @@ test('everyone who is attached gets everything from then on', async () => {
 test('a process is found by its tag, and its end for a while too', async () => {
   const { events, pid, go } = await startWaiting('exit 5', { tag: 'by-tag' });
   const listed = await unary(agent, 'process.Process/List', {});
-  expect(listed.body['processes']).toContainEqual({ pid, tag: 'by-tag', config: { cmd: '/bin/sh', args: ['-c', 'read go; exit 5'], envs: {} } });
+  expect(listed.body['processes']).toContainEqual({
+    pid,
+    tag: 'by-tag',
+    config: { cmd: '/bin/sh', args: ['-c', 'read go; exit 5'], envs: {} },
+  });
   const attached = await attach(agent, { tag: 'by-tag' });
   await startedPid(attached);
   await go();
@@ -80,29 +101,47 @@ test('unknown processes are not found', async () => {
   expect((await finish(await attach(agent, { pid: 3_999_999 }))).error?.code).toBe('not_found');
   expect((await finish(await attach(agent, { tag: 'nothing has it' }))).error?.code).toBe('not_found');
   for (const method of ['SendInput', 'CloseStdin', 'Update']) {
-    expect(await unaryError(agent, `process.Process/${method}`, { ...nobody, input: { stdin: 'eA==' } })).toBe('404 not_found');
+    expect(await unaryError(agent, `process.Process/${method}`, { ...nobody, input: { stdin: 'eA==' } })).toBe(
+      '404 not_found',
+    );
   }
-  expect(await unaryError(agent, 'process.Process/SendSignal', { ...nobody, signal: 'SIGNAL_SIGKILL' })).toBe('404 not_found');
-  expect(await unaryError(agent, 'process.Process/SendSignal', { signal: 'SIGNAL_SIGKILL' })).toBe('400 invalid_argument');
+  expect(await unaryError(agent, 'process.Process/SendSignal', { ...nobody, signal: 'SIGNAL_SIGKILL' })).toBe(
+    '404 not_found',
+  );
+  expect(await unaryError(agent, 'process.Process/SendSignal', { signal: 'SIGNAL_SIGKILL' })).toBe(
+    '400 invalid_argument',
+  );
 });
 
 test('signals reach the process, by name and by number, and no others do', async () => {
-  for (const [signal, status] of [['SIGNAL_SIGTERM', 'signal: terminated'], ['SIGNAL_SIGKILL', 'signal: killed'], [15, 'signal: terminated']] as const) {
+  for (const [signal, status] of [
+    ['SIGNAL_SIGTERM', 'signal: terminated'],
+    ['SIGNAL_SIGKILL', 'signal: killed'],
+    [15, 'signal: terminated'],
+  ] as const) {
     const { events, pid } = await startWaiting('true');
     expect((await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal })).status).toBe(200);
     expect((await finish(events)).end).toEqual({ exitCode: -1, status, error: status });
   }
   const { events, pid } = await startWaiting('true');
-  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_UNSPECIFIED' })).toBe('501 unimplemented');
-  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: 2 })).toBe('501 unimplemented');
+  expect(
+    await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_UNSPECIFIED' }),
+  ).toBe('501 unimplemented');
+  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: 2 })).toBe(
+    '501 unimplemented',
+  );
   await kill(pid);
   await finish(events);
 });
 
 test('an ended process takes neither signals nor input', async () => {
   const { pid } = await shell(agent, 'true');
-  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).toBe('404 not_found');
-  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: 'eA==' } })).toBe('404 not_found');
+  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).toBe(
+    '404 not_found',
+  );
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: 'eA==' } })).toBe(
+    '404 not_found',
+  );
 });
 
 test('the end waits for the output of children that have the pipe', async () => {
@@ -129,7 +168,11 @@ test('a process whose child keeps the pipe can be let go', async () => {
 });
 
 test('the timeout of a start kills the process; the one of an attached client does not', async () => {
-  const events = await start(agent, { process: { cmd: '/bin/sleep', args: ['1000'] } }, { 'connect-timeout-ms': '300' });
+  const events = await start(
+    agent,
+    { process: { cmd: '/bin/sleep', args: ['1000'] } },
+    { 'connect-timeout-ms': '300' },
+  );
   const pid = await startedPid(events);
   const brief = await finish(await attach(agent, { pid }, { 'connect-timeout-ms': '50' }));
   expect(brief.error?.code).toBe('deadline_exceeded');
@@ -141,19 +184,29 @@ test('the timeout of a start kills the process; the one of an attached client do
 });
 
 test('the timeout holds when its client is long gone', async () => {
-  const events = await start(agent, { process: { cmd: '/bin/sleep', args: ['1000'] } }, { 'connect-timeout-ms': '200' });
+  const events = await start(
+    agent,
+    { process: { cmd: '/bin/sleep', args: ['1000'] } },
+    { 'connect-timeout-ms': '200' },
+  );
   const pid = await startedPid(events);
   await events[Symbol.asyncDispose]();
   await until(async () => !(await isListed(pid)));
 });
 
 test('a timeout that is no number is refused, zero is none', async () => {
-  expect((await run(agent, 'true', [], { headers: { 'connect-timeout-ms': 'soon' } })).error?.code).toBe('invalid_argument');
+  expect((await run(agent, 'true', [], { headers: { 'connect-timeout-ms': 'soon' } })).error?.code).toBe(
+    'invalid_argument',
+  );
   expect((await run(agent, 'true', [], { headers: { 'connect-timeout-ms': '0' } })).end?.status).toBe('exit status 0');
 });
 
 test('silent streams are kept alive at the interval that is asked for', async () => {
-  const events = await start(agent, { process: { cmd: '/bin/sleep', args: ['1000'] } }, { 'keepalive-ping-interval': '1' });
+  const events = await start(
+    agent,
+    { process: { cmd: '/bin/sleep', args: ['1000'] } },
+    { 'keepalive-ping-interval': '1' },
+  );
   const pid = await startedPid(events);
   expect((await events.next())?.event).toEqual({ keepalive: {} });
   expect((await events.next())?.event).toEqual({ keepalive: {} });
@@ -165,7 +218,9 @@ test('silent streams are kept alive at the interval that is asked for', async ()
 async function attachAndStall(pid: number): Promise<{ close(): void; resume(): Promise<string> }> {
   const body = envelope({ process: { pid } });
   const socket = connect(agent.port, '127.0.0.1');
-  socket.write(`POST /process.Process/Connect HTTP/1.1\r\nHost: a\r\nContent-Type: application/connect+json\r\nContent-Length: ${body.length}\r\n\r\n`);
+  socket.write(
+    `POST /process.Process/Connect HTTP/1.1\r\nHost: a\r\nContent-Type: application/connect+json\r\nContent-Length: ${body.length}\r\n\r\n`,
+  );
   socket.write(body);
   const started = Promise.withResolvers<void>();
   socket.once('data', bytes => {
@@ -202,7 +257,8 @@ test('a client that stops reading does not stop another, and is told that it los
 });
 
 test('a process waits for its only client, and the agent does not grow', async () => {
-  const residentKiB = async () => Number(/^VmRSS:\s+(\d+)/m.exec(await Bun.file(`/proc/${agent.agentPid()}/status`).text())?.[1]);
+  const residentKiB = async () =>
+    Number(/^VmRSS:\s+(\d+)/m.exec(await Bun.file(`/proc/${agent.agentPid()}/status`).text())?.[1]);
   const { events, pid, go } = await startWaiting('head -c 300000000 /dev/zero; echo done > /tmp/stalled-done');
   const stalled = await attachAndStall(pid);
   await events[Symbol.asyncDispose]();

@@ -25,8 +25,10 @@ async function streamInput(messages: Uint8Array<ArrayBuffer>[]): Promise<{ statu
 
 test('input arrives in order and ends when it is closed, twice too', async () => {
   const { events, pid } = await startShell('cat; echo ended');
-  for (const word of ['one ', 'two ', 'three\n']) expect((await unary(agent, 'process.Process/SendInput', input(pid, word))).body).toEqual({});
-  for (let time = 0; time < 2; time++) expect(await unary(agent, 'process.Process/CloseStdin', { process: { pid } })).toEqual({ status: 200, body: {} });
+  for (const word of ['one ', 'two ', 'three\n'])
+    expect((await unary(agent, 'process.Process/SendInput', input(pid, word))).body).toEqual({});
+  for (let time = 0; time < 2; time++)
+    expect(await unary(agent, 'process.Process/CloseStdin', { process: { pid } })).toEqual({ status: 200, body: {} });
   expect((await finish(events)).stdout).toBe('one two three\nended\n');
 });
 
@@ -50,12 +52,18 @@ test('input that can not be taken is refused with a reason', async () => {
   const { events, pid } = await startShell('exec 0<&-; echo closed; exec sleep 1000');
   await outputUntil(events, 'closed');
   expect(await unaryError(agent, 'process.Process/SendInput', input(pid, 'x'))).toBe('500 internal');
-  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { pty: 'eA==' } })).toBe('500 internal');
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { pty: 'eA==' } })).toBe(
+    '500 internal',
+  );
   expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid } })).toBe('501 unimplemented');
-  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: {} })).toBe('501 unimplemented');
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: {} })).toBe(
+    '501 unimplemented',
+  );
   await unary(agent, 'process.Process/CloseStdin', { process: { pid } });
   expect(await unaryError(agent, 'process.Process/SendInput', input(pid, 'x'))).toBe('500 internal');
-  expect(await unaryError(agent, 'process.Process/Update', { process: { pid }, pty: { size: { cols: 1, rows: 1 } } })).toBe('500 internal');
+  expect(
+    await unaryError(agent, 'process.Process/Update', { process: { pid }, pty: { size: { cols: 1, rows: 1 } } }),
+  ).toBe('500 internal');
   await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' });
   await finish(events);
 
@@ -84,7 +92,11 @@ test('a stream of input is taken message by message', async () => {
 });
 
 test('a stream of input must begin with its process, and may not break off in a message', async () => {
-  expect((await streamInput([envelope({ data: { input: { stdin: base64('a') } } })])).text).toContain('invalid_argument');
+  expect((await streamInput([envelope({ data: { input: { stdin: base64('a') } } })])).text).toContain(
+    'invalid_argument',
+  );
   expect((await streamInput([envelope({ start: { process: { pid: 3_999_999 } } })])).text).toContain('not_found');
-  expect((await streamInput([envelope({ start: { process: { pid: 1 } } }).subarray(0, 9) as Uint8Array<ArrayBuffer>])).text).toContain('invalid_argument');
+  expect(
+    (await streamInput([envelope({ start: { process: { pid: 1 } } }).subarray(0, 9) as Uint8Array<ArrayBuffer>])).text,
+  ).toContain('invalid_argument');
 });

@@ -4,18 +4,30 @@ import { run, shell } from './support/process.ts';
 import { sharedAgent } from './support/shared-agent.ts';
 import { addUser, as } from './support/users.ts';
 
-const agent = sharedAgent({ init: { envVars: { E2B_SANDBOX: 'true', COLOUR: 'sandbox', PATH: '/opt/bin:/usr/bin:/bin' }, defaultUser: 'someone' } });
+const agent = sharedAgent({
+  init: { envVars: { E2B_SANDBOX: 'true', COLOUR: 'sandbox', PATH: '/opt/bin:/usr/bin:/bin' }, defaultUser: 'someone' },
+});
 beforeAll(async () => {
   addUser(agent, 'someone', 4321, { readers: 4400, writers: 4401 });
 });
 
 test('start comes first, end comes last with the exit code', async () => {
   const zero = await shell(agent, 'echo out; echo err >&2');
-  expect(zero).toMatchObject({ stdout: 'out\n', stderr: 'err\n', order: ['start', 'data', 'end'], end: { exited: true, status: 'exit status 0' } });
+  expect(zero).toMatchObject({
+    stdout: 'out\n',
+    stderr: 'err\n',
+    order: ['start', 'data', 'end'],
+    end: { exited: true, status: 'exit status 0' },
+  });
   expect(zero.end).not.toHaveProperty('exitCode');
   expect(zero.end).not.toHaveProperty('error');
   expect(zero.error).toBeUndefined();
-  expect((await shell(agent, 'exit 3')).end).toEqual({ exitCode: 3, exited: true, status: 'exit status 3', error: 'exit status 3' });
+  expect((await shell(agent, 'exit 3')).end).toEqual({
+    exitCode: 3,
+    exited: true,
+    status: 'exit status 3',
+    error: 'exit status 3',
+  });
 });
 
 test.each([
@@ -28,10 +40,16 @@ test.each([
 });
 
 test('a program that is not there or can not be run ends as a shell would say it', async () => {
-  expect(await run(agent, 'no-such-program')).toMatchObject({ end: { exitCode: 127, exited: true }, stderr: 'sh: no-such-program: not found\n' });
+  expect(await run(agent, 'no-such-program')).toMatchObject({
+    end: { exitCode: 127, exited: true },
+    stderr: 'sh: no-such-program: not found\n',
+  });
   expect((await run(agent, '/no/such/program')).end?.exitCode).toBe(127);
   writeFileSync(agent.path('/tmp/not-executable'), 'x');
-  expect(await run(agent, '/tmp/not-executable')).toMatchObject({ end: { exitCode: 126 }, stderr: 'sh: /tmp/not-executable: Permission denied\n' });
+  expect(await run(agent, '/tmp/not-executable')).toMatchObject({
+    end: { exitCode: 126 },
+    stderr: 'sh: /tmp/not-executable: Permission denied\n',
+  });
   expect((await run(agent, '/tmp')).end?.exitCode).toBe(126);
   expect((await run(agent, '')).end?.exitCode).toBe(127);
 });
@@ -47,18 +65,29 @@ test('programs are searched in the PATH of the new process', async () => {
   writeFileSync(agent.path('/opt/bin/colour'), '#!/bin/sh\necho found\n');
   chmodSync(agent.path('/opt/bin/colour'), 0o755);
   expect((await run(agent, 'colour')).stdout).toBe('found\n');
-  expect((await run(agent, 'colour', [], { process: { cmd: 'colour', envs: { PATH: '/usr/bin:/bin' } } })).end?.exitCode).toBe(127);
+  expect(
+    (await run(agent, 'colour', [], { process: { cmd: 'colour', envs: { PATH: '/usr/bin:/bin' } } })).end?.exitCode,
+  ).toBe(127);
 });
 
 test('the environment is the user, then the sandbox, then the call, and nothing else', async () => {
   const { stdout } = await run(agent, 'env', [], { process: { cmd: 'env', envs: { COLOUR: 'call', EMPTY: '' } } });
   expect(stdout.trim().split('\n').sort()).toEqual([
-    'COLOUR=call', 'E2B_SANDBOX=true', 'EMPTY=', 'HOME=/home/someone', 'LOGNAME=someone', 'PATH=/opt/bin:/usr/bin:/bin', 'USER=someone',
+    'COLOUR=call',
+    'E2B_SANDBOX=true',
+    'EMPTY=',
+    'HOME=/home/someone',
+    'LANG=C.UTF-8',
+    'LOGNAME=someone',
+    'PATH=/opt/bin:/usr/bin:/bin',
+    'USER=someone',
   ]);
 });
 
 test('a process has the identity of the default user, or of the one that is named', async () => {
-  expect((await run(agent, 'id')).stdout).toContain('uid=4321(someone) gid=4321(someone) groups=4321(someone),4400(readers),4401(writers)');
+  expect((await run(agent, 'id')).stdout).toContain(
+    'uid=4321(someone) gid=4321(someone) groups=4321(someone),4400(readers),4401(writers)',
+  );
   expect((await run(agent, 'id', ['-u'], { headers: as('root') })).stdout).toBe('0\n');
   const root = await shell(agent, 'echo $HOME $USER; grep ^Groups /proc/self/status', { headers: as('root') });
   expect(root.stdout).toMatch(/^\/root root\nGroups:\s+0 *\n$/);
@@ -76,7 +105,8 @@ test('an unknown user is refused with the text that clients compare', async () =
 
 test('the working directory is the home, or what is asked for', async () => {
   mkdirSync(agent.path('/home/someone/sub'), { recursive: true });
-  const pwd = async (cwd?: string) => (await run(agent, 'pwd', [], { process: { cmd: 'pwd', ...(cwd === undefined ? {} : { cwd }) } })).stdout.trim();
+  const pwd = async (cwd?: string) =>
+    (await run(agent, 'pwd', [], { process: { cmd: 'pwd', ...(cwd === undefined ? {} : { cwd }) } })).stdout.trim();
   expect(await pwd()).toBe('/home/someone');
   expect(await pwd('')).toBe('/home/someone');
   expect(await pwd('/usr')).toBe('/usr');
@@ -92,13 +122,22 @@ test.each([['/no/such/folder'], ['~other'], ['/etc/passwd']])('the working direc
 });
 
 test('a user whose home is missing starts in the root', async () => {
-  writeFileSync(agent.path('/etc/passwd'), `${await Bun.file(agent.path('/etc/passwd')).text()}homeless:x:4500:4500::/home/gone:/bin/sh\n`);
+  writeFileSync(
+    agent.path('/etc/passwd'),
+    `${await Bun.file(agent.path('/etc/passwd')).text()}homeless:x:4500:4500::/home/gone:/bin/sh\n`,
+  );
   expect((await shell(agent, 'pwd; echo $HOME', { headers: as('homeless') })).stdout).toBe('/\n/home/gone\n');
 });
 
 test('a process starts clean: no descriptors, no blocked or ignored signals, a group of its own, umask 022', async () => {
-  const { stdout, pid } = await shell(agent, 'ls /proc/self/fd; umask; ps -o pgid= -p $$; grep -E "^Sig(Blk|Ign)" /proc/self/status');
-  const [zero, one, two, listing, umask, group, ...signals] = stdout.trim().split('\n').map(line => line.trim());
+  const { stdout, pid } = await shell(
+    agent,
+    'ls /proc/self/fd; umask; ps -o pgid= -p $$; grep -E "^Sig(Blk|Ign)" /proc/self/status',
+  );
+  const [zero, one, two, listing, umask, group, ...signals] = stdout
+    .trim()
+    .split('\n')
+    .map(line => line.trim());
   expect([zero, one, two, listing, umask, group]).toEqual(['0', '1', '2', '3', '0022', String(pid)]);
   for (const line of signals) expect(line).toMatch(/\s0+$/);
   expect(signals.length).toBe(2);

@@ -7,10 +7,15 @@ import { addUser, as } from './support/users.ts';
 const agent = sharedAgent();
 
 const size = (cols: number, rows: number) => ({ size: { cols, rows } });
-const type = (pid: number, text: string) => unary(agent, 'process.Process/SendInput', { process: { pid }, input: { pty: Buffer.from(text).toString('base64') } });
+const type = (pid: number, text: string) =>
+  unary(agent, 'process.Process/SendInput', { process: { pid }, input: { pty: Buffer.from(text).toString('base64') } });
 
 async function startTerminal(args: string[], headers = {}): Promise<{ events: RpcStream<ProcessEvent>; pid: number }> {
-  const events = await start(agent, { process: { cmd: '/bin/bash', args, envs: { TERM: 'xterm-256color', PS1: 'prompt> ' } }, pty: size(91, 17) }, headers);
+  const events = await start(
+    agent,
+    { process: { cmd: '/bin/bash', args, envs: { TERM: 'xterm-256color', PS1: 'prompt> ' } }, pty: size(91, 17) },
+    headers,
+  );
   return { events, pid: await startedPid(events) };
 }
 
@@ -26,7 +31,11 @@ test('a login shell has a terminal of the size that was asked for, and job contr
 });
 
 test('resizing tells the programs in it', async () => {
-  const { events, pid } = await startTerminal(['--norc', '-c', 'trap "stty size" WINCH; echo ready; while :; do sleep 0.05; done']);
+  const { events, pid } = await startTerminal([
+    '--norc',
+    '-c',
+    'trap "stty size" WINCH; echo ready; while :; do sleep 0.05; done',
+  ]);
   await outputUntil(events, 'ready');
   expect((await unary(agent, 'process.Process/Update', { process: { pid }, pty: size(123, 45) })).body).toEqual({});
   expect(await outputUntil(events, '45 123')).toContain('45 123');
@@ -35,7 +44,11 @@ test('resizing tells the programs in it', async () => {
 });
 
 test('keys that mean signals are signals', async () => {
-  const { events, pid } = await startTerminal(['--norc', '-c', 'trap "echo interrupted; exit 3" INT; echo ready; while :; do sleep 0.05; done']);
+  const { events, pid } = await startTerminal([
+    '--norc',
+    '-c',
+    'trap "echo interrupted; exit 3" INT; echo ready; while :; do sleep 0.05; done',
+  ]);
   await outputUntil(events, 'ready');
   await type(pid, '\x03');
   const { pty, end } = await finish(events);
@@ -46,14 +59,19 @@ test('keys that mean signals are signals', async () => {
 test('the end of input is a key, not CloseStdin, and input of the other kind is refused', async () => {
   const { events, pid } = await startTerminal(['--norc', '-c', 'cat; echo over']);
   expect(await unaryError(agent, 'process.Process/CloseStdin', { process: { pid } })).toBe('500 unknown');
-  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: 'eA==' } })).toBe('500 internal');
+  expect(await unaryError(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: 'eA==' } })).toBe(
+    '500 internal',
+  );
   await type(pid, 'text\n\x04');
   expect((await finish(events)).pty).toContain('over');
 });
 
 test('the terminal is the user’s own', async () => {
   addUser(agent, 'typist', 4600);
-  const { events, pid } = await startTerminal(['--norc', '-c', 'stat -c "%U %a" $(tty); echo again > $(tty); echo end'], as('typist'));
+  const { events, pid } = await startTerminal(
+    ['--norc', '-c', 'stat -c "%U %a" $(tty); echo again > $(tty); echo end'],
+    as('typist'),
+  );
   const { pty } = await finish(events);
   expect(pid).toBeGreaterThan(1);
   expect(pty).toContain('typist 620\r\nagain\r\nend');
@@ -65,7 +83,11 @@ test('50 MB through a terminal arrive whole', async () => {
 });
 
 test('a sandbox whose terminals are used up says so', async () => {
-  const { events, pid } = await startTerminal(['--norc', '-c', 'mv /dev/ptmx /dev/gone; echo moved; read back; mv /dev/gone /dev/ptmx']);
+  const { events, pid } = await startTerminal([
+    '--norc',
+    '-c',
+    'mv /dev/ptmx /dev/gone; echo moved; read back; mv /dev/gone /dev/ptmx',
+  ]);
   await outputUntil(events, 'moved');
   const refused = await finish(await start(agent, { process: { cmd: '/bin/bash' }, pty: size(80, 24) }));
   expect(refused.error?.code).toBe('invalid_argument');

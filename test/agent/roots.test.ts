@@ -1,6 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { finish, outputUntil, run, start, startedPid } from './support/process.ts';
@@ -49,7 +59,9 @@ function put(tree: string, path: string, content: string | { copy: string }, mod
 async function expectToWork(agent: TestAgent, home: string, uid: number): Promise<void> {
   const events = await start(agent, { process: { cmd: '/show', args: ['a b', ''] }, stdin: true });
   const pid = await startedPid(events);
-  expect(await outputUntil(events, 'argument \n')).toBe(`uid ${uid} home ${home} in ${existsSync(agent.path(home)) ? home : '/'}\nargument a b\nargument \n`);
+  expect(await outputUntil(events, 'argument \n')).toBe(
+    `uid ${uid} home ${home} in ${existsSync(agent.path(home)) ? home : '/'}\nargument a b\nargument \n`,
+  );
   await unary(agent, 'process.Process/SendInput', { process: { pid }, input: { stdin: btoa('7\n') } });
   expect((await finish(events)).end?.exitCode).toBe(7);
 
@@ -61,9 +73,17 @@ async function expectToWork(agent: TestAgent, home: string, uid: number): Promis
 
   expect(await run(agent, 'sh')).toMatchObject({ end: { exitCode: 127 }, stderr: 'sh: sh: not found\n' });
 
-  const watch = await stream<{ start?: object; filesystem?: { name: string } }>(agent, 'filesystem.Filesystem/WatchDir', { path: '/', recursive: false });
+  const watch = await stream<{ start?: object; filesystem?: { name: string } }>(
+    agent,
+    'filesystem.Filesystem/WatchDir',
+    { path: '/', recursive: false },
+  );
   expect(await watch.next()).toEqual({ start: {} });
-  const written = await fetch(`${agent.url}/files?path=/new/file`, { method: 'POST', body: 'text', headers: { 'content-type': 'application/octet-stream' } });
+  const written = await fetch(`${agent.url}/files?path=/new/file`, {
+    method: 'POST',
+    body: 'text',
+    headers: { 'content-type': 'application/octet-stream' },
+  });
   expect(written.status).toBe(200);
   expect((await watch.next())?.filesystem?.name).toBe('new');
   await watch[Symbol.asyncDispose]();
@@ -96,7 +116,8 @@ describe('a root that means harm', () => {
   beforeAll(() => {
     tree = join(folder, 'hostile');
     put(tree, 'show', { copy: static_ }, 0o755);
-    const marker = 'int mark(void) __attribute__((constructor)); int creat(const char *, int); int mark(void) { return creat("/tmp/loaded", 0666); }';
+    const marker =
+      'int mark(void) __attribute__((constructor)); int creat(const char *, int); int mark(void) { return creat("/tmp/loaded", 0666); }';
     writeFileSync(join(folder, 'evil.c'), marker);
     mkdirSync(join(tree, 'tmp'), { recursive: true });
     execFileSync('gcc', ['-shared', '-fPIC', '-nostdlib', '-o', join(tree, 'evil.so'), join(folder, 'evil.c')]);
@@ -108,12 +129,19 @@ describe('a root that means harm', () => {
     put(tree, 'evil.js', 'require("node:fs").writeFileSync("/tmp/loaded", "")');
     put(tree, 'package.json', '{{{');
     put(tree, 'lib/x86_64-linux-gnu/libc.so.6', 'no library');
-    put(tree, 'etc/passwd', `broken\n:::\nroot:x:abc:0::/root:\n${'x'.repeat(100_000)}\nuser:x:1000:1000::/nowhere:/bin/sh\n`);
+    put(
+      tree,
+      'etc/passwd',
+      `broken\n:::\nroot:x:abc:0::/root:\n${'x'.repeat(100_000)}\nuser:x:1000:1000::/nowhere:/bin/sh\n`,
+    );
     execFileSync('mkfifo', [join(tree, 'etc/group'), join(tree, 'etc/hosts')]);
   });
 
   test('does not touch the agent, even when it starts again', async () => {
-    await using agent = await startAgent({ root: tree, init: { defaultUser: 'root', hostname: 'sandbox', caBundle: 'certificate' } });
+    await using agent = await startAgent({
+      root: tree,
+      init: { defaultUser: 'root', hostname: 'sandbox', caBundle: 'certificate' },
+    });
     await expectToWork(agent, '/root', 0);
     expect((await run(agent, '/show', [], { headers: as('user') })).stdout).toBe('uid 1000 home /nowhere in /\n');
     process.kill(agent.agentPid(), 'SIGKILL');
@@ -127,17 +155,28 @@ describe('a root that means harm', () => {
 test('what an init brings is written into the root', async () => {
   await using agent = await startAgent({
     root: 'empty',
-    init: { envVars: { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: 'iabc', E2B_TEMPLATE_ID: 't1' }, hostname: 'named', caBundle: '-----BEGIN CERTIFICATE-----\nfirst\n-----END CERTIFICATE-----' },
+    init: {
+      envVars: { E2B_SANDBOX: 'true', E2B_SANDBOX_ID: 'iabc', E2B_TEMPLATE_ID: 't1' },
+      hostname: 'named',
+      caBundle: '-----BEGIN CERTIFICATE-----\nfirst\n-----END CERTIFICATE-----',
+    },
   });
   const read = (path: string) => readFileSync(agent.path(path), 'utf8');
-  expect([read('/run/e2b/.E2B_SANDBOX'), read('/run/e2b/.E2B_SANDBOX_ID'), read('/run/e2b/.E2B_TEMPLATE_ID')]).toEqual(['true', 'iabc', 't1']);
+  expect([read('/run/e2b/.E2B_SANDBOX'), read('/run/e2b/.E2B_SANDBOX_ID'), read('/run/e2b/.E2B_TEMPLATE_ID')]).toEqual([
+    'true',
+    'iabc',
+    't1',
+  ]);
   expect(read('/etc/hostname')).toBe('named\n');
   expect(read('/etc/hosts')).toContain('127.0.1.1 named\n');
-  writeFileSync(agent.path('/etc/ssl/certs/ca-certificates.crt'), `of the image\n${read('/etc/ssl/certs/ca-certificates.crt')}`);
+  writeFileSync(
+    agent.path('/etc/ssl/certs/ca-certificates.crt'),
+    `of the image\n${read('/etc/ssl/certs/ca-certificates.crt')}`,
+  );
   await agent.init({ hostname: 'named', caBundle: '-----BEGIN CERTIFICATE-----\nsecond\n-----END CERTIFICATE-----' });
   const bundle = read('/etc/ssl/certs/ca-certificates.crt');
   expect(bundle).toStartWith('of the image\n');
-  expect(bundle).toContain('second');
-  expect(bundle).not.toContain('first');
+  // What the template was built with stays, and each is there once.
+  for (const name of ['first', 'second']) expect(bundle.split(name)).toHaveLength(2);
   expect(read('/etc/hosts').match(/named/g)?.length).toBe(1);
 });

@@ -27,7 +27,11 @@ test('run answers output and exit code, and throws where it is not zero', async 
 });
 
 test('run takes user, cwd and envs', async () => {
-  const { stdout } = await sandbox.commands.run('whoami; pwd; echo $COLOUR $E2B_SANDBOX', { user: 'root', cwd: '/tmp', envs: { COLOUR: 'green' } });
+  const { stdout } = await sandbox.commands.run('whoami; pwd; echo $COLOUR $E2B_SANDBOX', {
+    user: 'root',
+    cwd: '/tmp',
+    envs: { COLOUR: 'green' },
+  });
   assert.equal(stdout, 'root\n/tmp\ngreen true\n');
   assert.equal((await sandbox.commands.run('whoami; pwd')).stdout, 'user\n/home/user\n');
   await assert.rejects(sandbox.commands.run('true', { cwd: '/no/such' }), InvalidArgumentError);
@@ -36,7 +40,9 @@ test('run takes user, cwd and envs', async () => {
 test('output comes while the command runs, split inside characters or not', async () => {
   const seen: string[] = [];
   const text = 'ü漢🎉'.repeat(20_000);
-  const result = await sandbox.commands.run(`python3 -c "print('ü漢🎉' * 20000, end='')"`, { onStdout: part => void seen.push(part) });
+  const result = await sandbox.commands.run(`python3 -c "print('ü漢🎉' * 20000, end='')"`, {
+    onStdout: part => void seen.push(part),
+  });
   assert.equal(seen.join(''), text);
   assert.equal(result.stdout, text);
 });
@@ -47,10 +53,17 @@ test('a background command is fed, listed, connected to, disconnected from and k
   await sandbox.commands.sendStdin(handle.pid, new TextEncoder().encode('two\n'));
   const again = await sandbox.commands.connect(handle.pid);
   await handle.closeStdin();
-  assert.ok((await sandbox.commands.list()).some(process => process.pid === handle.pid && process.args.includes('cat; sleep 1000')));
+  assert.ok(
+    (await sandbox.commands.list()).some(
+      process => process.pid === handle.pid && process.args.includes('cat; sleep 1000'),
+    ),
+  );
   await handle.disconnect();
   assert.equal(await sandbox.commands.kill(handle.pid), true);
-  await assert.rejects(again.wait(), (error: unknown) => error instanceof CommandExitError && error.exitCode === -1 && error.error === 'signal: killed');
+  await assert.rejects(
+    again.wait(),
+    (error: unknown) => error instanceof CommandExitError && error.exitCode === -1 && error.error === 'signal: killed',
+  );
   assert.equal(await sandbox.commands.kill(handle.pid), false);
   assert.equal(await again.kill(), false);
 });
@@ -69,12 +82,16 @@ test('a timeout ends the command', async () => {
 
 test('a server that is started in the background outlives its command', async () => {
   await sandbox.commands.run('python3 -m http.server 0 > /tmp/server.log 2>&1 & echo $! > /tmp/server.pid');
-  const { stdout } = await sandbox.commands.run('kill -0 $(cat /tmp/server.pid) && echo alive; kill $(cat /tmp/server.pid)');
+  const { stdout } = await sandbox.commands.run(
+    'kill -0 $(cat /tmp/server.pid) && echo alive; kill $(cat /tmp/server.pid)',
+  );
   assert.equal(stdout, 'alive\n');
 });
 
 test('a hundred commands at once are kept apart', async () => {
-  const results = await Promise.all(Array.from({ length: 100 }, (_, index) => sandbox.commands.run(`echo ${index}; sleep 0.1; echo ${index}`)));
+  const results = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => sandbox.commands.run(`echo ${index}; sleep 0.1; echo ${index}`)),
+  );
   results.forEach(({ stdout }, index) => assert.equal(stdout, `${index}\n${index}\n`));
 });
 
@@ -85,10 +102,11 @@ test('a terminal is created, typed into, resized, connected to and killed', asyn
     seen += new TextDecoder().decode(bytes);
     for (const { text, resolve } of waiting) if (seen.includes(text)) resolve();
   };
-  const shows = (text: string) => new Promise<void>(resolve => {
-    waiting.push({ text, resolve });
-    onData(new Uint8Array());
-  });
+  const shows = (text: string) =>
+    new Promise<void>(resolve => {
+      waiting.push({ text, resolve });
+      onData(new Uint8Array());
+    });
   const type = (text: string) => sandbox.pty.sendInput(handle.pid, new TextEncoder().encode(text));
   const handle = await sandbox.pty.create({ cols: 100, rows: 30, onData, envs: { MARK: 'from-envs' }, cwd: '/tmp' });
   await type('echo "$MARK:$PWD:$TERM:$(tput cols)"\n');
@@ -101,7 +119,10 @@ test('a terminal is created, typed into, resized, connected to and killed', asyn
   await shows('both-see-this');
   await handle.disconnect();
   assert.equal(await sandbox.pty.kill(handle.pid), true);
-  await assert.rejects(second.wait(), (error: unknown) => error instanceof CommandExitError && error.error === 'signal: killed');
+  await assert.rejects(
+    second.wait(),
+    (error: unknown) => error instanceof CommandExitError && error.error === 'signal: killed',
+  );
   assert.equal(await sandbox.pty.kill(handle.pid), false);
 });
 

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { FileNotFoundError, FilesystemEventType, FileType, InvalidArgumentError, type FilesystemEvent, type Sandbox } from 'e2b';
+import {
+  FileNotFoundError,
+  FilesystemEventType,
+  FileType,
+  InvalidArgumentError,
+  type FilesystemEvent,
+  type Sandbox,
+} from 'e2b';
 import { startSdkSandbox, type SdkSandbox } from './support/sdk.ts';
 
 let started: SdkSandbox;
@@ -19,11 +26,18 @@ test('write and read, in every form', async () => {
     ['blob', new Blob([bytes])],
     ['stream', new Blob([bytes]).stream()],
   ];
-  for (const [name, data] of forms) assert.equal((await sandbox.files.write(`forms/${name}`, data)).path, `/home/user/forms/${name}`);
+  for (const [name, data] of forms)
+    assert.equal((await sandbox.files.write(`forms/${name}`, data)).path, `/home/user/forms/${name}`);
   assert.equal(await sandbox.files.read('forms/text'), 'some text ü');
   assert.deepEqual(await sandbox.files.read('forms/buffer', { format: 'bytes' }), bytes);
-  assert.deepEqual(new Uint8Array(await (await sandbox.files.read('forms/blob', { format: 'blob' })).arrayBuffer()), bytes);
-  assert.deepEqual(new Uint8Array(await new Response(await sandbox.files.read('forms/stream', { format: 'stream' })).arrayBuffer()), bytes);
+  assert.deepEqual(
+    new Uint8Array(await (await sandbox.files.read('forms/blob', { format: 'blob' })).arrayBuffer()),
+    bytes,
+  );
+  assert.deepEqual(
+    new Uint8Array(await new Response(await sandbox.files.read('forms/stream', { format: 'stream' })).arrayBuffer()),
+    bytes,
+  );
 });
 
 test('empty files and files of proc are read as they are', async () => {
@@ -34,9 +48,18 @@ test('empty files and files of proc are read as they are', async () => {
 });
 
 test('several files are written at once, by both names of the method', async () => {
-  const entries = [{ path: 'many/a', data: 'A' }, { path: '/tmp/many-b', data: 'B' }];
-  assert.deepEqual((await sandbox.files.write(entries)).map(({ path }) => path), ['/home/user/many/a', '/tmp/many-b']);
-  assert.deepEqual((await sandbox.files.writeFiles(entries)).map(({ name }) => name), ['a', 'many-b']);
+  const entries = [
+    { path: 'many/a', data: 'A' },
+    { path: '/tmp/many-b', data: 'B' },
+  ];
+  assert.deepEqual(
+    (await sandbox.files.write(entries)).map(({ path }) => path),
+    ['/home/user/many/a', '/tmp/many-b'],
+  );
+  assert.deepEqual(
+    (await sandbox.files.writeFiles(entries)).map(({ name }) => name),
+    ['a', 'many-b'],
+  );
   assert.equal(await sandbox.files.read('/tmp/many-b'), 'B');
   assert.deepEqual(await sandbox.files.write([]), []);
 });
@@ -50,8 +73,14 @@ test('uploads compress, carry metadata and take a user', async () => {
 
 test('list goes as deep as asked', async () => {
   await sandbox.files.write('tree/one/two/leaf', '');
-  assert.deepEqual((await sandbox.files.list('tree')).map(({ name, type }) => [name, type]), [['one', FileType.DIR]]);
-  assert.deepEqual((await sandbox.files.list('tree', { depth: 3 })).map(({ path }) => path.slice('/home/user/tree/'.length)), ['one', 'one/two', 'one/two/leaf']);
+  assert.deepEqual(
+    (await sandbox.files.list('tree')).map(({ name, type }) => [name, type]),
+    [['one', FileType.DIR]],
+  );
+  assert.deepEqual(
+    (await sandbox.files.list('tree', { depth: 3 })).map(({ path }) => path.slice('/home/user/tree/'.length)),
+    ['one', 'one/two', 'one/two/leaf'],
+  );
   await assert.rejects(sandbox.files.list('nowhere'), FileNotFoundError);
   await assert.rejects(sandbox.files.list('tree/one/two/leaf'), InvalidArgumentError);
 });
@@ -61,7 +90,17 @@ test('info describes a file', async () => {
   await sandbox.commands.run('ln -s described link; chmod 600 described');
   const info = await sandbox.files.getInfo('described');
   assert.deepEqual(
-    [info.name, info.type, info.path, info.size, info.mode, info.permissions, info.owner, info.group, info.symlinkTarget],
+    [
+      info.name,
+      info.type,
+      info.path,
+      info.size,
+      info.mode,
+      info.permissions,
+      info.owner,
+      info.group,
+      info.symlinkTarget,
+    ],
     ['described', FileType.FILE, '/home/user/described', 5, 0o600, '-rw-------', 'user', 'user', undefined],
   );
   assert.ok(info.modifiedTime instanceof Date && Math.abs(info.modifiedTime.getTime() - Date.now()) < 60_000);
@@ -83,7 +122,10 @@ test('exists, makeDir, rename and remove', async () => {
 });
 
 /** Resolves when an event of this kind and name comes. */
-function waitForEvent(): { onEvent(event: FilesystemEvent): void; event(type: FilesystemEventType, name: string): Promise<FilesystemEvent> } {
+function waitForEvent(): {
+  onEvent(event: FilesystemEvent): void;
+  event(type: FilesystemEventType, name: string): Promise<FilesystemEvent>;
+} {
   const seen: FilesystemEvent[] = [];
   let changed = () => {};
   return {
@@ -123,7 +165,10 @@ test('a watch ends by its timeout, and refuses what is not there', async () => {
     sandbox.files.watchDir('timed', () => {}, { timeoutMs: 300, onExit: resolve }).catch(reject);
   });
   assert.match(error?.message ?? '', /deadline/);
-  await assert.rejects(sandbox.files.watchDir('nowhere', () => {}), FileNotFoundError);
+  await assert.rejects(
+    sandbox.files.watchDir('nowhere', () => {}),
+    FileNotFoundError,
+  );
 });
 
 test('metrics of the agent are numbers', async () => {

@@ -20,7 +20,10 @@ test('a repository from init to pull, over a git daemon inside', async () => {
   await git.init('/home/user/repo', { initialBranch: 'trunk' });
   await files.write('repo/README', 'first\n');
   const untracked = await git.status('/home/user/repo');
-  assert.deepEqual([untracked.currentBranch, untracked.fileStatus.map(({ name, status }) => [name, status])], ['trunk', [['README', 'untracked']]]);
+  assert.deepEqual(
+    [untracked.currentBranch, untracked.fileStatus.map(({ name, status }) => [name, status])],
+    ['trunk', [['README', 'untracked']]],
+  );
   await git.add('/home/user/repo');
   await git.commit('/home/user/repo', 'Begin');
   assert.equal((await git.status('/home/user/repo')).isClean, true);
@@ -34,8 +37,12 @@ test('a repository from init to pull, over a git daemon inside', async () => {
   await git.restore('/home/user/repo', { paths: ['README'] });
   assert.equal(await files.read('repo/README'), 'first\n');
 
-  await commands.run('git init --quiet --bare /home/user/served/repo.git && touch /home/user/served/repo.git/git-daemon-export-ok');
-  await commands.run('git daemon --reuseaddr --listen=127.0.0.1 --port=19418 --base-path=/home/user/served --enable=receive-pack --detach --pid-file=/tmp/daemon.pid');
+  await commands.run(
+    'git init --quiet --bare /home/user/served/repo.git && touch /home/user/served/repo.git/git-daemon-export-ok',
+  );
+  await commands.run(
+    'git daemon --reuseaddr --listen=127.0.0.1 --port=19418 --base-path=/home/user/served --enable=receive-pack --detach --pid-file=/tmp/daemon.pid',
+  );
   try {
     await git.remoteAdd('/home/user/repo', 'origin', 'git://127.0.0.1:19418/repo.git');
     assert.equal(await git.remoteGet('/home/user/repo', 'origin'), 'git://127.0.0.1:19418/repo.git');

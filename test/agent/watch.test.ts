@@ -42,7 +42,9 @@ async function eventsUntilMark(events: RpcStream<WatchMessage>): Promise<Event[]
 /** How many directories the kernel watches for the agent (proc(5), fdinfo of an inotify descriptor). */
 function kernelWatches(): number {
   const folder = `/proc/${agent.agentPid()}/fdinfo`;
-  return readdirSync(folder).map(fd => readFileSync(join(folder, fd), 'utf8').match(/^inotify wd:/gm)?.length ?? 0).reduce((sum, count) => sum + count, 0);
+  return readdirSync(folder)
+    .map(fd => readFileSync(join(folder, fd), 'utf8').match(/^inotify wd:/gm)?.length ?? 0)
+    .reduce((sum, count) => sum + count, 0);
 }
 
 /** All events until each of `wanted` was told. */
@@ -86,10 +88,20 @@ test('with recursion everything below is told, also in what is made later', asyn
   await using events = await watch({ recursive: true });
   expect(await eventsOf(events, 'echo x > sub/file')).toEqual(['create sub/file', 'write sub/file']);
   await shell(agent, `cd ${root} && mkdir -p a/b/c && echo 1 > a/b/c/one && echo 2 > a/b/c/two`);
-  const nested = await eventsUntilAll(events, ['create a', 'create a/b', 'create a/b/c', 'create a/b/c/one', 'write a/b/c/one', 'create a/b/c/two', 'write a/b/c/two']);
+  const nested = await eventsUntilAll(events, [
+    'create a',
+    'create a/b',
+    'create a/b/c',
+    'create a/b/c/one',
+    'write a/b/c/one',
+    'create a/b/c/two',
+    'write a/b/c/two',
+  ]);
   expect(nested.filter(event => event.startsWith('create')).length).toBe(5);
   expect(await eventsOf(events, 'echo more >> a/b/c/one')).toEqual(['write a/b/c/one']);
-  expect(await eventsOf(events, 'rm -r a')).toEqual(expect.arrayContaining(['remove a/b/c/one', 'remove a/b/c', 'remove a/b', 'remove a']));
+  expect(await eventsOf(events, 'rm -r a')).toEqual(
+    expect.arrayContaining(['remove a/b/c/one', 'remove a/b/c', 'remove a/b', 'remove a']),
+  );
 });
 
 test('no file of a burst of new directories is missed, and none is told twice', async () => {
@@ -113,7 +125,10 @@ test('a directory that is renamed keeps being watched under its new name', async
   await using events = await watch({ recursive: true });
   await eventsOf(events, 'mkdir -p sub/deep');
   expect(await eventsOf(events, 'mv sub moved')).toEqual(['rename sub', 'create moved']);
-  expect(await eventsOf(events, 'echo x > moved/deep/file')).toEqual(['create moved/deep/file', 'write moved/deep/file']);
+  expect(await eventsOf(events, 'echo x > moved/deep/file')).toEqual([
+    'create moved/deep/file',
+    'write moved/deep/file',
+  ]);
 });
 
 test('a directory that leaves is watched no more, one that comes in is told with its content', async () => {
@@ -144,7 +159,8 @@ test('the end of the watched directory does not end the watch', async () => {
   await using events = await watch({}, { 'connect-timeout-ms': '700' });
   rmSync(agent.path(root), { recursive: true });
   const seen: string[] = [];
-  for (let message = await events.next(); message; message = await events.next()) if (message.filesystem) seen.push(short(message.filesystem));
+  for (let message = await events.next(); message; message = await events.next())
+    if (message.filesystem) seen.push(short(message.filesystem));
   expect(seen).toContain('remove .');
   expect(events.error?.code).toBe('deadline_exceeded');
 });
@@ -153,7 +169,8 @@ test('entries are told where they are asked for and still there', async () => {
   await using events = await watch({ includeEntry: true, recursive: true });
   await shell(agent, `cd ${root} && echo hello > sub/file && sync && mv sub/file sub/other && rm sub/other`);
   const seen = await eventsUntilMark(events);
-  for (const { type, entry } of seen) if (entry) expect(['EVENT_TYPE_CREATE', 'EVENT_TYPE_WRITE', 'EVENT_TYPE_CHMOD']).toContain(type);
+  for (const { type, entry } of seen)
+    if (entry) expect(['EVENT_TYPE_CREATE', 'EVENT_TYPE_WRITE', 'EVENT_TYPE_CHMOD']).toContain(type);
   await shell(agent, `echo stays > ${root}/sub/stays`);
   const write = (await eventsUntilMark(events)).find(event => event.type === 'EVENT_TYPE_WRITE');
   expect(write).toMatchObject({ name: 'sub/stays', entry: { name: 'stays', path: `${root}/sub/stays`, size: '6' } });
@@ -172,8 +189,12 @@ test('what can not be watched is refused', async () => {
   };
   expect(await refused('/tmp/nothing-here')).toBe('not_found');
   expect(await refused('/etc/passwd')).toBe('invalid_argument');
-  expect(await unaryError(agent, 'filesystem.Filesystem/CreateWatcher', { path: '/tmp/nothing-here' })).toBe('404 not_found');
-  expect(await unaryError(agent, 'filesystem.Filesystem/CreateWatcher', { path: '/etc/passwd' })).toBe('400 invalid_argument');
+  expect(await unaryError(agent, 'filesystem.Filesystem/CreateWatcher', { path: '/tmp/nothing-here' })).toBe(
+    '404 not_found',
+  );
+  expect(await unaryError(agent, 'filesystem.Filesystem/CreateWatcher', { path: '/etc/passwd' })).toBe(
+    '400 invalid_argument',
+  );
 });
 
 test('two watches of one directory both see everything, and one may end', async () => {
@@ -191,14 +212,53 @@ test('watchers that are polled lose nothing between the polls', async () => {
   const { body } = await unary(agent, 'filesystem.Filesystem/CreateWatcher', { path: root, recursive: true });
   const watcherId = body['watcherId'] as string;
   expect(watcherId).toMatch(/^w[a-z0-9]{20}$/);
-  const take = async () => ((await unary(agent, 'filesystem.Filesystem/GetWatcherEvents', { watcherId })).body['events'] ?? []) as Event[];
+  const take = async () =>
+    ((await unary(agent, 'filesystem.Filesystem/GetWatcherEvents', { watcherId })).body['events'] ?? []) as Event[];
   await shell(agent, `cd ${root} && for i in $(seq 500); do : > sub/f$i; done`);
   const seen: Event[] = [];
   while (seen.filter(event => event.type === 'EVENT_TYPE_CREATE').length < 500) seen.push(...(await take()));
   expect(new Set(seen.map(event => event.name)).size).toBe(500);
   expect(await take()).toEqual([]);
   expect((await unary(agent, 'filesystem.Filesystem/RemoveWatcher', { watcherId })).body).toEqual({});
-  for (const method of ['GetWatcherEvents', 'RemoveWatcher']) expect(await unaryError(agent, `filesystem.Filesystem/${method}`, { watcherId })).toBe('404 not_found');
+  for (const method of ['GetWatcherEvents', 'RemoveWatcher'])
+    expect(await unaryError(agent, `filesystem.Filesystem/${method}`, { watcherId })).toBe('404 not_found');
+});
+
+test('a poll has what happened before it, also in directories that are new', async () => {
+  const { body } = await unary(agent, 'filesystem.Filesystem/CreateWatcher', {
+    path: root,
+    recursive: true,
+    includeEntry: true,
+  });
+  const watcherId = body['watcherId'] as string;
+  for (let index = 0; index < 200; index++) {
+    mkdirSync(inside(`new${index}/deep`), { recursive: true });
+    writeFileSync(inside(`new${index}/deep/file`), 'x');
+    const answer = await unary(agent, 'filesystem.Filesystem/GetWatcherEvents', { watcherId });
+    const events = ((answer.body['events'] ?? []) as Event[]).map(short);
+    expect(events).toContain(`create new${index}/deep/file`);
+  }
+  await unary(agent, 'filesystem.Filesystem/RemoveWatcher', { watcherId });
+});
+
+test('a poll does not wait for ever for a pump that somebody has stopped', async () => {
+  const { body } = await unary(agent, 'filesystem.Filesystem/CreateWatcher', { path: root });
+  const watcherId = body['watcherId'] as string;
+  const { stdout } = await shell(agent, 'pgrep -f "init [p]ump"');
+  await shell(agent, `kill -STOP ${stdout.trim()}`);
+  expect((await unary(agent, 'filesystem.Filesystem/GetWatcherEvents', { watcherId })).status).toBe(200);
+  await unary(agent, 'filesystem.Filesystem/RemoveWatcher', { watcherId });
+});
+
+test('a file that has no name yet is not told of', async () => {
+  await using events = await watch();
+  const seen = await eventsOf(
+    events,
+    `python3 -c 'import os; fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600); os.write(fd, b"x"); os.chmod(fd, 0o644); os.link(f"/proc/self/fd/{fd}", "named", src_dir_fd=0, follow_symlinks=True)' && : > '#1' && echo x >> '#1'`,
+  );
+  expect(seen.filter(event => !/ (named|#1)$/.test(event))).toEqual([]);
+  expect(seen).toContain('create named');
+  expect(seen).toContain('write #1');
 });
 
 test('snake_case names are understood', async () => {
@@ -206,7 +266,10 @@ test('snake_case names are understood', async () => {
   const watcherId = body['watcherId'] as string;
   writeFileSync(inside('file'), '');
   let events: Event[] = [];
-  while (events.length === 0) events = ((await unary(agent, 'filesystem.Filesystem/GetWatcherEvents', { watcher_id: watcherId })).body['events'] ?? []) as Event[];
+  while (events.length === 0)
+    events = ((await unary(agent, 'filesystem.Filesystem/GetWatcherEvents', { watcher_id: watcherId })).body[
+      'events'
+    ] ?? []) as Event[];
   expect(events[0]?.entry?.path).toBe(`${root}/file`);
   await unary(agent, 'filesystem.Filesystem/RemoveWatcher', { watcher_id: watcherId });
 });
@@ -218,9 +281,19 @@ test('lost events are found again by looking, and the directories that lost some
   // The pump that brings the kernel's events is stopped until its queue (16384 events) has run over.
   const { stdout } = await shell(agent, 'pgrep -f "init [p]ump"');
   await shell(agent, `kill -STOP ${stdout.trim()}`);
-  await shell(agent, `cd ${root} && i=0; while [ $i -lt 9000 ]; do : > burst; echo x >> burst; rm burst; i=$((i+1)); done; mkdir -p late/deep; echo x > late/deep/file; rm sub/before; rmdir sub`);
+  await shell(
+    agent,
+    `cd ${root} && i=0; while [ $i -lt 9000 ]; do : > burst; echo x >> burst; rm burst; i=$((i+1)); done; mkdir -p late/deep; echo x > late/deep/file; rm sub/before; rmdir sub`,
+  );
   await shell(agent, `kill -CONT ${stdout.trim()}`);
-  await eventsUntilAll(events, ['create late', 'create late/deep', 'create late/deep/file', 'write late/deep/file', 'remove sub', 'write .']);
+  await eventsUntilAll(events, [
+    'create late',
+    'create late/deep',
+    'create late/deep/file',
+    'write late/deep/file',
+    'remove sub',
+    'write .',
+  ]);
   // What was found is watched from then on.
   while (kernelWatches() < 3) await Bun.sleep(5);
   expect(await eventsOf(events, 'echo y >> late/deep/file')).toContain('write late/deep/file');

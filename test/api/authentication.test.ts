@@ -1,10 +1,27 @@
 import { expect, test } from 'bun:test';
 import { onEachDatabase } from './databases.ts';
 import { Platform, call, until } from './platform.ts';
-import { openStore } from '../../src/api/store/database.ts';
-import type { Store } from '../../src/api/store/database.ts';
+import { openStore } from '../../src/api/database/database.ts';
+import type { Store } from '../../src/api/database/database.ts';
 
 onEachDatabase(database => {
+  test('a client that sends too many wrong credentials is told to wait; right ones are let in, also from its address', async () => {
+    await using platform = await Platform.start({ database });
+    const ask = (key: string, address: string) =>
+      call(platform.socketPath, 'GET', '/sandboxes', undefined, { 'x-api-key': key, 'x-forwarded-for': address });
+    const wrong = `e2b_${'0'.repeat(40)}`;
+    const answers = [await ask(wrong, '203.0.113.7')];
+    expect(answers[0]?.status).toBe(401);
+    // All at once, so that a slow machine does not let the client save up again meanwhile.
+    while (answers.length < 5_000 && answers.every(({ status }) => status === 401))
+      answers.push(...(await Promise.all(Array.from({ length: 100 }, () => ask(wrong, '203.0.113.7')))));
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.headers.get('retry-after')).toBe('1');
+    expect(refused?.body).toMatchObject({ code: 429, message: expect.stringContaining('wrong credentials') });
+    expect((await ask(platform.key, '203.0.113.7')).status).toBe(200);
+    expect((await ask(wrong, '203.0.113.8')).status).toBe(401);
+  });
+
   test('only a key that was issued is let in, and nothing of it is stored', async () => {
     await using platform = await Platform.start({ database });
     expect(platform.key).toMatch(/^e2b_[0-9a-f]{40}$/);
@@ -26,7 +43,10 @@ onEachDatabase(database => {
     for (const headers of wrong) {
       for (const path of ['/sandboxes', '/v2/sandboxes', '/sandboxes/x', '/templates']) {
         const answer = await call(platform.socketPath, 'GET', path, undefined, headers as Record<string, string>);
-        expect({ sent: headers, status: answer.status, body: answer.body }).toMatchObject({ status: 401, body: { code: 401, message: expect.stringContaining('X-API-Key') } });
+        expect({ sent: headers, status: answer.status, body: answer.body }).toMatchObject({
+          status: 401,
+          body: { code: 401, message: expect.stringContaining('X-API-Key') },
+        });
       }
     }
     for (const headers of [
@@ -38,7 +58,9 @@ onEachDatabase(database => {
     }
     const rows = JSON.stringify(await platform.store.db.selectFrom('api_keys').selectAll().execute());
     expect(rows).not.toContain(platform.key.slice(4));
-    expect(JSON.parse(rows)).toMatchObject([{ value_length: 40, mask_prefix: platform.key.slice(4, 6), mask_suffix: platform.key.slice(-4) }]);
+    expect(JSON.parse(rows)).toMatchObject([
+      { value_length: 40, mask_prefix: platform.key.slice(4, 6), mask_suffix: platform.key.slice(-4) },
+    ]);
   });
 
   test('a request is refused before its body is looked at', async () => {
@@ -64,7 +86,7 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const { sandboxID } = await platform.createSandbox();
     await platform.store.db.updateTable('teams').set({ blocked: 1 }).execute();
-    platform.api.app.credentials.clear();
+    platform.api.parts.credentials.clear();
     expect((await platform.call('GET', '/sandboxes')).status).toBe(200);
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(403);
@@ -75,7 +97,7 @@ onEachDatabase(database => {
   test('uses of keys are written down now and then', async () => {
     await using platform = await Platform.start({ database });
     await platform.call('GET', '/sandboxes');
-    await platform.api.app.credentials.flushUses();
+    await platform.api.parts.credentials.flushUses();
     const [key] = await platform.store.db.selectFrom('api_keys').selectAll().execute();
     expect(Math.abs((key?.last_used_at_us ?? 0) / 1000 - Date.now())).toBeLessThan(60_000);
   });

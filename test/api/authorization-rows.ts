@@ -2,7 +2,10 @@ import { randomName } from '../../src/base/id.ts';
 import type { Scene } from './authorization-scene.ts';
 
 type Row = {
-  /** A request that succeeds for whom it is; made anew for each caller. `ids` are those in it that name a thing of the team. */
+  /**
+   * A request that succeeds for whom it is; made anew for each caller. `ids` are those in it that name a thing of the
+   * team.
+   */
   request(scene: Scene): Promise<{ path: string; body?: unknown; ids?: string[] }>;
   success: number;
   /** What a caller of another team gets: 404 or 403 for a thing of the team, else the success of his own view. */
@@ -25,7 +28,12 @@ const sandbox = (success: number, path: (id: string) => string, body?: unknown):
   foreign: 404,
 });
 
-const template = (success: number, foreign: number, path: (template: { alias: string; templateId: string }) => string, body?: unknown): Row => ({
+const template = (
+  success: number,
+  foreign: number,
+  path: (template: { alias: string; templateId: string }) => string,
+  body?: unknown,
+): Row => ({
   async request(scene) {
     const made = await scene.template();
     return { path: path(made), body, ids: [made.alias, made.templateId] };
@@ -34,7 +42,12 @@ const template = (success: number, foreign: number, path: (template: { alias: st
   foreign,
 });
 
-const build = (success: number, foreign: number, path: (build: { templateID: string; buildID: string }) => string, body?: unknown): Row => ({
+const build = (
+  success: number,
+  foreign: number,
+  path: (build: { templateID: string; buildID: string }) => string,
+  body?: unknown,
+): Row => ({
   async request(scene) {
     const made = await scene.build();
     return { path: path(made), body, ids: [made.templateID, made.buildID] };
@@ -44,7 +57,11 @@ const build = (success: number, foreign: number, path: (build: { templateID: str
 });
 
 /** A row about one thing whose ID `make` gives. */
-const thing = (success: number, make: (scene: Scene) => Promise<string>, request: (id: string) => { path: string; body?: unknown }): Row => ({
+const thing = (
+  success: number,
+  make: (scene: Scene) => Promise<string>,
+  request: (id: string) => { path: string; body?: unknown },
+): Row => ({
   async request(scene) {
     const id = await make(scene);
     return { ...request(id), ids: [id] };
@@ -55,7 +72,11 @@ const thing = (success: number, make: (scene: Scene) => Promise<string>, request
 
 /** A row about the content of the volume that the callers' tokens are for. */
 const content = (success: number, path: string, body?: unknown): Row => ({
-  request: async scene => ({ path: `/volumecontent/${await scene.contentVolume()}/${path}`, body, ids: [scene.volumeId] }),
+  request: async scene => ({
+    path: `/volumecontent/${await scene.contentVolume()}/${path}`,
+    body,
+    ids: [scene.volumeId],
+  }),
   success,
   foreign: 403,
 });
@@ -66,9 +87,13 @@ const operator = (success: number, path: (scene: Scene) => Promise<string> | str
   foreign: 401,
 });
 
+const account = () => ({ name: 'New', email: `${randomName(12)}@example.com`, password: 'correct horse battery' });
+
 /** One row for each operation: a new one without row fails the suite. */
 export const authorizationRows: Record<string, Row> = {
   getHealth: own(200, '/health'),
+  getIdentityConfiguration: own(200, '/.well-known/openid-configuration'),
+  getIdentityKeys: own(200, '/.well-known/jwks.json'),
   getOpenApi: own(200, '/openapi.json'),
 
   createSandbox: own(201, '/sandboxes', () => ({ templateID: 'base' })),
@@ -82,7 +107,11 @@ export const authorizationRows: Record<string, Row> = {
   connectSandbox: sandbox(200, id => `/sandboxes/${id}/connect`, { timeout: 60 }),
   connectSandboxV2: sandbox(200, id => `/v2/sandboxes/${id}/connect`, {}),
   pauseSandbox: sandbox(204, id => `/sandboxes/${id}/pause`),
-  resumeSandbox: thing(201, scene => scene.pausedSandbox(), id => ({ path: `/sandboxes/${id}/resume` })),
+  resumeSandbox: thing(
+    201,
+    scene => scene.pausedSandbox(),
+    id => ({ path: `/sandboxes/${id}/resume` }),
+  ),
   forkSandbox: sandbox(201, id => `/sandboxes/${id}/fork`),
   createSnapshot: sandbox(201, id => `/sandboxes/${id}/snapshots`),
   listSnapshots: own(200, '/snapshots'),
@@ -103,9 +132,22 @@ export const authorizationRows: Record<string, Row> = {
   updateTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`, {}),
   updateTemplateV2: template(200, 404, ({ alias }) => `/v2/templates/${alias}`, {}),
   deleteTemplate: template(204, 404, ({ alias }) => `/templates/${alias}`),
+  listDefaultTemplates: own(200, '/default-templates'),
   listTemplateTags: template(200, 404, ({ alias }) => `/templates/${alias}/tags`),
-  assignTemplateTags: thing(201, async scene => (await scene.template()).alias, alias => ({ path: '/templates/tags', body: { target: alias, tags: ['v1'] } })),
-  deleteTemplateTags: thing(204, async scene => (await scene.template()).alias, alias => ({ path: '/templates/tags', body: { name: alias, tags: ['v1'] } })),
+  countTemplateTags: template(200, 404, ({ alias }) => `/templates/${alias}/tags/count`),
+  templateTagExists: template(200, 404, ({ alias }) => `/templates/${alias}/tags/exists?tag=default`),
+  listTemplateTagGroups: template(200, 404, ({ alias }) => `/templates/${alias}/tags/groups`),
+  listTemplateTagAssignments: template(200, 404, ({ alias }) => `/templates/${alias}/tags/default/assignments`),
+  assignTemplateTags: thing(
+    201,
+    async scene => (await scene.template()).alias,
+    alias => ({ path: '/templates/tags', body: { target: alias, tags: ['v1'] } }),
+  ),
+  deleteTemplateTags: thing(
+    204,
+    async scene => (await scene.template()).alias,
+    alias => ({ path: '/templates/tags', body: { name: alias, tags: ['v1'] } }),
+  ),
   createTemplate: own(202, '/templates', () => ({ dockerfile: 'FROM scratch', alias: `a${randomName(12)}` })),
   createTemplateV2: own(202, '/v2/templates', () => ({ alias: `a${randomName(12)}` })),
   createTemplateV3: own(202, '/v3/templates', () => ({ name: `a${randomName(12)}` })),
@@ -118,41 +160,111 @@ export const authorizationRows: Record<string, Row> = {
     success: 202,
     foreign: 404,
   },
-  startTemplateBuildV2: build(202, 404, ({ templateID, buildID }) => `/v2/templates/${templateID}/builds/${buildID}`, { fromImage: 'debian:12' }),
-  cancelTemplateBuild: build(204, 404, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/cancel`),
+  startTemplateBuildV2: build(202, 404, ({ templateID, buildID }) => `/v2/templates/${templateID}/builds/${buildID}`, {
+    fromImage: 'debian:12',
+  }),
+  cancelTemplateBuild: build(
+    204,
+    404,
+    ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/cancel`,
+  ),
   // The contract wants 400 for a build that is not known.
-  getTemplateBuildStatus: build(200, 400, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/status`),
+  getTemplateBuildStatus: build(
+    200,
+    400,
+    ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/status`,
+  ),
   getTemplateBuildLogs: build(200, 404, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/logs`),
   getTemplateFileUpload: template(201, 404, ({ templateId }) => `/templates/${templateId}/files/${'0'.repeat(64)}`),
   // Its signature is the credential.
-  putTemplateFiles: { request: async scene => ({ path: await scene.uploadPath(), body: 'archive' }), success: 201, foreign: 201 },
+  putTemplateFiles: {
+    request: async scene => ({ path: await scene.uploadPath(), body: 'archive' }),
+    success: 201,
+    foreign: 201,
+  },
 
   listTeams: own(200, '/teams'),
-  getTeamMetrics: { request: async ({ team }) => ({ path: `/teams/${team.teamId}/metrics`, ids: [team.teamId] }), success: 200, foreign: 403 },
-  getTeamMetricsMax: { request: async ({ team }) => ({ path: `/teams/${team.teamId}/metrics/max?metric=concurrent_sandboxes`, ids: [team.teamId] }), success: 200, foreign: 403 },
+  getTeamMetrics: {
+    request: async ({ team }) => ({ path: `/teams/${team.teamId}/metrics`, ids: [team.teamId] }),
+    success: 200,
+    foreign: 403,
+  },
+  getTeamMetricsMax: {
+    request: async ({ team }) => ({
+      path: `/teams/${team.teamId}/metrics/max?metric=concurrent_sandboxes`,
+      ids: [team.teamId],
+    }),
+    success: 200,
+    foreign: 403,
+  },
   listApiKeys: own(200, '/api-keys'),
   createApiKey: own(201, '/api-keys', () => ({ name: 'new' })),
-  renameApiKey: thing(200, scene => scene.apiKey(), id => ({ path: `/api-keys/${id}`, body: { name: 'x' } })),
-  deleteApiKey: thing(204, scene => scene.apiKey(), id => ({ path: `/api-keys/${id}` })),
+  renameApiKey: thing(
+    200,
+    scene => scene.apiKey(),
+    id => ({ path: `/api-keys/${id}`, body: { name: 'x' } }),
+  ),
+  deleteApiKey: thing(
+    204,
+    scene => scene.apiKey(),
+    id => ({ path: `/api-keys/${id}` }),
+  ),
   createAccessToken: own(201, '/access-tokens', () => ({ name: 'new' })),
-  deleteAccessToken: thing(204, scene => scene.accessToken(), id => ({ path: `/access-tokens/${id}` })),
+  deleteAccessToken: thing(
+    204,
+    scene => scene.accessToken(),
+    id => ({ path: `/access-tokens/${id}` }),
+  ),
 
   listSecrets: own(200, '/secrets'),
   createSecret: own(201, '/secrets', () => ({ name: `n${randomName(12)}`, value: 'x' })),
-  getSecret: thing(200, scene => scene.secret(), id => ({ path: `/secrets/${id}` })),
-  updateSecret: thing(200, scene => scene.secret(), id => ({ path: `/secrets/${id}`, body: { value: 'y' } })),
-  deleteSecret: thing(204, scene => scene.secret(), id => ({ path: `/secrets/${id}` })),
+  getSecret: thing(
+    200,
+    scene => scene.secret(),
+    id => ({ path: `/secrets/${id}` }),
+  ),
+  updateSecret: thing(
+    200,
+    scene => scene.secret(),
+    id => ({ path: `/secrets/${id}`, body: { value: 'y' } }),
+  ),
+  deleteSecret: thing(
+    204,
+    scene => scene.secret(),
+    id => ({ path: `/secrets/${id}` }),
+  ),
 
   listEvents: own(200, '/events'),
   listTeamSandboxEvents: own(200, '/events/sandboxes'),
   // Of a foreign sandbox as of an unknown one: nothing.
   listSandboxEvents: { ...sandbox(200, id => `/events/sandboxes/${id}`), foreign: 200 },
-  createWebhook: own(201, '/events/webhooks', () => ({ name: 'new', url: 'https://receiver.example/', events: ['sandbox.lifecycle.killed'], enabled: false })),
+  createWebhook: own(201, '/events/webhooks', () => ({
+    name: 'new',
+    url: 'https://receiver.example/',
+    events: ['sandbox.lifecycle.killed'],
+    enabled: false,
+  })),
   listWebhooks: own(200, '/events/webhooks'),
-  getWebhook: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}` })),
-  updateWebhook: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}`, body: { name: 'x' } })),
-  deleteWebhook: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}` })),
-  listWebhookDeliveries: thing(200, scene => scene.webhook(), id => ({ path: `/events/webhooks/${id}/deliveries` })),
+  getWebhook: thing(
+    200,
+    scene => scene.webhook(),
+    id => ({ path: `/events/webhooks/${id}` }),
+  ),
+  updateWebhook: thing(
+    200,
+    scene => scene.webhook(),
+    id => ({ path: `/events/webhooks/${id}`, body: { name: 'x' } }),
+  ),
+  deleteWebhook: thing(
+    200,
+    scene => scene.webhook(),
+    id => ({ path: `/events/webhooks/${id}` }),
+  ),
+  listWebhookDeliveries: thing(
+    200,
+    scene => scene.webhook(),
+    id => ({ path: `/events/webhooks/${id}/deliveries` }),
+  ),
   redeliverWebhookEvent: {
     async request(scene) {
       const { webhookId, eventId } = await scene.delivery();
@@ -163,8 +275,16 @@ export const authorizationRows: Record<string, Row> = {
   },
   listVolumes: own(200, '/volumes'),
   createVolume: own(201, '/volumes', () => ({ name: `v${randomName(12)}` })),
-  getVolume: thing(200, scene => scene.volume(), id => ({ path: `/volumes/${id}` })),
-  deleteVolume: thing(204, scene => scene.volume(), id => ({ path: `/volumes/${id}` })),
+  getVolume: thing(
+    200,
+    scene => scene.volume(),
+    id => ({ path: `/volumes/${id}` }),
+  ),
+  deleteVolume: thing(
+    204,
+    scene => scene.volume(),
+    id => ({ path: `/volumes/${id}` }),
+  ),
   getVolumePath: content(200, 'path?path=/'),
   updateVolumePath: content(200, 'path?path=/', {}),
   deleteVolumePath: content(204, 'path?path=/there'),
@@ -176,33 +296,98 @@ export const authorizationRows: Record<string, Row> = {
   listNodes: operator(200, () => '/nodes'),
   getNode: operator(200, () => '/nodes/node-1'),
   updateNode: operator(204, () => '/nodes/node-1', { status: 'ready' }),
+  // One machine is no cluster, and says so to whoever is let in.
+  joinCluster: {
+    request: async () => ({
+      path: '/cluster/join',
+      body: { tokenID: 'a', nodeID: 'node-2', address: 'a:1', publicKey: 'a', proof: 'a' },
+    }),
+    success: 400,
+    foreign: 400,
+  },
+  adminInviteNode: operator(400, () => '/admin/cluster/invites'),
+  adminReadDrain: operator(404, () => '/admin/nodes/node-2/drain'),
+  adminBeginDrain: operator(404, () => '/admin/nodes/node-2/drain', { mode: 'wait' }),
+  adminForgetNode: operator(400, () => '/admin/nodes/node-2'),
   adminKillTeamSandboxes: operator(200, ({ team }) => `/admin/teams/${team.teamId}/sandboxes/kill`),
   adminCancelTeamBuilds: operator(200, ({ team }) => `/admin/teams/${team.teamId}/builds/cancel`),
   adminGetRunningCounts: operator(200, () => '/admin/sandboxes/running-counts'),
   adminCreateApiKey: operator(201, ({ team }) => `/admin/teams/${team.teamId}/api-keys`, { name: 'new' }),
   adminDeleteApiKey: operator(204, async scene => `/admin/teams/${scene.team.teamId}/api-keys/${await scene.apiKey()}`),
   adminListTeams: operator(200, () => '/admin/teams'),
-  adminCreateTeam: { request: async () => ({ path: '/admin/teams', body: { name: 'New', slug: randomName(12) } }), success: 201, foreign: 401 },
+  adminCreateTeam: {
+    request: async () => ({ path: '/admin/teams', body: { name: 'New', slug: randomName(12) } }),
+    success: 201,
+    foreign: 401,
+  },
   adminUpdateTeam: operator(200, ({ team }) => `/admin/teams/${team.teamId}`, { name: 'Default' }),
   adminListUsers: operator(200, () => '/admin/users'),
   adminCreateUser: operator(201, () => '/admin/users', { name: 'New' }),
   adminCreateAccessToken: operator(201, ({ user }) => `/admin/users/${user.userId}/access-tokens`, { name: 'new' }),
+  adminUpdateUser: operator(204, async scene => `/admin/users/${await scene.newUser()}`, { operator: false }),
   adminAddMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newUser()}`),
-  adminRemoveMember: operator(204, async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newMember()}`),
+  adminRemoveMember: operator(
+    204,
+    async scene => `/admin/teams/${scene.team.teamId}/members/${await scene.newMember()}`,
+  ),
   getMetrics: operator(200, () => '/metrics'),
   adminListOrphans: operator(200, () => '/admin/orphans'),
   adminAdoptSandbox: {
-    request: async scene => ({ path: `/admin/orphans/sandboxes/${await scene.orphanSandbox()}/adopt`, body: { teamID: scene.team.teamId } }),
+    request: async scene => ({
+      path: `/admin/orphans/sandboxes/${await scene.orphanSandbox()}/adopt`,
+      body: { teamID: scene.team.teamId },
+    }),
     success: 204,
     foreign: 401,
   },
   adminDiscardSandbox: operator(204, async scene => `/admin/orphans/sandboxes/${await scene.orphanSandbox()}`),
   adminAdoptVolume: {
-    request: async scene => ({ path: `/admin/orphans/volumes/${await scene.orphanVolume()}/adopt/${scene.team.teamId}`, body: { name: randomName(12) } }),
+    request: async scene => ({
+      path: `/admin/orphans/volumes/${await scene.orphanVolume()}/adopt/${scene.team.teamId}`,
+      body: { name: randomName(12) },
+    }),
     success: 204,
     foreign: 401,
   },
   adminDiscardVolume: operator(204, async scene => `/admin/orphans/volumes/${await scene.orphanVolume()}`),
   adminForgetUnknown: operator(204, () => '/admin/orphans/forget-unknown'),
   adminGetAudit: operator(200, () => '/admin/audit'),
+  adminCreateSignInLink: operator(201, () => '/admin/sign-in-links', {}),
+  // Signing in is nobody's yet; what it takes and refuses has tests of its own.
+  proveSession: own(400, '/session/proof', () => ({})),
+  createOperatorAccount: own(201, '/session/account', account),
+  changePassword: own(201, '/session/password', () => ({ password: 'correct horse battery' })),
+  createInvitedAccount: own(400, '/session/invited', () => ({})),
+  joinTeam: own(400, '/session/teams', () => ({})),
+  getNetworkVerdict: own(200, '/network/verdict', () => ({ host: 'example.com' })),
+  getLimits: own(200, '/limits'),
+  getAudit: own(200, '/audit'),
+  listMembers: own(200, '/members'),
+  updateMember: thing(
+    204,
+    scene => scene.newMember(),
+    id => ({ path: `/members/${id}`, body: { role: 'viewer' } }),
+  ),
+  deleteMember: thing(
+    204,
+    scene => scene.newMember(),
+    id => ({ path: `/members/${id}` }),
+  ),
+  listInvitations: own(200, '/invitations'),
+  createInvitation: own(201, '/invitations', () => ({ role: 'viewer' })),
+  deleteInvitation: thing(
+    204,
+    scene => scene.invitation(),
+    id => ({ path: `/invitations/${id}` }),
+  ),
+  signIn: own(400, '/session', () => ({})),
+  getSession: own(200, '/session'),
+  signOut: own(204, '/session'),
+  listSessions: own(200, '/sessions'),
+  revokeSession: thing(
+    204,
+    scene => scene.session(),
+    id => ({ path: `/sessions/${id}` }),
+  ),
+  streamEvents: own(200, '/events/stream?seconds=0'),
 };

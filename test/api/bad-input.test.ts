@@ -45,20 +45,46 @@ const createRefusals: Array<[body: Record<string, unknown>, status: number, name
   [{ envVars: { 'A=B': 'x' } }, 400, 'envVars'],
   [{ envVars: { A: 'x\u0000y' } }, 400, 'envVars["A"]'],
   [{ envVars: { A: 'x'.repeat(131_072) } }, 400, 'envVars["A"]'],
-  [{ envVars: Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`A${i}`, 'x'.repeat(130_000)])) }, 400, 'envVars'],
+  [
+    { envVars: Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`A${i}`, 'x'.repeat(130_000)])) },
+    400,
+    'envVars',
+  ],
   [{ mcp: 'x' }, 400, 'mcp'],
   [{ iam: { tokens: { a: { audience: '', tokenType: 'JWT-SVID' } } } }, 400, 'iam.tokens["a"].audience'],
   [{ iam: { tokens: { a: { audience: 'x', tokenType: 'JWT' } } } }, 400, 'iam.tokens["a"].tokenType'],
   [{ iam: { tokens: { '': { audience: 'x', tokenType: 'JWT-SVID' } } } }, 400, 'iam.tokens'],
   [{ iam: { tokens: { a: { audience: 'x', tokenType: 'JWT-SVID' } } } }, 400, 'iam'],
-  [{ iam: { tokens: Object.fromEntries([1, 2, 3, 4, 5, 6].map(i => [i, { audience: 'x', tokenType: 'JWT-SVID' }])) } }, 400, 'iam.tokens'],
+  [
+    { iam: { tokens: Object.fromEntries([1, 2, 3, 4, 5, 6].map(i => [i, { audience: 'x', tokenType: 'JWT-SVID' }])) } },
+    400,
+    'iam.tokens',
+  ],
   [{ volumeMounts: [{ name: 'v' }] }, 400, 'volumeMounts[0].path'],
   [{ volumeMounts: [{ name: 'v', path: 'data' }] }, 400, 'volumeMounts[0].path'],
   [{ volumeMounts: [{ name: 'v', path: '/a/../b' }] }, 400, 'volumeMounts[0].path'],
   [{ volumeMounts: [{ name: 'v', path: '/a//b' }] }, 400, 'volumeMounts[0].path'],
   [{ volumeMounts: [{ name: 'v', path: '/a/' }] }, 400, 'volumeMounts[0].path'],
-  [{ volumeMounts: [{ name: 'v', path: '/a' }, { name: 'w', path: '/a' }] }, 400, 'volumeMounts[1].path'],
-  [{ volumeMounts: [{ name: '', path: '' }, { name: 'w', path: 'x' }] }, 400, 'volumeMounts[1].path'],
+  [
+    {
+      volumeMounts: [
+        { name: 'v', path: '/a' },
+        { name: 'w', path: '/a' },
+      ],
+    },
+    400,
+    'volumeMounts[1].path',
+  ],
+  [
+    {
+      volumeMounts: [
+        { name: '', path: '' },
+        { name: 'w', path: 'x' },
+      ],
+    },
+    400,
+    'volumeMounts[1].path',
+  ],
   [{ volumeMounts: [{ name: 'v', path: '/data' }] }, 400, 'volumeMounts'],
   [{ network: [] }, 400, 'network'],
   [{ network: { denyOut: 'all' } }, 400, 'network.denyOut'],
@@ -84,14 +110,22 @@ const createRefusals: Array<[body: Record<string, unknown>, status: number, name
   [{ network: { egressProxy: { address: ':1080' } } }, 400, 'network.egressProxy.address'],
   [{ network: { egressProxy: { address: 'proxy:1080', password: 'p' } } }, 400, 'network.egressProxy.password'],
   [{ network: { egressProxy: { address: 'proxy:1080', username: '' } } }, 400, 'network.egressProxy.username'],
-  [{ network: { egressProxy: { address: 'proxy:1080', username: 'x'.repeat(256) } } }, 400, 'network.egressProxy.username'],
+  [
+    { network: { egressProxy: { address: 'proxy:1080', username: 'x'.repeat(256) } } },
+    400,
+    'network.egressProxy.username',
+  ],
   [{ network: { egressProxy: { address: 'proxy.example.com:1080' } } }, 403, 'egressProxy'],
   [{ network: { rules: { 'a b': [] } } }, 400, 'network.rules'],
   [{ network: { rules: { '*': [] } } }, 400, 'network.rules'],
   [{ network: { rules: { '': [] } } }, 400, 'network.rules'],
   [{ network: { rules: { [`${'a'.repeat(60)}.${'b'.repeat(60)}.example.com`]: [] } } }, 400, 'network.rules'],
   [{ network: { rules: { 'a.com': [{}, {}] } } }, 400, 'network.rules["a.com"]'],
-  [{ network: { rules: Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`a${i}.com`, []])) } }, 400, 'network.rules'],
+  [
+    { network: { rules: Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`a${i}.com`, []])) } },
+    400,
+    'network.rules',
+  ],
   [{ network: { rules: { 'a.com': [{ transform: { headers: { 'bad name': 'x' } } }] } } }, 400, 'bad name'],
   [{ network: { rules: { 'a.com': [{ transform: { headers: { X: 'a\r\nb' } } }] } } }, 400, 'headers["X"]'],
   [{ network: { rules: { 'a.com': [{ transform: { headers: { X: 'v'.repeat(2049) } } }] } } }, 400, 'headers["X"]'],
@@ -116,10 +150,12 @@ onEachDatabase(database => {
     for (const [body, status, names] of createRefusals) {
       for (const path of ['/sandboxes', '/v2/sandboxes']) {
         const answer = await platform.call('POST', path, { templateID: 'base', ...body });
-        expect({ path, body: JSON.stringify(body).slice(0, 200), answer: answer.body, status: answer.status }).toMatchObject({
-          status,
-          answer: { code: status, message: expect.stringContaining(names) },
-        });
+        expect({
+          path,
+          body: JSON.stringify(body).slice(0, 200),
+          answer: answer.body,
+          status: answer.status,
+        }).toMatchObject({ status, answer: { code: status, message: expect.stringContaining(names) } });
       }
     }
     expect(platform.node.created).toEqual([]);
@@ -129,15 +165,36 @@ onEachDatabase(database => {
 
   test('what is unusual but allowed is taken as it is', async () => {
     await using platform = await Platform.start({ database });
-    const metadata = { __proto__x: 'y', 'a=b&c': 'ü % & =', constructor: 'c', '\u0000': '\u0000\ud800', ['long'.repeat(500)]: 'x' };
+    const metadata = {
+      __proto__x: 'y',
+      'a=b&c': 'ü % & =',
+      constructor: 'c',
+      '\u0000': '\u0000\ud800',
+      ['long'.repeat(500)]: 'x',
+    };
     Object.defineProperty(metadata, '__proto__', { value: 'data', enumerable: true });
     const accepted: Array<Record<string, unknown>> = [
       { metadata },
       { metadata: {} },
       { timeout: 24 * 3600 },
-      { timeout: null, metadata: null, envVars: null, network: null, mcp: null, secure: null, autoPause: null, volumeMounts: null },
+      {
+        timeout: null,
+        metadata: null,
+        envVars: null,
+        network: null,
+        mcp: null,
+        secure: null,
+        autoPause: null,
+        volumeMounts: null,
+      },
       { unknown: 1, network: { unknown: [1], allowOut: null, egressProxy: null } },
-      { autoPause: false, autoPauseMemory: true, autoResume: { enabled: false }, volumeMounts: [], iam: { tokens: {} } },
+      {
+        autoPause: false,
+        autoPauseMemory: true,
+        autoResume: { enabled: false },
+        volumeMounts: [],
+        iam: { tokens: {} },
+      },
       { network: { denyOut: ['0.0.0.0/0', '::/0'], allowOut: [], rules: {} } },
       { network: { maskRequestHost: 'localhost:${PORT}', httpsPorts: [3000, 8443] } },
       { network: { maskRequestHost: 'app.example.com' } },
@@ -173,7 +230,10 @@ onEachDatabase(database => {
     for (const [method, suffix, body] of routes) {
       for (const id of ['A', 'a_b', 'a.b', 'a-b-c', '-a', '%20', 'a%2Fb', `${sandboxID}%00`, 'ü']) {
         const answer = await platform.call(method, `/sandboxes/${id}${suffix}`, body);
-        expect({ method, id, suffix, ...answer }).toMatchObject({ status: 400, body: { code: 400, message: expect.stringContaining('sandboxID') } });
+        expect({ method, id, suffix, ...answer }).toMatchObject({
+          status: 400,
+          body: { code: 400, message: expect.stringContaining('sandboxID') },
+        });
       }
       for (const id of ['inothing', 'a', 'x'.repeat(500), 'inothing-6532622b']) {
         const answer = await platform.call(method, `/sandboxes/${id}${suffix}`, body);
@@ -209,10 +269,24 @@ onEachDatabase(database => {
     ];
     for (const [query, names] of queries) {
       const answer = await platform.call('GET', `/v2/sandboxes?${query}`);
-      expect({ query, ...answer }).toMatchObject({ status: 400, body: { code: 400, message: expect.stringContaining(names) } });
+      expect({ query, ...answer }).toMatchObject({
+        status: 400,
+        body: { code: 400, message: expect.stringContaining(names) },
+      });
     }
-    for (const query of ['limit=100', 'state=', 'state=running,paused', 'unknown=1', 'template=nothing', 'metadata=', '%zz=1']) {
-      expect({ query, ...(await platform.call('GET', `/v2/sandboxes?${query}`)) }).toMatchObject({ status: 200, body: [] });
+    for (const query of [
+      'limit=100',
+      'state=',
+      'state=running,paused',
+      'unknown=1',
+      'template=nothing',
+      'metadata=',
+      '%zz=1',
+    ]) {
+      expect({ query, ...(await platform.call('GET', `/v2/sandboxes?${query}`)) }).toMatchObject({
+        status: 200,
+        body: [],
+      });
     }
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { BuildProtocol, StartBuild } from '../../src/protocol/build.ts';
-import type { DriverName } from '../../src/protocol/node.ts';
+import type { DriverName } from '../../src/protocol/driver.ts';
 import { endlessBuilder } from './fake-builder.ts';
 import { adminToken, Platform, type Answer } from './platform.ts';
 
@@ -26,24 +26,42 @@ test.each(['admin', 'off'] as const)('builds that are %s are refused to teams on
     expect([path, answer.status, messageOf(answer).includes('ATOLL_BUILDS')]).toEqual([path, 403, true]);
   }
   const asOperator = { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId, 'x-api-key': '' };
-  expect((await platform.call('POST', '/v3/templates', { name: 'x' }, asOperator)).status).toBe(buildsAllowed === 'admin' ? 202 : 403);
+  expect((await platform.call('POST', '/v3/templates', { name: 'x' }, asOperator)).status).toBe(
+    buildsAllowed === 'admin' ? 202 : 403,
+  );
 });
 
 test('a build that was registered before builds were forbidden can’t be started', async () => {
   await using platform = await Platform.start({ builder: watchedBuilder(), buildsAllowed: 'admin' });
   const asOperator = { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId, 'x-api-key': '' };
-  const { templateID, buildID } = (await platform.call('POST', '/v3/templates', { name: 'x' }, asOperator)).body as { templateID: string; buildID: string };
-  expect((await platform.call('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' })).status).toBe(403);
-  expect((await platform.call('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' }, asOperator)).status).toBe(202);
+  const { templateID, buildID } = (await platform.call('POST', '/v3/templates', { name: 'x' }, asOperator)).body as {
+    templateID: string;
+    buildID: string;
+  };
+  expect(
+    (await platform.call('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' })).status,
+  ).toBe(403);
+  expect(
+    (await platform.call('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' }, asOperator))
+      .status,
+  ).toBe(202);
 });
 
 test('the steps of a template are isolated as its sandboxes are, and no name that a team takes leads out of gVisor', async () => {
   const builder = watchedBuilder();
-  const templateDrivers = new Map<string, DriverName>([['wild', 'gvisor'], ['tame', 'crun']]);
+  const templateDrivers = new Map<string, DriverName>([
+    ['wild', 'gvisor'],
+    ['tame', 'crun'],
+  ]);
   await using platform = await Platform.start({ builder, templateDrivers });
   for (const name of ['wild', 'tame', 'other']) {
-    const { templateID, buildID } = (await platform.call('POST', '/v3/templates', { name })).body as { templateID: string; buildID: string };
-    expect((await platform.call('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' })).status).toBe(202);
+    const { templateID, buildID } = (await platform.call('POST', '/v3/templates', { name })).body as {
+      templateID: string;
+      buildID: string;
+    };
+    expect(
+      (await platform.call('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base' })).status,
+    ).toBe(202);
   }
   expect(builder.started.map(({ driver }) => driver)).toEqual(['gvisor', undefined, undefined]);
 });

@@ -1,27 +1,50 @@
-/** A platform with a fake node, to be killed: `bun crash-child.ts '<json of ChildOptions>'`. Prints `ready` and the API key. */
-import { silentLog } from '../../src/base/log.ts';
-import { createApiKey, createTeam } from '../../src/api/app/provision-team.ts';
-import { registerTemplate } from '../../src/api/app/provision-template.ts';
+/**
+ * A platform with a fake node, to be killed: `bun crash-child.ts '<json of ChildOptions>'`. Prints `ready` and the API
+ * key.
+ */
+import { silentLog } from '../../src/base/telemetry/log.ts';
+import { createTeam } from '../../src/api/team/rules/provision-team.ts';
+import { createApiKey } from '../../src/api/credential/rules/api-keys.ts';
+import { registerTemplate } from '../../src/api/template/rules/provision.ts';
 import { startApi } from '../../src/api/start.ts';
-import { openStore } from '../../src/api/store/database.ts';
-import type { StoreLocation } from '../../src/api/store/database.ts';
-import { findTeam } from '../../src/api/store/team.ts';
-import type { WebhookSettings } from '../../src/api/webhooks/settings.ts';
-import { FakeNode } from './fake-node.ts';
+import { openStore } from '../../src/api/database/database.ts';
+import type { StoreLocation } from '../../src/api/database/db.ts';
+import { findTeam } from '../../src/api/team/store/team.ts';
+import type { WebhookSettings } from '../../src/api/webhook/delivery/settings.ts';
+import { FakeNode, type FakeCall } from './fake-node.ts';
 import { baseTemplate } from './platform.ts';
 import { randomOf } from './random.ts';
 
-export type ChildOptions = { location: StoreLocation; nodeDirectory: string; socketPath: string; seed: number; webhooks?: Partial<WebhookSettings> };
+export type ChildOptions = {
+  location: StoreLocation;
+  nodeDirectory: string;
+  socketPath: string;
+  seed: number;
+  webhooks?: Partial<WebhookSettings>;
+  /** A call of the node that never comes back. */
+  hangsAt?: FakeCall;
+  leaseSeconds?: number;
+};
 
 const options = JSON.parse(process.argv[2] ?? '') as ChildOptions;
 const random = randomOf(options.seed);
 const node = new FakeNode(options.nodeDirectory);
 // Calls take a moment on both sides of their work, so that a kill meets every one of them half done.
-node.before = async () => Bun.sleep(random() * 8);
+node.before = async call => (call === options.hangsAt ? new Promise(() => {}) : Bun.sleep(random() * 8));
 node.after = async () => Bun.sleep(random() * 8);
 const store = await openStore(options.location);
-const api = await startApi({ store, node, socketPath: options.socketPath, seed: new Uint8Array(32), log: silentLog, ...(options.webhooks && { webhooks: options.webhooks }) });
-const team = (await findTeam(store.db, { slug: 'default' })) ?? (await createTeam(api.app, { name: 'Default', slug: 'default' }));
-await registerTemplate(api.app, team, baseTemplate);
-const { text } = await createApiKey(api.app, team, 'crash test');
+const api = await startApi({
+  store,
+  node,
+  socketPath: options.socketPath,
+  seed: new Uint8Array(32),
+  log: silentLog,
+  ...(options.leaseSeconds !== undefined && { replica: { leaseSeconds: options.leaseSeconds } }),
+  ...(options.webhooks && { webhooks: options.webhooks }),
+});
+const team =
+  (await findTeam(store.db, { slug: 'default' })) ??
+  (await createTeam(api.parts, { name: 'Default', slug: 'default' }));
+await registerTemplate(api.parts, team, baseTemplate);
+const { text } = await createApiKey(api.parts, team, 'crash test');
 console.log(`ready ${text}`);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
-import type { StoreLocation } from '../../src/api/store/database.ts';
+import type { StoreLocation } from '../../src/api/database/db.ts';
 import { testUnless } from '../support/skip.ts';
 import { PostgresCluster, postgresPrograms } from './postgres.ts';
 

@@ -3,17 +3,23 @@ import { onEachDatabase } from './databases.ts';
 import { Platform } from './platform.ts';
 
 const features = { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true };
-const rulesOf = (value: string, name = 'Authorization') => ({ 'api.example.com': [{ transform: { headers: { [name]: value } } }] });
+const rulesOf = (value: string, name = 'Authorization') => ({
+  'api.example.com': [{ transform: { headers: { [name]: value } } }],
+});
 
 onEachDatabase(database => {
   const start = () => Platform.start({ database, features });
-  const headersAt = (platform: Platform, sandboxID: string) => platform.node.networks.get(sandboxID)?.headerRules?.['api.example.com'];
+  const headersAt = (platform: Platform, sandboxID: string) =>
+    platform.node.networks.get(sandboxID)?.headerRules?.['api.example.com'];
 
   test('a secret in a header rule gets to the node alone, and its changes hold in sandboxes that run', async () => {
     await using platform = await start();
     await platform.call('POST', '/secrets', { name: 'api-key', value: 'first-value' });
     const rules = rulesOf('Bearer ${e2b.secrets.api-key}');
-    const created = await platform.call('POST', '/v2/sandboxes', { templateID: 'base', network: { rules, egressProxy: { address: 'proxy.example.com:1080', username: 'u', password: 'proxy-password' } } });
+    const created = await platform.call('POST', '/v2/sandboxes', {
+      templateID: 'base',
+      network: { rules, egressProxy: { address: 'proxy.example.com:1080', username: 'u', password: 'proxy-password' } },
+    });
     const { sandboxID } = created.body as { sandboxID: string };
     const other = await platform.createSandbox({ network: { rules: rulesOf('plain-header-value') } });
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'Bearer first-value' });
@@ -23,15 +29,21 @@ onEachDatabase(database => {
     expect((await platform.call('POST', '/secrets/API-KEY', { value: 'second-value' })).status).toBe(200);
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'Bearer second-value' });
     const detail = await platform.call('GET', `/sandboxes/${sandboxID}`);
-    expect(detail.body).toMatchObject({ network: { rules, egressProxy: { address: 'proxy.example.com:1080', username: 'u' } } });
+    expect(detail.body).toMatchObject({
+      network: { rules, egressProxy: { address: 'proxy.example.com:1080', username: 'u' } },
+    });
 
     await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
     await platform.call('POST', '/secrets/api-key', { value: 'third-value' });
     await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 });
-    expect(platform.node.resumed.at(-1)?.network.headerRules?.['api.example.com']).toEqual({ Authorization: 'Bearer third-value' });
+    expect(platform.node.resumed.at(-1)?.network.headerRules?.['api.example.com']).toEqual({
+      Authorization: 'Bearer third-value',
+    });
 
     const tables = ['sandboxes', 'secrets', 'audit_log'] as const;
-    const stored = JSON.stringify(await Promise.all(tables.map(table => platform.store.db.selectFrom(table).selectAll().execute())));
+    const stored = JSON.stringify(
+      await Promise.all(tables.map(table => platform.store.db.selectFrom(table).selectAll().execute())),
+    );
     for (const value of ['first-value', 'second-value', 'third-value', 'plain-header-value', 'proxy-password']) {
       expect(stored).not.toContain(value);
       expect(JSON.stringify([created.body, value === 'plain-header-value' ? null : detail.body])).not.toContain(value);
@@ -83,10 +95,15 @@ onEachDatabase(database => {
         ['POST', '/v2/sandboxes', { templateID: 'base', network: { rules: rulesOf(value) } }],
         ['PUT', `/sandboxes/${sandboxID}/network`, { rules: rulesOf(value) }],
       ] as const) {
-        expect(await platform.call(method, path, body)).toMatchObject({ status: 400, body: { message: expect.stringContaining(why) } });
+        expect(await platform.call(method, path, body)).toMatchObject({
+          status: 400,
+          body: { message: expect.stringContaining(why) },
+        });
       }
     }
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'kept' });
-    expect((await platform.call('PUT', `/sandboxes/${sandboxID}/network`, { rules: rulesOf('${HOME} $x ${') })).status).toBe(204);
+    expect(
+      (await platform.call('PUT', `/sandboxes/${sandboxID}/network`, { rules: rulesOf('${HOME} $x ${') })).status,
+    ).toBe(204);
   });
 });

@@ -5,34 +5,31 @@ import type { ReadSandboxLogs, SandboxLogEntry } from '../../src/protocol/logs.t
 import type {
   CreateSandbox,
   ExecutionRef,
-  ExitsPage,
-  ExitsPlace,
+  IncidentsPage,
+  IncidentsCursor,
   MemoryAbility,
   NodeInfo,
   NodeProtocol,
   NodeSandbox,
-  NodeUsage,
   PausedSandbox,
   ResumedSandbox,
   ResumeSandbox,
-  SampleRange,
-  SandboxExit,
+  OwnEnd,
   SandboxNetwork,
-  SandboxSample,
   SetAsideSandbox,
   Snapshot,
   TakeSnapshot,
-  TrafficCounters,
 } from '../../src/protocol/node.ts';
-import { createExits } from '../../src/node/sandbox/exits.ts';
+import type { NodeUsage, SampleRange, SandboxSample, TrafficCounters } from '../../src/protocol/node-usage.ts';
+import { createIncidents } from '../../src/node/sandbox/incidents.ts';
 import { FakeVolumes } from './fake-volumes.ts';
 
 /** The calls that can be made to fail or to take their time. */
 export type FakeCall = 'create' | 'kill' | 'list' | 'updateNetwork' | 'pause' | 'resume' | 'snapshot';
 
 /**
- * A node without machine for the tests of the API: its sandboxes are files of a directory, so that they outlive the process
- * like real ones. Every call can be made to fail or to take its time.
+ * A node without machine for the tests of the API: its sandboxes are files of a directory, so that they outlive the
+ * process like real ones. Every call can be made to fail or to take its time.
  */
 export class FakeNode implements NodeProtocol {
   readonly created: CreateSandbox[] = [];
@@ -44,12 +41,12 @@ export class FakeNode implements NodeProtocol {
   /** Called before the work of each call; may wait or throw. */
   before: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** Called after the work of each call, before its answer. */
-  after: (call: FakeCall, target: ExecutionRef | null) => Promise<void> = async () => {};
+  after: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** What it says of itself, and keeps to. */
   memory: MemoryAbility = { kept: true };
   readonly volumes: FakeVolumes;
   readonly #directory: string;
-  readonly #exits = createExits();
+  readonly #incidents = createIncidents();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -76,7 +73,15 @@ export class FakeNode implements NodeProtocol {
       cpuPercent: 12.4,
       memoryUsedBytes: 1024 ** 3,
       hugePages: { total: 0, used: 0, reserved: 0, pageSizeBytes: 2 * 1024 ** 2 },
-      disks: [{ mountPoint: '/', device: '/dev/sda1', filesystemType: 'ext4', usedBytes: 3 * 1024 ** 3, totalBytes: 9 * 1024 ** 3 }],
+      disks: [
+        {
+          mountPoint: '/',
+          device: '/dev/sda1',
+          filesystemType: 'ext4',
+          usedBytes: 3 * 1024 ** 3,
+          totalBytes: 9 * 1024 ** 3,
+        },
+      ],
       space: { freeBytes: 5 * 1024 ** 3, owedBytes: 0, reserveBytes: 2 * 1024 ** 3, held: false, failedDisks: 0 },
       pool: { size: 4, ready: 3, hits: 5, misses: 1, refills: 8, failures: 0 },
       traffic: { bytesOut: 100, bytesIn: 200, denied: 3 },
@@ -92,10 +97,11 @@ export class FakeNode implements NodeProtocol {
       executionId: request.executionId,
       startedAtMs: Date.now(),
       resources: request.resources,
+      diskFailed: false,
     };
     this.#write(this.#path(request), sandbox);
     this.networks.set(request.sandboxId, request.network);
-    await this.after('create', request);
+    await this.after('create', request, signal);
     return sandbox;
   }
 
@@ -117,7 +123,12 @@ export class FakeNode implements NodeProtocol {
       this.#runs(target);
       this.#requireMemory(memory);
       const { sandboxId, executionId } = target;
-      const paused: PausedSandbox = { sandboxId, executionId, kept: memory ? 'memory' : 'filesystem', pausedAtMs: Date.now() };
+      const paused: PausedSandbox = {
+        sandboxId,
+        executionId,
+        kept: memory ? 'memory' : 'filesystem',
+        pausedAtMs: Date.now(),
+      };
       this.#write(this.#pausedPath(target), paused);
       rmSync(this.#path(target));
     }
@@ -133,7 +144,12 @@ export class FakeNode implements NodeProtocol {
     if (!known) {
       if (!paused) gone();
       this.resumed.push(request);
-      const sandbox: NodeSandbox = { ...next, startedAtMs: Date.now(), resources: { cpuCount: 2, memoryMiB: 1024, diskMiB: 5120 } };
+      const sandbox: NodeSandbox = {
+        ...next,
+        startedAtMs: Date.now(),
+        resources: { cpuCount: 2, memoryMiB: 1024, diskMiB: 5120 },
+        diskFailed: false,
+      };
       this.#write(this.#path(next), sandbox);
       rmSync(this.#pausedPath(request));
     }
@@ -151,8 +167,10 @@ export class FakeNode implements NodeProtocol {
   readonly setAsideIds = new Map<string, string>();
 
   async setAside(target: ExecutionRef, reason: string): Promise<void> {
-    if (this.executions().some(({ executionId }) => executionId === target.executionId)) await this.pause(target, { memory: false });
-    if (this.paused().some(({ executionId }) => executionId === target.executionId)) this.setAsideIds.set(target.sandboxId, reason);
+    if (this.executions().some(({ executionId }) => executionId === target.executionId))
+      await this.pause(target, { memory: false });
+    if (this.paused().some(({ executionId }) => executionId === target.executionId))
+      this.setAsideIds.set(target.sandboxId, reason);
   }
 
   async listSetAside(): Promise<SetAsideSandbox[]> {
@@ -160,7 +178,16 @@ export class FakeNode implements NodeProtocol {
       const reason = this.setAsideIds.get(sandboxId);
       const resources = { cpuCount: 2, memoryMiB: 1024, diskMiB: 5120 };
       const image = { templateId: 'aaaaaaaaaaaaaaaaaaaa', buildId: 'b' };
-      return reason === undefined ? [] : [{ sandboxId, known: { executionId, kept, image, resources, volumes: [], startedAtMs: pausedAtMs }, sinceMs: pausedAtMs, reason }];
+      return reason === undefined
+        ? []
+        : [
+            {
+              sandboxId,
+              known: { executionId, kept, image, resources, volumes: [], startedAtMs: pausedAtMs },
+              sinceMs: pausedAtMs,
+              reason,
+            },
+          ];
     });
   }
 
@@ -181,7 +208,11 @@ export class FakeNode implements NodeProtocol {
     this.#requireMemory(request.memory);
     if (request.memory) this.#write(join(this.#directory, 'snapshots', request.snapshotId), { takenAtMs: Date.now() });
     await this.after('snapshot', request);
-    return { layers: ['sha256:00', `sha256:${request.snapshotId}`], kept: request.memory ? 'memory' : 'filesystem', driver: 'crun' };
+    return {
+      layers: ['sha256:00', `sha256:${request.snapshotId}`],
+      kept: request.memory ? 'memory' : 'filesystem',
+      driver: 'crun',
+    };
   }
 
   async deleteSnapshot(snapshotId: string): Promise<void> {
@@ -189,7 +220,10 @@ export class FakeNode implements NodeProtocol {
   }
 
   async listSnapshots(): Promise<{ snapshotId: string; takenAtMs: number }[]> {
-    return filesOf<{ takenAtMs: number }>(join(this.#directory, 'snapshots')).map(({ name, content }) => ({ snapshotId: name, ...content }));
+    return filesOf<{ takenAtMs: number }>(join(this.#directory, 'snapshots')).map(({ name, content }) => ({
+      snapshotId: name,
+      ...content,
+    }));
   }
 
   async list(): Promise<NodeSandbox[]> {
@@ -199,8 +233,8 @@ export class FakeNode implements NodeProtocol {
     return sandboxes;
   }
 
-  async exits(after: ExitsPlace | null, waitMs: number, signal?: AbortSignal): Promise<ExitsPage> {
-    return this.#exits.read(after, waitMs, signal);
+  async incidents(after: IncidentsCursor | null, waitMs: number, signal?: AbortSignal): Promise<IncidentsPage> {
+    return this.#incidents.read(after, waitMs, signal);
   }
 
   async updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void> {
@@ -227,17 +261,24 @@ export class FakeNode implements NodeProtocol {
   }
 
   async latestSamples(sandboxIds: string[]): Promise<Record<string, SandboxSample>> {
-    return Object.fromEntries(sandboxIds.flatMap(sandboxId => (this.sampled.get(sandboxId) ?? []).slice(-1).map(sample => [sandboxId, sample])));
+    return Object.fromEntries(
+      sandboxIds.flatMap(sandboxId => (this.sampled.get(sandboxId) ?? []).slice(-1).map(sample => [sandboxId, sample])),
+    );
   }
 
   async dial(): Promise<number> {
     throw new AtollError('unavailable', 'nothing listens here');
   }
 
+  /** The disk of a sandbox fails. */
+  failDisk({ sandboxId, executionId }: ExecutionRef): void {
+    this.#incidents.note({ sandboxId, executionId, reason: 'disk_failed' });
+  }
+
   /** A sandbox ends by itself. */
-  exit(target: ExecutionRef, reason: SandboxExit['reason'] = 'init_exited'): void {
+  exit(target: ExecutionRef, reason: OwnEnd = 'init_exited'): void {
     rmSync(this.#path(target), { force: true });
-    this.#exits.note({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
+    this.#incidents.note({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
   }
 
   /** What runs on the machine now. */

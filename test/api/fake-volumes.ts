@@ -29,7 +29,10 @@ export class FakeVolumes implements VolumeProtocol {
   }
 
   async list(): Promise<NodeVolume[]> {
-    return readdirSync(this.#directory).map(volumeId => ({ volumeId, createdAtMs: statSync(join(this.#directory, volumeId)).mtimeMs }));
+    return readdirSync(this.#directory).map(volumeId => ({
+      volumeId,
+      createdAtMs: statSync(join(this.#directory, volumeId)).mtimeMs,
+    }));
   }
 
   async stat(volumeId: string, path: string): Promise<VolumeEntry> {
@@ -41,17 +44,24 @@ export class FakeVolumes implements VolumeProtocol {
       type: facts.isDirectory() ? 'directory' : 'file',
       path: join('/', path),
       sizeBytes: facts.size,
-      ...{ mode: facts.mode & 0o7777, uid: 0, gid: 0 },
+      mode: facts.mode & 4095,
+      uid: 0,
+      gid: 0,
       ...{ accessedAtMs: facts.atimeMs, modifiedAtMs: facts.mtimeMs, changedAtMs: facts.ctimeMs },
     };
   }
 
   async listDirectory(volumeId: string, path: string): Promise<VolumeEntry[]> {
-    return Promise.all(readdirSync(this.#place(volumeId, path)).toSorted().map(name => this.stat(volumeId, join(path, name))));
+    return Promise.all(
+      readdirSync(this.#place(volumeId, path))
+        .toSorted()
+        .map(name => this.stat(volumeId, join(path, name))),
+    );
   }
 
   async makeDirectory(volumeId: string, path: string, { force }: NewVolumeEntry): Promise<VolumeEntry> {
-    if (existsSync(this.#place(volumeId, path)) && !force) throw new AtollError('conflict', `path: ${path} exists already`);
+    if (existsSync(this.#place(volumeId, path)) && !force)
+      throw new AtollError('conflict', `path: ${path} exists already`);
     mkdirSync(this.#place(volumeId, path), { recursive: true });
     return this.stat(volumeId, path);
   }

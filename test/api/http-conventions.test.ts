@@ -21,7 +21,10 @@ test('errors are JSON bodies whose code is the status', async () => {
   ];
   for (const [status, method, path, body] of cases) {
     const answer = await platform.call(method, path, body);
-    expect({ method, path, status: answer.status, body: answer.body }).toMatchObject({ status, body: { code: status } });
+    expect({ method, path, status: answer.status, body: answer.body }).toMatchObject({
+      status,
+      body: { code: status },
+    });
     expect((answer.body as { message: string }).message.length).toBeGreaterThan(5);
     expect(answer.headers.get('content-type')).toContain('application/json');
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
@@ -31,7 +34,9 @@ test('errors are JSON bodies whose code is the status', async () => {
 
 test('a preflight passes without a credential and allows what clients send', async () => {
   await using platform = await Platform.start();
-  const answer = await call(platform.socketPath, 'OPTIONS', '/v2/sandboxes', undefined, { origin: 'https://example.com' });
+  const answer = await call(platform.socketPath, 'OPTIONS', '/v2/sandboxes', undefined, {
+    origin: 'https://example.com',
+  });
   expect(answer.status).toBe(204);
   expect(answer.headers.get('access-control-allow-origin')).toBe('*');
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
@@ -57,9 +62,17 @@ test('a body beyond the limit is refused by its length and by what arrives', asy
   const headers = { 'x-api-key': platform.key };
   const long = JSON.stringify({ templateID: 'base', filler: 'x'.repeat(bodyBytesMax.createSandbox) });
   const byLength = await call(platform.socketPath, 'POST', '/v2/sandboxes', long, headers);
-  expect(byLength).toMatchObject({ status: 413, body: { code: 413, message: expect.stringContaining(String(bodyBytesMax.createSandbox)) } });
+  expect(byLength).toMatchObject({
+    status: 413,
+    body: { code: 413, message: expect.stringContaining(String(bodyBytesMax.createSandbox)) },
+  });
 
-  const chunked = await fetch('http://api/v2/sandboxes', { unix: platform.socketPath, method: 'POST', headers, body: chunksOf(long) });
+  const chunked = await fetch('http://api/v2/sandboxes', {
+    unix: platform.socketPath,
+    method: 'POST',
+    headers,
+    body: chunksOf(long),
+  });
   expect(chunked.status).toBe(413);
   expect(await chunked.json()).toMatchObject({ code: 413 });
   expect(platform.node.created).toEqual([]);

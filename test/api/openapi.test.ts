@@ -1,7 +1,10 @@
+import type { TObject } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { document, routes } from '../../src/api/http/routes.ts';
+import { examples } from '../../src/api/http/examples.ts';
+import { document, routes } from '../../src/api/routes.ts';
 import { Platform } from './platform.ts';
 
 const committedPath = join(import.meta.dir, '../../docs/openapi.json');
@@ -27,6 +30,17 @@ test('every path parameter is described, and every reference leads somewhere', (
   const references = [...text.matchAll(/"#\/components\/(\w+\/\w+)"/g)].map(([, place = '']) => place.split('/'));
   expect(references.length).toBeGreaterThan(10);
   for (const place of references) expect((document as { components: object }).components).toHaveProperty(place);
+});
+
+test('every example is of an operation that is there, and its schema takes it', () => {
+  for (const [operationId, example] of Object.entries(examples)) {
+    const route = routes.find(each => each.operationId === operationId);
+    expect(route?.body, operationId).toBeTruthy();
+    // A member that no schema names would be ignored, and misspelt.
+    const members = route?.body ? Object.keys((route.body as TObject).properties) : [];
+    expect(members, operationId).toEqual(expect.arrayContaining(Object.keys(example)));
+    expect(route?.body && [...TypeCompiler.Compile(route.body).Errors(example)], operationId).toEqual([]);
+  }
 });
 
 test('the document is served without a credential', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { Span } from '../../src/base/trace.ts';
+import type { Span } from '../../src/base/telemetry/trace.ts';
 import { onEachDatabase } from './databases.ts';
 import { adminToken, metricsToken, Platform } from './platform.ts';
 
@@ -17,7 +17,10 @@ function parseMetrics(text: string): Map<string, number> {
 }
 
 async function scrape(platform: Platform): Promise<Map<string, number>> {
-  const response = await fetch('http://api/metrics', { unix: platform.socketPath, headers: { authorization: `Bearer ${metricsToken}` } });
+  const response = await fetch('http://api/metrics', {
+    unix: platform.socketPath,
+    headers: { authorization: `Bearer ${metricsToken}` },
+  });
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   return parseMetrics(await response.text());
 }
@@ -45,7 +48,7 @@ onEachDatabase(database => {
       'atoll_http_requests_total{method="GET",route="/sandboxes/{sandboxID}",status="404"}': 1,
       'atoll_http_requests_total{method="GET",route="none",status="404"}': 1,
       'atoll_http_request_duration_seconds_count{method="POST",route="/v2/sandboxes"}': 3,
-      'atoll_http_requests_in_flight': 1,
+      atoll_http_requests_in_flight: 1,
       'atoll_sandbox_operations_total{operation="create-sandbox",result="ok"}': 2,
       'atoll_sandbox_operations_total{operation="create-sandbox",result="failed"}': 1,
       'atoll_sandbox_operations_total{operation="kill-sandbox",result="ok"}': 1,
@@ -65,7 +68,9 @@ onEachDatabase(database => {
     expect(series.get('atoll_reconciler_runs_total{reconciler="expiry",result="ok"}')).toBeGreaterThan(0);
     expect(series.get('process_resident_memory_bytes')).toBeGreaterThan(1024 ** 2);
     // IDs never become labels.
-    expect([...series.keys()].filter(name => name.includes(kept.sandboxID) || name.includes(platform.team.teamId))).toEqual([]);
+    expect(
+      [...series.keys()].filter(name => name.includes(kept.sandboxID) || name.includes(platform.team.teamId)),
+    ).toEqual([]);
   });
 });
 
@@ -82,7 +87,8 @@ test('strange requests do not make new series', async () => {
 
 test('metrics are for the operator alone', async () => {
   await using platform = await Platform.start();
-  const ask = async (headers: Record<string, string>) => (await fetch('http://api/metrics', { unix: platform.socketPath, headers })).status;
+  const ask = async (headers: Record<string, string>) =>
+    (await fetch('http://api/metrics', { unix: platform.socketPath, headers })).status;
   expect(await ask({ 'x-admin-token': adminToken })).toBe(200);
   expect(await ask({ authorization: `Bearer ${metricsToken}` })).toBe(200);
   expect(await ask({})).toBe(401);
@@ -90,7 +96,10 @@ test('metrics are for the operator alone', async () => {
   expect(await ask({ authorization: 'Bearer nonsense' })).toBe(401);
   // It opens nothing else.
   for (const name of ['x-admin-token', 'x-api-key']) expect(await ask({ [name]: metricsToken })).toBe(401);
-  const nodes = await fetch('http://api/nodes', { unix: platform.socketPath, headers: { authorization: `Bearer ${metricsToken}`, 'x-admin-token': metricsToken } });
+  const nodes = await fetch('http://api/nodes', {
+    unix: platform.socketPath,
+    headers: { authorization: `Bearer ${metricsToken}`, 'x-admin-token': metricsToken },
+  });
   expect(nodes.status).toBe(401);
 });
 
@@ -98,12 +107,21 @@ test('a request is a trace, the client’s where it has one', async () => {
   const spans: Span[] = [];
   await using platform = await Platform.start({ spans: { record: made => void spans.push(...made), ratio: 1 } });
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
-  const answer = await platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { traceparent: `00-${traceId}-00f067aa0ba902b7-01` });
+  const answer = await platform.call(
+    'POST',
+    '/v2/sandboxes',
+    { templateID: 'base' },
+    { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
+  );
   expect(answer.headers.get('x-e2b-trace-id')).toBe(traceId);
   const own = spans.filter(span => span.traceId === traceId);
   expect(own.map(span => span.name)).toEqual(['reserve', 'start', 'publish', 'POST /v2/sandboxes']);
   const root = own.at(-1);
-  expect(root).toMatchObject({ kind: 'server', parentSpanId: '00f067aa0ba902b7', attributes: { 'http.route': '/v2/sandboxes', 'http.response.status_code': 201 } });
+  expect(root).toMatchObject({
+    kind: 'server',
+    parentSpanId: '00f067aa0ba902b7',
+    attributes: { 'http.route': '/v2/sandboxes', 'http.response.status_code': 201 },
+  });
   expect(own.slice(0, -1).every(span => span.parentSpanId === root?.spanId)).toBe(true);
   expect(JSON.stringify(spans)).not.toContain(platform.key);
 

@@ -1,32 +1,34 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog } from '../../src/base/log.ts';
-import type { Features } from '../../src/api/app/context.ts';
-import { createAccessToken } from '../../src/api/app/access-tokens.ts';
-import { createApiKey, createTeam } from '../../src/api/app/provision-team.ts';
-import { addMember, createUser } from '../../src/api/app/provision-user.ts';
-import { registerTemplate } from '../../src/api/app/provision-template.ts';
-import type { TemplateRegistration } from '../../src/api/app/provision-template.ts';
+import { createLog } from '../../src/base/telemetry/log.ts';
+import { createAccessToken } from '../../src/api/credential/rules/access-tokens.ts';
+import { createTeam } from '../../src/api/team/rules/provision-team.ts';
+import { createApiKey } from '../../src/api/credential/rules/api-keys.ts';
+import { addMember, createUser } from '../../src/api/team/rules/provision-user.ts';
+import { registerTemplate } from '../../src/api/template/rules/provision.ts';
+import type { TemplateRegistration } from '../../src/api/template/rules/provision.ts';
 import type { BuildProtocol } from '../../src/protocol/build.ts';
-import type { SteadyClock } from '../../src/api/app/clock.ts';
+import type { SteadyClock } from '../../src/base/clock.ts';
 import { startApi } from '../../src/api/start.ts';
-import type { Api, ApiOptions } from '../../src/api/start.ts';
-import type { WebhookSettings } from '../../src/api/webhooks/settings.ts';
-import { openStore } from '../../src/api/store/database.ts';
-import type { Store, StoreLocation } from '../../src/api/store/database.ts';
-import type { UserRecord } from '../../src/api/store/user.ts';
+import type { Api } from '../../src/api/start.ts';
+import type { ApiOptions } from '../../src/api/options.ts';
+import type { WebhookSettings } from '../../src/api/webhook/delivery/settings.ts';
+import { openStore } from '../../src/api/database/database.ts';
+import type { Store } from '../../src/api/database/database.ts';
+import type { StoreLocation } from '../../src/api/database/db.ts';
 import { randomName } from '../../src/base/id.ts';
-import type { TeamLimits, TeamRecord } from '../../src/api/store/team.ts';
 import type { Database } from './databases.ts';
 import type { NodeProtocol } from '../../src/protocol/node.ts';
 import { nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { wiredInMemory } from '../wire/support/pair.ts';
 import { FakeNode } from './fake-node.ts';
+import type { Features } from '../../src/api/sandbox/features.ts';
+import type { TeamLimits, TeamRecord, UserRecord } from '../../src/api/team/record.ts';
 
 export type Answer = { status: number; headers: Headers; body: unknown };
 
-export type PlatformOptions = {
+type PlatformOptions = {
   database?: Database;
   limits?: Partial<TeamLimits>;
   features?: Partial<Features>;
@@ -63,11 +65,14 @@ export class Platform implements AsyncDisposable {
 
   static async start(options: PlatformOptions = {}): Promise<Platform> {
     const platform = new Platform(options);
-    platform.#location = (await options.database?.location()) ?? { kind: 'sqlite', path: join(platform.directory, 'atoll.db') };
+    platform.#location = (await options.database?.location()) ?? {
+      kind: 'sqlite',
+      path: join(platform.directory, 'atoll.db'),
+    };
     await platform.#start();
-    platform.team = await createTeam(platform.api.app, { name: 'Default', slug: 'default' });
-    platform.key = (await createApiKey(platform.api.app, platform.team, 'first')).text;
-    await registerTemplate(platform.api.app, platform.team, baseTemplate);
+    platform.team = await createTeam(platform.api.parts, { name: 'Default', slug: 'default' });
+    platform.key = (await createApiKey(platform.api.parts, platform.team, 'first')).text;
+    await registerTemplate(platform.api.parts, platform.team, baseTemplate);
     return platform;
   }
 
@@ -85,16 +90,16 @@ export class Platform implements AsyncDisposable {
 
   /** Another team with a key of its own. */
   async otherTeam(slug = 'other', limits: Partial<TeamLimits> = {}): Promise<{ team: TeamRecord; key: string }> {
-    const team = await createTeam(this.api.app, { name: slug, slug, limits });
-    return { team, key: (await createApiKey(this.api.app, team, 'key')).text };
+    const team = await createTeam(this.api.parts, { name: slug, slug, limits });
+    return { team, key: (await createApiKey(this.api.parts, team, 'key')).text };
   }
 
   /** A user who is a member of the given teams, and an access token of hers. */
   async user(...teams: TeamRecord[]): Promise<{ user: UserRecord; token: string }> {
     const name = `user${randomName(6)}`;
-    const user = await createUser(this.api.app, { email: `${name}@example.com`, name });
-    for (const team of teams) await addMember(this.api.app, team, user);
-    return { user, token: (await createAccessToken(this.api.app, user, 'first')).text };
+    const user = await createUser(this.api.parts, { email: `${name}@example.com`, name });
+    for (const team of teams) await addMember(this.api.parts, team, user);
+    return { user, token: (await createAccessToken(this.api.parts, user, 'first')).text };
   }
 
   /** Sends a request with the team's key; a body that is no string goes as JSON. */
@@ -105,7 +110,8 @@ export class Platform implements AsyncDisposable {
   /** A sandbox of `base` that runs. */
   async createSandbox(body: Record<string, unknown> = {}): Promise<{ sandboxID: string } & Record<string, unknown>> {
     const answer = await this.call('POST', '/v2/sandboxes', { templateID: 'base', ...body });
-    if (answer.status !== 201) throw new Error(`create answered ${answer.status}: ${JSON.stringify(answer.body)} ${this.logged.join('')}`);
+    if (answer.status !== 201)
+      throw new Error(`create answered ${answer.status}: ${JSON.stringify(answer.body)} ${this.logged.join('')}`);
     return answer.body as { sandboxID: string } & Record<string, unknown>;
   }
 
@@ -174,11 +180,15 @@ export async function call(
   });
   const text = await response.text();
   const isText = response.headers.get('content-type')?.startsWith('text/') ?? false;
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : isText ? text : JSON.parse(text) };
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : isText ? text : JSON.parse(text),
+  };
 }
 
 /** Waits until `condition` holds; fails after `limitMs`. */
-export async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
   const end = Date.now() + limitMs;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error('the awaited state did not come');

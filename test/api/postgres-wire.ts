@@ -2,15 +2,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Socket, connect, createServer } from 'node:net';
-import type { StoreLocation } from '../../src/api/store/database.ts';
+import type { StoreLocation } from '../../src/api/database/db.ts';
 
-/** What becomes of the next commit: cut before the server gets it, or after it was made and before its answer arrives. */
-export type Cut = 'before' | 'after';
+/**
+ * What becomes of the next commit: cut before the server gets it, or after it was made and before its answer arrives.
+ */
+type Cut = 'before' | 'after';
 
 /** A wire to PostgreSQL that can be cut at a commit. */
-export type Wire = AsyncDisposable & {
+type Wire = AsyncDisposable & {
   readonly location: StoreLocation;
-  /** Cuts at the next commit of a transaction in which `said` was sent. Unless it `stays`, nobody can connect from then on until `mend`. */
+  /**
+   * Cuts at the next commit of a transaction in which `said` was sent. Unless it `stays`, nobody can connect from then
+   * on until `mend`.
+   */
   cutAtCommit(said: string, how: Cut, stays: boolean): void;
   mend(): void;
   /** How many commits were cut. */
@@ -22,7 +27,11 @@ const commitQuery = Buffer.from('commit\0');
 /** Stands between a client and the server at `socketPath`. */
 export async function startWire(socketPath: string, database: string): Promise<Wire> {
   const directory = mkdtempSync(join(tmpdir(), 'atoll-wire-'));
-  const state: { next: { said: string; how: Cut; stays: boolean } | null; open: boolean; cuts: number } = { next: null, open: true, cuts: 0 };
+  const state: { next: { said: string; how: Cut; stays: boolean } | null; open: boolean; cuts: number } = {
+    next: null,
+    open: true,
+    cuts: 0,
+  };
   const sockets = new Set<Socket>();
   const server = createServer(client => {
     if (!state.open) return void client.destroy();
@@ -45,7 +54,8 @@ export async function startWire(socketPath: string, database: string): Promise<W
       const plan = state.next;
       if (bytes.includes('start transaction', 0, 'latin1')) transaction = '';
       transaction += bytes.toString('latin1');
-      if (plan === null || !bytes.includes(commitQuery) || !transaction.includes(plan.said)) return void upstream.write(bytes);
+      if (plan === null || !bytes.includes(commitQuery) || !transaction.includes(plan.said))
+        return void upstream.write(bytes);
       state.next = null;
       state.cuts++;
       state.open = plan.stays;

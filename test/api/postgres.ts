@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { StoreLocation } from '../../src/api/store/database.ts';
+import type { StoreLocation } from '../../src/api/database/db.ts';
 
 const debianVersions = '/usr/lib/postgresql';
 
@@ -32,7 +32,17 @@ export class PostgresCluster implements AsyncDisposable {
       if (process.getuid?.() === 0) await run(['chown', 'postgres:postgres', directory]);
       // A whole platform's api connects as a user of its own.
       await run(['chmod', '711', directory]);
-      await cluster.#run('initdb', '-D', join(directory, 'data'), '-A', 'trust', '-U', 'atoll', '--no-sync', '--locale=C.UTF-8');
+      await cluster.#run(
+        'initdb',
+        '-D',
+        join(directory, 'data'),
+        '-A',
+        'trust',
+        '-U',
+        'atoll',
+        '--no-sync',
+        '--locale=C.UTF-8',
+      );
       await cluster.#start();
       return cluster;
     } catch (error) {
@@ -79,7 +89,17 @@ export class PostgresCluster implements AsyncDisposable {
   async #start(): Promise<void> {
     // fsync off: what these tests kill are processes, never the machine.
     const options = `-c listen_addresses= -c fsync=off -k ${this.#directory}`;
-    await this.#run('pg_ctl', '-D', join(this.#directory, 'data'), '-w', '-o', options, '-l', join(this.#directory, 'log'), 'start');
+    await this.#run(
+      'pg_ctl',
+      '-D',
+      join(this.#directory, 'data'),
+      '-w',
+      '-o',
+      options,
+      '-l',
+      join(this.#directory, 'log'),
+      'start',
+    );
   }
 
   async #run(program: string, ...args: string[]): Promise<void> {
@@ -90,7 +110,8 @@ export class PostgresCluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const data = join(this.#directory, 'data');
-    if (existsSync(join(data, 'postmaster.pid'))) await this.#run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
+    if (existsSync(join(data, 'postmaster.pid')))
+      await this.#run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

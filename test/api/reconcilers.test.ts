@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../src/base/id.ts';
-import { reconcileNodes } from '../../src/api/reconcilers/adoption.ts';
+import { reconcileNodes } from '../../src/api/sandbox/reconcilers/adoption.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform, until } from './platform.ts';
 import { followClosed } from './follow-closed.ts';
@@ -34,15 +34,23 @@ onEachDatabase(database => {
 
   test('a restart takes back what was starting and finishes what was being killed', async () => {
     await using platform = await Platform.start({ database });
-    const ids = [await platform.createSandbox(), await platform.createSandbox(), await platform.createSandbox()].map(({ sandboxID }) => sandboxID);
+    const ids = [await platform.createSandbox(), await platform.createSandbox(), await platform.createSandbox()].map(
+      ({ sandboxID }) => sandboxID,
+    );
     await platform.api.stop();
     const states = ['starting', 'killing', 'running'] as const;
     for (const [index, state] of states.entries()) {
-      await platform.store.db.updateTable('sandboxes').set({ state }).where('sandbox_id', '=', ids[index] ?? '').execute();
+      await platform.store.db
+        .updateTable('sandboxes')
+        .set({ state })
+        .where('sandbox_id', '=', ids[index] ?? '')
+        .execute();
     }
     await platform.restart();
     expect(platform.node.executions().map(({ sandboxId }) => sandboxId)).toEqual([ids[2] ?? '']);
-    expect(await platform.store.db.selectFrom('sandboxes').select('sandbox_id').execute()).toEqual([{ sandbox_id: ids[2] ?? '' }]);
+    expect(await platform.store.db.selectFrom('sandboxes').select('sandbox_id').execute()).toEqual([
+      { sandbox_id: ids[2] ?? '' },
+    ]);
   });
 
   test('until the node was heard, every request is refused and changes nothing', async () => {
@@ -54,7 +62,12 @@ onEachDatabase(database => {
     };
     await platform.restart();
     expect(platform.api.isReady()).toBe(false);
-    for (const [method, path] of [['GET', '/health'], ['GET', '/sandboxes'], ['POST', '/v2/sandboxes'], ['DELETE', `/sandboxes/${sandboxID}`]] as const) {
+    for (const [method, path] of [
+      ['GET', '/health'],
+      ['GET', '/sandboxes'],
+      ['POST', '/v2/sandboxes'],
+      ['DELETE', `/sandboxes/${sandboxID}`],
+    ] as const) {
       expect(await platform.call(method, path)).toMatchObject({ status: 503, body: { code: 503 } });
     }
     platform.node.before = async () => {};
@@ -85,7 +98,7 @@ onEachDatabase(database => {
     let working = true;
     let rounds = 0;
     const reconciling = (async () => {
-      for (; working; rounds++) await reconcileNodes(platform.api.app);
+      for (; working; rounds++) await reconcileNodes(platform.api.parts);
     })();
     const alive = new Set<string>();
     await Promise.all(
@@ -102,7 +115,12 @@ onEachDatabase(database => {
     working = false;
     await reconciling;
     expect(rounds).toBeGreaterThan(5);
-    expect(platform.node.executions().map(({ sandboxId }) => sandboxId).toSorted()).toEqual([...alive].toSorted());
+    expect(
+      platform.node
+        .executions()
+        .map(({ sandboxId }) => sandboxId)
+        .toSorted(),
+    ).toEqual([...alive].toSorted());
     expect(platform.api.directory.size).toBe(alive.size);
     const listed = (await platform.call('GET', '/v2/sandboxes')).body as Array<{ sandboxID: string }>;
     expect(listed.map(({ sandboxID }) => sandboxID).toSorted()).toEqual([...alive].toSorted());

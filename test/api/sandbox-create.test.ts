@@ -1,15 +1,19 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../src/base/error.ts';
-import { deriveToken } from '../../src/base/secret.ts';
+import { deriveToken } from '../../src/base/crypto/secret.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform, until } from './platform.ts';
 
 onEachDatabase(database => {
-  const rows = (platform: Platform) => platform.store.db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute();
+  const rows = (platform: Platform) =>
+    platform.store.db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute();
 
   test('the node gets what the template and the caller say', async () => {
     await using platform = await Platform.start({ database });
-    const { sandboxID, templateID, envdAccessToken } = await platform.createSandbox({ envVars: { A: 'b' }, allow_internet_access: false });
+    const { sandboxID, templateID, envdAccessToken } = await platform.createSandbox({
+      envVars: { A: 'b' },
+      allow_internet_access: false,
+    });
     expect(platform.node.created).toHaveLength(1);
     expect(platform.node.created[0]).toMatchObject({
       sandboxId: sandboxID,
@@ -23,7 +27,10 @@ onEachDatabase(database => {
   });
 
   test('what was asked for is told again, and secrets are not', async () => {
-    await using platform = await Platform.start({ database, features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true } });
+    await using platform = await Platform.start({
+      database,
+      features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true },
+    });
     const network = {
       allowPublicTraffic: false,
       allowOut: ['1.1.1.1', '10.1.0.0/16', 'example.com', '*.example.com', '2606:4700::/32'],
@@ -33,8 +40,15 @@ onEachDatabase(database => {
       rules: { '*.example.com': [{ transform: { headers: { Authorization: 'Bearer x' } } }] },
       httpsPorts: [3000],
     };
-    const created = await platform.createSandbox({ network, autoPause: true, autoResume: { enabled: true }, allow_internet_access: true });
-    expect(created).toMatchObject({ trafficAccessToken: deriveToken(new Uint8Array(32).fill(7), `sandbox-traffic-${created.sandboxID}`) });
+    const created = await platform.createSandbox({
+      network,
+      autoPause: true,
+      autoResume: { enabled: true },
+      allow_internet_access: true,
+    });
+    expect(created).toMatchObject({
+      trafficAccessToken: deriveToken(new Uint8Array(32).fill(7), `sandbox-traffic-${created.sandboxID}`),
+    });
     const { body } = await platform.call('GET', `/sandboxes/${created.sandboxID}`);
     expect(body).toMatchObject({
       allowInternetAccess: true,
@@ -46,7 +60,13 @@ onEachDatabase(database => {
     const route = platform.api.directory.find(created.sandboxID);
     expect(route).toMatchObject({
       state: 'running',
-      ingress: { accessToken: created['envdAccessToken'], trafficAccessToken: created['trafficAccessToken'], maskRequestHost: 'localhost:${PORT}', httpsPorts: [3000], autoResume: true },
+      ingress: {
+        accessToken: created['envdAccessToken'],
+        trafficAccessToken: created['trafficAccessToken'],
+        maskRequestHost: 'localhost:${PORT}',
+        httpsPorts: [3000],
+        autoResume: true,
+      },
     });
 
     const plain = await platform.createSandbox();
@@ -58,7 +78,10 @@ onEachDatabase(database => {
   test('an installation can refuse sandboxes without a token', async () => {
     await using platform = await Platform.start({ database, requireSecure: true });
     for (const body of [{ templateID: 'base' }, { templateID: 'base', secure: false }]) {
-      expect(await platform.call('POST', '/sandboxes', body)).toMatchObject({ status: 400, body: { message: expect.stringContaining('secure: must be true') } });
+      expect(await platform.call('POST', '/sandboxes', body)).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining('secure: must be true') },
+      });
     }
     expect(await rows(platform)).toEqual([]);
     expect((await platform.call('POST', '/sandboxes', { templateID: 'base', secure: true })).status).toBe(201);
@@ -68,14 +91,21 @@ onEachDatabase(database => {
   test('private ingress needs a secured sandbox on v1', async () => {
     await using platform = await Platform.start({ database });
     const body = { templateID: 'base', network: { allowPublicTraffic: false } };
-    expect(await platform.call('POST', '/sandboxes', body)).toMatchObject({ status: 400, body: { message: expect.stringContaining('allowPublicTraffic') } });
-    expect((await platform.call('POST', '/sandboxes', { ...body, secure: true })).body).toHaveProperty('trafficAccessToken');
+    expect(await platform.call('POST', '/sandboxes', body)).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('allowPublicTraffic') },
+    });
+    expect((await platform.call('POST', '/sandboxes', { ...body, secure: true })).body).toHaveProperty(
+      'trafficAccessToken',
+    );
   });
 
   test('a team never gets more sandboxes at once than its limit, however many it asks for at once', async () => {
     await using platform = await Platform.start({ database, limits: { concurrentSandboxes: 5 } });
     platform.node.before = async () => Bun.sleep(20);
-    const answers = await Promise.all(Array.from({ length: 15 }, () => platform.call('POST', '/v2/sandboxes', { templateID: 'base' })));
+    const answers = await Promise.all(
+      Array.from({ length: 15 }, () => platform.call('POST', '/v2/sandboxes', { templateID: 'base' })),
+    );
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(10);
@@ -90,21 +120,29 @@ onEachDatabase(database => {
     const theirs = () => platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { 'x-api-key': other.key });
     expect([(await theirs()).status, (await theirs()).status]).toEqual([201, 429]);
     const [first] = answers.filter(({ status }) => status === 201);
-    await platform.call('DELETE', `/sandboxes/${(first?.body as { sandboxID: string }).sandboxID}`);
+    await platform.call('DELETE', `/sandboxes/${(first!.body as { sandboxID: string }).sandboxID}`);
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(201);
   });
 
   test('a template that is larger than a team may have is refused by name', async () => {
     await using platform = await Platform.start({ database });
-    for (const [limit, value] of [['cpuCount', 1], ['memoryMiB', 512], ['diskMiB', 1024]] as const) {
+    for (const [limit, value] of [
+      ['cpuCount', 1],
+      ['memoryMiB', 512],
+      ['diskMiB', 1024],
+    ] as const) {
       const { key } = await platform.otherTeam(`small-${value}`, { [limit]: value });
       const refused = await platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { 'x-api-key': key });
-      expect({ limit, ...refused }).toMatchObject({ limit, status: 400, body: { message: expect.stringContaining(`up to ${value}`) } });
+      expect({ limit, ...refused }).toMatchObject({
+        limit,
+        status: 400,
+        body: { message: expect.stringContaining(`up to ${value}`) },
+      });
     }
     expect(platform.node.created).toEqual([]);
   });
 
-  test('what the node can\'t do is answered by its kind and leaves nothing', async () => {
+  test("what the node can't do is answered by its kind and leaves nothing", async () => {
     await using platform = await Platform.start({ database });
     const failures: Array<[error: unknown, status: number, detail: string]> = [
       [new AtollError('unavailable', 'no slot'), 503, 'sandbox_capacity_unavailable'],
@@ -131,10 +169,10 @@ onEachDatabase(database => {
   test('a client that goes away while its sandbox starts leaves none', async () => {
     await using platform = await Platform.start({ database });
     let started = false;
-    platform.node.after = async call => {
+    platform.node.after = async (call, _, signal) => {
       if (call !== 'create') return;
       started = true;
-      await Bun.sleep(300);
+      await until(() => signal?.aborted === true);
     };
     const abort = new AbortController();
     const request = fetch('http://api/v2/sandboxes', {
@@ -157,12 +195,16 @@ onEachDatabase(database => {
     const seen: unknown[] = [];
     platform.node.after = async (call, target) => {
       if (call !== 'create' || !target) return;
-      for (const method of ['GET', 'DELETE']) seen.push((await platform.call(method, `/sandboxes/${target.sandboxId}`)).status);
+      for (const method of ['GET', 'DELETE'])
+        seen.push((await platform.call(method, `/sandboxes/${target.sandboxId}`)).status);
       seen.push((await platform.call('GET', '/v2/sandboxes')).body);
       platform.node.exit(target);
       await until(async () => (await rows(platform)).length === 0);
     };
-    expect(await platform.call('POST', '/v2/sandboxes', { templateID: 'base' })).toMatchObject({ status: 500, body: { error_code: 'sandbox_create_failed' } });
+    expect(await platform.call('POST', '/v2/sandboxes', { templateID: 'base' })).toMatchObject({
+      status: 500,
+      body: { error_code: 'sandbox_create_failed' },
+    });
     expect(seen).toEqual([404, 404, []]);
     expect(platform.api.directory.size).toBe(0);
   });
@@ -174,11 +216,15 @@ onEachDatabase(database => {
     platform.node.before = async call => {
       if (call !== 'kill' || seen.length > 0) return;
       seen.push(platform.api.directory.find(sandboxID));
-      for (const method of ['GET', 'DELETE']) seen.push((await platform.call(method, `/sandboxes/${sandboxID}`)).status);
+      for (const method of ['GET', 'DELETE'])
+        seen.push((await platform.call(method, `/sandboxes/${sandboxID}`)).status);
       seen.push((await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 5 })).status);
       throw new Error('busy');
     };
-    expect(await platform.call('DELETE', `/sandboxes/${sandboxID}`)).toMatchObject({ status: 500, body: { code: 500 } });
+    expect(await platform.call('DELETE', `/sandboxes/${sandboxID}`)).toMatchObject({
+      status: 500,
+      body: { code: 500 },
+    });
     expect(seen).toEqual([undefined, 404, 404, 409]);
     await until(() => platform.node.executions().length === 0, 15_000);
     await until(async () => (await rows(platform)).length === 0);

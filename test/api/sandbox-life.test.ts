@@ -16,7 +16,14 @@ onEachDatabase(database => {
 
     const read = await platform.call('GET', `/sandboxes/${sandbox['sandboxID']}`);
     expect(read.status).toBe(200);
-    expect(read.body).toMatchObject({ state: 'running', metadata: { a: 'b' }, cpuCount: 2, memoryMB: 1024, volumeMounts: [], lifecycle: { autoResume: false, onTimeout: 'kill' } });
+    expect(read.body).toMatchObject({
+      state: 'running',
+      metadata: { a: 'b' },
+      cpuCount: 2,
+      memoryMB: 1024,
+      volumeMounts: [],
+      lifecycle: { autoResume: false, onTimeout: 'kill' },
+    });
     const { startedAt, endAt } = read.body as { startedAt: string; endAt: string };
     expect(Date.parse(endAt) - Date.parse(startedAt)).toBe(300_000);
 
@@ -26,7 +33,10 @@ onEachDatabase(database => {
 
     expect((await platform.call('DELETE', `/sandboxes/${sandbox['sandboxID']}`)).status).toBe(204);
     expect(platform.node.executions()).toEqual([]);
-    for (const again of [await platform.call('DELETE', `/sandboxes/${sandbox['sandboxID']}`), await platform.call('GET', `/sandboxes/${sandbox['sandboxID']}`)]) {
+    for (const again of [
+      await platform.call('DELETE', `/sandboxes/${sandbox['sandboxID']}`),
+      await platform.call('GET', `/sandboxes/${sandbox['sandboxID']}`),
+    ]) {
       expect(again).toMatchObject({ status: 404, body: { code: 404 } });
     }
     expect(platform.api.directory.size).toBe(0);

@@ -9,7 +9,10 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const made: string[] = [];
     for (let i = 0; i < 13; i++) made.push((await platform.createSandbox()).sandboxID);
-    for (const [order, expected] of [['asc', made], ['desc', made.toReversed()]] as const) {
+    for (const [order, expected] of [
+      ['asc', made],
+      ['desc', made.toReversed()],
+    ] as const) {
       for (const limit of [1, 4, 13, 100]) {
         const seen: string[] = [];
         let token: string | null = '';
@@ -73,20 +76,51 @@ onEachDatabase(database => {
     ];
     for (const [filter, matching] of cases) {
       // As the SDKs do it: each part, then the joined text, then the query value.
-      const parts = Object.fromEntries(Object.entries(filter).map(([k, v]) => [encodeURIComponent(k), encodeURIComponent(v)]));
+      const parts = Object.fromEntries(
+        Object.entries(filter).map(([k, v]) => [encodeURIComponent(k), encodeURIComponent(v)]),
+      );
       const encoded = encodeURIComponent(new URLSearchParams(parts).toString());
       for (const path of ['/v2/sandboxes?order=asc&', '/sandboxes?']) {
         const answer = await platform.call('GET', `${path}metadata=${encoded}`);
         const ids = (answer.body as Listed[]).map(({ sandboxID }) => sandboxID);
-        expect({ filter, path, ids: ids.toSorted() }).toEqual({ filter, path, ids: matching.map(i => made[i] ?? '').toSorted() });
+        expect({ filter, path, ids: ids.toSorted() }).toEqual({
+          filter,
+          path,
+          ids: matching.map(i => made[i] ?? '').toSorted(),
+        });
       }
-      expect((await platform.call('GET', `/v2/sandboxes?limit=1&metadata=${encoded}`)).headers.get('x-total-running')).toBe(String(matching.length));
+      expect(
+        (await platform.call('GET', `/v2/sandboxes?limit=1&metadata=${encoded}`)).headers.get('x-total-running'),
+      ).toBe(String(matching.length));
     }
     // As a person does it: each part, then the query value.
-    for (const [query, matching] of [['user%3Dann%26app%3Dx', [0]], ['user=ben', [2]], ['user%3D50%2525', [6]]] as const) {
-      const ids = ((await platform.call('GET', `/v2/sandboxes?metadata=${query}`)).body as Listed[]).map(({ sandboxID }) => sandboxID);
+    for (const [query, matching] of [
+      ['user%3Dann%26app%3Dx', [0]],
+      ['user=ben', [2]],
+      ['user%3D50%2525', [6]],
+    ] as const) {
+      const ids = ((await platform.call('GET', `/v2/sandboxes?metadata=${query}`)).body as Listed[]).map(
+        ({ sandboxID }) => sandboxID,
+      );
       expect(ids).toEqual(matching.map(i => made[i] ?? ''));
     }
+  });
+
+  test('a text is found at the beginning of the ID, and in keys and values of the metadata as they are', async () => {
+    await using platform = await Platform.start({ database });
+    const plain = (await platform.createSandbox()).sandboxID;
+    const ada = (await platform.createSandbox({ metadata: { owner: 'Ada "the" L%ovelace', a_b: 'x' } })).sandboxID;
+    const found = async (text: string) => {
+      const answer = await platform.call('GET', `/v2/sandboxes?text=${encodeURIComponent(text)}`);
+      expect(answer.status).toBe(200);
+      return (answer.body as Listed[]).map(({ sandboxID }) => sandboxID);
+    };
+    expect(await found(plain.slice(0, 8).toUpperCase())).toEqual([plain]);
+    expect(await found(plain.slice(1))).toEqual([]);
+    for (const text of ['ADA', 'the" l%', 'wner', 'a_b']) expect(await found(text)).toEqual([ada]);
+    // Neither a pattern nor the form in which it is stored is looked at.
+    for (const text of ['a%e', 'a_a', '":"', '{', '\\']) expect(await found(text)).toEqual([]);
+    expect((await platform.call('GET', `/v2/sandboxes?text=${'x'.repeat(101)}`)).status).toBe(400);
   });
 
   test('state, start time and template filter', async () => {
@@ -97,7 +131,10 @@ onEachDatabase(database => {
     const list = async (query: string) => {
       const answer = await platform.call('GET', `/v2/sandboxes?order=asc&${query}`);
       expect(answer.status).toBe(200);
-      return { ids: (answer.body as Listed[]).map(({ sandboxID }) => sandboxID), total: answer.headers.get('x-total-running') };
+      return {
+        ids: (answer.body as Listed[]).map(({ sandboxID }) => sandboxID),
+        total: answer.headers.get('x-total-running'),
+      };
     };
     // Inclusive, to the microsecond.
     const second = all[1]?.startedAt ?? '';
@@ -110,8 +147,16 @@ onEachDatabase(database => {
     expect(await list('template=unknown')).toEqual({ ids: [], total: '0' });
 
     // Written by hand: nothing pauses yet.
-    await platform.store.db.updateTable('sandboxes').set({ state: 'paused' }).where('sandbox_id', '=', ids[0] ?? '').execute();
-    await platform.store.db.updateTable('sandboxes').set({ state: 'killing' }).where('sandbox_id', '=', ids[1] ?? '').execute();
+    await platform.store.db
+      .updateTable('sandboxes')
+      .set({ state: 'paused' })
+      .where('sandbox_id', '=', ids[0] ?? '')
+      .execute();
+    await platform.store.db
+      .updateTable('sandboxes')
+      .set({ state: 'killing' })
+      .where('sandbox_id', '=', ids[1] ?? '')
+      .execute();
     expect(await list('state=paused')).toEqual({ ids: [ids[0] ?? ''], total: null });
     expect(await list('state=running')).toEqual({ ids: [ids[2] ?? ''], total: '1' });
     expect(await list('')).toEqual({ ids: [ids[0] ?? '', ids[2] ?? ''], total: '1' });
@@ -136,7 +181,9 @@ onEachDatabase(database => {
       const foreign = await platform.call(method, `/sandboxes/${sandboxID}${suffix}`, body, headers);
       const unknown = await platform.call(method, `/sandboxes/i00000000000000000000${suffix}`, body, headers);
       expect(foreign.status).toBe(404);
-      expect(JSON.stringify(foreign.body).replaceAll(sandboxID, 'ID')).toBe(JSON.stringify(unknown.body).replaceAll('i00000000000000000000', 'ID'));
+      expect(JSON.stringify(foreign.body).replaceAll(sandboxID, 'ID')).toBe(
+        JSON.stringify(unknown.body).replaceAll('i00000000000000000000', 'ID'),
+      );
     }
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
   });

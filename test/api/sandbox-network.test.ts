@@ -6,22 +6,47 @@ const features = { egressAddresses: true, egressDomains: true, egressProxy: true
 
 onEachDatabase(database => {
   const detail = async (platform: Platform, sandboxID: string) =>
-    (await platform.call('GET', `/sandboxes/${sandboxID}`)).body as { network?: Record<string, unknown>; allowInternetAccess?: boolean };
-  const put = (platform: Platform, sandboxID: string, body: unknown) => platform.call('PUT', `/sandboxes/${sandboxID}/network`, body);
+    (await platform.call('GET', `/sandboxes/${sandboxID}`)).body as {
+      network?: Record<string, unknown>;
+      allowInternetAccess?: boolean;
+    };
+  const put = (platform: Platform, sandboxID: string, body: unknown) =>
+    platform.call('PUT', `/sandboxes/${sandboxID}/network`, body);
 
   test('an update replaces what may leave and keeps what may come in', async () => {
     await using platform = await Platform.start({ database, features });
     const { sandboxID } = await platform.createSandbox({
       allow_internet_access: true,
-      network: { allowPublicTraffic: false, maskRequestHost: 'localhost', httpsPorts: [8443], allowOut: ['1.1.1.1'], rules: { 'A.com': [{ transform: { headers: { X: 'y' } } }] } },
+      network: {
+        allowPublicTraffic: false,
+        maskRequestHost: 'localhost',
+        httpsPorts: [8443],
+        allowOut: ['1.1.1.1'],
+        rules: { 'A.com': [{ transform: { headers: { X: 'y' } } }] },
+      },
     });
-    expect(platform.node.networks.get(sandboxID)).toEqual({ internetAccess: true, allowOut: ['1.1.1.1'], headerRules: { 'a.com': { X: 'y' } } });
+    expect(platform.node.networks.get(sandboxID)).toEqual({
+      internetAccess: true,
+      allowOut: ['1.1.1.1'],
+      headerRules: { 'a.com': { X: 'y' } },
+    });
 
-    const egress = { denyOut: ['0.0.0.0/0'], allowOut: ['example.com', '8.8.8.8/32'], egressProxy: { address: 'proxy.example.com:1080', username: 'u', password: 'p' } };
+    const egress = {
+      denyOut: ['0.0.0.0/0'],
+      allowOut: ['example.com', '8.8.8.8/32'],
+      egressProxy: { address: 'proxy.example.com:1080', username: 'u', password: 'p' },
+    };
     expect((await put(platform, sandboxID, egress)).status).toBe(204);
     expect(platform.node.networks.get(sandboxID)).toEqual({ internetAccess: true, ...egress });
     expect(await detail(platform, sandboxID)).toMatchObject({
-      network: { allowPublicTraffic: false, maskRequestHost: 'localhost', httpsPorts: [8443], denyOut: ['0.0.0.0/0'], allowOut: ['example.com', '8.8.8.8/32'], egressProxy: { address: 'proxy.example.com:1080', username: 'u' } },
+      network: {
+        allowPublicTraffic: false,
+        maskRequestHost: 'localhost',
+        httpsPorts: [8443],
+        denyOut: ['0.0.0.0/0'],
+        allowOut: ['example.com', '8.8.8.8/32'],
+        egressProxy: { address: 'proxy.example.com:1080', username: 'u' },
+      },
     });
     expect(await detail(platform, sandboxID)).not.toHaveProperty('allowInternetAccess');
     expect((await detail(platform, sandboxID)).network).not.toHaveProperty('rules');
@@ -29,7 +54,10 @@ onEachDatabase(database => {
     expect((await put(platform, sandboxID, { allow_internet_access: false })).status).toBe(204);
     expect(platform.node.networks.get(sandboxID)).toEqual({ internetAccess: false });
     expect(await detail(platform, sandboxID)).toMatchObject({ allowInternetAccess: false });
-    expect(platform.api.directory.find(sandboxID)?.ingress).toMatchObject({ maskRequestHost: 'localhost', httpsPorts: [8443] });
+    expect(platform.api.directory.find(sandboxID)?.ingress).toMatchObject({
+      maskRequestHost: 'localhost',
+      httpsPorts: [8443],
+    });
 
     const plain = await platform.createSandbox();
     expect((await put(platform, plain.sandboxID, {})).status).toBe(204);
@@ -52,7 +80,10 @@ onEachDatabase(database => {
       [{ allow_internet_access: 'no' }, 400, 'allow_internet_access'],
     ];
     for (const [body, status, names] of refusals) {
-      expect(await put(platform, sandboxID, body)).toMatchObject({ status, body: { code: status, message: expect.stringContaining(names) } });
+      expect(await put(platform, sandboxID, body)).toMatchObject({
+        status,
+        body: { code: status, message: expect.stringContaining(names) },
+      });
     }
     platform.node.before = async call => {
       if (call === 'updateNetwork') throw new Error('broken');
@@ -67,7 +98,9 @@ onEachDatabase(database => {
     const { sandboxID } = await platform.createSandbox();
     platform.node.before = async () => Bun.sleep(Math.random() * 10);
     platform.node.after = async () => Bun.sleep(Math.random() * 10);
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, i) => put(platform, sandboxID, { denyOut: [`9.9.9.${i}`] })));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => put(platform, sandboxID, { denyOut: [`9.9.9.${i}`] })),
+    );
     for (const { status } of answers) expect(status).toBe(204);
     const told = (await detail(platform, sandboxID)).network?.['denyOut'] as string[];
     await until(() => platform.node.networks.get(sandboxID)?.denyOut?.[0] === told[0]);

@@ -11,7 +11,10 @@ onEachDatabase(database => {
 
   test('each version has its default lifetime, and v1 alone may be unsecured', async () => {
     await using platform = await Platform.start({ database });
-    for (const [path, seconds] of [['/sandboxes', 15], ['/v2/sandboxes', 300]] as const) {
+    for (const [path, seconds] of [
+      ['/sandboxes', 15],
+      ['/v2/sandboxes', 300],
+    ] as const) {
       const { sandboxID } = (await platform.call('POST', path, { templateID: 'base' })).body as { sandboxID: string };
       const { startMs, endMs } = await times(platform, sandboxID);
       expect(endMs - startMs).toBe(seconds * 1000);
@@ -24,7 +27,14 @@ onEachDatabase(database => {
     expect(await tokenOf('/sandboxes', { secure: false })).toBeNull();
     expect(await tokenOf('/sandboxes', { secure: true })).toMatch(/^[0-9a-f]{64}$/);
     expect(await tokenOf('/v2/sandboxes', { secure: false })).toMatch(/^[0-9a-f]{64}$/);
-    expect(platform.node.created.map(({ accessToken }) => accessToken !== null)).toEqual([false, true, false, false, true, true]);
+    expect(platform.node.created.map(({ accessToken }) => accessToken !== null)).toEqual([
+      false,
+      true,
+      false,
+      false,
+      true,
+      true,
+    ]);
   });
 
   test('a timeout sets, sooner or later; refresh and connect only extend', async () => {
@@ -32,7 +42,9 @@ onEachDatabase(database => {
     const { sandboxID, envdAccessToken } = await platform.createSandbox({ timeout: 600 });
     const endAfter = async (suffix: string, body: unknown, expectedStatus: number) => {
       const beforeMs = Date.now();
-      const prefix = suffix.startsWith('/v2') ? `/v2/sandboxes/${sandboxID}${suffix.slice(3)}` : `/sandboxes/${sandboxID}${suffix}`;
+      const prefix = suffix.startsWith('/v2')
+        ? `/v2/sandboxes/${sandboxID}${suffix.slice(3)}`
+        : `/sandboxes/${sandboxID}${suffix}`;
       const answer = await platform.call('POST', prefix, body);
       expect({ suffix, status: answer.status }).toEqual({ suffix, status: expectedStatus });
       if (answer.status === 200) expect(answer.body).toMatchObject({ sandboxID, envdAccessToken, domain: null });
@@ -52,16 +64,23 @@ onEachDatabase(database => {
     near(await endAfter('/refreshes', undefined, 204), 15);
   });
 
-  test('no operation moves the end beyond the team\'s longest life', async () => {
+  test("no operation moves the end beyond the team's longest life", async () => {
     await using platform = await Platform.start({ database, limits: { lifetimeHours: 1 } });
     const { sandboxID } = await platform.createSandbox({ timeout: 3600 });
     // As if it had started half an hour ago.
     await platform.store.db
       .updateTable('sandboxes')
-      .set(update => ({ started_at_us: update('started_at_us', '-', 1_800_000_000), end_at_us: update('end_at_us', '-', 1_800_000_000) }))
+      .set(update => ({
+        started_at_us: update('started_at_us', '-', 1_800_000_000),
+        end_at_us: update('end_at_us', '-', 1_800_000_000),
+      }))
       .execute();
     const { startMs } = await times(platform, sandboxID);
-    for (const [suffix, body] of [['/timeout', { timeout: 3600 }], ['/refreshes', { duration: 3600 }], ['/connect', { timeout: 3600 }]] as const) {
+    for (const [suffix, body] of [
+      ['/timeout', { timeout: 3600 }],
+      ['/refreshes', { duration: 3600 }],
+      ['/connect', { timeout: 3600 }],
+    ] as const) {
       expect((await platform.call('POST', `/sandboxes/${sandboxID}${suffix}`, body)).status).toBeLessThan(300);
       expect((await times(platform, sandboxID)).endMs).toBe(startMs + 3_600_000);
     }
@@ -81,11 +100,17 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const short = await platform.createSandbox({ timeout: 3000 });
     const long = await platform.createSandbox({ timeout: 3000 });
-    await platform.store.db.updateTable('sandboxes').set({ end_at_us: Date.now() * 1000 }).where('sandbox_id', '=', short.sandboxID).execute();
+    await platform.store.db
+      .updateTable('sandboxes')
+      .set({ end_at_us: Date.now() * 1000 })
+      .where('sandbox_id', '=', short.sandboxID)
+      .execute();
     await platform.restart();
     await until(() => platform.node.executions().length === 1);
     expect((await platform.call('GET', `/sandboxes/${short.sandboxID}`)).status).toBe(404);
-    expect((await platform.call('GET', `/sandboxes/${long.sandboxID}`)).body).toMatchObject({ envdAccessToken: long['envdAccessToken'] });
+    expect((await platform.call('GET', `/sandboxes/${long.sandboxID}`)).body).toMatchObject({
+      envdAccessToken: long['envdAccessToken'],
+    });
     expect(platform.api.directory.find(long.sandboxID)?.state).toBe('running');
   });
 

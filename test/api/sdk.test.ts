@@ -7,7 +7,10 @@ function onTcp(socketPath: string) {
   return Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    fetch: request => fetch(new Request(`http://api${request.url.slice(new URL(request.url).origin.length)}`, request), { unix: socketPath }),
+    fetch: request =>
+      fetch(new Request(`http://api${request.url.slice(new URL(request.url).origin.length)}`, request), {
+        unix: socketPath,
+      }),
   });
 }
 
@@ -21,7 +24,13 @@ test('the published SDK creates, lists, extends and kills', async () => {
     for (let i = 0; i < 3; i++) await Sandbox.create({ ...connection });
 
     const info = await sandbox.getInfo();
-    expect(info).toMatchObject({ sandboxId: sandbox.sandboxId, metadata, state: 'running', cpuCount: 2, memoryMB: 1024 });
+    expect(info).toMatchObject({
+      sandboxId: sandbox.sandboxId,
+      metadata,
+      state: 'running',
+      cpuCount: 2,
+      memoryMB: 1024,
+    });
     expect(info.endAt.getTime() - info.startedAt.getTime()).toBe(100_000);
     await sandbox.setTimeout(500_000);
     expect((await sandbox.getInfo()).endAt.getTime() - Date.now()).toBeGreaterThan(400_000);
@@ -37,10 +46,16 @@ test('the published SDK creates, lists, extends and kills', async () => {
     expect(again.sandboxId).toBe(sandbox.sandboxId);
     expect(await sandbox.kill()).toBe(true);
     expect(await Sandbox.kill(sandbox.sandboxId, connection)).toBe(false);
-    await expect(Sandbox.getInfo(sandbox.sandboxId, connection)).rejects.toThrow(expect.objectContaining({ name: 'SandboxNotFoundError' }));
-    await expect(Sandbox.connect(sandbox.sandboxId, connection)).rejects.toThrow(expect.objectContaining({ name: 'SandboxNotFoundError' }));
+    await expect(Sandbox.getInfo(sandbox.sandboxId, connection)).rejects.toThrow(
+      expect.objectContaining({ name: 'SandboxNotFoundError' }),
+    );
+    await expect(Sandbox.connect(sandbox.sandboxId, connection)).rejects.toThrow(
+      expect.objectContaining({ name: 'SandboxNotFoundError' }),
+    );
     await expect(Sandbox.create('nothing', connection)).rejects.toThrow('404');
-    await expect(Sandbox.create({ ...connection, apiKey: `e2b_${'0'.repeat(40)}` })).rejects.toThrow(expect.objectContaining({ name: 'AuthenticationError' }));
+    await expect(Sandbox.create({ ...connection, apiKey: `e2b_${'0'.repeat(40)}` })).rejects.toThrow(
+      expect.objectContaining({ name: 'AuthenticationError' }),
+    );
   } finally {
     await server.stop(true);
   }

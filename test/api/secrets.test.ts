@@ -1,9 +1,16 @@
 import { expect, test } from 'bun:test';
-import { readSecret, secretValue } from '../../src/api/app/secrets.ts';
+import { readSecret, secretValue } from '../../src/api/secret/rules/secrets.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform } from './platform.ts';
 
-type SecretBody = { secretID: string; name: string; currentVersion: number; metadata: Record<string, string>; createdAt: string; updatedAt: string };
+type SecretBody = {
+  secretID: string;
+  name: string;
+  currentVersion: number;
+  metadata: Record<string, string>;
+  createdAt: string;
+  updatedAt: string;
+};
 
 onEachDatabase(database => {
   test('a secret is made, read by ID and name, changed and deleted, and its value is never told', async () => {
@@ -20,14 +27,19 @@ onEachDatabase(database => {
       answers.push(read);
     }
     const changed = await platform.call('POST', `/secrets/${secret.secretID}`, { value: `${value} 2` });
-    expect(changed).toMatchObject({ status: 200, body: { currentVersion: 2, metadata: { env: 'test' }, createdAt: secret.createdAt } });
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { currentVersion: 2, metadata: { env: 'test' }, createdAt: secret.createdAt },
+    });
     const renewed = await platform.call('POST', '/secrets/api_token', { value: `${value} 3`, metadata: {} });
     expect(renewed.body).toMatchObject({ currentVersion: 3, metadata: {} });
     const listed = await platform.call('GET', '/secrets');
     expect(listed.body).toEqual([renewed.body]);
     answers.push(changed, renewed, listed);
 
-    expect(secretValue(platform.api.app, await readSecret(platform.api.app, platform.team, 'api_token'))).toBe(`${value} 3`);
+    expect(secretValue(platform.api.parts.seed, await readSecret(platform.store.db, platform.team, 'api_token'))).toBe(
+      `${value} 3`,
+    );
     const rows = JSON.stringify([
       await platform.store.db.selectFrom('secrets').selectAll().execute(),
       await platform.store.db.selectFrom('audit_log').selectAll().execute(),
@@ -67,11 +79,24 @@ onEachDatabase(database => {
       [{ name: 'b', value: 'x', metadata: { a: 1 } }, 'metadata.a'],
       [{ name: 'b', value: 'x', metadata: { a: long } }, 'metadata["a"]'],
       [{ name: 'b', value: 'x', metadata: { [long]: 'a' } }, 'metadata'],
-      [{ name: 'b', value: 'x', metadata: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`k${i}`, 'v'])) }, 'metadata'],
-      [{ name: 'b', value: 'x', metadata: Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`k${i}`, 'v'.repeat(1000)])) }, 'metadata'],
+      [
+        { name: 'b', value: 'x', metadata: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`k${i}`, 'v'])) },
+        'metadata',
+      ],
+      [
+        {
+          name: 'b',
+          value: 'x',
+          metadata: Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`k${i}`, 'v'.repeat(1000)])),
+        },
+        'metadata',
+      ],
     ];
     for (const [body, names] of refusals) {
-      expect(await create(body)).toMatchObject({ status: 400, body: { code: 400, message: expect.stringContaining(names) } });
+      expect(await create(body)).toMatchObject({
+        status: 400,
+        body: { code: 400, message: expect.stringContaining(names) },
+      });
     }
     expect((await platform.call('GET', '/secrets/b')).status).toBe(404);
   });
@@ -82,7 +107,7 @@ onEachDatabase(database => {
     const versions = await Promise.all([1, 2, 3].map(() => platform.call('POST', '/secrets/s0', { value: 'y' })));
     expect(versions.map(({ body }) => (body as SecretBody).currentVersion).toSorted()).toEqual([2, 3, 4]);
     const seen: string[] = [];
-    for (let token: string | null = ''; token !== null; ) {
+    for (let token: string | null = ''; token !== null;) {
       const page = await platform.call('GET', `/secrets?limit=2${token && `&nextToken=${token}`}`);
       seen.push(...(page.body as SecretBody[]).map(({ name }) => name));
       token = page.headers.get('x-next-token');

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { registerTemplate } from '../../src/api/app/provision-template.ts';
+import { registerTemplate } from '../../src/api/template/rules/provision.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform, baseTemplate } from './platform.ts';
 
@@ -30,42 +30,65 @@ onEachDatabase(database => {
     for (const name of ['base', 'BASE', base?.templateID, 'base:default']) {
       const { status, body } = await platform.call('GET', `/templates/${name}`);
       expect({ name, status }).toEqual({ name, status: 200 });
-      expect(body).toMatchObject({ templateID: base?.templateID, names: ['base'], builds: [{ status: 'ready', cpuCount: 2, buildID: base?.['buildID'] }] });
+      expect(body).toMatchObject({
+        templateID: base?.templateID,
+        names: ['base'],
+        builds: [{ status: 'ready', cpuCount: 2, buildID: base?.['buildID'] }],
+      });
     }
     await platform.createSandbox();
     const [used] = (await platform.call('GET', '/templates')).body as TemplateBody[];
     expect(used).toMatchObject({ spawnCount: 1, lastSpawnedAt: expect.stringMatching(/^\d{4}-.*Z$/) });
   });
 
+  test("the installation's own templates are everybody's; how they are used is their team's", async () => {
+    await using platform = await Platform.start({ database });
+    await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, alias: 'inner', public: false });
+    const { key } = await platform.otherTeam();
+    const body = { templateID: 'base' };
+    expect((await platform.call('POST', '/v2/sandboxes', body, { 'x-api-key': key })).status).toBe(201);
+    const listed = async (headers = {}) =>
+      (await platform.call('GET', '/default-templates', undefined, headers)).body as TemplateBody[];
+    expect(await listed()).toMatchObject([{ names: ['base'], spawnCount: 1, buildCount: 1, buildStatus: 'ready' }]);
+    expect(await listed({ 'x-api-key': key })).toMatchObject([{ names: ['base'], spawnCount: 0, lastSpawnedAt: null }]);
+  });
+
   test('registering the same again changes nothing; another content is the next build', async () => {
     await using platform = await Platform.start({ database });
     const first = (await platform.call('GET', '/templates')).body;
-    await registerTemplate(platform.api.app, platform.team, baseTemplate);
+    await registerTemplate(platform.api.parts, platform.team, baseTemplate);
     expect((await platform.call('GET', '/templates')).body).toEqual(first);
 
-    const next = await registerTemplate(platform.api.app, platform.team, { ...baseTemplate, layers: ['sha256:01'] });
-    const body = (await platform.call('GET', `/templates/${next.templateId}`)).body as { builds: Array<{ buildID: string }> };
+    const next = await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, layers: ['sha256:01'] });
+    const body = (await platform.call('GET', `/templates/${next.templateId}`)).body as {
+      builds: Array<{ buildID: string }>;
+    };
     expect(body.builds).toHaveLength(2);
     expect(body.builds[0]?.buildID).toBe(next.buildId);
     await platform.createSandbox();
     await platform.createSandbox({ templateID: `base:${body.builds[1]?.buildID}` });
     expect(platform.node.created.map(({ image }) => image.layers)).toEqual([['sha256:01'], ['sha256:00']]);
-    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base:00000000-0000-0000-0000-000000000000' })).status).toBe(404);
+    expect(
+      (await platform.call('POST', '/v2/sandboxes', { templateID: 'base:00000000-0000-0000-0000-000000000000' }))
+        .status,
+    ).toBe(404);
   });
 
   test('pages hold every template and every build once', async () => {
     await using platform = await Platform.start({ database });
-    for (let i = 0; i < 5; i++) await registerTemplate(platform.api.app, platform.team, { ...baseTemplate, alias: `t${i}` });
-    for (let i = 1; i < 6; i++) await registerTemplate(platform.api.app, platform.team, { ...baseTemplate, layers: [`sha256:0${i}`] });
+    for (let i = 0; i < 5; i++)
+      await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, alias: `t${i}` });
+    for (let i = 1; i < 6; i++)
+      await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, layers: [`sha256:0${i}`] });
     const seen: string[] = [];
-    for (let token: string | null = ''; token !== null; ) {
+    for (let token: string | null = ''; token !== null;) {
       const answer = await platform.call('GET', `/v2/templates?limit=2${token && `&nextToken=${token}`}`);
       seen.push(...(answer.body as Array<{ names: string[] }>).flatMap(({ names }) => names));
       token = answer.headers.get('x-next-token');
     }
     expect(seen).toEqual(['t4', 't3', 't2', 't1', 't0', 'base']);
     const builds: string[] = [];
-    for (let token: string | null = ''; token !== null; ) {
+    for (let token: string | null = ''; token !== null;) {
       const answer = await platform.call('GET', `/templates/base?limit=4${token && `&nextToken=${token}`}`);
       builds.push(...(answer.body as { builds: Array<{ buildID: string }> }).builds.map(({ buildID }) => buildID));
       token = answer.headers.get('x-next-token');
@@ -73,13 +96,14 @@ onEachDatabase(database => {
     expect(new Set(builds).size).toBe(6);
     expect(builds).toHaveLength(6);
     for (const query of ['limit=0', 'limit=101', 'nextToken=x']) {
-      for (const path of ['/v2/templates', '/templates/base']) expect((await platform.call('GET', `${path}?${query}`)).status).toBe(400);
+      for (const path of ['/v2/templates', '/templates/base'])
+        expect((await platform.call('GET', `${path}?${query}`)).status).toBe(400);
     }
   });
 
   test('teams see their own templates, use public ones, and learn nothing of private ones', async () => {
     await using platform = await Platform.start({ database });
-    await registerTemplate(platform.api.app, platform.team, { ...baseTemplate, alias: 'inner', public: false });
+    await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, alias: 'inner', public: false });
     const other = await platform.otherTeam();
     const headers = { 'x-api-key': other.key };
     expect((await platform.call('GET', '/templates', undefined, headers)).body).toEqual([]);
@@ -94,13 +118,19 @@ onEachDatabase(database => {
     expect(foreign.status).toBe(404);
     expect(JSON.stringify(foreign.body)).toBe(JSON.stringify(unknown.body).replaceAll('outer', 'inner'));
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'inner' })).status).toBe(201);
-    expect((await platform.call('GET', `/templates?teamID=${platform.team.teamId}`, undefined, headers)).status).toBe(400);
+    expect((await platform.call('GET', `/templates?teamID=${platform.team.teamId}`, undefined, headers)).status).toBe(
+      400,
+    );
     expect((await platform.call('GET', `/templates?teamID=${platform.team.teamId}`)).status).toBe(200);
   });
 
-  test('a bare name means one\'s own namespace first', async () => {
+  test("a bare name means one's own namespace first", async () => {
     await using platform = await Platform.start({ database });
-    const own = await registerTemplate(platform.api.app, platform.team, { ...baseTemplate, alias: 'mine', layers: ['sha256:11'] });
+    const own = await registerTemplate(platform.api.parts, platform.team, {
+      ...baseTemplate,
+      alias: 'mine',
+      layers: ['sha256:11'],
+    });
     // `default/base` beside the public `base`.
     await platform.store.db
       .insertInto('template_names')
@@ -119,10 +149,11 @@ onEachDatabase(database => {
 
   test('the alias route tells free, own and foreign names apart', async () => {
     await using platform = await Platform.start({ database });
-    await registerTemplate(platform.api.app, platform.team, { ...baseTemplate, alias: 'inner', public: false });
+    await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, alias: 'inner', public: false });
     const other = await platform.otherTeam();
     const status = async (alias: string, key = platform.key) =>
-      (await platform.call('GET', `/templates/aliases/${encodeURIComponent(alias)}`, undefined, { 'x-api-key': key })).status;
+      (await platform.call('GET', `/templates/aliases/${encodeURIComponent(alias)}`, undefined, { 'x-api-key': key }))
+        .status;
     expect(await status('base')).toBe(200);
     expect(await status('inner')).toBe(200);
     expect(await status('inner:default')).toBe(200);

@@ -3,17 +3,35 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Received = { id: string; subject: string; type: string; headers: IncomingMessage['headers']; text: string; atMs: number };
+type Received = {
+  id: string;
+  subject: string;
+  type: string;
+  headers: IncomingMessage['headers'];
+  text: string;
+  atMs: number;
+};
 
-/** Somebody's server to which webhooks are sent. `answer` decides what it does with each request; by default it takes it. */
+/**
+ * Somebody's server to which webhooks are sent. `answer` decides what it does with each request; by default it takes
+ * it.
+ */
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = [];
-  answer: (response: ServerResponse, request: Received, count: number) => void = response => void response.writeHead(204).end();
+  answer: (response: ServerResponse, request: Received, count: number) => void = response =>
+    void response.writeHead(204).end();
   readonly #server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += String(chunk);
     const body = JSON.parse(text) as { id: string; type: string; subject: { kind: string; id: string } };
-    const received = { id: body.id, subject: body.subject.id, type: body.type, headers: request.headers, text, atMs: performance.now() };
+    const received = {
+      id: body.id,
+      subject: body.subject.id,
+      type: body.type,
+      headers: request.headers,
+      text,
+      atMs: performance.now(),
+    };
     this.received.push(received);
     this.answer(response, received, this.received.length);
   });
@@ -34,7 +52,9 @@ export class Receiver implements AsyncDisposable {
 
   /** The types that were received of one subject, in order. */
   typesOf(subject: string): string[] {
-    return this.received.filter(received => received.subject === subject).map(({ type }) => type.split('.').at(-1) ?? '');
+    return this.received
+      .filter(received => received.subject === subject)
+      .map(({ type }) => type.split('.').at(-1) ?? '');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

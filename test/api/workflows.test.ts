@@ -1,13 +1,14 @@
 import { expect, test } from 'bun:test';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
-import { silentLog } from '../../src/base/log.ts';
-import { createSandboxSteps } from '../../src/api/workflows/create-sandbox.ts';
-import type { CreateContext } from '../../src/api/workflows/create-sandbox.ts';
-import { killSandboxSteps } from '../../src/api/workflows/kill-sandbox.ts';
-import type { KillContext } from '../../src/api/workflows/kill-sandbox.ts';
-import { runWorkflow } from '../../src/api/workflows/run.ts';
-import type { Step } from '../../src/api/workflows/run.ts';
-import { moveSandbox } from '../../src/api/store/sandbox-state.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
+import { createSandboxSteps } from '../../src/api/sandbox/workflows/create-steps.ts';
+import type { CreateContext } from '../../src/api/sandbox/workflows/create-steps.ts';
+import { killSandboxSteps } from '../../src/api/sandbox/workflows/kill-steps.ts';
+import type { KillContext } from '../../src/api/sandbox/workflows/kill-steps.ts';
+import { runWorkflow } from '../../src/api/sandbox/workflows/run.ts';
+import type { Step } from '../../src/api/sandbox/workflows/run.ts';
+import { defaultOptions } from '../../src/api/sandbox/rules/options.ts';
+import { moveSandbox } from '../../src/api/sandbox/store/state.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform } from './platform.ts';
 
@@ -26,14 +27,15 @@ const nothing = { rows: 0, labels: 0, onNode: 0, routes: 0 };
 const one = { rows: 1, labels: 1, onNode: 1, routes: 1 };
 
 function createContext(platform: Platform): CreateContext {
-  const { app } = platform.api;
-  const nowUs = app.clock();
+  const { parts } = platform.api;
+  const nowUs = parts.clock();
   return {
-    app,
+    deps: parts,
     team: platform.team,
     node: platform.node,
     image: { templateId: 't', buildId: 'b', layers: [], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
     sandbox: {
+      ...defaultOptions,
       sandboxId: newSandboxId(),
       executionId: newUuid(),
       teamId: platform.team.teamId,
@@ -51,18 +53,11 @@ function createContext(platform: Platform): CreateContext {
       endAtUs: nowUs,
       timeoutSeconds: 300,
       secure: true,
-      autoPause: false,
-      autoPauseMemory: true,
-      autoResume: false,
-      allowInternetAccess: null,
-      network: null,
       metadata: { a: 'b' },
-      envVars: {},
-      mcp: null,
-      iam: null,
       volumeMounts: [],
       kept: null,
       nextExecutionId: null,
+      replicaId: null,
     },
   };
 }
@@ -91,7 +86,9 @@ onEachDatabase(database => {
               for (let i = 0; i < undos; i++) await step.undo?.(context);
             },
           }));
-          await expect(runWorkflow('create', broken, createContext(platform), { log: silentLog })).rejects.toThrow('broken');
+          await expect(runWorkflow('create', broken, createContext(platform), { log: silentLog })).rejects.toThrow(
+            'broken',
+          );
           expect({ at, when, undos, ...(await traces(platform)) }).toEqual({ at, when, undos, ...nothing });
         }
       }
@@ -106,27 +103,33 @@ onEachDatabase(database => {
         const context = createContext(platform);
         await runWorkflow('create', createSandboxSteps, context, { log: silentLog });
         expect(await traces(platform)).toEqual(one);
-        const sandbox = await moveSandbox(platform.store.db, context.sandbox, ['running'], 'killing');
+        const sandbox = await moveSandbox(
+          platform.store.db,
+          context.sandbox,
+          ['running'],
+          'killing',
+          platform.api.parts.busy.replicaId,
+        );
         if (!sandbox) throw new Error('the sandbox did not run');
-        const kill: KillContext = { app: platform.api.app, sandbox, reason: 'asked' };
-        platform.api.app.busy.add(sandbox.executionId);
-        const broken = changed(killSandboxSteps, at, step => ({
-          ...step,
-          async run(inner) {
-            if (when === 'after') await step.run(inner);
-            throw new Error('broken');
-          },
-        }));
-        await expect(runWorkflow('kill', broken, kill, { log: silentLog })).rejects.toThrow('broken');
-        const twice = killSandboxSteps.map(step => ({
-          ...step,
-          async run(inner: KillContext) {
-            await step.run(inner);
-            await step.run(inner);
-          },
-        }));
-        await runWorkflow('kill', twice, kill, { log: silentLog });
-        platform.api.app.busy.delete(sandbox.executionId);
+        const kill: KillContext = { deps: platform.api.parts, sandbox, reason: 'asked' };
+        await platform.api.parts.busy.while(sandbox.executionId, async () => {
+          const broken = changed(killSandboxSteps, at, step => ({
+            ...step,
+            async run(inner) {
+              if (when === 'after') await step.run(inner);
+              throw new Error('broken');
+            },
+          }));
+          await expect(runWorkflow('kill', broken, kill, { log: silentLog })).rejects.toThrow('broken');
+          const twice = killSandboxSteps.map(step => ({
+            ...step,
+            async run(inner: KillContext) {
+              await step.run(inner);
+              await step.run(inner);
+            },
+          }));
+          await runWorkflow('kill', twice, kill, { log: silentLog });
+        });
         expect({ at, when, ...(await traces(platform)) }).toEqual({ at, when, ...nothing });
       }
     }
@@ -141,9 +144,12 @@ onEachDatabase(database => {
     platform.node.after = async call => {
       if (call === 'create') throw new Error('broken');
     };
-    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', metadata: { a: 'b' } })).status).toBe(500);
-    const deadline = Date.now() + 10_000;
-    while (Date.now() < deadline && JSON.stringify(await traces(platform)) !== JSON.stringify(nothing)) await Bun.sleep(20);
+    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', metadata: { a: 'b' } })).status).toBe(
+      500,
+    );
+    const deadline = Date.now() + 30_000;
+    while (Date.now() < deadline && JSON.stringify(await traces(platform)) !== JSON.stringify(nothing))
+      await Bun.sleep(20);
     expect(await traces(platform)).toEqual(nothing);
   });
 });

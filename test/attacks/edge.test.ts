@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
-import { isInternalRoute } from '../../src/edge/internal-routes.ts';
+import { isInternalRoute } from '../../src/edge/request/internal-routes.ts';
 import { get, host, startBoth } from '../edge/support/both-ends.ts';
 import { type Fixture, startFixture } from '../edge/support/fixture.ts';
 import { RawSocket } from '../edge/support/raw-socket.ts';
@@ -39,13 +39,37 @@ const framing: Attack[] = rawRequests.map(([name, bytes]) => [
   },
 ]);
 
-const internalSpellings = ['/init', '//init', '/INIT', '/./init', '/x/../init', '/%69nit', '/%2569nit', '/%252569nit', '/init/', '/init?a', '/init%00', '/init;a', '/x%2f..%2finit', '/x%5c..%5cinit', '\\init', '/freeze', '/unfreeze', '/collapse', '/fsfreeze', '/fsthaw', '/upgrade'];
+const internalSpellings = [
+  '/init',
+  '//init',
+  '/INIT',
+  '/./init',
+  '/x/../init',
+  '/%69nit',
+  '/%2569nit',
+  '/%252569nit',
+  '/init/',
+  '/init?a',
+  '/init%00',
+  '/init;a',
+  '/x%2f..%2finit',
+  '/x%5c..%5cinit',
+  '\\init',
+  '/freeze',
+  '/unfreeze',
+  '/collapse',
+  '/fsfreeze',
+  '/fsthaw',
+  '/upgrade',
+];
 const internal: Attack[] = internalSpellings.map(path => [
   `the agent's own route, spelled ${path}`,
   async () => {
     await using both = await startBoth();
     expect(isInternalRoute(path)).toBe(true);
-    both.client.send(`POST ${path.startsWith('/') ? path : `http://49983-one.localhost/${path}`} HTTP/1.1\r\nHost: 49983-one.localhost\r\n\r\n`);
+    both.client.send(
+      `POST ${path.startsWith('/') ? path : `http://49983-one.localhost/${path}`} HTTP/1.1\r\nHost: 49983-one.localhost\r\n\r\n`,
+    );
     await both.client.expect('HTTP/1.1 404 ');
     expect(both.server.connections).toEqual([]);
   },
@@ -53,9 +77,25 @@ const internal: Attack[] = internalSpellings.map(path => [
 
 /** What a client says of itself that only the edge or the platform may say. */
 const forged = [
-  'X-Forwarded-For: 127.0.0.1', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: elsewhere', 'X-Forwarded-Port: 1', 'X-Forwarded-Server: a', 'X-Real-Ip: 127.0.0.1', 'Forwarded: for=127.0.0.1',
-  'x-forwarded-FOR: 127.0.0.1', 'X-Atoll-Control: forged', 'x-atoll-token: forged', 'X-ATOLL-anything: forged', 'E2b-Sandbox-Id: one', 'Svc-Sandbox-Id: one', 'E2b-Traffic-Access-Token: forged',
-  'Keep-Alive: timeout=9', 'Proxy-Connection: forged', 'TE: trailers', 'HTTP2-Settings: forged', 'Upgrade: forged',
+  'X-Forwarded-For: 127.0.0.1',
+  'X-Forwarded-Proto: https',
+  'X-Forwarded-Host: elsewhere',
+  'X-Forwarded-Port: 1',
+  'X-Forwarded-Server: a',
+  'X-Real-Ip: 127.0.0.1',
+  'Forwarded: for=127.0.0.1',
+  'x-forwarded-FOR: 127.0.0.1',
+  'X-Atoll-Control: forged',
+  'x-atoll-token: forged',
+  'X-ATOLL-anything: forged',
+  'E2b-Sandbox-Id: one',
+  'Svc-Sandbox-Id: one',
+  'E2b-Traffic-Access-Token: forged',
+  'Keep-Alive: timeout=9',
+  'Proxy-Connection: forged',
+  'TE: trailers',
+  'HTTP2-Settings: forged',
+  'Upgrade: forged',
 ];
 const forgery: Attack[] = forged.map(field => [
   `the sandbox is told ${field}`,
@@ -71,7 +111,14 @@ const forgery: Attack[] = forged.map(field => [
 ]);
 
 /** Fields that the word Connection must not take away. */
-const nominated: Attack[] = ['Host', 'Content-Length', 'Transfer-Encoding', 'Expect', 'X-Forwarded-For', 'X-Forwarded-Proto'].map(name => [
+const nominated: Attack[] = [
+  'Host',
+  'Content-Length',
+  'Transfer-Encoding',
+  'Expect',
+  'X-Forwarded-For',
+  'X-Forwarded-Proto',
+].map(name => [
   `the client strips ${name} by naming it in Connection`,
   async () => {
     await using both = await startBoth();
@@ -109,7 +156,8 @@ const answers: Record<string, string> = {
   'a status of four digits': 'HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n',
   'a status that is no number': 'HTTP/1.1 2x0 OK\r\nContent-Length: 0\r\n\r\n',
   'a status of 000': 'HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n',
-  'a switch of protocols that nobody asked for': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
+  'a switch of protocols that nobody asked for':
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
   'interim responses without end': 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(40),
   'a head of 140 KiB': `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(140 * 1024)}\r\n\r\n`,
   'a head without end': `HTTP/1.1 200 OK\r\nX: ${'y'.repeat(200 * 1024)}`,
@@ -214,7 +262,10 @@ const routes: Record<string, [string, RegExp]> = {
   'an ID with a slash': ['Host: localhost\r\nE2b-Sandbox-Id: ../one\r\nE2b-Sandbox-Port: 80\r\n', / 400 /],
   'an ID in capitals by header': ['Host: localhost\r\nE2b-Sandbox-Id: ONE\r\nE2b-Sandbox-Port: 80\r\n', / 400 /],
   'two IDs': ['Host: localhost\r\nE2b-Sandbox-Id: one\r\nE2b-Sandbox-Id: two\r\nE2b-Sandbox-Port: 80\r\n', / 400 /],
-  'two families that differ': ['Host: localhost\r\nE2b-Sandbox-Id: one\r\nSvc-Sandbox-Id: two\r\nE2b-Sandbox-Port: 80\r\n', / 400 /],
+  'two families that differ': [
+    'Host: localhost\r\nE2b-Sandbox-Id: one\r\nSvc-Sandbox-Id: two\r\nE2b-Sandbox-Port: 80\r\n',
+    / 400 /,
+  ],
   'two ports': ['Host: localhost\r\nE2b-Sandbox-Id: one\r\nE2b-Sandbox-Port: 80\r\nE2b-Sandbox-Port: 81\r\n', / 400 /],
   'port 0': ['Host: 0-one.localhost\r\n', / 400 /],
   'port 65536': ['Host: 65536-one.localhost\r\n', / 400 /],
@@ -235,4 +286,14 @@ const routing: Attack[] = Object.entries(routes).map(([name, [fields, status]]) 
   },
 ]);
 
-attackWall({ name: 'edge', atLeast: 250 }, [...framing, ...internal, ...forgery, ...nominated, ...hostile, ...poisoning, ...trailers, ...closed, ...routing]);
+attackWall({ name: 'edge', atLeast: 250 }, [
+  ...framing,
+  ...internal,
+  ...forgery,
+  ...nominated,
+  ...hostile,
+  ...poisoning,
+  ...trailers,
+  ...closed,
+  ...routing,
+]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { proxyCount } from '../../src/node/network/egress/proxies.ts';
+import { proxyCount } from '../../src/node/network/egress/proxies/proxies.ts';
 import { coversName } from '../../src/protocol/network.ts';
 import { startLab, type Lab, type Visit } from '../egress/support/lab.ts';
 import { policies, type Attempt } from './support/network/attempt.ts';
@@ -16,9 +16,9 @@ import { tls } from './support/network/tls.ts';
 import { tunnels } from './support/network/tunnels.ts';
 import { attackWall } from './support/wall.ts';
 
-// Attempts to get around a policy, to reach the host or to stop what sandboxes share, made by root inside of a sandbox. Whether one
-// succeeds is seen from outside: packets that arrive on the internet, what its servers and the host's were asked for, what
-// another sandbox got.
+// Attempts to get around a policy, to reach the host or to stop what sandboxes share, made by root inside of a sandbox.
+// Whether one succeeds is seen from outside: packets that arrive on the internet, what its servers and the host's were
+// asked for, what another sandbox got.
 
 const prelude = readFileSync(join(import.meta.dir, 'support/network/prelude.py'), 'utf8');
 const table = [...packets, ...links, ...forgery, ...http, ...tls, ...names, ...tunnels, ...host, ...floods];
@@ -37,7 +37,9 @@ beforeAll(async () => {
   // Slots are given out one after the other, and shared out among the proxies in turn.
   witnesses = [];
   for (let i = 0; i < proxyCount(); i++) witnesses.push(await lab.create(policies.names.policy));
-  await lab.python(neighbour, `
+  await lab.python(
+    neighbour,
+    `
 import os, socket, threading
 if os.fork(): os._exit(0)
 os.setsid()
@@ -49,16 +51,25 @@ def datagrams():
 threading.Thread(target=datagrams).start()
 l = socket.socket(); l.bind(('0.0.0.0', 7000)); l.listen()
 while True: note(f'connection {l.accept()[1]}')
-`);
+`,
+  );
 }, 120_000);
 afterAll(() => lab.dispose(), 120_000);
 
 test('every policy is attacked', () => {
-  for (const policy of Object.keys(policies)) expect(table.filter(attempt => attempt.policy === policy).length).toBeGreaterThan(4);
+  for (const policy of Object.keys(policies))
+    expect(table.filter(attempt => attempt.policy === policy).length).toBeGreaterThan(4);
 });
 
 test('what an open policy lets through is seen: the attempts are able, and the watch is awake', async () => {
-  const able = ['another address, another port', 'UDP to another address', 'ping another address', 'GRE', 'fragments of a datagram', 'a SYN with data'];
+  const able = [
+    'another address, another port',
+    'UDP to another address',
+    'ping another address',
+    'GRE',
+    'fragments of a datagram',
+    'a SYN with data',
+  ];
   const sandbox = await lab.create({ internetAccess: true });
   const tried = packets.filter(({ name }) => able.includes(name.replace('packets: ', '')));
   expect(tried.length).toBe(able.length);
@@ -68,7 +79,9 @@ test('what an open policy lets through is seen: the attempts are able, and the w
     expect(`${attempt.name}: ${(await lab.strays()) > 0}`).toBe(`${attempt.name}: true`);
   }
   await attemptIn(sandbox, "get(OTHER, 'other.test'); ask(ATTACKER, 'secret.attacker.test')");
-  expect((await lab.visits()).filter(({ service }) => /http other|dns/.test(service)).map(({ detail }) => detail)).toEqual(['other.test GET /', 'secret.attacker.test 1']);
+  expect(
+    (await lab.visits()).filter(({ service }) => /http other|dns/.test(service)).map(({ detail }) => detail),
+  ).toEqual(['other.test GET /', 'secret.attacker.test 1']);
   await lab.kill(sandbox);
 }, 60_000);
 
@@ -91,12 +104,16 @@ test('a host that answers on the link is heard, and without either wall it would
 
 attackWall(
   { name: 'network', atLeast: 870, every: 8, timeoutMs: 60_000 },
-  table.map(attempt => [`${attempt.policy}, ${attempt.name}`, () => (attempt.mustServe ? flood(attempt) : attack(attempt))] as const),
+  table.map(
+    attempt =>
+      [`${attempt.policy}, ${attempt.name}`, () => (attempt.mustServe ? flood(attempt) : attack(attempt))] as const,
+  ),
 );
 
 test('the attempts were able to the end: what made them still reaches what it may', async () => {
   for (const [policy, sandbox] of sandboxes) {
-    if (policies[policy].permitted.length > 0 && policy !== 'socks') expect(`${policy}: ${(await attemptIn(sandbox, 'still()')).stdout}`).toBe(`${policy}: still served\n`);
+    if (policies[policy].permitted.length > 0 && policy !== 'socks')
+      expect(`${policy}: ${(await attemptIn(sandbox, 'still()')).stdout}`).toBe(`${policy}: still served\n`);
   }
 }, 60_000);
 
@@ -106,7 +123,10 @@ test('the other sandbox was not reached by any of them', async () => {
 });
 
 test('the host has no neighbour on a link but the one that it put there', () => {
-  const entries = lab.inHost('ip', 'neigh', 'show').split('\n').filter(line => / dev at\d+-/.test(line));
+  const entries = lab
+    .inHost('ip', 'neigh', 'show')
+    .split('\n')
+    .filter(line => / dev at\d+-/.test(line));
   expect(entries.length).toBeGreaterThan(0);
   expect(entries.filter(line => !/^169\.254\.0\.21 .*PERMANENT/.test(line))).toEqual([]);
 });
@@ -116,7 +136,9 @@ async function attack(attempt: Attempt): Promise<void> {
   const before = await lab.strays();
   const { exitCode, stdout, stderr } = await attemptIn(sandbox, attempt.program);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).not.toMatch(/page of (other|attacker|anycast|victim|socks|publicResolver)|hello from|service of the host|LEAK/);
+  expect(stdout).not.toMatch(
+    /page of (other|attacker|anycast|victim|socks|publicResolver)|hello from|service of the host|LEAK/,
+  );
   expect(await lab.strays()).toBe(before);
   expect((await lab.visits()).filter(visit => !isPermitted(attempt.policy, visit))).toEqual([]);
   expect(await lab.intrusions()).toEqual([]);

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultLimits } from '../../src/api/app/limits.ts';
-import { uploadsPerTeamMax } from '../../src/api/app/uploads.ts';
-import { silentLog } from '../../src/base/log.ts';
+import { defaultLimits } from '../../src/api/team/rules/limits.ts';
+import { uploadsPerTeamMax } from '../../src/api/build/rules/uploads.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
 import { limitsWithin } from '../../src/edge/limits.ts';
-import { followAgent } from '../../src/node/logs/follow-agent.ts';
-import type { LogStore } from '../../src/node/logs/log-store.ts';
+import { LogFollower } from '../../src/node/agent-client/follow-log.ts';
+import type { LogSink } from '../../src/node/agent-client/log-intake.ts';
 import { openNetworkNamespace } from '../../src/node/native/netns.ts';
 import { endlessBuilder } from '../api/fake-builder.ts';
 import { call, Platform, until } from '../api/platform.ts';
 
-// One tenant takes all that it can of what the edge and the API share; what another one, and an operator, still have is counted.
+// One tenant takes all that it can of what the edge and the API share; what another one, and an operator, still have is
+// counted.
 
 setDefaultTimeout(120_000);
 
@@ -27,7 +28,11 @@ beforeAll(async () => {
   const setUp = 'ip link set lo up && ip addr add 10.99.0.1/24 dev lo && ip addr add 10.99.0.2/24 dev lo';
   const own = `exec prlimit --nofile=${openFiles}:${openFiles} "$0" "$1" ${openFiles / 2}`;
   const program = join(import.meta.dir, 'support/shares/edge-process.ts');
-  edge = Bun.spawn(['unshare', '--net', 'sh', '-c', `${setUp} && ${own}`, process.execPath, program], { stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' });
+  edge = Bun.spawn(['unshare', '--net', 'sh', '-c', `${setUp} && ${own}`, process.execPath, program], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
   port = new TextDecoder().decode((await edge.stdout.getReader().read()).value).trim();
 });
 afterAll(async () => {
@@ -37,7 +42,10 @@ afterAll(async () => {
 
 async function crowd(how: string, count: number): Promise<Report> {
   const script = join(import.meta.dir, 'support/shares/crowd.mjs');
-  const child = Bun.spawn(['nsenter', `--net=/proc/${edge.pid}/ns/net`, 'node', script, port, how, String(count)], { stdout: 'pipe', stderr: 'inherit' });
+  const child = Bun.spawn(['nsenter', `--net=/proc/${edge.pid}/ns/net`, 'node', script, port, how, String(count)], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
   const report = JSON.parse(await new Response(child.stdout).text()) as Report;
   await child.exited;
   expect(readdirSync(`/proc/${edge.pid}/fd`).length).toBeLessThan(openFiles);
@@ -71,7 +79,13 @@ test('uploads: one team holds all that it can, and another one uploads', async (
   const pathFor = async (key: string, hash: string) => {
     const made = await call(platform.socketPath, 'POST', '/v3/templates', { name: `u${hash}` }, { 'x-api-key': key });
     const { templateID } = made.body as { templateID: string };
-    const slot = await call(platform.socketPath, 'GET', `/templates/${templateID}/files/${hash.repeat(64)}`, undefined, { 'x-api-key': key });
+    const slot = await call(
+      platform.socketPath,
+      'GET',
+      `/templates/${templateID}/files/${hash.repeat(64)}`,
+      undefined,
+      { 'x-api-key': key },
+    );
     const { pathname, search } = new URL((slot.body as { url: string }).url);
     return pathname + search;
   };
@@ -105,7 +119,11 @@ const perSecond = defaultLimits.requestsPerSecond / 6;
 test('event-loop time: one team sends the longest bodies as fast as it can, and is let in for no more than its share of them', async () => {
   await using platform = await Platform.start({ limits: { requestsPerSecond: perSecond } });
   const other = await platform.otherTeam();
-  const long = JSON.stringify({ templateID: 'base', timeout: 0, metadata: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`k${i}`, 'x'.repeat(300)])) });
+  const long = JSON.stringify({
+    templateID: 'base',
+    timeout: 0,
+    metadata: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`k${i}`, 'x'.repeat(300)])),
+  });
   const costs = 1 + Math.floor(long.length / 16_384);
   const startMs = performance.now();
   const taken = { over: false, letIn: 0, refused: 0 };
@@ -120,7 +138,10 @@ test('event-loop time: one team sends the longest bodies as fast as it can, and 
   const modest: number[] = [];
   await using _ = { [Symbol.asyncDispose]: async () => ((taken.over = true), void (await Promise.allSettled(greedy))) };
   await until(() => taken.refused >= 50, 60_000);
-  for (let index = 0; index < 50; index++) modest.push((await call(platform.socketPath, 'GET', '/v2/sandboxes', undefined, { 'x-api-key': other.key })).status);
+  for (let index = 0; index < 50; index++)
+    modest.push(
+      (await call(platform.socketPath, 'GET', '/v2/sandboxes', undefined, { 'x-api-key': other.key })).status,
+    );
   taken.over = true;
   await Promise.all(greedy);
   const seconds = (performance.now() - startMs) / 1000;
@@ -133,15 +154,18 @@ test('event-loop time: one team sends the longest bodies as fast as it can, and 
 test('log intake: one sandbox tells without end, and what another one tells is kept whole', async () => {
   const namespace = openNetworkNamespace(process.pid);
   const kept = new Map<string, number>();
-  const store: LogStore = {
-    note: () => {},
-    add: sandboxId => void kept.set(sandboxId, (kept.get(sandboxId) ?? 0) + 1),
+  const sinkOf = (sandboxId: string): LogSink => ({
+    gap: () => {},
+    add: () => void kept.set(sandboxId, (kept.get(sandboxId) ?? 0) + 1),
     place: async () => undefined,
-    read: async () => [],
-    close: async () => {},
-  };
+  });
   const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-  const lines = (from: number, count: number) => Array.from({ length: count }, (_, i) => `${JSON.stringify({ n: from + i, t: Date.now(), l: 1, logger: 'process', message: 'x', fields: {} })}\n`).join('');
+  const lines = (from: number, count: number) =>
+    Array.from(
+      { length: count },
+      (_, i) =>
+        `${JSON.stringify({ n: from + i, t: Date.now(), l: 1, logger: 'process', message: 'x', fields: {} })}\n`,
+    ).join('');
   const begun = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
   const loud = { at: 1, waiting: '' };
   const tellMore = (socket: Bun.Socket) => {
@@ -155,11 +179,27 @@ test('log intake: one sandbox tells without end, and what another one tells is k
       if (loud.waiting !== '') return;
     }
   };
-  const agent = (begin: (socket: Bun.Socket) => void, drain: (socket: Bun.Socket) => void) => Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: begin, drain } });
-  const greedy = agent(socket => (socket.write(begun + chunk(`${JSON.stringify({ epoch: 'a' })}\n`)), tellMore(socket)), tellMore);
-  const modest = agent(socket => void socket.write(begun + chunk(`${JSON.stringify({ epoch: 'b' })}\n`) + chunk(lines(1, 900))), () => {});
+  const agent = (begin: (socket: Bun.Socket) => void, drain: (socket: Bun.Socket) => void) =>
+    Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: begin, drain } });
+  const greedy = agent(
+    socket => (socket.write(begun + chunk(`${JSON.stringify({ epoch: 'a' })}\n`)), tellMore(socket)),
+    tellMore,
+  );
+  const modest = agent(
+    socket => void socket.write(begun + chunk(`${JSON.stringify({ epoch: 'b' })}\n`) + chunk(lines(1, 900))),
+    () => {},
+  );
   const follow = (sandboxId: string, server: typeof greedy) =>
-    followAgent({ sandboxId, namespace: { ...namespace, connect: () => namespace.connect('ipv4', server.port) }, controlToken: 't', createdMs: 0, secrets: () => [] }, { store, log: silentLog });
+    new LogFollower(
+      {
+        sandboxId,
+        namespace: { ...namespace, connect: () => namespace.connect('ipv4', server.port) },
+        controlToken: 't',
+        createdMs: 0,
+      },
+      sinkOf(sandboxId),
+      silentLog,
+    );
   const startMs = performance.now();
   const followers = [follow('greedy', greedy), follow('modest', modest)];
   await until(() => kept.get('modest') === 900, 30_000);

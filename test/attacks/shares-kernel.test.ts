@@ -8,10 +8,11 @@ import type { NodeSandbox } from '../../src/protocol/node.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
 
-// One sandbox takes all that it can of what the kernel has for all; what a second one and the host still have is counted. The
-// sandboxes' node is in this process: its event loop is one of the things that are shared.
+// One sandbox takes all that it can of what the kernel has for all; what a second one and the host still have is
+// counted. The sandboxes' node is in this process: its event loop is one of the things that are shared.
 
 const program = readFileSync(join(import.meta.dir, 'support/kernel/take.py'), 'utf8');
+const givenBackTries = 50;
 const memoryBytes = testResources.memoryMiB << 20;
 
 let it: TestNode;
@@ -21,7 +22,8 @@ let modest: NodeSandbox;
 beforeAll(async () => {
   it = await startTestNode();
   [greedy, modest] = await Promise.all([it.node.protocol.create(it.request()), it.node.protocol.create(it.request())]);
-  for (const sandbox of [greedy, modest]) await run(sandbox, `base64 -d > /take.py <<'END'\n${Buffer.from(program).toString('base64')}\nEND`);
+  for (const sandbox of [greedy, modest])
+    await run(sandbox, `base64 -d > /take.py <<'END'\n${Buffer.from(program).toString('base64')}\nEND`);
 }, 300_000);
 afterAll(() => it.dispose(), 120_000);
 
@@ -33,18 +35,28 @@ async function run(sandbox: NodeSandbox, command: string, user = 'root'): Promis
 
 /** Begins to take and answers how many it got, which it holds until `letGo`. */
 async function take(sandbox: NodeSandbox, what: string, most = 1_000_000): Promise<number> {
-  await run(sandbox, `: > /taken; [ -p /hold ] || mkfifo /hold; (setsid python3 /take.py ${what} ${most} < /hold > /taken 2>/dev/null &) ; (setsid sleep 600 > /hold 2>/dev/null &)`);
+  await run(
+    sandbox,
+    `: > /taken; [ -p /hold ] || mkfifo /hold; (setsid python3 /take.py ${what} ${most} < /hold > /taken 2>/dev/null &) ; (setsid sleep 600 > /hold 2>/dev/null &)`,
+  );
   for (;;) {
     const text = await run(sandbox, 'cat /taken');
     if (text.endsWith('\n')) return Number(text);
     await Bun.sleep(100);
   }
 }
-const letGo = (sandbox: NodeSandbox) => run(sandbox, 'pkill -9 -x python3; pkill -9 -x sleep; sleep 0.3; true');
+async function letGo(sandbox: NodeSandbox): Promise<void> {
+  await run(sandbox, 'pkill -9 -x python3; pkill -9 -x sleep; true');
+  while ((await run(sandbox, 'pgrep -cx "python3|sleep" || true')).trim() !== '0') await Bun.sleep(50);
+}
 
 /** What the host's root can have of it now. */
 async function hostTakes(what: string, most: number): Promise<number> {
-  const child = Bun.spawn(['python3', '-c', program, what, String(most)], { stdin: 'pipe', stdout: 'pipe', stderr: 'ignore' });
+  const child = Bun.spawn(['python3', '-c', program, what, String(most)], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'ignore',
+  });
   const reader = child.stdout.getReader();
   const { value } = await reader.read();
   await child.stdin.end();
@@ -63,20 +75,29 @@ const own: Row[] = [
   { what: 'files', most: 65_536, least: 1000, modest: 1000, host: 1000 },
 ];
 
-test.each(own)('$what: one sandbox takes all of its own, and nobody else has less', async ({ what, most, least, modest: modestGets, host = 0 }) => {
-  const hostHad = await hostTakes(what, host);
-  const taken = await take(greedy, what);
-  expect(taken).toBeGreaterThanOrEqual(least);
-  expect(taken).toBeLessThanOrEqual(most);
-  expect(await take(modest, what, modestGets)).toBe(modestGets);
-  expect(await hostTakes(what, host)).toBe(hostHad);
-  await Promise.all([letGo(greedy), letGo(modest)]);
-}, 180_000);
+test.each(own)(
+  '$what: one sandbox takes all of its own, and nobody else has less',
+  async ({ what, most, least, modest: modestGets, host = 0 }) => {
+    const hostHad = await hostTakes(what, host);
+    const taken = await take(greedy, what);
+    expect(taken).toBeGreaterThanOrEqual(least);
+    expect(taken).toBeLessThanOrEqual(most);
+    expect(await take(modest, what, modestGets)).toBe(modestGets);
+    // What the first look took may be given back a moment after its process has ended.
+    for (let left = givenBackTries; (await hostTakes(what, host)) < hostHad; left--) expect(left).toBeGreaterThan(0);
+    await Promise.all([letGo(greedy), letGo(modest)]);
+  },
+  180_000,
+);
 
-test.each(['aio', 'keys', 'loops'])('%s: a sandbox has none, as there is one supply for all', async what => {
-  expect(await take(greedy, what)).toBe(0);
-  await letGo(greedy);
-}, 60_000);
+test.each(['aio', 'keys', 'loops'])(
+  '%s: a sandbox has none, as there is one supply for all',
+  async what => {
+    expect(await take(greedy, what)).toBe(0);
+    await letGo(greedy);
+  },
+  60_000,
+);
 
 test('locks of files: whoever holds many leaves the others theirs', async () => {
   // The kernel has no limit of them and charges them to nobody: SECURITY.md says what that means.
@@ -119,7 +140,10 @@ test('memory: what one sandbox wants beyond its own ends there, and its agent st
 }, 60_000);
 
 test('files of shared layers in memory: they count for who read them, and give way', async () => {
-  await run(greedy, 'find /usr -xdev -type f -exec cat {} + > /dev/null; head -c 400M /dev/zero > /fill; cat /fill > /dev/null');
+  await run(
+    greedy,
+    'find /usr -xdev -type f -exec cat {} + > /dev/null; head -c 400M /dev/zero > /fill; cat /fill > /dev/null',
+  );
   expect(usage(greedy)).toBeLessThanOrEqual(memoryBytes);
   expect(usage(modest)).toBeLessThan(memoryBytes / 2);
   expect(await run(greedy, `python3 -c 'print(len(bytearray(200<<20)))'; rm /fill`)).toBe(`${200 << 20}\n`);
@@ -127,7 +151,8 @@ test('files of shared layers in memory: they count for who read them, and give w
 }, 120_000);
 
 test('processor time: fifty busy processes have no more of it than two', async () => {
-  const busy = (count: number) => `for n in $(seq ${count}); do (setsid timeout 40 python3 -c 'while True: pass' > /dev/null 2>&1 &); done`;
+  const busy = (count: number) =>
+    `for n in $(seq ${count}); do (setsid timeout 40 python3 -c 'while True: pass' > /dev/null 2>&1 &); done`;
   await Promise.all([run(greedy, busy(50)), run(modest, busy(2))]);
   await Bun.sleep(1500);
   const before = [cpu(greedy), cpu(modest)] as const;
@@ -141,34 +166,44 @@ test('processor time: fifty busy processes have no more of it than two', async (
 
 test('what is left in /run: removed while the event loop and others go on', async () => {
   const messy = await it.node.protocol.create(it.request());
-  await run(messy, `python3 -c 'import os\nfor d in range(20):\n  os.mkdir(f"/run/d{d}")\n  for n in range(1000): open(f"/run/d{d}/{n}","w").close()'`);
+  await run(
+    messy,
+    `python3 -c 'import os\nfor d in range(20):\n  os.mkdir(f"/run/d{d}")\n  for n in range(1000): open(f"/run/d{d}/{n}","w").close()'`,
+  );
   await it.node.protocol.pause(messy, { memory: false });
-  let latestMs = 0;
-  let last = performance.now();
-  const watch = setInterval(() => {
-    latestMs = Math.max(latestMs, performance.now() - last - 5);
-    last = performance.now();
-  }, 5);
   const began = process.cpuUsage();
-  await it.node.protocol.resume({ sandboxId: messy.sandboxId, executionId: messy.executionId, nextExecutionId: crypto.randomUUID(), memory: false, network: { internetAccess: true }, envVars: {}, accessToken: null });
+  await it.node.protocol.resume({
+    sandboxId: messy.sandboxId,
+    executionId: messy.executionId,
+    nextExecutionId: crypto.randomUUID(),
+    memory: false,
+    network: { internetAccess: true },
+    envVars: {},
+    accessToken: null,
+  });
   const { user, system } = process.cpuUsage(began);
-  clearInterval(watch);
   // It took the platform itself 40 µs for each of the files.
   expect((user + system) / 1000).toBeLessThan(700);
   expect((await runInSandbox(it.node.protocol, messy.sandboxId, 'ls /run/d0')).exitCode).not.toBe(0);
   expect(await run(modest, 'echo here')).toBe('here\n');
-  await it.node.protocol.kill((await it.node.protocol.list()).find(({ sandboxId }) => sandboxId === messy.sandboxId) ?? messy);
+  await it.node.protocol.kill(
+    (await it.node.protocol.list()).find(({ sandboxId }) => sandboxId === messy.sandboxId) ?? messy,
+  );
 }, 120_000);
 
 const isUnified = await Bun.file('/sys/fs/cgroup/cgroup.controllers').exists();
 const groupOf = (controller: string, { sandboxId }: NodeSandbox) => {
-  const { slot } = JSON.parse(readFileSync(join(it.dataDir, 'node/sandboxes', sandboxId, 'record.json'), 'utf8')) as { slot: number };
+  const { slot } = JSON.parse(readFileSync(join(it.dataDir, 'node/sandboxes', sandboxId, 'record.json'), 'utf8')) as {
+    slot: number;
+  };
   return join('/sys/fs/cgroup', isUnified ? '' : controller, `atoll${it.node.installation}/s${slot}`);
 };
 
 /** Bytes of memory that a sandbox uses. */
 function usage(sandbox: NodeSandbox): number {
-  return Number(readFileSync(join(groupOf('memory', sandbox), isUnified ? 'memory.current' : 'memory.usage_in_bytes'), 'utf8'));
+  return Number(
+    readFileSync(join(groupOf('memory', sandbox), isUnified ? 'memory.current' : 'memory.usage_in_bytes'), 'utf8'),
+  );
 }
 
 /** Processor time that it has used, microseconds. */
@@ -180,5 +215,7 @@ function cpu(sandbox: NodeSandbox): number {
 /** In the numbers of version 1, in which a process without a group has 1024. */
 function weightOfAll(): number {
   const parent = join('/sys/fs/cgroup', isUnified ? '' : 'cpu', `atoll${it.node.installation}`);
-  return isUnified ? Number(readFileSync(join(parent, 'cpu.weight'), 'utf8')) * 10.24 : Number(readFileSync(join(parent, 'cpu.shares'), 'utf8'));
+  return isUnified
+    ? Number(readFileSync(join(parent, 'cpu.weight'), 'utf8')) * 10.24
+    : Number(readFileSync(join(parent, 'cpu.shares'), 'utf8'));
 }

@@ -1,17 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { silentAfterMs } from '../../src/node/network/egress/watch.ts';
-import { proxyCount } from '../../src/node/network/egress/proxies.ts';
-import { connectionsMax } from '../../src/node/network/egress/proxy/guests.ts';
+import { silentAfterMs } from '../../src/node/network/egress/proxies/watch.ts';
+import { proxyCount } from '../../src/node/network/egress/proxies/proxies.ts';
+import { connectionsMax } from '../../src/node/network/egress/proxy/sandboxes.ts';
 import { dnsConnectionsMax } from '../../src/node/network/egress/proxy/dns/forwarder.ts';
-import { flowsPerSandbox, trackedMax } from '../../src/node/network/host-features.ts';
-import { fragments, nextHops, proxyPort, resolverPort } from '../../src/node/network/host-table.ts';
+import { flowsPerSandbox, trackedMax } from '../../src/node/network/rules/host-features.ts';
+import { nextHops } from '../../src/node/network/rules/forward-chains.ts';
+import { fragments } from '../../src/node/network/rules/link-table.ts';
+import { proxyPort, resolverPort } from '../../src/node/network/rules/proxy-chains.ts';
 import { startLab, type Lab } from '../egress/support/lab.ts';
 import { policies } from './support/network/attempt.ts';
 
-// One sandbox takes all that it can of what the network's sandboxes share; what a second one and the host still have is counted.
-// The two have the same egress proxy.
+// One sandbox takes all that it can of what the network's sandboxes share; what a second one and the host still have is
+// counted. The two have the same egress proxy.
 
 const prelude = readFileSync(join(import.meta.dir, 'support/network/prelude.py'), 'utf8');
 const flowsMax = flowsPerSandbox(trackedMax());
@@ -26,13 +28,19 @@ afterAll(() => lab.dispose(), 120_000);
 test('connection tracking: one sandbox fills its own part of the table', async () => {
   await withTwo('open', async ({ greedy, modest }) => {
     const before = tracked();
-    const opened = counted(await attempt(greedy, `
+    const opened = counted(
+      await attempt(
+        greedy,
+        `
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for n in range(20000):
     try: s.sendto(b'x', (f'203.0.113.{100 + n // 1000}', 1000 + n % 1000))
     except OSError: pass
 print('sent', 20000)
-`), 'sent');
+`,
+      ),
+      'sent',
+    );
     expect(opened).toBe(20_000);
     expect(tracked() - before).toBeGreaterThan(flowsMax / 2);
     expect(tracked() - before).toBeLessThanOrEqual(flowsMax + 50);
@@ -40,28 +48,35 @@ print('sent', 20000)
     expect(counted(await attempt(greedy, conversations(20)), 'answered')).toBe(0);
     expect(counted(await attempt(modest, conversations(200)), 'answered')).toBe(200);
     expect(hostReaches(20)).toBe(20);
-    expect(await lab.history(greedy)).toContainEqual(expect.stringContaining(`at most ${flowsMax} connections at a time`));
+    expect(await lab.history(greedy)).toContainEqual(
+      expect.stringContaining(`at most ${flowsMax} connections at a time`),
+    );
   });
 }, 120_000);
 
-test('neighbours: one sandbox adds few to the host\'s table, by the link none at all', async () => {
+test("neighbours: one sandbox adds few to the host's table, by the link none at all", async () => {
   await withTwo('open', async ({ greedy, modest }) => {
     // The host's own network, whose addresses look public.
     const before = neighbours().length;
     const startedAt = performance.now();
-    await attempt(greedy, `
+    await attempt(
+      greedy,
+      `
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for n in range(3, 254):
     for port in (7, 9):
         try: s.sendto(b'x', (f'192.0.2.{n}', port))
         except OSError: pass
 hears(*[arp(HOST, sender=f'192.0.2.{n & 255}', sender_mac=bytes([2, 0, 0, 0, n >> 8, n & 255])) for n in range(1000)])
-`);
+`,
+    );
     const seconds = (performance.now() - startedAt) / 1000;
     const added = neighbours().length - before;
     expect(added).toBeGreaterThan(0);
     expect(added).toBeLessThanOrEqual(nextHops.burst + Math.ceil(seconds * nextHops.perSecond));
-    expect(neighbours().filter(line => / dev at\d+-/.test(line) && !/^169\.254\.0\.21 .*PERMANENT/.test(line))).toEqual([]);
+    expect(neighbours().filter(line => / dev at\d+-/.test(line) && !/^169\.254\.0\.21 .*PERMANENT/.test(line))).toEqual(
+      [],
+    );
     expect(counted(await attempt(modest, conversations(50)), 'answered')).toBe(50);
     expect(hostReaches(20)).toBe(20);
   });
@@ -75,19 +90,29 @@ test('pieces of packets: one sandbox takes a part of the room for them', async (
     const waiting = Number(/^FRAG: inuse (\d+)/m.exec(lab.inHost('cat', '/proc/net/sockstat'))?.[1]);
     expect(waiting).toBeGreaterThan(0);
     expect(waiting).toBeLessThanOrEqual(fragments.burst + Math.ceil(seconds * fragments.perSecond));
-    expect(counted(await attempt(modest, `
+    expect(
+      counted(
+        await attempt(
+          modest,
+          `
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3)
 whole = 0
 for n in range(10):
     s.sendto(bytes(4000), (OTHER, 7000)); whole += len(s.recv(5000)) == 4000
 print('whole', whole)
-`), 'whole')).toBe(10);
+`,
+        ),
+        'whole',
+      ),
+    ).toBe(10);
   });
 }, 120_000);
 
 test('egress connections: one sandbox has as many as it may, and the others theirs', async () => {
   await withTwo('names', async ({ greedy, modest }) => {
-    const holding = attempt(greedy, `
+    const holding = attempt(
+      greedy,
+      `
 kept = many(3000, lambda _: connected(ALLOWED, 80, b'GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\n', wait=0.3), seconds=8)
 time.sleep(2)
 open_ = 0
@@ -98,7 +123,8 @@ for s in kept:
     except OSError: pass
 print('open', open_)
 time.sleep(4)
-`);
+`,
+    );
     await Bun.sleep(9_000);
     expect(counted(await attempt(modest, pages(50)), 'served')).toBe(50);
     expect(hostReaches(20)).toBe(20);
@@ -111,11 +137,14 @@ time.sleep(4)
 test('egress CPU: heads that once cost seconds cost nothing worth counting', async () => {
   await withTwo('names', async ({ greedy, modest }) => {
     const before = proxyCpuMs();
-    await attempt(greedy, `
+    await attempt(
+      greedy,
+      `
 for _ in range(6):
     tcp(ALLOWED, 80, b'GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\nX: a' + b' ' * 65000 + b'b\\r\\n\\r\\n')
     tcp(ALLOWED, 80, b'GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\nX: a' + b' ' * 15000 + b'b\\r\\n\\r\\n')
-`);
+`,
+    );
     // One of them alone took eight seconds.
     expect(proxyCpuMs() - before).toBeLessThan(2_000);
     expect(counted(await attempt(modest, pages(20)), 'served')).toBe(20);
@@ -124,7 +153,9 @@ for _ in range(6):
 
 test('egress CPU: while one sandbox sends all it can, another is served', async () => {
   await withTwo('names', async ({ greedy, modest }) => {
-    const flooding = attempt(greedy, `
+    const flooding = attempt(
+      greedy,
+      `
 import threading
 def flood():
     end = time.time() + 6
@@ -137,7 +168,8 @@ def flood():
 threads = [threading.Thread(target=flood) for _ in range(32)]
 for t in threads: t.start()
 for t in threads: t.join()
-`);
+`,
+    );
     await Bun.sleep(1_000);
     expect(counted(await attempt(modest, pages(10)), 'served')).toBe(10);
     await flooding;
@@ -147,7 +179,9 @@ for t in threads: t.join()
 
 test('DNS: one sandbox has as many connections as it may, and the others are answered', async () => {
   await withTwo('names', async ({ greedy, modest }) => {
-    const asking = attempt(greedy, `
+    const asking = attempt(
+      greedy,
+      `
 import threading
 kept = many(300, lambda _: connected(RESOLVER, 53, b'\\0', wait=0.5))
 time.sleep(1)
@@ -165,9 +199,14 @@ while time.time() < end:
     n += 1
     try: u.sendto(question(f'n{n}.wild.test'), (RESOLVER, 53))
     except OSError: pass
-`);
+`,
+    );
     await Bun.sleep(3_000);
-    expect(counted(await attempt(modest, `
+    expect(
+      counted(
+        await attempt(
+          modest,
+          `
 answered = 0
 for n in range(20):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); s.sendto(question(f'm{n}.wild.test'), (RESOLVER, 53))
@@ -176,7 +215,11 @@ for n in range(5):
     q = question(f't{n}.wild.test'); s = connected(RESOLVER, 53, struct.pack('>H', len(q)) + q, wait=5)
     answered += len(s.recv(1000)) > 30
 print('answered', answered)
-`), 'answered')).toBe(25);
+`,
+        ),
+        'answered',
+      ),
+    ).toBe(25);
     expect(counted(await asking, 'open')).toBe(dnsConnectionsMax);
     expect(hostReaches(20)).toBe(20);
   });
@@ -214,8 +257,8 @@ test('a proxy that stands still is noticed without anybody asking', async () => 
 type Two = { greedy: string; modest: string; elsewhere: string };
 
 /**
- * Two sandboxes that share the first egress proxy, and one that has another. `use` answers which of them are left where some are
- * gone.
+ * Two sandboxes that share the first egress proxy, and one that has another. `use` answers which of them are left where
+ * some are gone.
  */
 async function withTwo(policy: 'open' | 'names', use: (two: Two) => Promise<string[] | void>): Promise<void> {
   const made: { sandbox: string; slot: number }[] = [];
@@ -282,7 +325,10 @@ print('served', served)
 /** Connections of the host itself that are made. */
 function hostReaches(count: number): number {
   const program = `for i in $(seq ${count}); do (exec 3<>/dev/tcp/203.0.113.11/7000) 2>/dev/null && echo reached; done`;
-  return lab.inHost('bash', '-c', program).split('\n').filter(line => line === 'reached').length;
+  return lab
+    .inHost('bash', '-c', program)
+    .split('\n')
+    .filter(line => line === 'reached').length;
 }
 
 function tracked(): number {
@@ -297,7 +343,9 @@ function neighbours(): string[] {
 function proxyPids(): number[] {
   const ports = Array.from({ length: proxyCount() }, (_, index) => proxyPort + index);
   expect(resolverPort).not.toBe(proxyPort);
-  return ports.flatMap(port => [...lab.inHost('ss', '-Hltnp', `sport = :${port}`).matchAll(/pid=(\d+)/g)].map(match => Number(match[1])));
+  return ports.flatMap(port =>
+    [...lab.inHost('ss', '-Hltnp', `sport = :${port}`).matchAll(/pid=(\d+)/g)].map(match => Number(match[1])),
+  );
 }
 
 function proxyCpuMs(): number {

@@ -1,13 +1,25 @@
 import { expect, test } from 'bun:test';
 import { Sandbox } from 'e2b';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repository, startPlatform } from '../support/platform.ts';
 import type { TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
-const atoll = (env: NodeJS.ProcessEnv, ...args: string[]) => runToEnd([join(repository, 'bin/atoll'), ...args], { env });
+const atoll = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+  runToEnd([join(repository, 'bin/atoll'), ...args], { env });
 /** Of the byte in the middle. */
 function flipBit(file: string): void {
   const fd = openSync(file, 'r+');
@@ -20,8 +32,16 @@ function flipBit(file: string): void {
 
 type VolumeAnswer = { volumeID: string; token: string };
 const content = ({ ready }: TestPlatform, { volumeID, token }: VolumeAnswer, init: RequestInit = {}) =>
-  fetch(`${ready.url}/volumecontent/${volumeID}/file?path=/kept`, { ...init, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/octet-stream' } });
-const clientOf = ({ ready }: TestPlatform) => ({ apiKey: ready.apiKey, apiUrl: ready.url, sandboxUrl: ready.url, domain: ready.domain });
+  fetch(`${ready.url}/volumecontent/${volumeID}/file?path=/kept`, {
+    ...init,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/octet-stream' },
+  });
+const clientOf = ({ ready }: TestPlatform) => ({
+  apiKey: ready.apiKey,
+  apiUrl: ready.url,
+  sandboxUrl: ready.url,
+  domain: ready.domain,
+});
 
 test('a backup of a platform in use becomes the same installation elsewhere; what is damaged, or in the way, is refused', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-backup-'));
@@ -47,7 +67,11 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     await platform.api('POST', '/secrets', { name: 'token', value: 'v' });
 
     // One that is killed leaves nothing that is in the way of the next.
-    const killed = Bun.spawn([join(repository, 'bin/atoll'), 'backup', file], { env: platform.env, stdout: 'ignore', stderr: 'ignore' });
+    const killed = Bun.spawn([join(repository, 'bin/atoll'), 'backup', file], {
+      env: platform.env,
+      stdout: 'ignore',
+      stderr: 'ignore',
+    });
     const scratches = () => readdirSync(platform.ready.dataDir).filter(name => name.startsWith('backup-'));
     while (scratches().length === 0 && killed.exitCode === null) await Bun.sleep(5);
     killed.kill('SIGKILL');
@@ -71,15 +95,25 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(scratches()).toEqual([]);
 
-    expect(await atoll(platform.env, 'backup', file)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is there already') });
+    expect(await atoll(platform.env, 'backup', file)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('is there already'),
+    });
     // Over a running platform, and over one that has stopped.
-    expect(await atoll(platform.env, 'restore', file)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is not empty') });
+    expect(await atoll(platform.env, 'restore', file)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('is not empty'),
+    });
   }
 
   const damaged = join(folder, 'damaged');
   const refused = async (name: string, damage: string) => {
     const { exitCode, stderr } = await atoll(targetEnv, 'restore', join(folder, name));
-    expect({ damage, exitCode, made: existsSync(target) || existsSync(`${target}.restoring`) }).toEqual({ damage, exitCode: 1, made: false });
+    expect({ damage, exitCode, made: existsSync(target) || existsSync(`${target}.restoring`) }).toEqual({
+      damage,
+      exitCode: 1,
+      made: false,
+    });
     expect(stderr).toMatch(/damaged|tar failed|no backup/);
   };
   await Bun.write(damaged, await Bun.file(file).slice(0, 20_000_000).bytes());
@@ -98,7 +132,9 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
   await using restored = await startPlatform({ ATOLL_DATA_DIR: target });
   const client = clientOf(restored);
   expect((await fetch(`${restored.ready.url}/templates`, { headers: { 'X-API-Key': secondKey } })).status).toBe(200);
-  expect((await Sandbox.list({ ...client }).nextItems()).map(({ sandboxId, state }) => ({ sandboxId, state }))).toEqual([{ sandboxId: kept, state: 'paused' }]);
+  expect((await Sandbox.list({ ...client }).nextItems()).map(({ sandboxId, state }) => ({ sandboxId, state }))).toEqual(
+    [{ sandboxId: kept, state: 'paused' }],
+  );
   const again = await Sandbox.connect(kept, { ...client, apiKey: secondKey });
   expect(await again.files.read('/home/user/note')).toBe('still here');
   expect((await again.commands.run('echo works')).stdout).toBe('works\n');

@@ -2,20 +2,22 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectStore, openStore } from '../../src/api/store/database.ts';
-import type { StoreLocation } from '../../src/api/store/database.ts';
-import { dumpStore } from '../../src/api/store/dump.ts';
-import { forgetUnkept } from '../../src/api/store/restored-state.ts';
-import { loadDump } from '../../src/api/store/load-dump.ts';
-import { recordVolumeEvent } from '../../src/api/store/event-write.ts';
-import { inTransaction } from '../../src/api/store/database.ts';
+import { connectStore, openStore } from '../../src/api/database/database.ts';
+import type { StoreLocation } from '../../src/api/database/db.ts';
+import { dumpStore } from '../../src/api/database/dump.ts';
+import { forgetUnkept } from '../../src/api/backup/restored-state.ts';
+import { loadDump } from '../../src/api/database/load-dump.ts';
+import { recordVolumeEvent } from '../../src/api/event/store/write.ts';
+import { inTransaction } from '../../src/api/database/db.ts';
 import { onEachDatabase } from '../api/databases.ts';
 import { Platform } from '../api/platform.ts';
 
 const nothing = async () => {};
 
 onEachDatabase(database => {
-  const scene = async (): Promise<{ scratch: string; fresh(name: string): Promise<StoreLocation> } & AsyncDisposable> => {
+  const scene = async (): Promise<
+    { scratch: string; fresh(name: string): Promise<StoreLocation> } & AsyncDisposable
+  > => {
     const scratch = mkdtempSync(join(tmpdir(), 'atoll-dump-'));
     return {
       scratch,
@@ -37,17 +39,38 @@ onEachDatabase(database => {
     await using place = await scene();
     await platform.call('POST', '/secrets', { name: 's', value: 'v', metadata: { quoted: '"\n\u0000\u{1f600}' } });
     const { sandboxID } = await platform.createSandbox({ metadata: { a: 'b' } });
-    for (let i = 0; i < 700; i++) await inTransaction(platform.store.db, db => recordVolumeEvent(db, { teamId: platform.team.teamId, volumeId: 'v', name: `n${i}` }, { type: 'created', atUs: i }));
+    for (let i = 0; i < 700; i++)
+      await inTransaction(platform.store.db, db =>
+        recordVolumeEvent(
+          db,
+          { teamId: platform.team.teamId, volumeId: 'v', name: `n${i}` },
+          { type: 'created', atUs: i },
+        ),
+      );
     await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
     const lines = await dumped(platform.location, place.scratch);
     expect(lines.length).toBeGreaterThan(700);
-    for (const target of [await place.fresh('same.sqlite'), { kind: 'sqlite', path: join(place.scratch, 'other.sqlite') } as const]) {
+    for (const target of [
+      await place.fresh('same.sqlite'),
+      { kind: 'sqlite', path: join(place.scratch, 'other.sqlite') } as const,
+    ]) {
       await loadDump(target, linesOf(lines), nothing);
       expect(await dumped(target, place.scratch)).toEqual(lines);
       // What it numbers by itself goes on.
       await using store = await openStore(target);
-      await inTransaction(store.db, db => recordVolumeEvent(db, { teamId: platform.team.teamId, volumeId: 'v', name: 'next' }, { type: 'deleted', atUs: 1 }));
-      const last = await store.db.selectFrom('events').select(['type', 'sequence']).orderBy('sequence', 'desc').limit(2).execute();
+      await inTransaction(store.db, db =>
+        recordVolumeEvent(
+          db,
+          { teamId: platform.team.teamId, volumeId: 'v', name: 'next' },
+          { type: 'deleted', atUs: 1 },
+        ),
+      );
+      const last = await store.db
+        .selectFrom('events')
+        .select(['type', 'sequence'])
+        .orderBy('sequence', 'desc')
+        .limit(2)
+        .execute();
       expect(last[0]).toMatchObject({ type: 'volume.lifecycle.deleted', sequence: (last[1]?.sequence ?? 0) + 1 });
     }
   });
@@ -61,16 +84,30 @@ onEachDatabase(database => {
     const { db } = platform.store;
     const [build] = await db.selectFrom('builds').selectAll().where('source_sandbox_id', 'is', null).execute();
     const started = { snapshotId: 'kept-memory', layers: ['sha256:99'] };
-    await db.updateTable('builds').set({ config_json: JSON.stringify({ ...JSON.parse(build?.config_json ?? ''), started }) }).where('build_id', '=', build?.build_id ?? '').execute();
+    await db
+      .updateTable('builds')
+      .set({ config_json: JSON.stringify({ ...JSON.parse(build?.config_json ?? ''), started }) })
+      .where('build_id', '=', build?.build_id ?? '')
+      .execute();
     const target = await place.fresh('adjusted.sqlite');
-    await loadDump(target, linesOf(await dumped(platform.location, place.scratch)), transaction => forgetUnkept(transaction, [paused.sandboxID], 5));
+    await loadDump(target, linesOf(await dumped(platform.location, place.scratch)), transaction =>
+      forgetUnkept(transaction, [paused.sandboxID], 5),
+    );
     await using restored = await openStore(target);
-    expect(await restored.db.selectFrom('sandboxes').select(['sandbox_id', 'state', 'kept']).execute()).toEqual([{ sandbox_id: paused.sandboxID, state: 'paused', kept: 'filesystem' }]);
+    expect(await restored.db.selectFrom('sandboxes').select(['sandbox_id', 'state', 'kept']).execute()).toEqual([
+      { sandbox_id: paused.sandboxID, state: 'paused', kept: 'filesystem' },
+    ]);
     const builds = await restored.db.selectFrom('builds').select('config_json').execute();
     expect(builds).toHaveLength(2);
     expect(JSON.stringify(builds)).not.toContain('napshotId');
-    const told = await restored.db.selectFrom('events').select(['subject_id', 'body_json']).where('type', '=', 'sandbox.lifecycle.killed').execute();
-    expect(told.map(({ subject_id, body_json }) => [subject_id, JSON.parse(body_json).eventData.kill_reason])).toEqual([[running.sandboxID, 'lost']]);
+    const told = await restored.db
+      .selectFrom('events')
+      .select(['subject_id', 'body_json'])
+      .where('type', '=', 'sandbox.lifecycle.killed')
+      .execute();
+    expect(told.map(({ subject_id, body_json }) => [subject_id, JSON.parse(body_json).eventData.kill_reason])).toEqual([
+      [running.sandboxID, 'lost'],
+    ]);
   });
 
   test('a dump is of one moment while others write', async () => {
@@ -81,8 +118,14 @@ onEachDatabase(database => {
       for (let i = 0; writing; i++) {
         // Two rows that are only there together.
         await platform.store.db.transaction().execute(async db => {
-          await db.insertInto('users').values({ user_id: `u${i}`, email: null, name: 'u', created_at_us: i }).execute();
-          await db.insertInto('team_members').values({ team_id: platform.team.teamId, user_id: `u${i}`, is_default: 0, created_at_us: i }).execute();
+          await db
+            .insertInto('users')
+            .values({ user_id: `u${i}`, email: null, name: 'u', created_at_us: i, is_operator: 0, password_hash: null })
+            .execute();
+          await db
+            .insertInto('team_members')
+            .values({ team_id: platform.team.teamId, user_id: `u${i}`, is_default: 0, role: 'admin', created_at_us: i })
+            .execute();
         });
       }
     })();
@@ -93,7 +136,10 @@ onEachDatabase(database => {
     }
     writing = false;
     await writer;
-    const [any] = await platform.store.db.selectFrom('users').select(({ fn }) => fn.countAll<number>().as('count')).execute();
+    const [any] = await platform.store.db
+      .selectFrom('users')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .execute();
     expect(Number(any?.count)).toBeGreaterThan(5);
   });
 
@@ -103,7 +149,9 @@ onEachDatabase(database => {
     const lines = await dumped(platform.location, place.scratch);
     await expect(loadDump(platform.location, linesOf(lines), nothing)).rejects.toThrow('in use already');
     const fresh = await place.fresh('fresh.sqlite');
-    await expect(loadDump(fresh, linesOf(['{"dump":1,"schema":"9999-future"}', ...lines.slice(1)]), nothing)).rejects.toThrow('newer version');
+    await expect(
+      loadDump(fresh, linesOf(['{"dump":1,"schema":"9999-future"}', ...lines.slice(1)]), nothing),
+    ).rejects.toThrow('newer version');
     await expect(loadDump(fresh, linesOf([]), nothing)).rejects.toThrow('no JSON');
     await loadDump(fresh, linesOf(lines), nothing);
     const broken = await place.fresh('broken.sqlite');

@@ -20,7 +20,8 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-const run = async (command: string, user?: string) => (await sandbox.commands.run(command, user === undefined ? {} : { user })).stdout.trim();
+const run = async (command: string, user?: string) =>
+  (await sandbox.commands.run(command, user === undefined ? {} : { user })).stdout.trim();
 
 test('users: user with its own group, sudo without password; root', async () => {
   assert.match(await run('getent passwd user'), /^user:x:1000:1000:.*:\/home\/user:\/bin\/bash$/);
@@ -32,15 +33,22 @@ test('users: user with its own group, sudo without password; root', async () => 
 });
 
 test('a login shell of bash that reads ~/.profile and ~/.bashrc', async () => {
-  assert.equal(await run('echo $SHELL; [ -n "$BASH_VERSION" ] && shopt -q login_shell && echo login'), '/bin/bash\nlogin');
+  assert.equal(
+    await run('echo $SHELL; [ -n "$BASH_VERSION" ] && shopt -q login_shell && echo login'),
+    '/bin/bash\nlogin',
+  );
   await sandbox.files.write('/home/user/.profile', 'export FROM_PROFILE=yes\n[ -r ~/.bashrc ] && . ~/.bashrc\n');
   assert.equal(await run('echo $FROM_PROFILE; echo "$PS1"'), 'yes\n\\w \\$');
 });
 
 test('the programs that commands, readiness checks and installs need', async () => {
-  const programs = 'bash ls mount ps pgrep ss curl tar gzip tput python python3 pip node npm npx yarn git gh gcc g++ make sudo jq unzip wget less file';
+  const programs =
+    'bash ls mount ps pgrep ss curl tar gzip tput python python3 pip node npm npx yarn git gh gcc g++ make sudo jq unzip wget less file';
   assert.equal(await run(`for each in ${programs}; do command -v $each >/dev/null || echo missing $each; done`), '');
-  assert.match(await run('python --version; python3 -c "import http.server, venv; print(1)"'), /^Python 3\.\d+\.\d+\n1$/);
+  assert.match(
+    await run('python --version; python3 -c "import http.server, venv; print(1)"'),
+    /^Python 3\.\d+\.\d+\n1$/,
+  );
   assert.match(await run('node --version'), /^v20\./);
   assert.match(await run('TERM=xterm tput cols'), /^\d+$/);
   assert.match(await run('head -c 27 /etc/ssl/certs/ca-certificates.crt'), /BEGIN CERTIFICATE/);
@@ -50,25 +58,57 @@ test('the programs that commands, readiness checks and installs need', async () 
 
 test('places where everybody may write, with attributes, watches and room', async () => {
   assert.equal(await run('stat -c %a /code /usr/local /tmp'), '777\n777\n1777');
-  assert.equal(await run('mkdir -p ~/g && npm config get prefix && echo x > /usr/local/lib/node_modules/x && rm /usr/local/lib/node_modules/x'), '/usr/local');
-  assert.equal(await run(`python3 -c "import os; os.setxattr('/home/user/mine', 'user.a', b'b'); print(os.getxattr('/home/user/mine', 'user.a').decode())"`), 'b');
+  assert.equal(
+    await run(
+      'mkdir -p ~/g && npm config get prefix && echo x > /usr/local/lib/node_modules/x && rm /usr/local/lib/node_modules/x',
+    ),
+    '/usr/local',
+  );
+  assert.equal(
+    await run(
+      `python3 -c "import os; os.setxattr('/home/user/mine', 'user.a', b'b'); print(os.getxattr('/home/user/mine', 'user.a').decode())"`,
+    ),
+    'b',
+  );
   assert.ok(Number(await run('cat /proc/sys/fs/inotify/max_user_watches')) >= 65_536);
-  assert.ok(Number(await run("df --output=avail -B1M / | tail -n 1")) >= 1024);
-  assert.ok(Number(await run("nproc")) === 2);
+  assert.ok(Number(await run('df --output=avail -B1M / | tail -n 1')) >= 1024);
+  assert.ok(Number(await run('nproc')) === 2);
 });
 
 test('what says which sandbox this is', async () => {
   const { templateId } = await sandbox.getInfo();
-  assert.equal(await run('echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID'), `true ${sandbox.sandboxId} ${templateId}`);
-  assert.equal(await run('cat /run/e2b/.E2B_SANDBOX; echo; cat /run/e2b/.E2B_SANDBOX_ID'), `true\n${sandbox.sandboxId}`);
-  assert.match(await run('cat /.e2b'), new RegExp(`^ENV_ID=${templateId}\\nTEMPLATE_ID=${templateId}\\nBUILD_ID=[0-9a-f-]{36}$`));
+  assert.equal(
+    await run('echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID'),
+    `true ${sandbox.sandboxId} ${templateId}`,
+  );
+  assert.equal(
+    await run('cat /run/e2b/.E2B_SANDBOX; echo; cat /run/e2b/.E2B_SANDBOX_ID'),
+    `true\n${sandbox.sandboxId}`,
+  );
+  assert.match(
+    await run('cat /.e2b'),
+    new RegExp(`^ENV_ID=${templateId}\\nTEMPLATE_ID=${templateId}\\nBUILD_ID=[0-9a-f-]{36}$`),
+  );
   assert.match(await run('cat /proc/sys/kernel/random/boot_id'), /^[0-9a-f-]{36}$/);
 });
 
 test('it is a public template whose build can be looked at as any', async () => {
-  const [base] = (await (await platform.api('GET', '/templates')).json()) as { names: string[]; public: boolean; templateID: string; buildID: string; buildStatus: string; cpuCount: number; memoryMB: number }[];
-  assert.deepEqual([base?.names, base?.public, base?.buildStatus, base?.cpuCount, base?.memoryMB], [['base'], true, 'ready', 2, 1024]);
-  const { logEntries } = (await (await platform.api('GET', `/templates/${base?.templateID}/builds/${base?.buildID}/status`)).json()) as { logEntries: { message: string }[] };
+  const [base] = (await (await platform.api('GET', '/templates')).json()) as {
+    names: string[];
+    public: boolean;
+    templateID: string;
+    buildID: string;
+    buildStatus: string;
+    cpuCount: number;
+    memoryMB: number;
+  }[];
+  assert.deepEqual(
+    [base?.names, base?.public, base?.buildStatus, base?.cpuCount, base?.memoryMB],
+    [['base'], true, 'ready', 2, 1024],
+  );
+  const { logEntries } = (await (
+    await platform.api('GET', `/templates/${base?.templateID}/builds/${base?.buildID}/status`)
+  ).json()) as { logEntries: { message: string }[] };
   assert.match(logEntries.at(-1)?.message ?? '', /\[finalize\] ready in/);
 });
 

@@ -18,7 +18,10 @@ before(async () => {
   platform = await startPlatform();
   folder = mkdtempSync(join(tmpdir(), 'atoll-cli-'));
   writeFileSync(join(folder, 'f.txt'), 'content\n');
-  writeFileSync(join(folder, 'e2b.Dockerfile'), 'FROM e2bdev/base\nCOPY f.txt /opt/f.txt\nRUN cat /opt/f.txt && echo ran > /home/user/ran\n');
+  writeFileSync(
+    join(folder, 'e2b.Dockerfile'),
+    'FROM e2bdev/base\nCOPY f.txt /opt/f.txt\nRUN cat /opt/f.txt && echo ran > /home/user/ran\n',
+  );
 });
 after(async () => {
   rmSync(folder, { recursive: true, force: true });
@@ -38,7 +41,19 @@ async function runIn(cwd: string, program: string, ...args: string[]): Promise<{
 }
 
 test('a Dockerfile becomes a template, live log included', async () => {
-  const output = await e2b('template', 'create', 'cli-made', '--cmd', 'sleep 1000', '--ready-cmd', 'pgrep sleep', '--cpu-count', '1', '--memory-mb', '512');
+  const output = await e2b(
+    'template',
+    'create',
+    'cli-made',
+    '--cmd',
+    'sleep 1000',
+    '--ready-cmd',
+    'pgrep sleep',
+    '--cpu-count',
+    '1',
+    '--memory-mb',
+    '512',
+  );
   assert.match(output, /content/);
   assert.match(output, /\[builder 4\/\d\] RUN cat/);
   assert.match(output, /\[builder 4\/\d\] done in \d+\.\d s/);
@@ -54,10 +69,13 @@ test('it is published and private again', async () => {
 
 test('a failing build is told with its command', async () => {
   writeFileSync(join(folder, 'e2b.Dockerfile'), 'FROM e2bdev/base\nRUN echo because && exit 3\n');
-  await assert.rejects(e2b('template', 'create', 'cli-fails'), (error: Error & { stderr?: string; stdout?: string }) => {
-    assert.match(`${error.stdout}${error.stderr}`, /exit status 3[\s\S]*because/);
-    return true;
-  });
+  await assert.rejects(
+    e2b('template', 'create', 'cli-fails'),
+    (error: Error & { stderr?: string; stdout?: string }) => {
+      assert.match(`${error.stdout}${error.stderr}`, /exit status 3[\s\S]*because/);
+      return true;
+    },
+  );
 });
 
 test('it is deleted', async () => {
@@ -78,7 +96,10 @@ test('a definition of the older kind is migrated and built', async () => {
   const project = join(folder, 'older');
   mkdirSync(project);
   writeFileSync(join(project, 'e2b.Dockerfile'), 'FROM e2bdev/base\nRUN echo migrated\n');
-  writeFileSync(join(project, 'e2b.toml'), 'template_id = "x"\ntemplate_name = "cli-older"\ndockerfile = "e2b.Dockerfile"\nready_cmd = "true"\nstart_cmd = "sleep 1000"\n');
+  writeFileSync(
+    join(project, 'e2b.toml'),
+    'template_id = "x"\ntemplate_name = "cli-older"\ndockerfile = "e2b.Dockerfile"\nready_cmd = "true"\nstart_cmd = "sleep 1000"\n',
+  );
   await e2b('template', 'migrate', '--language', 'typescript', '--path', project);
   symlinkSync(join(repository, 'node_modules'), join(project, 'node_modules'));
   const { stdout } = await runIn(project, join(repository, 'node_modules/tsx/dist/cli.mjs'), 'build.prod.ts');

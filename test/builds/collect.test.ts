@@ -2,10 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { cachedFilesOf } from '../../src/node/builds/cached-files.ts';
-import { collectCached } from '../../src/node/builds/collect.ts';
-import { createStepCache } from '../../src/node/builds/step-cache.ts';
-import type { NodeContext } from '../../src/node/context.ts';
+import { cachedFilesOf } from '../../src/node/builds/cache/cached-files.ts';
+import { collectCached } from '../../src/node/builds/cache/collect.ts';
+import { createStepCache } from '../../src/node/builds/cache/step-cache.ts';
 
 const hour = 60 * 60_000;
 let dir: string;
@@ -43,13 +42,20 @@ async function cacheOf(name: string, layers: { has(layer: string): boolean }, st
 /** No build runs, and nothing is cached in files. */
 const quiet = { buildingSinceMs: undefined, files: [] };
 
-const nodeWith = (layers: unknown, used: string[] = []) =>
-  ({ layers, running: new Map(used.map(layer => [layer, { record: { image: { layers: [layer] } } }])), paused: new Map(), unreadable: new Map() }) as unknown as NodeContext;
+/** Layers, and sandboxes that stand on some of them. */
+const nodeWith = (layers: ReturnType<typeof store>['layers'], used: string[] = []) => ({
+  layers,
+  sandboxes: { records: () => used.map(layer => ({ image: { layers: [layer] } })), hasUnknown: () => false },
+});
 
 test('what nothing needs goes; templates, sandboxes and the cache keep theirs', async () => {
   const { there, layers } = store(['template', 'sandbox', 'cached', 'orphan', 'young'], ['young']);
   const cache = await cacheOf('needs', layers, ['cached']);
-  const freed = await collectCached(nodeWith(layers, ['sandbox']), cache, { keep: ['template'], bytesMax: 1000, ...quiet });
+  const freed = await collectCached(nodeWith(layers, ['sandbox']), cache, {
+    keep: ['template'],
+    bytesMax: 1000,
+    ...quiet,
+  });
   expect(freed).toEqual({ layersDeleted: 1, filesDeleted: 0, bytesFreed: 100 });
   expect([...there].sort()).toEqual(['cached', 'sandbox', 'template', 'young']);
 });
@@ -59,20 +65,34 @@ test('over its bound, the cache forgets what was used longest ago', async () => 
   const cache = await cacheOf('bound', layers, ['new', 'middle', 'old', 'kept']);
   await collectCached(nodeWith(layers), cache, { keep: ['kept'], bytesMax: 200, ...quiet });
   expect([...there].sort()).toEqual(['kept', 'middle', 'new']);
-  expect(cache.list().map(step => step.layer).sort()).toEqual(['kept', 'middle', 'new']);
+  expect(
+    cache
+      .list()
+      .map(step => step.layer)
+      .sort(),
+  ).toEqual(['kept', 'middle', 'new']);
 });
 
 test('what running builds stand on stays: what they name, and what was made or used since the oldest began', async () => {
   const { there, layers } = store(['named', 'used', 'older', 'orphan', 'made'], ['made']);
   const cache = await cacheOf('busy', layers, ['made', 'used', 'older']);
-  await collectCached(nodeWith(layers), cache, { keep: ['named'], bytesMax: 0, buildingSinceMs: Date.now() - 1.5 * hour, files: [] });
+  await collectCached(nodeWith(layers), cache, {
+    keep: ['named'],
+    bytesMax: 0,
+    buildingSinceMs: Date.now() - 1.5 * hour,
+    files: [],
+  });
   expect([...there].sort()).toEqual(['made', 'named', 'used']);
 });
 
 test('cache mounts and uploads share the bound with steps; what a build may just be using stays', async () => {
   const { there, layers } = store(['middle']);
   const cache = await cacheOf('files', layers, ['middle']);
-  utimesSync(join(dir, 'files', `${cache.list()[0]?.key}.json`), new Date(Date.now() - 2 * hour), new Date(Date.now() - 2 * hour));
+  utimesSync(
+    join(dir, 'files', `${cache.list()[0]?.key}.json`),
+    new Date(Date.now() - 2 * hour),
+    new Date(Date.now() - 2 * hour),
+  );
   const data = join(dir, 'data');
   const uploads = join(dir, 'uploads');
   const write = (path: string, ageMs: number) => {
@@ -87,12 +107,12 @@ test('cache mounts and uploads share the bound with steps; what a build may just
   write(fresh, 0);
   write(old, 3 * hour);
   write(unfinished, 25 * hour);
-  const node = { ...nodeWith(layers), layout: { data } } as unknown as NodeContext;
+  const node = { ...nodeWith(layers), layout: { data } };
   const options = { keep: [], buildingSinceMs: undefined };
-  await collectCached(node, cache, { ...options, bytesMax: 3 * 4096, files: cachedFilesOf(node, uploads) });
+  await collectCached(node, cache, { ...options, bytesMax: 3 * 4096, files: cachedFilesOf({ data }, uploads) });
   expect([fresh, mount, old, unfinished].map(existsSync)).toEqual([true, true, false, false]);
   expect([...there]).toEqual(['middle']);
-  await collectCached(node, cache, { ...options, bytesMax: 0, files: cachedFilesOf(node, uploads) });
+  await collectCached(node, cache, { ...options, bytesMax: 0, files: cachedFilesOf({ data }, uploads) });
   expect([fresh, mount].map(existsSync)).toEqual([true, false]);
   expect([...there]).toEqual([]);
 });

@@ -17,12 +17,28 @@ beforeAll(async () => {
   const [layer = ''] = builds.base.layers;
   const mount = `${images.path}/mount`;
   const script = `mkdir ${mount} && mount -t erofs -o ro "$1" ${mount} && tar -C ${mount} --numeric-owner -cf ${tree} .`;
-  const packed = Bun.spawnSync(['unshare', '--mount', 'sh', '-c', script, 'pack', builds.test.node.layers.imagePath(layer)]);
+  const packed = Bun.spawnSync([
+    'unshare',
+    '--mount',
+    'sh',
+    '-c',
+    script,
+    'pack',
+    builds.test.node.layers.imagePath(layer),
+  ]);
   if (packed.exitCode !== 0) throw new Error(packed.stderr.toString());
-  const base = makeImage([{ tar: await Bun.file(tree).bytes(), compression: 'none' }], { env: ['PATH=/usr/local/bin:/usr/bin:/bin', 'BASE=yes'] });
+  const base = makeImage([{ tar: await Bun.file(tree).bytes(), compression: 'none' }], {
+    env: ['PATH=/usr/local/bin:/usr/bin:/bin', 'BASE=yes'],
+  });
   writeLayout(base, join(images.path, 'debian'));
   writeLayout(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), join(images.path, 'small'));
-  builds.settings({ images: { 'debian:12': join(images.path, 'debian'), 'python:3.11-slim': join(images.path, 'debian'), 'alpine:3.20': join(images.path, 'small') } });
+  builds.settings({
+    images: {
+      'debian:12': join(images.path, 'debian'),
+      'python:3.11-slim': join(images.path, 'debian'),
+      'alpine:3.20': join(images.path, 'small'),
+    },
+  });
 }, 600_000);
 afterAll(async () => {
   images[Symbol.dispose]();
@@ -54,19 +70,71 @@ const cases: Case[] = [
   },
   {
     name: 'environment in both forms',
-    dockerfile: 'FROM debian:12\nENV A="x y" B=2\\ 3 C=\'$A\' D=${BASE}!\nENV E some words here\nENV F=${NONE:-default} G=${A:+set}\nRUN echo "$A|$B|$C|$D|$E|$F|$G" > /env',
+    dockerfile:
+      'FROM debian:12\nENV A="x y" B=2\\ 3 C=\'$A\' D=${BASE}!\nENV E some words here\nENV F=${NONE:-default} G=${A:+set}\nRUN echo "$A|$B|$C|$D|$E|$F|$G" > /env',
     look: 'cat /env',
     shows: ['x y|2 3|$A|yes!|some words here|default|set'],
   },
-  { name: 'arguments', dockerfile: 'ARG TAG=12\nFROM debian:${TAG}\nARG TAG\nARG NAME=world\nENV GREETING="hello $NAME"\nRUN echo "$TAG $NAME $GREETING" > /args', look: 'cat /args; env', shows: ['12 world hello world'] },
-  { name: 'users and directories', dockerfile: 'FROM debian:12\nRUN useradd -m app\nWORKDIR /srv\nWORKDIR app\nUSER app\nRUN id -un > /tmp/who; pwd > /tmp/where', look: 'cat /tmp/who /tmp/where', shows: ['app\n/srv/app'], user: 'app', workdir: '/srv/app' },
-  { name: 'exec form', dockerfile: 'FROM debian:12\nRUN ["/bin/sh", "-c", "echo $0 exec > /exec"]', look: 'cat /exec', shows: ['/bin/sh exec'] },
-  { name: 'another shell', dockerfile: 'FROM debian:12\nSHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN [[ a == a ]] && echo ${BASH_VERSION:0:1} > /shell', look: 'cat /shell', shows: ['5'] },
-  { name: 'a pipe that fails under pipefail', dockerfile: 'FROM debian:12\nSHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN false | true', fails: 'exit status 1' },
-  { name: 'a script inline', dockerfile: 'FROM debian:12\nRUN <<EOF\nset -e\necho "one $HOME" > /inline\necho two >> /inline\nEOF', look: 'cat /inline', shows: ['one /root\ntwo'] },
-  { name: 'a script inline for another interpreter', dockerfile: 'FROM python:3.11-slim\nRUN <<EOF\n#!/usr/bin/env python3\nimport sys\nopen("/py", "w").write(str(sys.version_info[0]))\nEOF', look: 'cat /py', shows: ['3'] },
-  { name: 'a command that reads a document', dockerfile: 'FROM debian:12\nRUN cat <<"EOF" > /doc && echo more >> /doc\nkeep $this\nEOF', look: 'cat /doc', shows: ['keep $this\nmore'] },
-  { name: 'files inline', dockerfile: 'FROM debian:12\nARG V=7\nCOPY <<EOF <<"RAW" /conf/\nv=$V\nEOF\nv=$V\nRAW\nCOPY --chmod=750 --chown=1000:1000 <<EOF /conf/run.sh\n#!/bin/sh\nEOF', look: 'cat /conf/EOF /conf/RAW; stat -c "%a %u" /conf/run.sh', shows: ['v=7\nv=$V\n750 1000'] },
+  {
+    name: 'arguments',
+    dockerfile:
+      'ARG TAG=12\nFROM debian:${TAG}\nARG TAG\nARG NAME=world\nENV GREETING="hello $NAME"\nRUN echo "$TAG $NAME $GREETING" > /args',
+    look: 'cat /args; env',
+    shows: ['12 world hello world'],
+  },
+  {
+    name: 'users and directories',
+    dockerfile:
+      'FROM debian:12\nRUN useradd -m app\nWORKDIR /srv\nWORKDIR app\nUSER app\nRUN id -un > /tmp/who; pwd > /tmp/where',
+    look: 'cat /tmp/who /tmp/where',
+    shows: ['app\n/srv/app'],
+    user: 'app',
+    workdir: '/srv/app',
+  },
+  {
+    name: 'exec form',
+    dockerfile: 'FROM debian:12\nRUN ["/bin/sh", "-c", "echo $0 exec > /exec"]',
+    look: 'cat /exec',
+    shows: ['/bin/sh exec'],
+  },
+  {
+    name: 'another shell',
+    dockerfile:
+      'FROM debian:12\nSHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN [[ a == a ]] && echo ${BASH_VERSION:0:1} > /shell',
+    look: 'cat /shell',
+    shows: ['5'],
+  },
+  {
+    name: 'a pipe that fails under pipefail',
+    dockerfile: 'FROM debian:12\nSHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN false | true',
+    fails: 'exit status 1',
+  },
+  {
+    name: 'a script inline',
+    dockerfile: 'FROM debian:12\nRUN <<EOF\nset -e\necho "one $HOME" > /inline\necho two >> /inline\nEOF',
+    look: 'cat /inline',
+    shows: ['one /root\ntwo'],
+  },
+  {
+    name: 'a script inline for another interpreter',
+    dockerfile:
+      'FROM python:3.11-slim\nRUN <<EOF\n#!/usr/bin/env python3\nimport sys\nopen("/py", "w").write(str(sys.version_info[0]))\nEOF',
+    look: 'cat /py',
+    shows: ['3'],
+  },
+  {
+    name: 'a command that reads a document',
+    dockerfile: 'FROM debian:12\nRUN cat <<"EOF" > /doc && echo more >> /doc\nkeep $this\nEOF',
+    look: 'cat /doc',
+    shows: ['keep $this\nmore'],
+  },
+  {
+    name: 'files inline',
+    dockerfile:
+      'FROM debian:12\nARG V=7\nCOPY <<EOF <<"RAW" /conf/\nv=$V\nEOF\nv=$V\nRAW\nCOPY --chmod=750 --chown=1000:1000 <<EOF /conf/run.sh\n#!/bin/sh\nEOF',
+    look: 'cat /conf/EOF /conf/RAW; stat -c "%a %u" /conf/run.sh',
+    shows: ['v=7\nv=$V\n750 1000'],
+  },
   {
     name: 'stages',
     dockerfile:
@@ -76,44 +144,95 @@ const cases: Case[] = [
     shows: ['42\nl\n', 'No such file'],
     start: 'app',
   },
-  { name: 'a stage that continues another, and one that nobody needs', dockerfile: 'FROM debian:12 AS common\nRUN echo c > /common\nFROM common AS broken\nRUN exit 9\nFROM common\nCOPY --from=0 /common /copied\nRUN cat /common > /seen', look: 'cat /seen /copied', shows: ['c\nc'] },
-  { name: 'files of an image', dockerfile: 'FROM debian:12\nCOPY --from=alpine:3.20 --chown=1000 /bin/busybox /opt/bin/', look: '/opt/bin/busybox echo works; stat -c %u /opt/bin/busybox', shows: ['works\n1000'] },
-  { name: 'a cache that outlives the build', dockerfile: 'FROM debian:12\nRUN --mount=type=cache,target=/var/cache/app,id=kept echo one >> /var/cache/app/log && cp /var/cache/app/log /log1\nRUN --mount=type=cache,target=/elsewhere,id=kept --mount=type=tmpfs,target=/scratch echo two >> /elsewhere/log; cp /elsewhere/log /log2; touch /scratch/x', look: 'cat /log2; ls /var/cache/app /elsewhere /scratch 2>&1', shows: ['one\ntwo'] },
-  { name: 'what says nothing about files', dockerfile: 'FROM debian:12\nLABEL a=b "c d"="e"\nEXPOSE 80/tcp\nVOLUME /data\nHEALTHCHECK CMD true\nSTOPSIGNAL SIGTERM\nMAINTAINER me\nONBUILD RUN false\nRUN true' },
-  { name: 'entry point and arguments', dockerfile: 'FROM debian:12\nENTRYPOINT ["python3", "-m", "http.server"]\nCMD ["--bind", "it\'s", "8080"]\nENTRYPOINT ["sleep"]\nCMD ["600"]', start: 'sleep 600' },
+  {
+    name: 'a stage that continues another, and one that nobody needs',
+    dockerfile:
+      'FROM debian:12 AS common\nRUN echo c > /common\nFROM common AS broken\nRUN exit 9\nFROM common\nCOPY --from=0 /common /copied\nRUN cat /common > /seen',
+    look: 'cat /seen /copied',
+    shows: ['c\nc'],
+  },
+  {
+    name: 'files of an image',
+    dockerfile: 'FROM debian:12\nCOPY --from=alpine:3.20 --chown=1000 /bin/busybox /opt/bin/',
+    look: '/opt/bin/busybox echo works; stat -c %u /opt/bin/busybox',
+    shows: ['works\n1000'],
+  },
+  {
+    name: 'a cache that outlives the build',
+    dockerfile:
+      'FROM debian:12\nRUN --mount=type=cache,target=/var/cache/app,id=kept echo one >> /var/cache/app/log && cp /var/cache/app/log /log1\nRUN --mount=type=cache,target=/elsewhere,id=kept --mount=type=tmpfs,target=/scratch echo two >> /elsewhere/log; cp /elsewhere/log /log2; touch /scratch/x',
+    look: 'cat /log2; ls /var/cache/app /elsewhere /scratch 2>&1',
+    shows: ['one\ntwo'],
+  },
+  {
+    name: 'what says nothing about files',
+    dockerfile:
+      'FROM debian:12\nLABEL a=b "c d"="e"\nEXPOSE 80/tcp\nVOLUME /data\nHEALTHCHECK CMD true\nSTOPSIGNAL SIGTERM\nMAINTAINER me\nONBUILD RUN false\nRUN true',
+  },
+  {
+    name: 'entry point and arguments',
+    dockerfile:
+      'FROM debian:12\nENTRYPOINT ["python3", "-m", "http.server"]\nCMD ["--bind", "it\'s", "8080"]\nENTRYPOINT ["sleep"]\nCMD ["600"]',
+    start: 'sleep 600',
+  },
   {
     name: 'programs where PATH says, in the start command too',
-    dockerfile: 'FROM python:3.11-slim\nRUN python3 -m venv --without-pip /venv && printf "#!/bin/sh\\nexec sleep 600\\n" > /venv/bin/serve && chmod +x /venv/bin/serve\nENV PATH=/venv/bin:$PATH\nRUN command -v python3 > /which\nCMD ["serve"]',
+    dockerfile:
+      'FROM python:3.11-slim\nRUN python3 -m venv --without-pip /venv && printf "#!/bin/sh\\nexec sleep 600\\n" > /venv/bin/serve && chmod +x /venv/bin/serve\nENV PATH=/venv/bin:$PATH\nRUN command -v python3 > /which\nCMD ["serve"]',
     look: 'cat /which',
     shows: ['/venv/bin/python3'],
     start: 'serve',
     ready: 'pgrep sleep',
   },
-  { name: 'nothing at all', dockerfile: 'FROM scratch\nCOPY --from=debian:12 /etc/debian_version /etc/', look: 'cat /etc/debian_version', shows: ['12'] },
-  { name: 'a command that fails', dockerfile: 'FROM debian:12\nRUN echo why; exit 5', fails: "failed to run command 'echo why; exit 5': exit status 5\nwhy" },
-  { name: 'files that nobody sent', dockerfile: 'FROM debian:12\nCOPY . /app', fails: 'line 2: there are no files to copy' },
+  {
+    name: 'nothing at all',
+    dockerfile: 'FROM scratch\nCOPY --from=debian:12 /etc/debian_version /etc/',
+    look: 'cat /etc/debian_version',
+    shows: ['12'],
+  },
+  {
+    name: 'a command that fails',
+    dockerfile: 'FROM debian:12\nRUN echo why; exit 5',
+    fails: "failed to run command 'echo why; exit 5': exit status 5\nwhy",
+  },
+  {
+    name: 'files that nobody sent',
+    dockerfile: 'FROM debian:12\nCOPY . /app',
+    fails: 'line 2: there are no files to copy',
+  },
 ];
 
 describe('Dockerfiles', () => {
-  test.each(cases.map(each => [each.name, each] as const))('%s', async (_, { dockerfile, look, shows = [], log: logged = [], start, ready = 'true', user, workdir, fails }) => {
-    // The ready command spares the wait that a start command without one gets.
-    const { result, log } = await builds.build({ source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} }, startsAsUser: false, readyCommand: ready });
-    for (const line of logged) expect(log).toContain(line);
-    if (fails !== undefined) {
-      expect(result).toMatchObject({ status: 'error' });
-      expect(result.status === 'error' && result.message).toContain(fails);
-      return;
-    }
-    if (result.status !== 'ready') throw new Error(`${result.message}\n${log}`);
-    if (start !== undefined) expect(result.startCommand).toBe(start);
-    if (user !== undefined) expect(result.state.user).toBe(user);
-    if (workdir !== undefined) expect(result.state.workdir).toBe(workdir);
-    const seen = look === undefined ? '' : await builds.inside(result.state, look);
-    for (const text of shows) expect(seen).toContain(text);
-  });
+  test.each(cases.map(each => [each.name, each] as const))(
+    '%s',
+    async (_, { dockerfile, look, shows = [], log: logged = [], start, ready = 'true', user, workdir, fails }) => {
+      // The ready command spares the wait that a start command without one gets.
+      const { result, log } = await builds.build({
+        source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} },
+        startsAsUser: false,
+        readyCommand: ready,
+      });
+      for (const line of logged) expect(log).toContain(line);
+      if (fails !== undefined) {
+        expect(result).toMatchObject({ status: 'error' });
+        expect(result.status === 'error' && result.message).toContain(fails);
+        return;
+      }
+      if (result.status !== 'ready') throw new Error(`${result.message}\n${log}`);
+      if (start !== undefined) expect(result.startCommand).toBe(start);
+      if (user !== undefined) expect(result.state.user).toBe(user);
+      if (workdir !== undefined) expect(result.state.workdir).toBe(workdir);
+      const seen = look === undefined ? '' : await builds.inside(result.state, look);
+      for (const text of shows) expect(seen).toContain(text);
+    },
+  );
 
   test('an unchanged file is built from the cache, and only its last line again when that changes', async () => {
-    const source = (last: string) => ({ kind: 'dockerfile' as const, stages: parseDockerfile(`FROM debian:12\nRUN date +%N > /t1\nRUN ${last}`), templates: {} });
+    const source = (last: string) => ({
+      kind: 'dockerfile' as const,
+      stages: parseDockerfile(`FROM debian:12\nRUN date +%N > /t1\nRUN ${last}`),
+      templates: {},
+    });
     await builds.built({ source: source('echo 1'), startsAsUser: false });
     const same = await builds.build({ source: source('echo 1'), startsAsUser: false });
     expect(same.log.match(/CACHED \[builder/g)?.length).toBe(2);
@@ -123,7 +242,15 @@ describe('Dockerfiles', () => {
 
   test('what a team has put into its cache directory gets into no template of another team', async () => {
     const run = (command: string, team: string) =>
-      builds.built({ source: { kind: 'dockerfile', stages: parseDockerfile(`FROM debian:12\nRUN --mount=type=cache,target=/cache ${command}`), templates: {} }, startsAsUser: false, teamId: team });
+      builds.built({
+        source: {
+          kind: 'dockerfile',
+          stages: parseDockerfile(`FROM debian:12\nRUN --mount=type=cache,target=/cache ${command}`),
+          templates: {},
+        },
+        startsAsUser: false,
+        teamId: team,
+      });
     await run('echo planted > /cache/tool', 'team-1');
     const install = 'cat /cache/tool > /installed 2>/dev/null || echo downloaded > /installed';
     expect(await builds.inside(await run(install, 'team-1'), 'cat /installed')).toBe('planted\n');

@@ -20,7 +20,10 @@ async function* iterate(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 type Made = { ok: { digest: string } | null } | { error: { code: string; message: string } };
 
 /** Imports an archive as a builder does, into the file `image`. */
-async function runImport({ image, limits: own }: { image: string; limits: LayerJob['limits'] }, archive: AsyncIterable<Uint8Array>): Promise<Made> {
+async function runImport(
+  { image, limits: own }: { image: string; limits: LayerJob['limits'] },
+  archive: AsyncIterable<Uint8Array>,
+): Promise<Made> {
   const fd = openSync(image, 'wx+');
   try {
     await runLayerJob({ kind: 'import', limits: own }, { output: fd, input: () => archive });
@@ -37,7 +40,11 @@ async function throughImage(script: string): Promise<{ before: string; after: st
   using dir = scratch();
   const tree = join(dir.path, 'tree');
   const image = join(dir.path, 'image');
-  const packed = Bun.spawnSync(['sh', '-ec', `mkdir ${tree} ${dir.path}/mount; cd ${tree}; ${script}; tar --format=posix --xattrs --xattrs-include='*' --numeric-owner --sort=name -C ${tree} -cf ${dir.path}/tar .`]);
+  const packed = Bun.spawnSync([
+    'sh',
+    '-ec',
+    `mkdir ${tree} ${dir.path}/mount; cd ${tree}; ${script}; tar --format=posix --xattrs --xattrs-include='*' --numeric-owner --sort=name -C ${tree} -cf ${dir.path}/tar .`,
+  ]);
   if (packed.exitCode !== 0) throw new Error(packed.stderr.toString());
   const answer = await runImport({ image, limits }, iterate(readFileSync(join(dir.path, 'tar'))));
   if (!('ok' in answer)) throw new Error(answer.error.message);
@@ -46,12 +53,20 @@ async function throughImage(script: string): Promise<{ before: string; after: st
   // The root of the archive is the root of the image: its own time differs by nothing either.
   const list = `find . -printf '%p %y %m %U %G %n %s %T@ %l\\n' | sed -E 's/^(.* d .*) [0-9]+ ([0-9.]+ ?)$/\\1 \\2/' | LC_ALL=C sort; find . -type f | LC_ALL=C sort | tr '\\n' '\\0' | xargs -0 sha256sum; getfattr -R -d -m - . 2>/dev/null`;
   const before = Bun.spawnSync(['sh', '-c', list], { cwd: tree });
-  const after = Bun.spawnSync(['unshare', '--mount', 'sh', '-ec', `mount -t erofs -o ro ${image} ${dir.path}/mount; cd ${dir.path}/mount; ${list}`]);
+  const after = Bun.spawnSync([
+    'unshare',
+    '--mount',
+    'sh',
+    '-ec',
+    `mount -t erofs -o ro ${image} ${dir.path}/mount; cd ${dir.path}/mount; ${list}`,
+  ]);
   return { before: before.stdout.toString(), after: after.stdout.toString() + after.stderr.toString() };
 }
 
 test('files of every size around a block, in order and with their content', async () => {
-  const sizes = [0, 1, 2047, 2048, 2049, 4031, 4032, 4033, 4095, 4096, 4097, 6143, 6144, 6145, 8192, 1048576, 1048577, 3000001];
+  const sizes = [
+    0, 1, 2047, 2048, 2049, 4031, 4032, 4033, 4095, 4096, 4097, 6143, 6144, 6145, 8192, 1048576, 1048577, 3000001,
+  ];
   const { before, after } = await throughImage(sizes.map(size => `head -c ${size} /dev/urandom > f${size}`).join('; '));
   expect(before).toContain('f3000001');
   expect(after).toBe(before);
@@ -74,7 +89,10 @@ test('links, owners, modes, times and pipes', async () => {
 test('equal content has an equal digest, and one byte makes another', async () => {
   using dir = scratch();
   const digestOf = async (name: string, content: string) => {
-    const answer = await runImport({ image: join(dir.path, name), limits }, iterate(writeTar([text('a', content), text('b', 'b')])));
+    const answer = await runImport(
+      { image: join(dir.path, name), limits },
+      iterate(writeTar([text('a', content), text('b', 'b')])),
+    );
     return 'ok' in answer ? answer.ok?.digest : undefined;
   };
   const first = await digestOf('1', 'x');
@@ -86,7 +104,8 @@ test('equal content has an equal digest, and one byte makes another', async () =
 test('too many files, and too many bytes, end the import', async () => {
   using dir = scratch();
   const bomb = writeTar(Array.from({ length: 200 }, (_, index) => text(`f${index}`, 'x'.repeat(10_000))));
-  const attempt = (name: string, own: LayerJob['limits']) => runImport({ image: join(dir.path, name), limits: own }, iterate(bomb));
+  const attempt = (name: string, own: LayerJob['limits']) =>
+    runImport({ image: join(dir.path, name), limits: own }, iterate(bomb));
   expect(await attempt('inodes', { ...limits, inodesMax: 100 })).toMatchObject({ error: { code: 'no_space' } });
   expect(await attempt('bytes', { ...limits, bytesMax: 1_000_000 })).toMatchObject({ error: { code: 'no_space' } });
   // Compressed, hundreds of megabytes of zeros are small.
@@ -96,9 +115,17 @@ test('too many files, and too many bytes, end the import', async () => {
   const header = Buffer.from(writeTar([text('zeros', '')]).subarray(0, 512));
   header.write(size.toString(8).padStart(11, '0'), 124);
   header.fill(' ', 148, 156);
-  header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148);
+  header.write(
+    `${header
+      .reduce((sum, byte) => sum + byte, 0)
+      .toString(8)
+      .padStart(6, '0')}\0 `,
+    148,
+  );
   const gzip = Buffer.concat([Bun.gzipSync(header), zeros]);
-  expect(await runImport({ image: join(dir.path, 'zeros'), limits: { ...limits, bytesMax: 50_000_000 } }, iterate(gzip))).toMatchObject({ error: { code: 'no_space' } });
+  expect(
+    await runImport({ image: join(dir.path, 'zeros'), limits: { ...limits, bytesMax: 50_000_000 } }, iterate(gzip)),
+  ).toMatchObject({ error: { code: 'no_space' } });
 });
 
 test('whiteouts and opaque directories are what an overlay understands', async () => {

@@ -21,17 +21,39 @@ afterAll(async () => {
   await Promise.all([builds[Symbol.asyncDispose](), open[Symbol.asyncDispose](), closed[Symbol.asyncDispose]()]);
 });
 
-const image = (reference: string, credential?: { type: 'registry'; username: string; password: string }) => ({ kind: 'image' as const, reference, ...(credential && { credential }) });
+const image = (reference: string, credential?: { type: 'registry'; username: string; password: string }) => ({
+  kind: 'image' as const,
+  reference,
+  ...(credential && { credential }),
+});
 
 test('layers of every compression, behind a list of machines, with whiteouts', async () => {
-  const second = writeTar([text('etc/.wh.os-release', ''), text('keep/.wh..wh..opq', ''), text('keep/new', 'n'), symlink('data', 'keep')]);
+  const second = writeTar([
+    text('etc/.wh.os-release', ''),
+    text('keep/.wh..wh..opq', ''),
+    text('keep/new', 'n'),
+    symlink('data', 'keep'),
+  ]);
   const first = writeTar([text('keep/old', 'o'), text('owned', 'x', { mode: 0o640, uid: 12, gid: 34 })]);
   const made = makeImage(
-    [{ tar: busyboxTree(), compression: 'gzip' }, { tar: first, compression: 'zstd' }, { tar: second, compression: 'none' }],
+    [
+      { tar: busyboxTree(), compression: 'gzip' },
+      { tar: first, compression: 'zstd' },
+      { tar: second, compression: 'none' },
+    ],
     { env: ['PATH=/usr/bin:/bin', 'LANG=C', 'WITH=a=b'], index: true },
   );
   await pushImage(made, open.host, 'small', 'v1');
-  const { result, log } = await builds.build({ source: image(`${open.host}/small:v1`), steps: [step('RUN', 'echo "$LANG:$WITH:$(id -un)"; ls keep /keep /data/ /etc/os-release; stat -c "%u:%g:%a" /owned', 'root')] });
+  const { result, log } = await builds.build({
+    source: image(`${open.host}/small:v1`),
+    steps: [
+      step(
+        'RUN',
+        'echo "$LANG:$WITH:$(id -un)"; ls keep /keep /data/ /etc/os-release; stat -c "%u:%g:%a" /owned',
+        'root',
+      ),
+    ],
+  });
   expect(result).toMatchObject({ status: 'ready' });
   expect(log).toContain('C:a=b:root');
   expect(log).toContain('/keep:\nnew');
@@ -39,22 +61,42 @@ test('layers of every compression, behind a list of machines, with whiteouts', a
   expect(log).toContain('/etc/os-release: No such file');
   const state = await builds.built({ source: image(`${open.host}/small@${made.root.digest}`) });
   expect(state.env).toEqual({ PATH: '/usr/bin:/bin', LANG: 'C', WITH: 'a=b' });
-  expect(await builds.inside(state, 'stat -c "%u:%g:%a" /owned; id user; bash -c "echo $BASH_VERSION" | wc -l; cat /.e2b')).toMatch(/12:34:640\nuid=\d+\(user\)[\s\S]*BUILD_ID=[0-9a-f-]{36}/);
+  expect(
+    await builds.inside(state, 'stat -c "%u:%g:%a" /owned; id user; bash -c "echo $BASH_VERSION" | wc -l; cat /.e2b'),
+  ).toMatch(/12:34:640\nuid=\d+\(user\)[\s\S]*BUILD_ID=[0-9a-f-]{36}/);
 });
 
 test('an image without a shell, and one without anything', async () => {
-  await pushImage(makeImage([{ tar: distrolessTree(), compression: 'gzip' }], { env: [] }), open.host, 'bare', 'latest');
-  const state = await builds.built({ source: image(`${open.host}/bare`), steps: [step('RUN', 'id -un; [[ -n $BASH_VERSION ]]; ls /app')] });
-  expect(await builds.inside(state, 'cat /app/hello; ls -d /home/user /code; stat -c %a /tmp')).toContain('hello\n/code\n/home/user\n1777');
+  await pushImage(
+    makeImage([{ tar: distrolessTree(), compression: 'gzip' }], { env: [] }),
+    open.host,
+    'bare',
+    'latest',
+  );
+  const state = await builds.built({
+    source: image(`${open.host}/bare`),
+    steps: [step('RUN', 'id -un; [[ -n $BASH_VERSION ]]; ls /app')],
+  });
+  expect(await builds.inside(state, 'cat /app/hello; ls -d /home/user /code; stat -c %a /tmp')).toContain(
+    'hello\n/code\n/home/user\n1777',
+  );
 });
 
 test('a private registry wants credentials, by the build or by the operator', async () => {
   const authorization = `Basic ${btoa(`${login.username}:${login.password}`)}`;
-  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), closed.host, 'team/private', '1.0', authorization);
+  await pushImage(
+    makeImage([{ tar: busyboxTree(), compression: 'gzip' }]),
+    closed.host,
+    'team/private',
+    '1.0',
+    authorization,
+  );
   const reference = `${closed.host}/team/private:1.0`;
   const without = await builds.build({ source: image(reference) });
   expect(without.result.status === 'error' && without.result.message).toContain('credentials');
-  const wrong = await builds.build({ source: image(reference, { type: 'registry', username: 'robot', password: 'no' }) });
+  const wrong = await builds.build({
+    source: image(reference, { type: 'registry', username: 'robot', password: 'no' }),
+  });
   expect(wrong.result.status === 'error' && wrong.result.message).toContain('may not be read with these credentials');
   expect(wrong.log).not.toContain('"no"');
   await builds.built({ source: image(reference, { type: 'registry', ...login }) });
@@ -64,23 +106,44 @@ test('a private registry wants credentials, by the build or by the operator', as
 
 test('a registry may send to another server for tokens', async () => {
   await using registry = await startRegistry(login, { tokens: true });
-  const realm = new URL((await fetch(`http://${registry.host}/v2/`)).headers.get('www-authenticate')?.match(/realm="([^"]+)"/)?.[1] ?? '');
+  const realm = new URL(
+    (await fetch(`http://${registry.host}/v2/`)).headers.get('www-authenticate')?.match(/realm="([^"]+)"/)?.[1] ?? '',
+  );
   const scope = (actions: string) => `${realm}?service=test&scope=repository:team/tool:${actions}`;
-  const { token } = (await (await fetch(scope('pull,push'), { headers: { authorization: `Basic ${btoa(`${login.username}:${login.password}`)}` } })).json()) as { token: string };
-  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), registry.host, 'team/tool', '1', `Bearer ${token}`);
+  const { token } = (await (
+    await fetch(scope('pull,push'), {
+      headers: { authorization: `Basic ${btoa(`${login.username}:${login.password}`)}` },
+    })
+  ).json()) as { token: string };
+  await pushImage(
+    makeImage([{ tar: busyboxTree(), compression: 'gzip' }]),
+    registry.host,
+    'team/tool',
+    '1',
+    `Bearer ${token}`,
+  );
   // Both are on this machine: the operator allows them.
   builds.settings({ registries: { [registry.host]: { http: true }, [realm.host]: { http: true } } });
   const reference = `${registry.host}/team/tool:1`;
   expect((await builds.build({ source: image(reference) })).result.status).toBe('error');
   await builds.built({ source: image(reference, { type: 'registry', ...login }) });
-  expect((await builds.build({ source: image(reference, { type: 'registry', username: 'robot', password: 'no' }) })).result.status).toBe('error');
+  expect(
+    (await builds.build({ source: image(reference, { type: 'registry', username: 'robot', password: 'no' }) })).result
+      .status,
+  ).toBe('error');
 });
 
 test('a service account is the password of a registry that takes its key', async () => {
   const serviceAccountJson = JSON.stringify({ type: 'service_account', project_id: 'p' });
   const account = { username: '_json_key', password: serviceAccountJson };
   await using registry = await startRegistry(account);
-  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), registry.host, 'p/tool', '1', `Basic ${btoa(`${account.username}:${account.password}`)}`);
+  await pushImage(
+    makeImage([{ tar: busyboxTree(), compression: 'gzip' }]),
+    registry.host,
+    'p/tool',
+    '1',
+    `Basic ${btoa(`${account.username}:${account.password}`)}`,
+  );
   builds.settings({ registries: { [registry.host]: { http: true } } });
   const source = { kind: 'image' as const, reference: `${registry.host}/p/tool:1` };
   expect((await builds.build({ source })).result.status).toBe('error');
@@ -89,17 +152,41 @@ test('a service account is the password of a registry that takes its key', async
 
 test('names stand for what the operator says: archives, layouts, mirrors', async () => {
   using dir = scratch();
-  const made = makeImage([{ tar: busyboxTree(), compression: 'gzip' }, { tar: writeTar([text('mark', 'layout')]), compression: 'zstd' }], { index: true });
+  const made = makeImage(
+    [
+      { tar: busyboxTree(), compression: 'gzip' },
+      { tar: writeTar([text('mark', 'layout')]), compression: 'zstd' },
+    ],
+    { index: true },
+  );
   writeLayout(made, join(dir.path, 'layout'));
   Bun.spawnSync(['tar', '-C', join(dir.path, 'layout'), '-czf', join(dir.path, 'layout.tar.gz'), '.']);
   writeFileSync(join(dir.path, 'saved.tar'), dockerSave([busyboxTree(), writeTar([text('mark', 'saved')])]));
-  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }, { tar: writeTar([text('mark', 'mirror')]), compression: 'gzip' }]), open.host, 'library/alpine', '3');
+  await pushImage(
+    makeImage([
+      { tar: busyboxTree(), compression: 'gzip' },
+      { tar: writeTar([text('mark', 'mirror')]), compression: 'gzip' },
+    ]),
+    open.host,
+    'library/alpine',
+    '3',
+  );
   builds.settings({
-    images: { 'ubuntu:22.04': join(dir.path, 'layout'), 'docker.io/library/debian:latest': join(dir.path, 'layout.tar.gz'), 'example.com/saved:1': join(dir.path, 'saved.tar'), 'gone:1': join(dir.path, 'nothing.tar') },
+    images: {
+      'ubuntu:22.04': join(dir.path, 'layout'),
+      'docker.io/library/debian:latest': join(dir.path, 'layout.tar.gz'),
+      'example.com/saved:1': join(dir.path, 'saved.tar'),
+      'gone:1': join(dir.path, 'nothing.tar'),
+    },
     mirrors: { 'docker.io': open.host },
     registries: { [open.host]: { http: true } },
   });
-  for (const [name, mark] of [['ubuntu:22.04', 'layout'], ['debian', 'layout'], ['example.com/saved:1', 'saved'], ['alpine:3', 'mirror']] as const) {
+  for (const [name, mark] of [
+    ['ubuntu:22.04', 'layout'],
+    ['debian', 'layout'],
+    ['example.com/saved:1', 'saved'],
+    ['alpine:3', 'mirror'],
+  ] as const) {
     const state = await builds.built({ source: image(name) });
     expect(await builds.inside(state, 'cat /mark')).toBe(mark);
   }
@@ -128,7 +215,13 @@ test.each([
   ['a file through an absolute link', [symlink('up', '/tmp'), text('up/atoll-escaped', 'x')]],
 ])('an image with %s writes nothing outside', async (_, entries) => {
   using dir = scratch();
-  writeLayout(makeImage([{ tar: busyboxTree(), compression: 'none' }, { tar: writeTar(entries), compression: 'gzip' }]), join(dir.path, 'hostile'));
+  writeLayout(
+    makeImage([
+      { tar: busyboxTree(), compression: 'none' },
+      { tar: writeTar(entries), compression: 'gzip' },
+    ]),
+    join(dir.path, 'hostile'),
+  );
   builds.settings({ images: { 'hostile:1': join(dir.path, 'hostile') } });
   await builds.build({ source: image('hostile:1') });
   expect(readdirSync('/tmp')).not.toContain('atoll-escaped');
@@ -137,7 +230,12 @@ test.each([
 
 test('addresses that builds may not reach are not asked, whatever the name', async () => {
   builds.settings({});
-  for (const reference of [`${open.host}/small:v1`, 'localhost/x', '169.254.169.254/latest/meta-data', '10.0.0.1:5000/x']) {
+  for (const reference of [
+    `${open.host}/small:v1`,
+    'localhost/x',
+    '169.254.169.254/latest/meta-data',
+    '10.0.0.1:5000/x',
+  ]) {
     const { result } = await builds.build({ source: image(reference) });
     expect(result).toMatchObject({ status: 'error', step: 'base' });
     expect(result.status === 'error' && result.message).toContain('may not reach');
@@ -153,9 +251,25 @@ test('what is no image name is refused', async () => {
 
 /** What `docker save` writes for an image of these layers. */
 function dockerSave(layers: Uint8Array[]): Uint8Array {
-  const config = JSON.stringify({ architecture: process.arch === 'arm64' ? 'arm64' : 'amd64', os: 'linux', config: { Env: ['A=b'] }, rootfs: { type: 'layers', diff_ids: layers.map(digestOf) } });
+  const config = JSON.stringify({
+    architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+    os: 'linux',
+    config: { Env: ['A=b'] },
+    rootfs: { type: 'layers', diff_ids: layers.map(digestOf) },
+  });
   const name = `${digestOf(config).slice('sha256:'.length)}.json`;
-  const manifest = JSON.stringify([{ Config: name, RepoTags: ['saved:1'], Layers: layers.map((_, index) => `l${index}/layer.tar`) }]);
-  const entry = (path: string, content: Uint8Array) => ({ path, type: 'file' as const, attributes: { mode: 0o644, uid: 0, gid: 0 }, content });
-  return writeTar([entry(name, Buffer.from(config)), entry('manifest.json', Buffer.from(manifest)), ...layers.map((layer, index) => entry(`l${index}/layer.tar`, layer))]);
+  const manifest = JSON.stringify([
+    { Config: name, RepoTags: ['saved:1'], Layers: layers.map((_, index) => `l${index}/layer.tar`) },
+  ]);
+  const entry = (path: string, content: Uint8Array) => ({
+    path,
+    type: 'file' as const,
+    attributes: { mode: 0o644, uid: 0, gid: 0 },
+    content,
+  });
+  return writeTar([
+    entry(name, Buffer.from(config)),
+    entry('manifest.json', Buffer.from(manifest)),
+    ...layers.map((layer, index) => entry(`l${index}/layer.tar`, layer)),
+  ]);
 }

@@ -1,11 +1,19 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBuilder } from '../../src/node/builder/builder.ts';
-import { cachedFilesOf } from '../../src/node/builds/cached-files.ts';
-import { uploadedFilesIn } from '../../src/node/builds/uploaded-files.ts';
-import type { NodeContext } from '../../src/node/context.ts';
+import { cachedFilesOf } from '../../src/node/builds/cache/cached-files.ts';
+import { uploadedFilesIn } from '../../src/node/builds/cache/uploaded-files.ts';
 
 // The directory of uploaded files is the api's own. One that was taken over puts links in it, for root to follow.
 
@@ -13,8 +21,13 @@ const dist = join(import.meta.dir, '../../dist');
 const top = mkdtempSync(join(tmpdir(), 'atoll-planted-'));
 const [files, outside, spare] = [join(top, 'files'), join(top, 'outside'), join(top, 'spare')];
 const hash = 'a'.repeat(64);
-const node = { layout: { data: join(top, 'node') } } as NodeContext;
-const builder = createBuilder({ helper: { mountsPid: process.pid }, helperBinary: join(dist, 'helper'), builderDir: join(dist, 'builder'), layout: { installation: 14 } as NodeContext['layout'] });
+const layout = { data: join(top, 'node') };
+const builder = createBuilder({
+  helper: { mountsPid: process.pid },
+  helperBinary: join(dist, 'helper'),
+  builderDir: join(dist, 'builder'),
+  installation: 14,
+});
 
 beforeEach(() => {
   for (const path of [files, outside, spare]) rmSync(path, { recursive: true, force: true });
@@ -32,7 +45,8 @@ const swapTeam = () => {
   renameSync(join(files, 'team'), spare);
   symlinkSync(outside, join(files, 'team'));
 };
-const reads = (input: string) => builder.run({ job: { kind: 'import', limits: { bytesMax: 1000, inodesMax: 10 } }, input });
+const reads = (input: string) =>
+  builder.run({ job: { kind: 'import', limits: { bytesMax: 1000, inodesMax: 10 } }, input });
 
 test('a link in the place of an uploaded file is no uploaded file, and is not opened', async () => {
   symlinkSync(join(outside, hash), inTeam);
@@ -57,7 +71,7 @@ test('a pipe keeps nobody waiting', async () => {
 test('nothing is removed where the directory of a team leads', () => {
   symlinkSync(outside, join(files, 'planted'));
   writeFileSync(inTeam, 'uploaded');
-  const found = cachedFilesOf(node, files);
+  const found = cachedFilesOf(layout, files);
   expect(found.length).toBe(1);
   swapTeam();
   expect(() => found[0]?.remove()).toThrow();

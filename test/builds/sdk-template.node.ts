@@ -47,10 +47,21 @@ test('files, steps and a start command become a sandbox with its server running'
     .setWorkdir('/app')
     .runCmd(['echo "foo is $FOO"', 'ls -R src'])
     .setStartCmd('python3 -m http.server 8000', waitForPort(8000));
-  const built = await Template.build(definition, 'sdk-files:v1', { ...connection, cpuCount: 2, memoryMB: 512, onBuildLogs: entry => messages.push(entry.message) });
-  assert.ok(messages.some(message => message.includes('foo is bar')), messages.join('\n'));
+  const built = await Template.build(definition, 'sdk-files:v1', {
+    ...connection,
+    cpuCount: 2,
+    memoryMB: 512,
+    onBuildLogs: entry => messages.push(entry.message),
+  });
+  assert.ok(
+    messages.some(message => message.includes('foo is bar')),
+    messages.join('\n'),
+  );
   assert.ok(messages.some(message => /\[builder \d\/\d\] COPY/.test(message)));
-  const { stdout } = await run('sdk-files:v1', 'pwd; cat src/a.txt src/link; src/deep/run.sh; ls src; curl -s localhost:8000/src/a.txt; echo "[$FOO]"');
+  const { stdout } = await run(
+    'sdk-files:v1',
+    'pwd; cat src/a.txt src/link; src/deep/run.sh; ls src; curl -s localhost:8000/src/a.txt; echo "[$FOO]"',
+  );
   assert.equal(stdout, '/app\nalphaalpharun\na.txt\ndeep\nlink\nalpha[]\n');
   assert.deepEqual(built.tags, ['v1']);
 });
@@ -62,7 +73,10 @@ test('an unchanged definition builds from the cache, skipCache from its place on
   };
   const logOf = async (skip: boolean) => {
     const messages: string[] = [];
-    await Template.build(definition(skip), 'sdk-cache', { ...connection, onBuildLogs: entry => messages.push(entry.message) });
+    await Template.build(definition(skip), 'sdk-cache', {
+      ...connection,
+      onBuildLogs: entry => messages.push(entry.message),
+    });
     return messages.filter(message => message.includes('RUN')).map(message => message.includes('CACHED'));
   };
   await logOf(false);
@@ -78,7 +92,10 @@ test('a failure names the command and the line of the definition', async () => {
     return true;
   });
   const stranger = template().fromTemplate('base').runCmd('whoami', { user: 'stranger' });
-  await assert.rejects(Template.build(stranger, 'sdk-fails', connection), /failed to run command 'whoami': command failed: unauthenticated: invalid username: 'stranger'/);
+  await assert.rejects(
+    Template.build(stranger, 'sdk-fails', connection),
+    /failed to run command 'whoami': command failed: unauthenticated: invalid username: 'stranger'/,
+  );
 });
 
 test('the default image is the base template, and helpers of the builder work', async () => {
@@ -96,7 +113,8 @@ test('the default image is the base template, and helpers of the builder work', 
 });
 
 test('a Dockerfile is built by its instructions', async () => {
-  const dockerfile = 'FROM e2bdev/base\nWORKDIR /work\nENV WHO=docker\nCOPY src/a.txt .\nRUN echo "$WHO" > who.txt\nUSER user\n';
+  const dockerfile =
+    'FROM e2bdev/base\nWORKDIR /work\nENV WHO=docker\nCOPY src/a.txt .\nRUN echo "$WHO" > who.txt\nUSER user\n';
   await Template.build(template().fromDockerfile(dockerfile), 'sdk-dockerfile', connection);
   assert.equal((await run('sdk-dockerfile', 'id -un; pwd; cat a.txt who.txt')).stdout, 'user\n/work\nalphadocker\n');
 });
@@ -114,26 +132,45 @@ test('programs are found where PATH says, in steps and in the start command', as
 });
 
 test('a template is built on another, and keeps its state', async () => {
-  await Template.build(template().fromTemplate('base').setWorkdir('/parent').setEnvs({ P: '1' }).runCmd('echo p > here'), 'sdk-parent', connection);
-  await Template.build(template().fromTemplate('sdk-parent').runCmd('cp here there; echo $P >> there'), 'sdk-child', connection);
+  await Template.build(
+    template().fromTemplate('base').setWorkdir('/parent').setEnvs({ P: '1' }).runCmd('echo p > here'),
+    'sdk-parent',
+    connection,
+  );
+  await Template.build(
+    template().fromTemplate('sdk-parent').runCmd('cp here there; echo $P >> there'),
+    'sdk-child',
+    connection,
+  );
   assert.equal((await run('sdk-child', 'cat there')).stdout, 'p\n1\n');
 });
 
 test('names and tags', async () => {
-  await Template.build(template().fromTemplate('base').runCmd('echo 1 > /tmp/v'), 'sdk-tags', { ...connection, tags: ['one', 'stable'] });
+  await Template.build(template().fromTemplate('base').runCmd('echo 1 > /tmp/v'), 'sdk-tags', {
+    ...connection,
+    tags: ['one', 'stable'],
+  });
   assert.equal(await Template.exists('sdk-tags', connection), true);
   assert.equal(await Template.exists('sdk-nothing', connection), false);
   await Template.build(template().fromTemplate('base').runCmd('echo 2 > /tmp/v'), 'sdk-tags:two', connection);
   assert.equal((await run('sdk-tags:stable', 'cat /tmp/v')).stdout, '1\n');
   await Template.assignTags('sdk-tags:two', 'stable', connection);
   assert.equal((await run('sdk-tags:stable', 'cat /tmp/v')).stdout, '2\n');
-  assert.deepEqual((await Template.getTags('sdk-tags', connection)).map(({ tag }) => tag).sort(), ['one', 'stable', 'two']);
+  assert.deepEqual((await Template.getTags('sdk-tags', connection)).map(({ tag }) => tag).sort(), [
+    'one',
+    'stable',
+    'two',
+  ]);
   await Template.removeTags('sdk-tags', ['one'], connection);
   await assert.rejects(Sandbox.create('sdk-tags:one', connection));
 });
 
 test('a build in the background is asked for its state, log entries once each', async () => {
-  const begun = await Template.buildInBackground(template().fromTemplate('base').runCmd('for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.1; done'), 'sdk-background', connection);
+  const begun = await Template.buildInBackground(
+    template().fromTemplate('base').runCmd('for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.1; done'),
+    'sdk-background',
+    connection,
+  );
   const seen: string[] = [];
   for (;;) {
     const status = await Template.getBuildStatus(begun, { ...connection, logsOffset: seen.length });
@@ -141,7 +178,10 @@ test('a build in the background is asked for its state, log entries once each', 
     assert.notEqual(status.status, 'waiting');
     if (status.status !== 'building' && status.logEntries.length === 0) break;
   }
-  assert.deepEqual(seen.filter(message => message.startsWith('line')), [1, 2, 3, 4, 5, 6, 7, 8].map(number => `line ${number}`));
+  assert.deepEqual(
+    seen.filter(message => message.startsWith('line')),
+    [1, 2, 3, 4, 5, 6, 7, 8].map(number => `line ${number}`),
+  );
 });
 
 test('a template with sandboxes is not deleted; without, it is', async () => {
@@ -155,7 +195,8 @@ test('a template with sandboxes is not deleted; without, it is', async () => {
 
 test('a Dockerfile is rebuilt by its own route', async () => {
   await Template.build(template().fromTemplate('base').runCmd('true'), 'sdk-rebuilt', connection);
-  const dockerfile = 'FROM e2bdev/base AS first\nRUN echo one > /one\nFROM e2bdev/base\nCOPY --from=first /one /two\nCMD ["sleep", "600"]';
+  const dockerfile =
+    'FROM e2bdev/base AS first\nRUN echo one > /one\nFROM e2bdev/base\nCOPY --from=first /one /two\nCMD ["sleep", "600"]';
   const answer = await fetch(`${platform.ready.url}/templates/sdk-rebuilt`, {
     method: 'POST',
     headers: { 'x-api-key': platform.ready.apiKey, 'content-type': 'application/json' },
@@ -163,8 +204,11 @@ test('a Dockerfile is rebuilt by its own route', async () => {
   });
   assert.equal(answer.status, 202);
   const { templateID, buildID } = (await answer.json()) as { templateID: string; buildID: string };
-  for (let status = 'building'; status !== 'ready'; ) {
-    const news = (await (await platform.api('GET', `/templates/${templateID}/builds/${buildID}/status`)).json()) as { status: string; reason?: { message: string } };
+  for (let status = 'building'; status !== 'ready';) {
+    const news = (await (await platform.api('GET', `/templates/${templateID}/builds/${buildID}/status`)).json()) as {
+      status: string;
+      reason?: { message: string };
+    };
     assert.notEqual(news.status, 'error', news.reason?.message ?? 'no reason');
     status = news.status;
     await new Promise(resolve => setTimeout(resolve, 100));

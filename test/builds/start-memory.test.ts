@@ -25,7 +25,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(f"{drawn} {os.environ.get('GREETING')}\\n".encode())
 http.server.ThreadingHTTPServer(('127.0.0.1', 8000), Handler).serve_forever()
 END`;
-const commands = { startCommand: 'date > ~/started; exec python3 ~/server.py', readyCommand: 'curl -sf localhost:8000 >/dev/null' };
+const commands = {
+  startCommand: 'date > ~/started; exec python3 ~/server.py',
+  readyCommand: 'curl -sf localhost:8000 >/dev/null',
+};
 const template = { steps: [step('RUN', server), step('ENV', 'GREETING', 'hi')], ...commands };
 type Ready = Extract<BuildResult, { status: 'ready' }>;
 
@@ -36,7 +39,16 @@ async function built(changes = {}): Promise<{ result: Ready; log: string }> {
 }
 const protocol = () => builds.test.node.protocol;
 const requestFor = ({ state, started }: Ready, changes: Partial<CreateSandbox> = {}) => {
-  const image = { templateId: 't', buildId: 'b', layers: state.layers, defaultUser: state.user, defaultWorkdir: state.workdir, buildEnv: state.env, ...commands, ...(started && { started }) };
+  const image = {
+    templateId: 't',
+    buildId: 'b',
+    layers: state.layers,
+    defaultUser: state.user,
+    defaultWorkdir: state.workdir,
+    buildEnv: state.env,
+    ...commands,
+    ...(started && { started }),
+  };
   return builds.test.request({ image, ...changes });
 };
 const run = async (sandboxId: string, command: string) => (await runInSandbox(protocol(), sandboxId, command)).stdout;
@@ -46,11 +58,16 @@ const drawnBy = async (sandboxId: string) => (await run(sandboxId, 'curl -s loca
 test('sandboxes begin with the server as the build has left it, and everything else their own', async () => {
   const { result, log } = await built();
   expect(log).toContain('kept with its memory');
-  const [one, two] = await Promise.all(['red', 'blue'].map(colour => protocol().create(requestFor(result, { envVars: { COLOUR: colour, E2B_SANDBOX_ID: colour } }))));
+  const [one, two] = await Promise.all(
+    ['red', 'blue'].map(colour =>
+      protocol().create(requestFor(result, { envVars: { COLOUR: colour, E2B_SANDBOX_ID: colour } })),
+    ),
+  );
   const drawn = await drawnBy(one!.sandboxId);
   expect(drawn).toMatch(/^[0-9a-f]{16} hi$/);
   expect(await drawnBy(two!.sandboxId)).toBe(drawn);
-  const facts = 'echo "$COLOUR [$GREETING]"; cat /run/e2b/.E2B_SANDBOX_ID; hostname; grep -c ^BUILD_ID= /.e2b; test -s ~user/started && echo $(($(date +%s)))';
+  const facts =
+    'echo "$COLOUR [$GREETING]"; cat /run/e2b/.E2B_SANDBOX_ID; hostname; grep -c ^BUILD_ID= /.e2b; test -s ~user/started && echo $(($(date +%s)))';
   const [ofOne = '', ofTwo = ''] = await Promise.all([one, two].map(sandbox => run(sandbox!.sandboxId, facts)));
   expect(ofOne).toMatch(/^red \[\]\nred\n?sandbox\n1\n\d+\n$/);
   expect(ofTwo).toMatch(/^blue \[\]\nblue\n?sandbox\n1\n\d+\n$/);
@@ -60,7 +77,14 @@ test('sandboxes begin with the server as the build has left it, and everything e
   let execution: ExecutionRef = one!;
   for (const memory of [true, false]) {
     await protocol().pause(execution, { memory: true });
-    execution = await protocol().resume({ ...execution, nextExecutionId: newUuid(), memory, network: { internetAccess: true }, envVars: {}, accessToken: null });
+    execution = await protocol().resume({
+      ...execution,
+      nextExecutionId: newUuid(),
+      memory,
+      network: { internetAccess: true },
+      envVars: {},
+      accessToken: null,
+    });
     expect((await drawnBy(execution.sandboxId)) === drawn).toBe(memory);
   }
   await Promise.all([execution, two!].map(sandbox => protocol().kill(sandbox)));

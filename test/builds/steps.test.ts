@@ -10,9 +10,23 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => builds[Symbol.asyncDispose]());
 
-const file = (path: string, content: string, mode = 0o644) => ({ path, type: 'file' as const, attributes: { mode, uid: 4242, gid: 4242 }, content: Buffer.from(content) });
-const directory = (path: string) => ({ path, type: 'directory' as const, attributes: { mode: 0o750, uid: 4242, gid: 4242 } });
-const link = (path: string, target: string) => ({ path, type: 'symlink' as const, attributes: { mode: 0o777, uid: 4242, gid: 4242 }, target });
+const file = (path: string, content: string, mode = 0o644) => ({
+  path,
+  type: 'file' as const,
+  attributes: { mode, uid: 4242, gid: 4242 },
+  content: Buffer.from(content),
+});
+const directory = (path: string) => ({
+  path,
+  type: 'directory' as const,
+  attributes: { mode: 0o750, uid: 4242, gid: 4242 },
+});
+const link = (path: string, target: string) => ({
+  path,
+  type: 'symlink' as const,
+  attributes: { mode: 0o777, uid: 4242, gid: 4242 },
+  target,
+});
 
 test('commands run as the current user, in the current directory, with the environment', async () => {
   const { result, log } = await builds.build({
@@ -20,7 +34,7 @@ test('commands run as the current user, in the current directory, with the envir
       step('RUN', 'echo "1:$(id -un):$PWD:${FOO:-unset}"'),
       step('ENV', 'FOO', 'b"a\\r', 'BAR', '$FOO-${HOME}-$(id)'),
       step('workdir', 'work/here'),
-      step('RUN', 'echo "2:$(id -un):$PWD:$FOO:$BAR"; stat -c "3:%U:%a" /work'),
+      step('RUN', 'echo "2:$(id -un):$PWD:$FOO:$BAR"; stat -c "3:%U:%a" /work; stat -c "made:%Y" /work/here'),
       step('RUN', 'echo "4:$(id -un)"', 'root'),
       step('USER', 'somebody'),
       step('RUN', 'echo "5:$(id -un):$HOME:$(sudo -n true 2>/dev/null && echo admin)"'),
@@ -32,6 +46,9 @@ test('commands run as the current user, in the current directory, with the envir
   expect(log).toContain('1:user:/home/user:unset');
   expect(log).toContain('2:user:/work/here:b"a\\r:b"a\\r-/home/user-$(id)');
   expect(log).toContain('3:user:755');
+  // Programs that pack it refuse times before 1980.
+  const [, madeSeconds] = log.match(/made:(\d+)/) ?? [];
+  expect(new Date(Number(madeSeconds) * 1000).getFullYear()).toBeGreaterThanOrEqual(1980);
   expect(log).toContain('4:root');
   expect(log).toContain('5:somebody:/home/somebody:');
   expect(log).not.toContain('5:somebody:/home/somebody:admin');
@@ -40,15 +57,25 @@ test('commands run as the current user, in the current directory, with the envir
 });
 
 test('a second build runs nothing, and a changed step runs with all after it', async () => {
-  const steps = (middle: string) => [step('RUN', 'date +%N > /tmp/first'), step('RUN', middle), step('RUN', 'date +%N > /tmp/last')];
+  const steps = (middle: string) => [
+    step('RUN', 'date +%N > /tmp/first'),
+    step('RUN', middle),
+    step('RUN', 'date +%N > /tmp/last'),
+  ];
   const first = await builds.built({ steps: steps('true # cached') });
   const again = await builds.build({ steps: steps('true # cached') });
   expect(again.result).toMatchObject({ status: 'ready' });
-  expect(again.log.match(/CACHED \[builder \d\/3\]/g)).toEqual(['CACHED [builder 1/3]', 'CACHED [builder 2/3]', 'CACHED [builder 3/3]']);
+  expect(again.log.match(/CACHED \[builder \d\/3\]/g)).toEqual([
+    'CACHED [builder 1/3]',
+    'CACHED [builder 2/3]',
+    'CACHED [builder 3/3]',
+  ]);
   const changed = await builds.build({ steps: steps('touch /tmp/changed') });
   expect(changed.log.match(/CACHED \[builder \d\/3\]/g)).toEqual(['CACHED [builder 1/3]']);
   const forced = steps('true # cached').map((each, index) => ({ ...each, force: index === 1 }));
-  expect((await builds.build({ steps: forced })).log.match(/CACHED \[builder \d\/3\]/g)).toEqual(['CACHED [builder 1/3]']);
+  expect((await builds.build({ steps: forced })).log.match(/CACHED \[builder \d\/3\]/g)).toEqual([
+    'CACHED [builder 1/3]',
+  ]);
   expect((await builds.build({ steps: steps('true # cached'), force: true })).log).not.toContain('CACHED');
   // The same file in two sandboxes of the cached layers.
   expect(await builds.inside(first, 'cat /tmp/last')).toBe(await builds.inside(first, 'cat /tmp/last'));
@@ -65,13 +92,14 @@ test('everything that a step does to files is in the next step and in sandboxes'
   const prepare =
     'mkdir -p /t/dir/sub /t/gone /t/moved/deep /t/opaque && echo a >/t/dir/a && echo b >/t/opaque/old && echo c >/t/moved/deep/c && ln /t/dir/a /t/dir/hard' +
     ' && ln -s dir /t/link && mkfifo /t/pipe && touch -d @1234567890.123456789 /t/dir/sub && cp /bin/true /t/cap;' +
-    ' chown 1000:27 /t/dir/sub; chmod 4750 /t/dir/sub; python3 -c "import os; os.setxattr(\'/t/dir/a\', \'user.note\', b\'x\'); os.setxattr(\'/t/cap\', \'security.capability\', bytes.fromhex(\'0100000200200000000000000000000000000000\'))"; printf "\\xff\\xfe" >"/t/$(printf "n\\303\\244me")"';
-  const change = 'rm -rf /t/gone /t/opaque /t/dir/a && mkdir /t/opaque && echo n >/t/opaque/new && mv /t/moved /t/elsewhere && echo more >>/t/elsewhere/deep/c';
+    " chown 1000:27 /t/dir/sub; chmod 4750 /t/dir/sub; python3 -c \"import os; os.setxattr('/t/dir/a', 'user.note', b'x'); os.setxattr('/t/cap', 'security.capability', bytes.fromhex('0100000200200000000000000000000000000000'))\"; printf \"\\xff\\xfe\" >\"/t/$(printf \"n\\303\\244me\")\"";
+  const change =
+    'rm -rf /t/gone /t/opaque /t/dir/a && mkdir /t/opaque && echo n >/t/opaque/new && mv /t/moved /t/elsewhere && echo more >>/t/elsewhere/deep/c';
   const state = await builds.built({ steps: [step('RUN', prepare, 'root'), step('RUN', change, 'root')] });
   const seen = await builds.inside(
     state,
     'cd /t; ls | sort | tr "\\n" " "; echo; ls opaque dir; cat elsewhere/deep/c; stat -c "%u:%g:%a:%Y" dir/sub; cat link/hard; stat -c %F pipe; ' +
-      'python3 -c "import os; print(os.getxattr(\'/t/dir/hard\', \'user.note\'))"; python3 -c "import os; print(os.getxattr(\'/t/cap\', \'security.capability\').hex())"',
+      "python3 -c \"import os; print(os.getxattr('/t/dir/hard', 'user.note'))\"; python3 -c \"import os; print(os.getxattr('/t/cap', 'security.capability').hex())\"",
   );
   expect(seen).toContain('cap dir elsewhere link näme opaque pipe');
   expect(seen).toContain('opaque:\nnew');
@@ -84,12 +112,22 @@ test('everything that a step does to files is in the next step and in sandboxes'
 });
 
 test('COPY puts files where it says, with the owner and mode that it says', async () => {
-  const archive = writeTar([directory('src'), file('src/a.txt', 'A'), directory('src/sub'), file('src/sub/run.sh', 'run', 0o755), link('src/link', 'a.txt'), file('single.txt', 'S')]);
+  const archive = writeTar([
+    directory('src'),
+    file('src/a.txt', 'A'),
+    directory('src/sub'),
+    file('src/sub/run.sh', 'run', 0o755),
+    link('src/link', 'a.txt'),
+    file('single.txt', 'S'),
+  ]);
   const hash = builds.upload(gzipSync(archive));
   const copy = (...args: string[]) => ({ ...step('COPY', ...args), filesHash: hash });
   const state = await builds.built({
     steps: [
-      step('RUN', 'sudo mkdir -p /real/keep /existing && sudo chmod 700 /real/keep && sudo ln -s /real /alias && echo old | sudo tee /real/a.txt'),
+      step(
+        'RUN',
+        'sudo mkdir -p /real/keep /existing && sudo chmod 700 /real/keep && sudo ln -s /real /alias && echo old | sudo tee /real/a.txt',
+      ),
       copy('src', 'relative'),
       copy('src', '/alias'),
       copy('src/a.txt', '/renamed'),
@@ -118,13 +156,22 @@ test('COPY puts files where it says, with the owner and mode that it says', asyn
 });
 
 test('a failing step ends the build with its command, its last lines and its number', async () => {
-  const { result, entries } = await builds.build({ steps: [step('RUN', 'true'), step('RUN', 'echo the reason; exit 7')] });
-  expect(result).toEqual({ status: 'error', message: "failed to run command 'echo the reason; exit 7': exit status 7\nthe reason", step: '2' });
+  const { result, entries } = await builds.build({
+    steps: [step('RUN', 'true'), step('RUN', 'echo the reason; exit 7')],
+  });
+  expect(result).toEqual({
+    status: 'error',
+    message: "failed to run command 'echo the reason; exit 7': exit status 7\nthe reason",
+    step: '2',
+  });
   expect(entries.at(-1)).toMatchObject({ level: 'error', step: '2' });
 });
 
 test.each([
-  [step('RUN', 'id', 'stranger'), "failed to run command 'id': command failed: unauthenticated: invalid username: 'stranger'"],
+  [
+    step('RUN', 'id', 'stranger'),
+    "failed to run command 'id': command failed: unauthenticated: invalid username: 'stranger'",
+  ],
   [step('COPY', 'a', '/b'), 'COPY needs the hash of its files'],
   [{ ...step('COPY', 'a', '/b'), filesHash: 'f'.repeat(64) }, 'were not uploaded'],
   [step('ENV', 'ONLY'), 'pairs'],
@@ -147,12 +194,24 @@ test('files that the archive does not hold, and names that lead out of it, are r
 
 test('a build that is cancelled ends at once with the reason, and leaves no sandbox', async () => {
   const { node } = builds.test;
-  const request = { buildId: 'cancelled', templateId: 't', teamId: 'team-1', source: { kind: 'state' as const, state: builds.base }, steps: [step('RUN', 'echo begun; sleep 600')], force: false, startsAsUser: true, resources: { cpuCount: 1, memoryMiB: 256, diskMiB: 512 } };
+  const request = {
+    buildId: 'cancelled',
+    templateId: 't',
+    teamId: 'team-1',
+    source: { kind: 'state' as const, state: builds.base },
+    steps: [step('RUN', 'echo begun; sleep 600')],
+    force: false,
+    startsAsUser: true,
+    resources: { cpuCount: 1, memoryMiB: 256, diskMiB: 512 },
+  };
   await node.builds.start(request);
-  for (let next = 0, seen = ''; !seen.includes('begun'); ) {
+  for (let next = 0, seen = ''; !seen.includes('begun');) {
     const progress = await node.builds.progress('cancelled', next, 5_000);
     next = progress.next;
-    seen = progress.entries.map(entry => entry.message).filter(message => !message.startsWith('[')).join();
+    seen = progress.entries
+      .map(entry => entry.message)
+      .filter(message => !message.startsWith('['))
+      .join();
   }
   await node.builds.cancel('cancelled', 'nobody wants it');
   const { result } = await node.builds.progress('cancelled', 0, 0);
@@ -171,7 +230,9 @@ test('a build ends when its time is over, and only as many run at a time as may'
 });
 
 test('a step that takes more memory than the template has says so', async () => {
-  const { result } = await builds.build({ steps: [step('RUN', 'python3 -c "x = bytearray(900 << 20); print(len(x))"')] });
+  const { result } = await builds.build({
+    steps: [step('RUN', 'python3 -c "x = bytearray(900 << 20); print(len(x))"')],
+  });
   expect(result.status === 'error' && result.message).toContain('out of memory');
 });
 
@@ -182,16 +243,36 @@ test('a step can fill no more than its disk', async () => {
 
 test('the start command must come up, and sandboxes have it running', async () => {
   const fails = await builds.build({ startCommand: 'echo broken >&2; exit 3', readyCommand: 'false' });
-  expect(fails.result).toMatchObject({ status: 'error', step: 'finalize', message: 'the start command failed: exit status 3\nbroken' });
+  expect(fails.result).toMatchObject({
+    status: 'error',
+    step: 'finalize',
+    message: 'the start command failed: exit status 3\nbroken',
+  });
   const startCommand = 'echo "$GREETING" >~/page && python3 -m http.server 8000';
   const readyCommand = 'curl -sf localhost:8000/page >/dev/null';
   const { result } = await builds.build({ steps: [step('ENV', 'GREETING', 'hi')], startCommand, readyCommand });
   if (result.status !== 'ready') throw new Error(result.message);
   const { state } = result;
-  const request = builds.test.request({ image: { templateId: 't', buildId: 'b', layers: state.layers, defaultUser: state.user, defaultWorkdir: '', buildEnv: state.env, startCommand, readyCommand }, accessToken: null });
+  const request = builds.test.request({
+    image: {
+      templateId: 't',
+      buildId: 'b',
+      layers: state.layers,
+      defaultUser: state.user,
+      defaultWorkdir: '',
+      buildEnv: state.env,
+      startCommand,
+      readyCommand,
+    },
+    accessToken: null,
+  });
   const sandbox = await builds.test.node.protocol.create(request);
   try {
-    const answer = await runInSandbox(builds.test.node.protocol, sandbox.sandboxId, 'curl -s localhost:8000/page; echo "[$GREETING]"');
+    const answer = await runInSandbox(
+      builds.test.node.protocol,
+      sandbox.sandboxId,
+      'curl -s localhost:8000/page; echo "[$GREETING]"',
+    );
     expect(answer.stdout).toBe('hi\n[]\n');
   } finally {
     await builds.test.node.protocol.kill(sandbox);

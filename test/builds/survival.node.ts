@@ -16,12 +16,13 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-const definition = (slow: string) => Template().fromTemplate('base').runCmd('date +%N > /tmp/first').runCmd(slow).runCmd('cp /tmp/first /tmp/second');
+const definition = (slow: string) =>
+  Template().fromTemplate('base').runCmd('date +%N > /tmp/first').runCmd(slow).runCmd('cp /tmp/first /tmp/second');
 
 test('a build that a crash cuts off ends with the reason; what it finished is cached, and the next one is whole', async () => {
   const slow = 'echo halfway; sleep 600';
   const begun = await Template.buildInBackground(definition(slow), 'cut-off', connection);
-  for (let seen = ''; !seen.includes('halfway\n'); ) {
+  for (let seen = ''; !seen.includes('halfway\n');) {
     const { logEntries } = await Template.getBuildStatus(begun, connection);
     seen = logEntries.map(entry => `${entry.message}\n`).join('');
     await new Promise(resolve => setTimeout(resolve, 100));
@@ -40,8 +41,14 @@ test('a build that a crash cuts off ends with the reason; what it finished is ca
   await assert.rejects(Sandbox.create('cut-off', connection));
 
   const messages: string[] = [];
-  await Template.build(definition('true'), 'cut-off', { ...connection, onBuildLogs: entry => messages.push(entry.message) });
-  assert.ok(messages.some(message => message.startsWith('CACHED [builder 1/3]')), messages.join('\n'));
+  await Template.build(definition('true'), 'cut-off', {
+    ...connection,
+    onBuildLogs: entry => messages.push(entry.message),
+  });
+  assert.ok(
+    messages.some(message => message.startsWith('CACHED [builder 1/3]')),
+    messages.join('\n'),
+  );
   const sandbox = await Sandbox.create('cut-off', connection);
   const { stdout } = await sandbox.commands.run('cmp /tmp/first /tmp/second && echo same');
   assert.equal(stdout, 'same\n');
@@ -50,9 +57,13 @@ test('a build that a crash cuts off ends with the reason; what it finished is ca
 
 test('a crash while a layer is written leaves none behind, and the next build has the right content', async () => {
   const layers = join(platform.ready.dataDir, 'node/layers');
-  const unfinished = () => readdirSync(layers).filter(name => name.startsWith('sealing-'));
-  const isWriting = () => unfinished().some(name => (statSync(join(layers, name, 'image'), { throwIfNoEntry: false })?.size ?? 0) > 0);
-  const big = Template().fromTemplate('base').runCmd('head -c 200000000 /dev/urandom > ~/big && sha256sum ~/big > ~/sum').runCmd('sha256sum --check ~/sum');
+  const unfinished = () => readdirSync(layers).filter(name => name.startsWith('making-'));
+  const isWriting = () =>
+    unfinished().some(name => (statSync(join(layers, name, 'image'), { throwIfNoEntry: false })?.size ?? 0) > 0);
+  const big = Template()
+    .fromTemplate('base')
+    .runCmd('head -c 200000000 /dev/urandom > ~/big && sha256sum ~/big > ~/sum')
+    .runCmd('sha256sum --check ~/sum');
   await Template.buildInBackground(big, 'cut-writing', connection);
   await waitFor('a layer to be written', isWriting, 60_000);
   await platform.kill9();

@@ -20,7 +20,14 @@ before(async () => {
   home = mkdtempSync(join(tmpdir(), 'atoll-cli-'));
   const { url, apiKey } = platform.ready;
   // Its settings and caches are kept in the home folder.
-  env = { PATH: process.env['PATH'], HOME: home, NO_COLOR: '1', E2B_API_KEY: apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url };
+  env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    NO_COLOR: '1',
+    E2B_API_KEY: apiKey,
+    E2B_API_URL: url,
+    E2B_SANDBOX_URL: url,
+  };
   Object.assign(process.env, platform.env);
 });
 after(async () => {
@@ -28,7 +35,8 @@ after(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const e2b = (args: string[], options: { input?: string } = {}): Promise<Finished> => runToEnd([...cli, ...args], { env, cwd: home, ...options });
+const e2b = (args: string[], options: { input?: string } = {}): Promise<Finished> =>
+  runToEnd([...cli, ...args], { env, cwd: home, ...options });
 
 async function ok(...args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await e2b(args);
@@ -45,7 +53,10 @@ test('templates are listed', async () => {
 test('a sandbox is created, listed, described, paused, resumed and killed', async () => {
   const id = (await ok('sandbox', 'create', '--detach', 'base', '--timeout', '120')).trim();
   assert.match(id, /^[a-z0-9]+$/);
-  const list = async (state: string) => (JSON.parse(await ok('sandbox', 'list', '--format', 'json', '--state', state)) as { sandboxId: string }[]).map(sandbox => sandbox.sandboxId);
+  const list = async (state: string) =>
+    (JSON.parse(await ok('sandbox', 'list', '--format', 'json', '--state', state)) as { sandboxId: string }[]).map(
+      sandbox => sandbox.sandboxId,
+    );
   assert.ok((await list('running')).includes(id));
   assert.match(await ok('sandbox', 'list'), new RegExp(`${id}\\s+\\S+\\s+base.*Running`));
   const info = JSON.parse(await ok('sandbox', 'info', id, '--format', 'json')) as { sandboxId: string; state: string };
@@ -62,7 +73,18 @@ test('exec gives output, input, user, directory, environment and exit code', asy
   const id = sandbox.sandboxId;
   const plain = await e2b(['sandbox', 'exec', id, 'sh', '-c', 'echo out; echo err >&2; exit 7']);
   assert.deepEqual([plain.exitCode, plain.stdout, plain.stderr], [7, 'out\n', 'err\nexit status 7\n']);
-  const settled = await e2b(['sandbox', 'exec', '-u', 'root', '-c', '/tmp', '-e', 'COLOUR=blue', id, 'echo $(id -un) $(pwd) $COLOUR']);
+  const settled = await e2b([
+    'sandbox',
+    'exec',
+    '-u',
+    'root',
+    '-c',
+    '/tmp',
+    '-e',
+    'COLOUR=blue',
+    id,
+    'echo $(id -un) $(pwd) $COLOUR',
+  ]);
   assert.equal(settled.stdout, 'root /tmp blue\n');
   const piped = await e2b(['sandbox', 'exec', id, 'wc', '-c'], { input: 'x'.repeat(100_000) });
   assert.deepEqual([piped.exitCode, piped.stdout.trim()], [0, '100000']);
@@ -74,7 +96,10 @@ test('connect opens a terminal', async () => {
   const id = sandbox.sandboxId;
   // A terminal for the command line itself.
   const command = [...cli, 'sandbox', 'connect', id].map(word => `'${word}'`).join(' ');
-  const child = start(['script', '--quiet', '--return', '--command', command, '/dev/null'], { env: { ...env, TERM: 'xterm' }, cwd: home });
+  const child = start(['script', '--quiet', '--return', '--command', command, '/dev/null'], {
+    env: { ...env, TERM: 'xterm' },
+    cwd: home,
+  });
   const output = textOf(child, 'stdout');
   try {
     await waitFor('a prompt', () => /[$#] /.test(output()), 30_000);
@@ -95,12 +120,21 @@ test('logs tell what was done, by level and logger, and follow a sandbox to its 
   await sandbox.commands.run('echo said; exit 4').catch(() => {});
   await sandbox.files.write('/tmp/a.txt', 'content');
   const lines = async (...args: string[]) =>
-    (await ok('sandbox', 'logs', id, '--format', 'json', ...args)).trim().split('\n').map(line => JSON.parse(line) as { level: string; logger: string; message: string; timestamp: string });
+    (await ok('sandbox', 'logs', id, '--format', 'json', ...args))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as { level: string; logger: string; message: string; timestamp: string });
   const everything = await lines();
   assert.ok(everything.some(line => line.logger === 'process' && line.message === 'said'));
   assert.ok(everything.every(line => !Number.isNaN(Date.parse(line.timestamp))));
-  assert.deepEqual((await lines('--level', 'warn')).map(line => line.message), ['ended: exit status 4']);
-  assert.deepEqual((await lines('--loggers', 'filesystem')).map(line => line.message), ['wrote /tmp/a.txt']);
+  assert.deepEqual(
+    (await lines('--level', 'warn')).map(line => line.message),
+    ['ended: exit status 4'],
+  );
+  assert.deepEqual(
+    (await lines('--loggers', 'filesystem')).map(line => line.message),
+    ['wrote /tmp/a.txt'],
+  );
   assert.match(await ok('sandbox', 'logs', id), /message: 'said'/);
 
   const child = start([...cli, 'sandbox', 'logs', '--follow', id], { env, cwd: home });
@@ -123,10 +157,17 @@ test('logs tell what was done, by level and logger, and follow a sandbox to its 
 test('metrics are shown', async () => {
   const sandbox = await Sandbox.create();
   const id = sandbox.sandboxId;
-  const [sample] = await waitFor('the first sample', async () => {
-    const text = (await ok('sandbox', 'metrics', id, '--format', 'json')).trim();
-    return text.startsWith('{') && text.split('\n').map(line => JSON.parse(line) as { cpuCount: number; memTotal: number; diskTotal: number });
-  }, 30_000);
+  const [sample] = await waitFor(
+    'the first sample',
+    async () => {
+      const text = (await ok('sandbox', 'metrics', id, '--format', 'json')).trim();
+      return (
+        text.startsWith('{') &&
+        text.split('\n').map(line => JSON.parse(line) as { cpuCount: number; memTotal: number; diskTotal: number })
+      );
+    },
+    30_000,
+  );
   assert.ok(sample && sample.cpuCount >= 1 && sample.memTotal > 0 && sample.diskTotal > 0, JSON.stringify(sample));
   await sandbox.kill();
 });
@@ -135,7 +176,10 @@ test('snapshots are taken, listed and deleted', async () => {
   const sandbox = await Sandbox.create();
   const id = sandbox.sandboxId;
   assert.match(await ok('sandbox', 'snapshot', 'create', id, '--name', 'cli-snapshot'), /Created snapshot/);
-  const listed = JSON.parse(await ok('sandbox', 'snapshot', 'list', '--format', 'json')) as { snapshotId: string; names: string[] }[];
+  const listed = JSON.parse(await ok('sandbox', 'snapshot', 'list', '--format', 'json')) as {
+    snapshotId: string;
+    names: string[];
+  }[];
   const [snapshot] = listed.filter(({ names }) => names.some(name => name.includes('cli-snapshot')));
   assert.ok(snapshot, JSON.stringify(listed));
   assert.match(await ok('sandbox', 'snapshot', 'delete', snapshot.snapshotId), /has been deleted/);
@@ -149,7 +193,10 @@ test('kill --all ends what is there', async () => {
 
 test('without a key or with a wrong one, it says so and fails', async () => {
   for (const key of [undefined, `e2b_${'0'.repeat(40)}`]) {
-    const { exitCode, stdout, stderr } = await runToEnd([...cli, 'sandbox', 'list'], { env: { ...env, E2B_API_KEY: key }, cwd: home });
+    const { exitCode, stdout, stderr } = await runToEnd([...cli, 'sandbox', 'list'], {
+      env: { ...env, E2B_API_KEY: key },
+      cwd: home,
+    });
     assert.notEqual(exitCode, 0);
     assert.match(stdout + stderr, /E2B_API_KEY|[Uu]nauthor|API key/);
   }

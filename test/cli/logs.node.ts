@@ -25,7 +25,10 @@ async function logs(sandboxId: string, query = 'direction=forward'): Promise<Ent
 const logsWith = (sandboxId: string, message: string | RegExp) =>
   waitFor(`the log to say ${message}`, async () => {
     const entries = await logs(sandboxId);
-    return entries.some(entry => (typeof message === 'string' ? entry.message === message : message.test(entry.message))) && entries;
+    return (
+      entries.some(entry => (typeof message === 'string' ? entry.message === message : message.test(entry.message))) &&
+      entries
+    );
   });
 const messages = (entries: Entry[]) => entries.map(entry => entry.message);
 
@@ -45,16 +48,29 @@ test('what was done in a sandbox is told in order, its secrets are not, and it s
   assert.deepEqual(entries[0]?.fields['logger'], 'sandbox');
   const told = messages(entries);
   const expected = [
-    'started: echo hello; echo "it is $SERVICE_TOKEN" >&2; exit 3', 'ended: exit status 3',
-    'started: true; echo --password ***', '--password ***', 'wrote /home/user/dir/a.txt', 'moved /home/user/dir/a.txt to /home/user/dir/b.txt',
-    'removed /home/user/dir/b.txt', 'the last words', 'killed',
+    'started: echo hello; echo "it is $SERVICE_TOKEN" >&2; exit 3',
+    'ended: exit status 3',
+    'started: true; echo --password ***',
+    '--password ***',
+    'wrote /home/user/dir/a.txt',
+    'moved /home/user/dir/a.txt to /home/user/dir/b.txt',
+    'removed /home/user/dir/b.txt',
+    'the last words',
+    'killed',
   ];
-  assert.deepEqual(expected.map(message => told.indexOf(message)), expected.map(message => told.indexOf(message)).toSorted((a, b) => a - b));
-  assert.ok(expected.every(message => told.includes(message)), told.join('\n'));
+  assert.deepEqual(
+    expected.map(message => told.indexOf(message)),
+    expected.map(message => told.indexOf(message)).toSorted((a, b) => a - b),
+  );
+  assert.ok(
+    expected.every(message => told.includes(message)),
+    told.join('\n'),
+  );
   for (const message of ['hello', 'it is ***']) assert.ok(told.includes(message), told.join('\n'));
   assert.deepEqual(entries.find(entry => entry.message === 'ended: exit status 3')?.level, 'warn');
   const whole = JSON.stringify(entries);
-  for (const secret of ['correct-horse-battery', 'not-written-down', 'opensesame', 'the content of the file']) assert.ok(!whole.includes(secret), whole);
+  for (const secret of ['correct-horse-battery', 'not-written-down', 'opensesame', 'the content of the file'])
+    assert.ok(!whole.includes(secret), whole);
 });
 
 test('pages, levels, search and both directions choose what is answered', async () => {
@@ -63,10 +79,13 @@ test('pages, levels, search and both directions choose what is answered', async 
   await sandbox.commands.run('for i in $(seq 30); do echo line $i; done; exit 1').catch(() => {});
   const everything = await logsWith(sandboxId, 'ended: exit status 1');
   assert.deepEqual((await logs(sandboxId, '')).reverse(), everything);
-  assert.deepEqual(messages(await logs(sandboxId, 'direction=forward&search=LINE%202')), messages(everything).filter(text => text.includes('line 2')));
+  assert.deepEqual(
+    messages(await logs(sandboxId, 'direction=forward&search=LINE%202')),
+    messages(everything).filter(text => text.includes('line 2')),
+  );
   assert.deepEqual(messages(await logs(sandboxId, 'level=warn')), ['ended: exit status 1']);
   const paged: Entry[] = [];
-  for (let cursor = 0; ; ) {
+  for (let cursor = 0; ;) {
     const page = await logs(sandboxId, `direction=forward&limit=7&cursor=${cursor}`);
     paged.push(...page);
     if (page.length < 7) break;
@@ -112,10 +131,18 @@ test('the log goes on over a pause, a resume, a fork and the death of the platfo
   await resumed.commands.run('echo after the crash');
   const told = messages(await logsWith(sandboxId, 'after the crash'));
   const once = ['before', 'resumed', 'after the crash'];
-  assert.deepEqual(told.filter(message => once.includes(message)), once);
-  assert.ok(told.some(message => message.startsWith('paused with')) && told.some(message => message.startsWith('resumed')), told.join('\n'));
+  assert.deepEqual(
+    told.filter(message => once.includes(message)),
+    once,
+  );
+  assert.ok(
+    told.some(message => message.startsWith('paused with')) && told.some(message => message.startsWith('resumed')),
+    told.join('\n'),
+  );
 
-  const [fork] = (await (await platform.api('POST', `/sandboxes/${sandboxId}/fork`, {})).json()) as { sandbox: { sandboxID: string } }[];
+  const [fork] = (await (await platform.api('POST', `/sandboxes/${sandboxId}/fork`, {})).json()) as {
+    sandbox: { sandboxID: string };
+  }[];
   assert.ok(fork);
   const copy = await Sandbox.connect(fork.sandbox.sandboxID);
   await copy.commands.run('echo in the fork');
@@ -128,9 +155,20 @@ test('an agent that is killed is followed by one that tells more', async () => {
   const sandbox = await Sandbox.create();
   await sandbox.commands.run('echo before');
   await sandbox.commands.run('kill -9 $(pgrep -x agent)', { user: 'root' }).catch(() => {});
-  await waitFor('the agent to be back', async () => (await sandbox.isRunning()) && (await sandbox.commands.run('echo again').then(() => true, () => false)));
+  await waitFor(
+    'the agent to be back',
+    async () =>
+      (await sandbox.isRunning()) &&
+      (await sandbox.commands.run('echo again').then(
+        () => true,
+        () => false,
+      )),
+  );
   const told = await logsWith(sandbox.sandboxId, 'again');
-  assert.ok(messages(told).some(message => message.startsWith('the agent was started again')), messages(told).join('\n'));
+  assert.ok(
+    messages(told).some(message => message.startsWith('the agent was started again')),
+    messages(told).join('\n'),
+  );
   await sandbox.kill();
 });
 

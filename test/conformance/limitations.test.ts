@@ -6,7 +6,10 @@ import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts'
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { describeDrivers } from './subjects.ts';
 
-/** Each limitation of a driver, as an expectation of what happens there instead. `outOfMemory` and `setuid` have tests among their kind. */
+/**
+ * Each limitation of a driver, as an expectation of what happens there instead. `outOfMemory` and `setuid` have tests
+ * among their kind.
+ */
 const expectations: Record<Limitation, (it: TestNode, sandbox: NodeSandbox) => Promise<void>> = {
   async memory(it, sandbox) {
     const { protocol } = it.node;
@@ -17,10 +20,16 @@ const expectations: Record<Limitation, (it: TestNode, sandbox: NodeSandbox) => P
     expect((await protocol.list()).map(({ sandboxId }) => sandboxId)).toContain(sandbox.sandboxId);
   },
   async setuid(it, { sandboxId }) {
-    expect((await runInSandbox(it.node.protocol, sandboxId, 'sudo -n true', 'user')).stderr).toContain('no new privileges');
+    expect((await runInSandbox(it.node.protocol, sandboxId, 'sudo -n true', 'user')).stderr).toContain(
+      'no new privileges',
+    );
   },
   async attributes(it, { sandboxId }) {
-    const { stderr } = await runInSandbox(it.node.protocol, sandboxId, `touch /root/f && python3 -c 'import os; os.setxattr("/root/f", "user.a", b"b")'`);
+    const { stderr } = await runInSandbox(
+      it.node.protocol,
+      sandboxId,
+      `touch /root/f && python3 -c 'import os; os.setxattr("/root/f", "user.a", b"b")'`,
+    );
     expect(stderr).toContain('Operation not supported');
   },
   outOfMemory: async () => {},
@@ -28,17 +37,26 @@ const expectations: Record<Limitation, (it: TestNode, sandbox: NodeSandbox) => P
     expect((await it.node.protocol.usage()).pool).toBeUndefined();
   },
   async addresses(it, { sandboxId }) {
-    const server = 'import http.server as h; H=type("H",(h.BaseHTTPRequestHandler,),{"do_GET":lambda s:(s.send_response(200),s.end_headers(),s.wfile.write(s.client_address[0].encode()))})';
-    const serve = (address: string, port: number) => `(setsid python3 -c '${server}; h.HTTPServer(("${address}",${port}),H).serve_forever()' >/dev/null 2>&1 &)`;
-    const open = (port: number) => `until python3 -c 'import socket; socket.create_connection(("127.0.0.1",${port}))' 2>/dev/null; do sleep 0.05; done`;
-    await runInSandbox(it.node.protocol, sandboxId, `${serve('0.0.0.0', 8001)}; ${serve('127.0.0.1', 8002)}; ${open(8001)}; ${open(8002)}`);
-    const seen = async (port: number) => (await requestSandbox(it.node.protocol, sandboxId, port, 'GET', '/')).body.toString();
+    const server =
+      'import http.server as h; H=type("H",(h.BaseHTTPRequestHandler,),{"do_GET":lambda s:(s.send_response(200),s.end_headers(),s.wfile.write(s.client_address[0].encode()))})';
+    const serve = (address: string, port: number) =>
+      `(setsid python3 -c '${server}; h.HTTPServer(("${address}",${port}),H).serve_forever()' >/dev/null 2>&1 &)`;
+    const open = (port: number) =>
+      `until python3 -c 'import socket; socket.create_connection(("127.0.0.1",${port}))' 2>/dev/null; do sleep 0.05; done`;
+    await runInSandbox(
+      it.node.protocol,
+      sandboxId,
+      `${serve('0.0.0.0', 8001)}; ${serve('127.0.0.1', 8002)}; ${open(8001)}; ${open(8002)}`,
+    );
+    const seen = async (port: number) =>
+      (await requestSandbox(it.node.protocol, sandboxId, port, 'GET', '/')).body.toString();
     expect([await seen(8001), await seen(8002)]).toEqual(['169.254.0.26', '127.0.0.1']);
   },
 };
 
 describeDrivers(subject => {
-  if (subject.driver === 'crun') return void test('nothing is to be expected otherwise', () => expect(subject.cannot('memory')).toBe(false));
+  if (subject.driver === 'crun')
+    return void test('nothing is to be expected otherwise', () => expect(subject.cannot('memory')).toBe(false));
   let it: TestNode;
   let sandbox: NodeSandbox;
   beforeAll(async () => {
@@ -47,5 +65,7 @@ describeDrivers(subject => {
   }, 300_000);
   afterAll(() => it.dispose());
 
-  test.each(Object.keys(limitations) as Limitation[])('what it can’t do: %s', limitation => expectations[limitation](it, sandbox));
+  test.each(Object.keys(limitations) as Limitation[])('what it can’t do: %s', limitation =>
+    expectations[limitation](it, sandbox),
+  );
 });

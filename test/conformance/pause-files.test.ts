@@ -16,18 +16,34 @@ describeDrivers(subject => {
   const protocol = () => it.node.protocol;
   const run = async (sandboxId: string, command: string) => (await runInSandbox(protocol(), sandboxId, command)).stdout;
   const resume = (paused: ExecutionRef, changes = {}) =>
-    protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null, ...changes });
+    protocol().resume({
+      ...paused,
+      nextExecutionId: newUuid(),
+      memory: true,
+      network: { internetAccess: true },
+      envVars: {},
+      accessToken: null,
+      ...changes,
+    });
   const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
   const pauseFiles = (sandbox: NodeSandbox) => protocol().pause(sandbox, { memory: false });
 
   test('a sandbox paused with its files alone has them after it was booted again, and nothing else', async () => {
     const sandbox = await protocol().create(it.request({ envVars: { COLOUR: 'blue' } }));
     const { sandboxId } = sandbox;
-    const look = 'cat /proc/sys/kernel/random/boot_id; ls /run/own /dev/shm; cat /root/file; pgrep -c sleep; echo $COLOUR';
-    await run(sandboxId, 'mkdir -p /run/own; touch /run/own/pid /dev/shm/x; echo kept > /root/file; (setsid sleep 1000 >/dev/null 2>&1 &)');
+    const look =
+      'cat /proc/sys/kernel/random/boot_id; ls /run/own /dev/shm; cat /root/file; pgrep -c sleep; echo $COLOUR';
+    await run(
+      sandboxId,
+      'mkdir -p /run/own; touch /run/own/pid /dev/shm/x; echo kept > /root/file; (setsid sleep 1000 >/dev/null 2>&1 &)',
+    );
     const before = (await run(sandboxId, look)).split('\n');
     expect(before.slice(1)).toEqual(['/dev/shm:', 'x', '', '/run/own:', 'pid', 'kept', '1', 'blue', '']);
-    expect(await pauseFiles(sandbox)).toMatchObject({ sandboxId, executionId: sandbox.executionId, kept: 'filesystem' });
+    expect(await pauseFiles(sandbox)).toMatchObject({
+      sandboxId,
+      executionId: sandbox.executionId,
+      kept: 'filesystem',
+    });
     expect(await protocol().list()).toEqual([]);
     expect(await protocol().listPaused()).toHaveLength(1);
     await expect(protocol().dial(sandboxId, 49983)).rejects.toMatchObject({ code: 'not_found' });
@@ -45,9 +61,13 @@ describeDrivers(subject => {
 
   test('boot IDs are the sandbox’s own from the first boot on, not the host’s', async () => {
     const [one, two] = await Promise.all([protocol().create(it.request()), protocol().create(it.request())]);
-    const ids = await Promise.all([one, two].map(({ sandboxId }) => run(sandboxId, 'cat /proc/sys/kernel/random/boot_id')));
+    const ids = await Promise.all(
+      [one, two].map(({ sandboxId }) => run(sandboxId, 'cat /proc/sys/kernel/random/boot_id')),
+    );
     expect(new Set([...ids, await Bun.file('/proc/sys/kernel/random/boot_id').text()]).size).toBe(3);
-    expect((await runInSandbox(protocol(), one.sandboxId, 'echo x > /proc/sys/kernel/random/boot_id')).exitCode).not.toBe(0);
+    expect(
+      (await runInSandbox(protocol(), one.sandboxId, 'echo x > /proc/sys/kernel/random/boot_id')).exitCode,
+    ).not.toBe(0);
     await Promise.all([protocol().kill(one), protocol().kill(two)]);
   });
 
@@ -79,7 +99,9 @@ describeDrivers(subject => {
     const resuming = resume(two, { nextExecutionId });
     await Promise.all([protocol().kill({ ...two, executionId: nextExecutionId }), protocol().kill(two), resuming]);
     expect([await protocol().list(), await protocol().listPaused()]).toEqual([[], []]);
-    await waitFor('the files to be gone', () => sandboxes.every(({ sandboxId }) => !readdirSync(join(it.dataDir, 'node/sandboxes')).includes(sandboxId)));
+    await waitFor('the files to be gone', () =>
+      sandboxes.every(({ sandboxId }) => !readdirSync(join(it.dataDir, 'node/sandboxes')).includes(sandboxId)),
+    );
   });
 
   test('a paused sandbox outlives a restart of the node, and a kill removes all of it', async () => {
@@ -115,7 +137,9 @@ describeDrivers(subject => {
     await Bun.$`mkdir ${join(kept(sandbox.sandboxId), '../record.json.new')}`;
     await expect(pauseFiles(sandbox)).rejects.toThrow();
     expect(await protocol().list()).toEqual([sandbox]);
-    const [first, second] = (await run(sandbox.sandboxId, 'cat /root/tick; sleep 0.1; cat /root/tick')).trim().split('\n');
+    const [first, second] = (await run(sandbox.sandboxId, 'cat /root/tick; sleep 0.1; cat /root/tick'))
+      .trim()
+      .split('\n');
     expect(first).not.toBe(second);
     await protocol().kill(sandbox);
   });
@@ -125,14 +149,23 @@ describeDrivers(subject => {
     await run(source.sandboxId, 'echo one > /root/file; rm /usr/bin/curl; mkdir /run/own');
     const request = { ...source, snapshotId: newUuid(), memory: false };
     const snapshot = await protocol().snapshot(request);
-    expect(snapshot).toEqual({ kept: 'filesystem', driver: subject.driver, layers: [it.base, expect.stringMatching(/^sha256:/)] });
+    expect(snapshot).toEqual({
+      kept: 'filesystem',
+      driver: subject.driver,
+      layers: [it.base, expect.stringMatching(/^sha256:/)],
+    });
     // It runs on, and what it does from now on is its own.
     expect(await run(source.sandboxId, 'cat /root/file; echo two > /root/file; cat /root/file')).toBe('one\ntwo\n');
     await protocol().kill(source);
     const image = { ...it.request().image, layers: snapshot.layers };
-    const children = await Promise.all([protocol().create(it.request({ image })), protocol().create(it.request({ image }))]);
+    const children = await Promise.all([
+      protocol().create(it.request({ image })),
+      protocol().create(it.request({ image })),
+    ]);
     for (const { sandboxId } of children) {
-      expect(await run(sandboxId, 'cat /root/file; ls /usr/bin/curl /run/own 2>/dev/null; cat /etc/hostname')).toBe('one\nsandbox\n');
+      expect(await run(sandboxId, 'cat /root/file; ls /usr/bin/curl /run/own 2>/dev/null; cat /etc/hostname')).toBe(
+        'one\nsandbox\n',
+      );
     }
     const again = await protocol().snapshot({ ...children[0], snapshotId: newUuid(), memory: false });
     expect(again.layers.slice(0, 2)).toEqual(snapshot.layers);

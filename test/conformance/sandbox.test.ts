@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/base/id.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
-import type { NodeProtocol, SandboxExit } from '../../src/protocol/node.ts';
+import type { NodeProtocol, SandboxIncident } from '../../src/protocol/node.ts';
 import { describeDrivers } from './subjects.ts';
 
 describeDrivers(subject => {
@@ -48,10 +48,19 @@ describeDrivers(subject => {
 
   if (subject.cannot('outOfMemory')) {
     test('a program that takes too much memory ends its sandbox, and no other', async () => {
-      const [sandbox, bystander] = await Promise.all([protocol().create(it.request()), protocol().create(it.request())]);
+      const [sandbox, bystander] = await Promise.all([
+        protocol().create(it.request()),
+        protocol().create(it.request()),
+      ]);
       const exit = nextExit(protocol());
-      await expect(runInSandbox(protocol(), sandbox.sandboxId, eatMemory)).rejects.toThrow('without the end of the process');
-      expect(await exit).toEqual({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId, reason: 'out_of_memory' });
+      await expect(runInSandbox(protocol(), sandbox.sandboxId, eatMemory)).rejects.toThrow(
+        'without the end of the process',
+      );
+      expect(await exit).toEqual({
+        sandboxId: sandbox.sandboxId,
+        executionId: sandbox.executionId,
+        reason: 'out_of_memory',
+      });
       expect((await runInSandbox(protocol(), bystander.sandboxId, 'echo alive')).stdout).toBe('alive\n');
       await protocol().kill(bystander);
     });
@@ -70,7 +79,7 @@ describeDrivers(subject => {
     const full = await run('dd if=/dev/zero of=/home/user/big bs=1M count=800');
     expect(full.stderr).toMatch(/No space left on device|Disk quota exceeded/);
     expect((await run('rm /home/user/big && dd if=/dev/zero of=/home/user/small bs=1M count=50')).exitCode).toBe(0);
-    expect(Number((await run("df -m --output=size / | tail -n 1")).stdout)).toBeLessThanOrEqual(512);
+    expect(Number((await run('df -m --output=size / | tail -n 1')).stdout)).toBeLessThanOrEqual(512);
     expect(Number((await run('nproc')).stdout)).toBeGreaterThan(0);
     await protocol().kill(sandbox);
   });
@@ -100,9 +109,15 @@ describeDrivers(subject => {
     const sandbox = await protocol().create(it.request());
     const exit = nextExit(protocol());
     // PID 1 of the sandbox ignores signals from inside; the host's kernel does not.
-    const [pid] = (await Bun.$`cat ${it.dataDir}/node/sandboxes/${sandbox.sandboxId}/record.json`.json().then(record => [record.pid])) as [number];
+    const [pid] = (await Bun.$`cat ${it.dataDir}/node/sandboxes/${sandbox.sandboxId}/record.json`
+      .json()
+      .then(record => [record.pid])) as [number];
     process.kill(pid, 'SIGKILL');
-    expect(await exit).toEqual({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId, reason: 'init_exited' });
+    expect(await exit).toEqual({
+      sandboxId: sandbox.sandboxId,
+      executionId: sandbox.executionId,
+      reason: 'init_exited',
+    });
     expect(await protocol().list()).toEqual([]);
   });
 
@@ -110,13 +125,23 @@ describeDrivers(subject => {
     const volumeId = newUuid();
     await protocol().volumes.create(volumeId, 64);
     const volumes = [{ volumeId, path: '/mnt/deep/data' }];
-    const [one, two] = await Promise.all([protocol().create(it.request({ volumes })), protocol().create(it.request({ volumes }))]);
+    const [one, two] = await Promise.all([
+      protocol().create(it.request({ volumes })),
+      protocol().create(it.request({ volumes })),
+    ]);
     await runInSandbox(protocol(), one.sandboxId, 'echo shared > /mnt/deep/data/file; chown user /mnt/deep/data/file');
-    const look = async (sandboxId: string) => (await runInSandbox(protocol(), sandboxId, 'cat /mnt/deep/data/file; stat -c %U /mnt/deep/data/file')).stdout;
+    const look = async (sandboxId: string) =>
+      (await runInSandbox(protocol(), sandboxId, 'cat /mnt/deep/data/file; stat -c %U /mnt/deep/data/file')).stdout;
     expect(await look(two.sandboxId)).toBe('shared\nuser\n');
     await protocol().kill(two);
     const paused = await protocol().pause(one, { memory: false });
-    const again = { nextExecutionId: newUuid(), memory: false, network: { internetAccess: true }, envVars: {}, accessToken: null };
+    const again = {
+      nextExecutionId: newUuid(),
+      memory: false,
+      network: { internetAccess: true },
+      envVars: {},
+      accessToken: null,
+    };
     const resumed = await protocol().resume({ ...paused, ...again });
     expect(await look(one.sandboxId)).toBe('shared\nuser\n');
     await protocol().kill(resumed);
@@ -124,7 +149,7 @@ describeDrivers(subject => {
 });
 
 /** The first sandbox that ends by itself from now on. */
-async function nextExit(node: NodeProtocol): Promise<SandboxExit | undefined> {
-  const { next } = await node.exits(null, 0);
-  return (await node.exits(next, 60_000)).exits[0];
+async function nextExit(node: NodeProtocol): Promise<SandboxIncident | undefined> {
+  const { next } = await node.incidents(null, 0);
+  return (await node.incidents(next, 60_000)).incidents[0];
 }

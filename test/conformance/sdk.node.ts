@@ -43,16 +43,29 @@ test('commands, files, terminals and watches work', { skip }, async () => {
   await waitFor('the event', () => events.includes('create other'));
   await watch.stop();
   let output = '';
-  const terminal = await sandbox.pty.create({ cols: 90, rows: 30, onData: bytes => void (output += Buffer.from(bytes).toString()) });
+  const terminal = await sandbox.pty.create({
+    cols: 90,
+    rows: 30,
+    onData: bytes => void (output += Buffer.from(bytes).toString()),
+  });
   await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('echo $((6*7))-$(tput cols); exit 3\n'));
   await assert.rejects(terminal.wait(), { exitCode: 3 });
   assert.match(output, /42-90/);
 });
 
 test('services on all addresses and on the loopback alone are reached by their hosts', { skip }, async () => {
-  for (const [address, port] of [['0.0.0.0', 8000], ['127.0.0.1', 8001], ['::1', 8002]] as const) {
-    await sandbox.commands.run(`python3 -m http.server ${port} --bind ${address} --directory /home/user/dir`, { background: true });
-    await waitFor(`port ${port}`, async () => (await getByHost(platform.ready.url, sandbox.getHost(port), '/file')).body === 'text\n');
+  for (const [address, port] of [
+    ['0.0.0.0', 8000],
+    ['127.0.0.1', 8001],
+    ['::1', 8002],
+  ] as const) {
+    await sandbox.commands.run(`python3 -m http.server ${port} --bind ${address} --directory /home/user/dir`, {
+      background: true,
+    });
+    await waitFor(
+      `port ${port}`,
+      async () => (await getByHost(platform.ready.url, sandbox.getHost(port), '/file')).body === 'text\n',
+    );
   }
 });
 
@@ -73,25 +86,36 @@ test('what runs outlives the end of the platform', { skip }, async () => {
   assert.equal(await run('pgrep -c sleep', again), '1');
 });
 
-test('a pause keeps files and refuses to keep memory; a snapshot is for others, and forks are refused', { skip }, async () => {
-  await assert.rejects(sandbox.pause(), /gVisor/);
-  assert.equal(await run('pgrep -c sleep'), '1');
-  await sandbox.pause({ keepMemory: false });
-  assert.equal((await sandbox.getInfo()).state, 'paused');
-  const resumed = await Sandbox.connect(sandbox.sandboxId);
-  assert.equal(await run('cat dir/file; pgrep -c sleep || true', resumed), 'text\n0');
-  const { snapshotId } = await resumed.createSnapshot();
-  const child = await Sandbox.create(snapshotId);
-  assert.equal(await run('cat dir/file; uname -r', child), `text\n${await run('uname -r', resumed)}`);
-  await assert.rejects(resumed.fork({ count: 1 }), /gVisor/);
-  await child.kill();
-});
+test(
+  'a pause keeps files and refuses to keep memory; a snapshot is for others, and forks are refused',
+  { skip },
+  async () => {
+    await assert.rejects(sandbox.pause(), /gVisor/);
+    assert.equal(await run('pgrep -c sleep'), '1');
+    await sandbox.pause({ keepMemory: false });
+    assert.equal((await sandbox.getInfo()).state, 'paused');
+    const resumed = await Sandbox.connect(sandbox.sandboxId);
+    assert.equal(await run('cat dir/file; pgrep -c sleep || true', resumed), 'text\n0');
+    const { snapshotId } = await resumed.createSnapshot();
+    const child = await Sandbox.create(snapshotId);
+    assert.equal(await run('cat dir/file; uname -r', child), `text\n${await run('uname -r', resumed)}`);
+    await assert.rejects(resumed.fork({ count: 1 }), /gVisor/);
+    await child.kill();
+  },
+);
 
 test('a kill leaves nothing of it', { skip }, async () => {
   await sandbox.kill();
-  const left = () => readdirSync('/run/atoll').flatMap(number => {
-    const owner = (() => { try { return readFileSync(`/run/atoll/${number}/owner`, 'utf8'); } catch { return ''; } })();
-    return owner === platform.ready.dataDir ? readdirSync(`/run/atoll/${number}/gvisor`) : [];
-  });
+  const left = () =>
+    readdirSync('/run/atoll').flatMap(number => {
+      const owner = (() => {
+        try {
+          return readFileSync(`/run/atoll/${number}/owner`, 'utf8');
+        } catch {
+          return '';
+        }
+      })();
+      return owner === platform.ready.dataDir ? readdirSync(`/run/atoll/${number}/gvisor`) : [];
+    });
   await waitFor('everything to be gone', () => left().length === 0);
 });

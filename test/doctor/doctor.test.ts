@@ -7,13 +7,46 @@ import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
 const names = [
-  'kernel', 'root', 'user namespaces', 'other namespaces', 'seccomp', 'open files', 'cgroups', 'cgroup kill and freeze', 'idmapped mounts',
-  'overlay over idmapped layers', 'EROFS', 'disk limit', 'quota', 'reflinks', 'disk space', 'nftables', 'connection tracking', 'transparent proxy', 'veth', 'way out', 'port', 'crun',
-  'a sandbox', 'gVisor', 'KVM', 'builds', 'memory of paused sandboxes', 'Node.js for the SDK', 'shared limits', 'core dumps', 'unsecured sandboxes',
+  'kernel',
+  'root',
+  'user namespaces',
+  'other namespaces',
+  'seccomp',
+  'open files',
+  'cgroups',
+  'cgroup kill and freeze',
+  'idmapped mounts',
+  'overlay over idmapped layers',
+  'EROFS',
+  'disk limit',
+  'quota',
+  'reflinks',
+  'disk space',
+  'nftables',
+  'connection tracking',
+  'transparent proxy',
+  'veth',
+  'way out',
+  'port',
+  'crun',
+  'a sandbox',
+  'gVisor',
+  'KVM',
+  'builds',
+  'memory of paused sandboxes',
+  'Node.js for the SDK',
+  'shared limits',
+  'core dumps',
+  'unsecured sandboxes',
+  'database',
+  'TLS certificate',
+  'name servers',
 ];
 
 async function examine(env: Record<string, string>) {
-  const { stdout, exitCode } = await runToEnd([join(repository, 'bin/atoll'), 'doctor', '--json'], { env: { ...process.env, ...env } });
+  const { stdout, exitCode } = await runToEnd([join(repository, 'bin/atoll'), 'doctor', '--json'], {
+    env: { ...process.env, ...env },
+  });
   return { exitCode, findings: JSON.parse(stdout) as HostFinding[] };
 }
 
@@ -33,7 +66,9 @@ test('a host that runs these tests has all that is needed, and the doctor leaves
     for (const { status, remedy } of findings) if (status !== 'ok') expect(remedy).toBeString();
     expect(readdirSync(dir)).toEqual([]);
     expect(loopFiles().filter(file => file.startsWith(dir))).toEqual([]);
-    expect(readdirSync('/sys/fs/cgroup', { recursive: true }).filter(path => String(path).includes('atoll-doctor'))).toEqual([]);
+    expect(
+      readdirSync('/sys/fs/cgroup', { recursive: true }).filter(path => String(path).includes('atoll-doctor')),
+    ).toEqual([]);
   } finally {
     rmSync(dir, { recursive: true });
   }

@@ -11,10 +11,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const atoll = (platform: TestPlatform, ...args: string[]) => runToEnd([join(repository, 'bin/atoll'), ...args], { env: platform.env });
+const atoll = (platform: TestPlatform, ...args: string[]) =>
+  runToEnd([join(repository, 'bin/atoll'), ...args], { env: platform.env });
 const create = (platform: TestPlatform) => platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 60 });
 const file = async (platform: TestPlatform, id: string, path: string) =>
-  (await fetch(`${platform.ready.url}/files?path=${path}`, { headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' } })).text();
+  (
+    await fetch(`${platform.ready.url}/files?path=${path}`, {
+      headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' },
+    })
+  ).text();
 
 async function created(platform: TestPlatform): Promise<string> {
   const response = await create(platform);
@@ -27,7 +32,9 @@ test('two installations on one machine know nothing of each other', async () => 
   await using second = await startPlatform();
   const [here, there] = [await created(first), await created(second)];
   expect((await second.api('GET', `/sandboxes/${here}`)).status).toBe(404);
-  expect((await fetch(`${second.ready.url}/sandboxes`, { headers: { 'X-API-Key': first.ready.apiKey } })).status).toBe(401);
+  expect((await fetch(`${second.ready.url}/sandboxes`, { headers: { 'X-API-Key': first.ready.apiKey } })).status).toBe(
+    401,
+  );
   // Taking one down, and starting it again, leaves the other one's sandbox alone.
   expect((await atoll(first, 'down', '--all')).exitCode).toBe(0);
   await first.restart();
@@ -65,17 +72,21 @@ test('the command line lists, ends and revokes on the running platform', async (
   expect(key).toMatch(/^e2b_[0-9a-f]{40}$/);
   const status = async () => (await fetch(`${platform.ready.url}/sandboxes`, { headers: { 'X-API-Key': key } })).status;
   expect(await status()).toBe(200);
-  const keys = JSON.parse((await atoll(platform, 'key', 'list', '--json')).stdout) as { keyId: string; name: string; masked: string }[];
+  const keys = JSON.parse((await atoll(platform, 'key', 'list', '--json')).stdout) as { id: string; name: string }[];
   expect(JSON.stringify(keys)).not.toContain(key.slice(4));
-  await atoll(platform, 'key', 'revoke', keys.find(({ name }) => name === 'second')?.keyId ?? '');
+  await atoll(platform, 'key', 'revoke', keys.find(({ name }) => name === 'second')?.id ?? '');
   expect(await status()).toBe(401);
 
   // The command line is the operator's: it needs no key of the team's, and all of them can be revoked.
   const last = await created(platform);
-  for (const { keyId, name } of keys) if (name !== 'second') await atoll(platform, 'key', 'revoke', keyId);
+  for (const { id, name } of keys) if (name !== 'second') await atoll(platform, 'key', 'revoke', id);
   expect((await platform.api('GET', '/sandboxes')).status).toBe(401);
   expect((await atoll(platform, 'sandbox', 'list')).stdout).toContain(last);
-  for (const command of [['template', 'list'], ['volume', 'list'], ['sandbox', 'kill', last]]) {
+  for (const command of [
+    ['template', 'list'],
+    ['volume', 'list'],
+    ['sandbox', 'kill', last],
+  ]) {
     const outcome = await atoll(platform, ...command);
     expect({ command, ...outcome }).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('credential') });
   }
@@ -88,16 +99,21 @@ test('teams, users, keys and tokens are made, listed, renamed and revoked on the
     expect({ args, exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ args, exitCode: 0, stderr: '' });
     return stdout.trim();
   };
-  const status = async (headers: Record<string, string>, path = '/sandboxes') => (await fetch(`${platform.ready.url}${path}`, { headers })).status;
+  const status = async (headers: Record<string, string>, path = '/sandboxes') =>
+    (await fetch(`${platform.ready.url}${path}`, { headers })).status;
   await done('team', 'create', 'blue', 'Blue');
   await done('team', 'rename', 'blue', 'Azure');
   const key = await done('key', 'create', '--team', 'blue', '--name', 'one');
   const userId = await done('user', 'create', 'Ann', '--email', 'ann@example.com');
   await done('user', 'join', userId, 'blue');
   const token = await done('token', 'create', userId, '--name', 'laptop');
-  expect(await (await fetch(`${platform.ready.url}/teams`, { headers: { Authorization: `Bearer ${token}` } })).json()).toMatchObject([{ name: 'Azure', isDefault: true }]);
+  expect(
+    await (await fetch(`${platform.ready.url}/teams`, { headers: { Authorization: `Bearer ${token}` } })).json(),
+  ).toMatchObject([{ name: 'Azure', isDefault: true }]);
   expect(await status({ 'X-API-Key': key })).toBe(200);
-  const [{ keyId = '' } = {}] = JSON.parse(await done('key', 'list', '--team', 'blue', '--json')) as { keyId: string }[];
+  const [{ id: keyId } = { id: '' }] = JSON.parse(await done('key', 'list', '--team', 'blue', '--json')) as {
+    id: string;
+  }[];
   await done('key', 'rename', keyId, 'two', '--team', 'blue');
   expect(await done('key', 'list', '--team', 'blue')).toContain('two');
   await done('key', 'revoke', keyId, '--team', 'blue');
@@ -106,15 +122,35 @@ test('teams, users, keys and tokens are made, listed, renamed and revoked on the
   await done('token', 'revoke', userId, tokens[0]?.id ?? '');
   expect(await status({ Authorization: `Bearer ${token}` }, '/teams')).toBe(401);
   await done('user', 'leave', userId, 'blue');
-  expect(await done('team', 'list')).toContain('Azure');
+  expect(JSON.parse(await done('team', 'list', '--json'))).toContainEqual(
+    expect.objectContaining({ slug: 'blue', name: 'Azure', teamID: expect.any(String) }),
+  );
   expect(await done('user', 'list')).toContain('ann@example.com');
-  expect(await atoll(platform, 'key', 'revoke', keyId, '--team', 'nobody')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('no team nobody') });
+  expect(JSON.parse(await done('user', 'list', '--json'))).toMatchObject([{ userID: userId, name: 'Ann' }]);
+  expect(await atoll(platform, 'key', 'revoke', keyId, '--team', 'nobody')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('no team nobody'),
+  });
 
   const admin = { 'X-Admin-Token': (await Bun.file(join(platform.ready.dataDir, 'admin-token')).text()).trim() };
-  const entries = (await (await fetch(`${platform.ready.url}/admin/audit`, { headers: admin })).json()) as { operation: string; actor: { kind: string; id: string } }[];
+  const entries = (await (await fetch(`${platform.ready.url}/admin/audit`, { headers: admin })).json()) as {
+    operation: string;
+    actor: { kind: string; id: string };
+  }[];
   const local = entries.filter(({ operation }) => operation.startsWith('cli.'));
   expect(local.map(({ operation }) => operation)).toEqual(
-    ['user.leave', 'token.revoke', 'key.revoke', 'key.rename', 'token.create', 'user.join', 'user.create', 'key.create', 'team.rename', 'team.create'].map(name => `cli.${name}`),
+    [
+      'user.leave',
+      'token.revoke',
+      'key.revoke',
+      'key.rename',
+      'token.create',
+      'user.join',
+      'user.create',
+      'key.create',
+      'team.rename',
+      'team.create',
+    ].map(name => `cli.${name}`),
   );
   expect(local.every(({ actor }) => actor.kind === 'local' && actor.id !== '')).toBe(true);
   expect(JSON.stringify(entries)).not.toContain(key.slice(4));
@@ -127,7 +163,10 @@ test('the TLS port serves API and sandboxes to whoever trusts the installationâ€
   const id = await created(platform);
   const headers = { 'X-API-Key': platform.ready.apiKey };
   expect((await fetch(`${url}/sandboxes/${id}`, { headers, tls: { ca } })).status).toBe(200);
-  expect((await fetch(`${url}/health`, { headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' }, tls: { ca } })).status).toBe(204);
+  expect(
+    (await fetch(`${url}/health`, { headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' }, tls: { ca } }))
+      .status,
+  ).toBe(204);
   await expect(fetch(`${url}/health`)).rejects.toThrow();
 }, 120_000);
 

@@ -27,7 +27,10 @@ test('a command that fails throws with its exit code and output', async () => {
 });
 
 test('a program that is not there ends with 127', async () => {
-  await assert.rejects(sandbox.commands.run('no-such-program'), (error: unknown) => error instanceof CommandExitError && error.exitCode === 127);
+  await assert.rejects(
+    sandbox.commands.run('no-such-program'),
+    (error: unknown) => error instanceof CommandExitError && error.exitCode === 127,
+  );
 });
 
 test('commands run as user in its home unless told otherwise', async () => {
@@ -45,7 +48,11 @@ test('working directory and environment of one command', async () => {
 
 test('output comes while the command runs', async () => {
   const seen: string[] = [];
-  const handle = await sandbox.commands.run('echo first; read line; echo second $line', { background: true, stdin: true, onStdout: text => void seen.push(text) });
+  const handle = await sandbox.commands.run('echo first; read line; echo second $line', {
+    background: true,
+    stdin: true,
+    onStdout: text => void seen.push(text),
+  });
   await waitFor('the first line', () => seen.join('') === 'first\n');
   await sandbox.commands.sendStdin(handle.pid, 'from outside\n');
   assert.equal((await handle.wait()).stdout, 'first\nsecond from outside\n');
@@ -64,7 +71,10 @@ test('a background command is listed, outlives its starter’s connection, is co
 
 test('a command over its time is ended', async () => {
   await assert.rejects(sandbox.commands.run('sleep 30', { timeoutMs: 500 }), TimeoutError);
-  await waitFor('the process to be gone', async () => (await sandbox.commands.run('pgrep -x sleep || echo none')).stdout === 'none\n');
+  await waitFor(
+    'the process to be gone',
+    async () => (await sandbox.commands.run('pgrep -x sleep || echo none')).stdout === 'none\n',
+  );
 });
 
 test('twenty megabytes of output arrive whole', async () => {
@@ -75,13 +85,31 @@ test('twenty megabytes of output arrive whole', async () => {
 
 test('fifty commands at once each get their own output', async () => {
   const results = await Promise.all(Array.from({ length: 50 }, (_, index) => sandbox.commands.run(`echo ${index}`)));
-  assert.deepEqual(results.map(result => Number(result.stdout)), Array.from({ length: 50 }, (_, index) => index));
+  assert.deepEqual(
+    results.map(result => Number(result.stdout)),
+    Array.from({ length: 50 }, (_, index) => index),
+  );
 });
 
 test('what the base template promises is there', async () => {
-  const tools = ['python --version', 'python3 --version', 'node --version', 'npm --version', 'yarn --version', 'git --version', 'gh --version', 'gcc --version', 'curl --version', 'ss --version', 'pgrep --version'];
+  const tools = [
+    'python --version',
+    'python3 --version',
+    'node --version',
+    'npm --version',
+    'yarn --version',
+    'git --version',
+    'gh --version',
+    'gcc --version',
+    'curl --version',
+    'ss --version',
+    'pgrep --version',
+  ];
   for (const tool of tools) assert.equal((await sandbox.commands.run(tool)).exitCode, 0, tool);
-  assert.match((await sandbox.commands.run('node --version; python --version')).stdout, /^v20\.\d+\.\d+\nPython 3\.11\.\d+\n$/);
+  assert.match(
+    (await sandbox.commands.run('node --version; python --version')).stdout,
+    /^v20\.\d+\.\d+\nPython 3\.11\.\d+\n$/,
+  );
   assert.equal((await sandbox.commands.run('stat -c %a /code /usr/local')).stdout, '777\n777\n');
   assert.equal((await sandbox.commands.run('TERM=xterm-256color tput colors')).stdout, '256\n');
   assert.match((await sandbox.commands.run('echo "$SHELL|$PS1"')).stdout, /^\/bin\/bash\|\\w \\\$ \n$/);

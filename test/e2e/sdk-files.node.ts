@@ -14,7 +14,8 @@ before(async () => {
 after(() => platform[Symbol.asyncDispose]());
 
 /** Signed URLs carry no routing headers: they are for the sandbox's own host. */
-const signed = (url: string) => getByHost(platform.ready.url, sandbox.getHost(49983), new URL(url).pathname + new URL(url).search);
+const signed = (url: string) =>
+  getByHost(platform.ready.url, sandbox.getHost(49983), new URL(url).pathname + new URL(url).search);
 
 test('text comes back as it was written, in the user’s home by default', async () => {
   const written = await sandbox.files.write('notes/today.txt', 'grüße ☃\n');
@@ -42,11 +43,21 @@ test('a file of another user belongs to it', async () => {
 });
 
 test('listing, with depth', async () => {
-  await sandbox.files.write([{ path: 'tree/one.txt', data: '1' }, { path: 'tree/sub/two.txt', data: '22' }]);
+  await sandbox.files.write([
+    { path: 'tree/one.txt', data: '1' },
+    { path: 'tree/sub/two.txt', data: '22' },
+  ]);
   const flat = await sandbox.files.list('tree');
-  assert.deepEqual(flat.map(entry => [entry.name, entry.type]).sort(), [['one.txt', 'file'], ['sub', 'dir']]);
+  assert.deepEqual(flat.map(entry => [entry.name, entry.type]).sort(), [
+    ['one.txt', 'file'],
+    ['sub', 'dir'],
+  ]);
   const deep = await sandbox.files.list('tree', { depth: 2 });
-  assert.deepEqual(deep.map(entry => entry.path).sort(), ['/home/user/tree/one.txt', '/home/user/tree/sub', '/home/user/tree/sub/two.txt']);
+  assert.deepEqual(deep.map(entry => entry.path).sort(), [
+    '/home/user/tree/one.txt',
+    '/home/user/tree/sub',
+    '/home/user/tree/sub/two.txt',
+  ]);
   assert.equal(deep.find(entry => entry.name === 'two.txt')?.size, 2);
 });
 
@@ -83,7 +94,32 @@ test('a signed URL downloads without the token, and only what it was signed for'
   await sandbox.files.write('signed.txt', 'by link');
   const download = await signed(await sandbox.downloadUrl('signed.txt'));
   assert.deepEqual(download, { status: 200, body: 'by link' });
-  assert.equal((await signed((await sandbox.downloadUrl('signed.txt')).replace('signed.txt', 'other.txt'))).status, 401);
+  assert.equal(
+    (await signed((await sandbox.downloadUrl('signed.txt')).replace('signed.txt', 'other.txt'))).status,
+    401,
+  );
+});
+
+test('signed URLs work as they are, in the very environment that a start prints', async () => {
+  const upload = await fetch(await sandbox.uploadUrl('uploaded.txt'), {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/octet-stream' },
+    body: 'up by link',
+  });
+  assert.equal(upload.status, 200, await upload.text());
+  assert.equal(await sandbox.files.read('uploaded.txt'), 'up by link');
+  const url = await sandbox.downloadUrl('uploaded.txt', { useSignatureExpiration: 60 });
+  const download = await fetch(url);
+  assert.deepEqual([download.status, await download.text()], [200, 'up by link']);
+  assert.equal((await fetch(url.replace('uploaded.txt', 'other.txt'))).status, 404);
+  // Of several sandboxes, the one whose token has signed it.
+  const other = await Sandbox.create();
+  assert.equal((await fetch(await other.downloadUrl('uploaded.txt'))).status, 404);
+  await other.files.write('uploaded.txt', "the other's");
+  assert.equal(await (await fetch(await other.downloadUrl('uploaded.txt'))).text(), "the other's");
+  await other.kill();
+  const [hostPort, domain] = [sandbox.getHost(8000), platform.ready.domain];
+  assert.equal(hostPort, `8000-${sandbox.sandboxId}.${domain}`);
 });
 
 test('sixty-four megabytes go up and down', async () => {

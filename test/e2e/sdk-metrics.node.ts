@@ -23,7 +23,9 @@ const server = createServer(async (request, response) => {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
   if (collector.isStalled) return;
-  const message = JSON.parse(Buffer.concat(parts).toString()) as { resourceSpans: { scopeSpans: { spans: SpanMessage[] }[] }[] };
+  const message = JSON.parse(Buffer.concat(parts).toString()) as {
+    resourceSpans: { scopeSpans: { spans: SpanMessage[] }[] }[];
+  };
   collector.spans.push(...message.resourceSpans.flatMap(resource => resource.scopeSpans.flatMap(scope => scope.spans)));
   response.end('{}');
 });
@@ -34,7 +36,9 @@ before(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   home = mkdtempSync(join(tmpdir(), 'atoll-metrics-'));
-  platform = await startPlatform({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  platform = await startPlatform({
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
   Object.assign(process.env, platform.env);
 });
 after(async () => {
@@ -67,8 +71,14 @@ test('samples say what the sandbox uses, as it would say itself', async () => {
 
     // A file, memory of a program, and one busy processor of all.
     await sandbox.commands.run('head -c 200M /dev/zero > /home/user/file; sync');
-    await sandbox.commands.run(`python3 -c "x = bytearray(b'x') * (150 << 20)\nwhile True: pass"`, { background: true });
-    const busy = await latestOf(sandbox, metric => metric.diskUsed > 200 * mebibyte && metric.memUsed > 150 * mebibyte && metric.cpuUsedPct > 10 / cpuCount);
+    await sandbox.commands.run(`python3 -c "x = bytearray(b'x') * (150 << 20)\nwhile True: pass"`, {
+      background: true,
+    });
+    const busy = await latestOf(
+      sandbox,
+      metric =>
+        metric.diskUsed > 200 * mebibyte && metric.memUsed > 150 * mebibyte && metric.cpuUsedPct > 10 / cpuCount,
+    );
     const { stdout } = await sandbox.commands.run('df -B1 --output=used,size / | tail -1');
     const [used, size] = stdout.trim().split(/\s+/).map(Number);
     assert.ok(Math.abs(busy.diskUsed - (used ?? 0)) < mebibyte, `${busy.diskUsed} and ${used}`);
@@ -77,9 +87,16 @@ test('samples say what the sandbox uses, as it would say itself', async () => {
     assert.ok(busy.memCache >= 0 && busy.memUsed + busy.memCache <= busy.memTotal);
     assert.ok(busy.cpuUsedPct <= 100);
 
-    const batch = (await (await platform.api('GET', `/sandboxes/metrics?sandbox_ids=${sandbox.sandboxId}`)).json()) as { sandboxes: Record<string, { memTotal: number }> };
+    const batch = (await (await platform.api('GET', `/sandboxes/metrics?sandbox_ids=${sandbox.sandboxId}`)).json()) as {
+      sandboxes: Record<string, { memTotal: number }>;
+    };
     assert.equal(batch.sandboxes[sandbox.sandboxId]?.memTotal, first.memTotal);
-    const env = { PATH: process.env['PATH'], HOME: home, E2B_API_KEY: platform.ready.apiKey, E2B_API_URL: platform.ready.url };
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: home,
+      E2B_API_KEY: platform.ready.apiKey,
+      E2B_API_URL: platform.ready.url,
+    };
     const shown = await run(process.execPath, [cli, 'sandbox', 'metrics', sandbox.sandboxId], { env, timeout: 60_000 });
     assert.match(shown.stdout, /CPU.*%/);
     assert.match(shown.stdout, /Memory: +\d+ \/ 1024 +MiB \| Disk: +\d+ \/ \d+ MiB/);
@@ -108,29 +125,56 @@ test('samples outlive a crash of the platform, a pause and the sandbox itself; i
 
   const keys = (await (await operator('/admin/teams')).json()) as { teamID?: string; id?: string }[];
   const teamId = keys[0]?.teamID ?? keys[0]?.id;
-  await waitFor('the team’s metrics', async () => {
-    const points = (await (await platform.api('GET', `/teams/${teamId}/metrics`)).json()) as { concurrentSandboxes: number; sandboxStartRate: number }[];
-    return points.some(point => point.concurrentSandboxes >= 1);
-  }, 30_000);
+  await waitFor(
+    'the team’s metrics',
+    async () => {
+      const points = (await (await platform.api('GET', `/teams/${teamId}/metrics`)).json()) as {
+        concurrentSandboxes: number;
+        sandboxStartRate: number;
+      }[];
+      return points.some(point => point.concurrentSandboxes >= 1);
+    },
+    30_000,
+  );
 });
 
 test('operators see the platform at work, and each request is a trace of its own', async () => {
   const sandbox = await Sandbox.create();
-  const denied = await sandbox.commands.run('for i in 1 2 3; do timeout 1 bash -c "echo > /dev/tcp/10.0.0.1/80"; done; true');
+  const denied = await sandbox.commands.run(
+    'for i in 1 2 3; do timeout 1 bash -c "echo > /dev/tcp/10.0.0.1/80"; done; true',
+  );
   assert.equal(denied.exitCode, 0);
-  const traffic = (await (await platform.api('GET', `/sandboxes/${sandbox.sandboxId}/traffic`)).json()) as { bytesOut: number; denied: number };
+  const traffic = (await (await platform.api('GET', `/sandboxes/${sandbox.sandboxId}/traffic`)).json()) as {
+    bytesOut: number;
+    denied: number;
+  };
   assert.ok(traffic.denied >= 3 && traffic.bytesOut > 0, JSON.stringify(traffic));
   await sandbox.kill();
   const token = readFileSync(join(platform.ready.dataDir, 'metrics-token'), 'utf8').trim();
-  const text = await (await fetch(new URL('/metrics', platform.ready.url), { headers: { Authorization: `Bearer ${token}` } })).text();
-  const value = (name: string) => Number(new RegExp(`^${name.replace(/[{}]/g, '\\$&')} (\\S+)$`, 'm').exec(text)?.[1] ?? NaN);
+  const text = await (
+    await fetch(new URL('/metrics', platform.ready.url), { headers: { Authorization: `Bearer ${token}` } })
+  ).text();
+  const value = (name: string) =>
+    Number(new RegExp(`^${name.replace(/[{}]/g, '\\$&')} (\\S+)$`, 'm').exec(text)?.[1] ?? NaN);
   assert.ok(value('atoll_sandbox_operations_total{operation="create-sandbox",result="ok"}') >= 1, text);
   assert.ok(Number(/^atoll_node_egress_denied_total\{.*\} (\d+)$/m.exec(text)?.[1]) >= traffic.denied);
   assert.ok(value('atoll_edge_connections{side="client"}') >= 1);
-  const [node] = (await (await operator('/nodes')).json()) as { machineInfo: { cpuArchitecture: string }; metrics: { memoryUsedBytes: number; memoryTotalBytes: number; disks: { totalBytes: number }[] } }[];
-  assert.ok(node && node.metrics.memoryUsedBytes > 0 && node.metrics.memoryUsedBytes < node.metrics.memoryTotalBytes && (node.metrics.disks[0]?.totalBytes ?? 0) > 0);
+  const [node] = (await (await operator('/nodes')).json()) as {
+    machineInfo: { cpuArchitecture: string };
+    metrics: { memoryUsedBytes: number; memoryTotalBytes: number; disks: { totalBytes: number }[] };
+  }[];
+  assert.ok(
+    node &&
+      node.metrics.memoryUsedBytes > 0 &&
+      node.metrics.memoryUsedBytes < node.metrics.memoryTotalBytes &&
+      (node.metrics.disks[0]?.totalBytes ?? 0) > 0,
+  );
 
-  await waitFor('the spans of a create', () => collector.spans.some(span => span.name === 'POST /v2/sandboxes'), 30_000);
+  await waitFor(
+    'the spans of a create',
+    () => collector.spans.some(span => span.name === 'POST /v2/sandboxes'),
+    30_000,
+  );
   const { traceId } = collector.spans.findLast(span => span.name === 'POST /v2/sandboxes') as SpanMessage;
   const names = collector.spans.filter(span => span.traceId === traceId).map(span => span.name);
   for (const name of ['reserve', 'start', 'root', 'init', 'publish']) assert.ok(names.includes(name), names.join());

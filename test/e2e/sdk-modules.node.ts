@@ -17,14 +17,20 @@ after(() => platform[Symbol.asyncDispose]());
 test('a terminal takes input, is resized, is connected to, and ends with its shell’s code', async () => {
   let output = '';
   const text = new TextEncoder();
-  const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData: bytes => void (output += Buffer.from(bytes).toString()) });
+  const terminal = await sandbox.pty.create({
+    cols: 80,
+    rows: 24,
+    onData: bytes => void (output += Buffer.from(bytes).toString()),
+  });
   await sandbox.pty.sendInput(terminal.pid, text.encode('echo $((6*7))-$(tput cols)\n'));
   await waitFor('the first size', () => output.includes('42-80'));
   await sandbox.pty.resize(terminal.pid, { cols: 132, rows: 40 });
   await sandbox.pty.sendInput(terminal.pid, text.encode('echo now-$(tput cols)\n'));
   await waitFor('the second size', () => output.includes('now-132'));
   let second = '';
-  const again = await sandbox.pty.connect(terminal.pid, { onData: bytes => void (second += Buffer.from(bytes).toString()) });
+  const again = await sandbox.pty.connect(terminal.pid, {
+    onData: bytes => void (second += Buffer.from(bytes).toString()),
+  });
   await sandbox.pty.sendInput(terminal.pid, text.encode('echo both\n'));
   await waitFor('both to see it', () => output.includes('both') && second.includes('both'));
   await again.disconnect();
@@ -41,14 +47,30 @@ test('a watched folder tells of files made, written, renamed and removed, in fol
   const events: string[] = [];
   const entries: string[] = [];
   await sandbox.files.makeDir('watched');
-  const watch = await sandbox.files.watchDir('watched', event => {
-    events.push(`${event.type} ${event.name}`);
-    if (event.entry) entries.push(event.entry.path);
-  }, { recursive: true, includeEntry: true });
-  await sandbox.commands.run('cd watched && mkdir -p a/b/c && echo x > a/b/c/deep && echo y > top && mv top renamed && chmod 600 renamed && rm renamed');
+  const watch = await sandbox.files.watchDir(
+    'watched',
+    event => {
+      events.push(`${event.type} ${event.name}`);
+      if (event.entry) entries.push(event.entry.path);
+    },
+    { recursive: true, includeEntry: true },
+  );
+  await sandbox.commands.run(
+    'cd watched && mkdir -p a/b/c && echo x > a/b/c/deep && echo y > top && mv top renamed && chmod 600 renamed && rm renamed',
+  );
   await waitFor('the last event', () => events.includes(`${FilesystemEventType.REMOVE} renamed`));
-  for (const [type, name] of [['CREATE', 'a/b/c/deep'], ['CREATE', 'top'], ['WRITE', 'top'], ['RENAME', 'top'], ['CREATE', 'renamed'], ['CHMOD', 'renamed']] as const) {
-    assert.ok(events.includes(`${FilesystemEventType[type]} ${name}`), `${type} ${name} is missing in ${events.join(', ')}`);
+  for (const [type, name] of [
+    ['CREATE', 'a/b/c/deep'],
+    ['CREATE', 'top'],
+    ['WRITE', 'top'],
+    ['RENAME', 'top'],
+    ['CREATE', 'renamed'],
+    ['CHMOD', 'renamed'],
+  ] as const) {
+    assert.ok(
+      events.includes(`${FilesystemEventType[type]} ${name}`),
+      `${type} ${name} is missing in ${events.join(', ')}`,
+    );
   }
   assert.ok(entries.includes('/home/user/watched/a/b/c/deep'));
   await watch.stop();
@@ -72,7 +94,9 @@ test('a repository is made, committed to, branched, cloned and pulled', async ()
   assert.equal((await git.status('/home/user/repo')).isClean, true);
   await git.createBranch('/home/user/repo', 'side');
   assert.deepEqual((await git.branches('/home/user/repo')).branches.toSorted(), ['main', 'side']);
-  await commands.run('touch repo/.git/git-daemon-export-ok && (git daemon --base-path=/home/user --listen=127.0.0.1 --reuseaddr >/dev/null 2>&1 &) && sleep 0.5');
+  await commands.run(
+    'touch repo/.git/git-daemon-export-ok && (git daemon --base-path=/home/user --listen=127.0.0.1 --reuseaddr >/dev/null 2>&1 &) && sleep 0.5',
+  );
   await git.clone('git://127.0.0.1/repo', { path: '/home/user/copy' });
   assert.equal(await sandbox.files.read('copy/file'), 'content');
 });

@@ -34,7 +34,10 @@ test('metadata is kept and filters the list, whatever it holds', async () => {
   try {
     assert.deepEqual((await sandbox.getInfo()).metadata, odd);
     const found = await Sandbox.list({ query: { metadata: odd } }).nextItems();
-    assert.deepEqual(found.map(item => item.sandboxId), [sandbox.sandboxId]);
+    assert.deepEqual(
+      found.map(item => item.sandboxId),
+      [sandbox.sandboxId],
+    );
   } finally {
     await Promise.all([sandbox.kill(), other.kill()]);
   }
@@ -48,7 +51,10 @@ test('the list pages through every running sandbox once, newest first', async ()
     while (pages.hasNext) items.push(...(await pages.nextItems()));
     assert.deepEqual(items.map(item => item.sandboxId).sort(), made.map(sandbox => sandbox.sandboxId).sort());
     const starts = items.map(item => item.startedAt.getTime());
-    assert.deepEqual(starts, [...starts].sort((a, b) => b - a));
+    assert.deepEqual(
+      starts,
+      [...starts].sort((a, b) => b - a),
+    );
   } finally {
     await Promise.all(made.map(sandbox => sandbox.kill()));
   }
@@ -95,7 +101,9 @@ test('a service inside is reached by its own host', async () => {
     await sandbox.commands.run('python3 -m http.server 8000 --bind 127.0.0.1', { background: true, cwd: 'www' });
     const host = sandbox.getHost(8000);
     assert.equal(host, `8000-${sandbox.sandboxId}.${platform.ready.domain}`);
-    const { stdout } = await sandbox.commands.run('for i in $(seq 50); do curl -sf localhost:8000 && break; sleep 0.1; done');
+    const { stdout } = await sandbox.commands.run(
+      'for i in $(seq 50); do curl -sf localhost:8000 && break; sleep 0.1; done',
+    );
     assert.equal(stdout, 'hello from inside');
     assert.deepEqual(await getByHost(platform.ready.url, host, '/'), { status: 200, body: 'hello from inside' });
   } finally {
@@ -104,7 +112,10 @@ test('a service inside is reached by its own host', async () => {
 });
 
 test('what can’t be done is told by the error that says so', async () => {
-  await assert.rejects(Sandbox.create('no-such-template'), (error: Error) => error instanceof SandboxError && /404/.test(error.message));
+  await assert.rejects(
+    Sandbox.create('no-such-template'),
+    (error: Error) => error instanceof SandboxError && /404/.test(error.message),
+  );
   await assert.rejects(Sandbox.create({ apiKey: `e2b_${'0'.repeat(40)}` }), AuthenticationError);
   await assert.rejects(Sandbox.connect('i00000000000000000000'), SandboxNotFoundError);
   assert.equal(await Sandbox.kill('i00000000000000000000'), false);

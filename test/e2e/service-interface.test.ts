@@ -14,7 +14,14 @@ type Answer = { status: number; type: string; body: string };
 
 async function curl(path: string, ...args: string[]): Promise<Answer> {
   const format = '\n%{http_code} %{content_type}';
-  const { stdout, stderr, exitCode } = await runToEnd(['curl', '-sS', '-w', format, ...args, `${platform.ready.url}${path}`]);
+  const { stdout, stderr, exitCode } = await runToEnd([
+    'curl',
+    '-sS',
+    '-w',
+    format,
+    ...args,
+    `${platform.ready.url}${path}`,
+  ]);
   if (exitCode !== 0) throw new Error(`curl ended with ${exitCode}: ${stderr}`);
   const end = stdout.lastIndexOf('\n');
   const [status = '', type = ''] = stdout.slice(end + 1).split(' ');
@@ -25,21 +32,36 @@ const key = () => ['-H', `X-API-Key: ${platform.ready.apiKey}`];
 const json = (value: unknown) => ['-H', 'Content-Type: application/json', '-d', JSON.stringify(value)];
 
 async function created(body: Record<string, unknown>) {
-  const answer = await curl('/sandboxes', '-X', 'POST', ...key(), ...json({ templateID: 'base', timeout: 120, ...body }));
+  const answer = await curl(
+    '/sandboxes',
+    '-X',
+    'POST',
+    ...key(),
+    ...json({ templateID: 'base', timeout: 120, ...body }),
+  );
   expect(answer.status).toBe(201);
   return JSON.parse(answer.body) as { sandboxID: string; envdAccessToken?: string | null; [field: string]: unknown };
 }
 
-const inside = (sandboxId: string, ...more: string[]) => ['-H', `Svc-Sandbox-Id: ${sandboxId}`, '-H', 'Svc-Sandbox-Port: 49983', ...more];
+const inside = (sandboxId: string, ...more: string[]) => [
+  '-H',
+  `Svc-Sandbox-Id: ${sandboxId}`,
+  '-H',
+  'Svc-Sandbox-Port: 49983',
+  ...more,
+];
 const remove = (sandboxId: string) => curl(`/sandboxes/${sandboxId}`, '-X', 'DELETE', ...key());
 
 /** A Connect stream's messages: five bytes of flags and length before each. */
 function envelopes(bytes: Uint8Array): { flags: number; message: Record<string, unknown> }[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const length = view.getUint32(at + 1);
-    found.push({ flags: view.getUint8(at), message: JSON.parse(new TextDecoder().decode(bytes.subarray(at + 5, at + 5 + length))) as Record<string, unknown> });
+    found.push({
+      flags: view.getUint8(at),
+      message: JSON.parse(new TextDecoder().decode(bytes.subarray(at + 5, at + 5 + length))) as Record<string, unknown>,
+    });
     at += 5 + length;
   }
   return found;
@@ -52,9 +74,14 @@ test('create, list and end a sandbox', async () => {
   for (const field of ['templateID', 'clientID']) expect(sandbox[field]).toBeString();
   expect(sandbox['domain'] ?? null).toBeNull();
   const list = await curl('/sandboxes?metadata=team%3Dblue', ...key());
-  expect(JSON.parse(list.body)).toMatchObject([{ sandboxID: sandbox.sandboxID, state: 'running', metadata: { team: 'blue' }, diskSizeMB: expect.any(Number) }]);
+  expect(JSON.parse(list.body)).toMatchObject([
+    { sandboxID: sandbox.sandboxID, state: 'running', metadata: { team: 'blue' }, diskSizeMB: expect.any(Number) },
+  ]);
   expect((await remove(sandbox.sandboxID)).status).toBe(204);
-  expect(await remove(sandbox.sandboxID)).toMatchObject({ status: 404, type: expect.stringContaining('application/json') });
+  expect(await remove(sandbox.sandboxID)).toMatchObject({
+    status: 404,
+    type: expect.stringContaining('application/json'),
+  });
 });
 
 test('without `secure` no token is given, and the agent answers without one', async () => {
@@ -76,35 +103,86 @@ test('with `secure` the agent answers only to the token', async () => {
 
 test('files go up and down, relative to the user’s home', async () => {
   const { sandboxID } = await created({});
-  const up = await curl('/files?path=note.txt&username=user', ...inside(sandboxID), '-F', 'file=@-;filename=note.txt', '-X', 'POST', '--form-string', 'x=y').catch((error: Error) => error);
+  const up = await curl(
+    '/files?path=note.txt&username=user',
+    ...inside(sandboxID),
+    '-F',
+    'file=@-;filename=note.txt',
+    '-X',
+    'POST',
+    '--form-string',
+    'x=y',
+  ).catch((error: Error) => error);
   expect(up).toMatchObject({ status: 200 });
-  await curl('/files?path=note.txt', ...inside(sandboxID), '-X', 'POST', '-H', 'Content-Type: application/octet-stream', '--data-binary', 'words');
-  expect(await curl('/files?path=note.txt&username=user', ...inside(sandboxID))).toMatchObject({ status: 200, body: 'words' });
-  expect(await curl('/files?path=/home/user/note.txt', ...inside(sandboxID))).toMatchObject({ status: 200, body: 'words' });
+  await curl(
+    '/files?path=note.txt',
+    ...inside(sandboxID),
+    '-X',
+    'POST',
+    '-H',
+    'Content-Type: application/octet-stream',
+    '--data-binary',
+    'words',
+  );
+  expect(await curl('/files?path=note.txt&username=user', ...inside(sandboxID))).toMatchObject({
+    status: 200,
+    body: 'words',
+  });
+  expect(await curl('/files?path=/home/user/note.txt', ...inside(sandboxID))).toMatchObject({
+    status: 200,
+    body: 'words',
+  });
   expect((await curl('/files?path=missing', ...inside(sandboxID))).status).toBe(404);
   await remove(sandboxID);
 });
 
 test('Move is a unary Connect call, with a user by Basic authorization', async () => {
   const { sandboxID } = await created({});
-  await curl('/files?path=a.txt', ...inside(sandboxID), '-X', 'POST', '-H', 'Content-Type: application/octet-stream', '--data-binary', '1');
-  const moved = await curl('/filesystem.Filesystem/Move', ...inside(sandboxID), '-u', 'user:', '-H', 'Connect-Protocol-Version: 1', ...json({ source: 'a.txt', destination: 'b.txt' }));
+  await curl(
+    '/files?path=a.txt',
+    ...inside(sandboxID),
+    '-X',
+    'POST',
+    '-H',
+    'Content-Type: application/octet-stream',
+    '--data-binary',
+    '1',
+  );
+  const moved = await curl(
+    '/filesystem.Filesystem/Move',
+    ...inside(sandboxID),
+    '-u',
+    'user:',
+    '-H',
+    'Connect-Protocol-Version: 1',
+    ...json({ source: 'a.txt', destination: 'b.txt' }),
+  );
   expect(JSON.parse(moved.body)).toMatchObject({ entry: { name: 'b.txt', path: '/home/user/b.txt', owner: 'user' } });
   await remove(sandboxID);
 });
 
 test('Start streams a process’s events', async () => {
   const { sandboxID } = await created({});
-  const request = Buffer.from(JSON.stringify({ process: { cmd: '/bin/bash', args: ['-l', '-c', 'echo words; exit 3'] }, stdin: false }));
+  const request = Buffer.from(
+    JSON.stringify({ process: { cmd: '/bin/bash', args: ['-l', '-c', 'echo words; exit 3'] }, stdin: false }),
+  );
   const head = Buffer.alloc(5);
   head.writeUInt32BE(request.length, 1);
   const response = await fetch(`${platform.ready.url}/process.Process/Start`, {
     method: 'POST',
-    headers: { 'Svc-Sandbox-Id': sandboxID, 'Svc-Sandbox-Port': '49983', 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' },
+    headers: {
+      'Svc-Sandbox-Id': sandboxID,
+      'Svc-Sandbox-Port': '49983',
+      'Content-Type': 'application/connect+json',
+      'Connect-Protocol-Version': '1',
+    },
     body: Buffer.concat([head, request]),
   });
   const messages = envelopes(new Uint8Array(await response.arrayBuffer()));
-  const events = messages.map(({ message }) => message['event'] as Record<string, { pid?: number; stdout?: string; exitCode?: number }> | undefined);
+  const events = messages.map(
+    ({ message }) =>
+      message['event'] as Record<string, { pid?: number; stdout?: string; exitCode?: number }> | undefined,
+  );
   expect(events[0]?.['start']?.pid).toBeGreaterThan(0);
   expect(events.map(event => Buffer.from(event?.['data']?.stdout ?? '', 'base64').toString()).join('')).toBe('words\n');
   expect(events.find(event => event?.['end'])?.['end']?.exitCode).toBe(3);
@@ -117,7 +195,12 @@ test('the port of the agent may be left out, other ports not be guessed', async 
   expect((await curl('/health', '-H', `Svc-Sandbox-Id: ${sandboxID}`)).status).toBe(204);
   const closed = await curl('/', '-H', `Svc-Sandbox-Id: ${sandboxID}`, '-H', 'Svc-Sandbox-Port: 9');
   expect(closed.status).toBe(502);
-  expect(JSON.parse(closed.body)).toEqual({ sandboxId: sandboxID, message: 'The sandbox is running but port is not open', port: 9, code: 502 });
+  expect(JSON.parse(closed.body)).toEqual({
+    sandboxId: sandboxID,
+    message: 'The sandbox is running but port is not open',
+    port: 9,
+    code: 502,
+  });
   await remove(sandboxID);
   const gone = await curl('/health', '-H', `Svc-Sandbox-Id: ${sandboxID}`);
   expect(JSON.parse(gone.body)).toMatchObject({ message: 'The sandbox was not found', code: 502 });
@@ -126,7 +209,9 @@ test('the port of the agent may be left out, other ports not be guessed', async 
 test('templates are listed, the base template among them', async () => {
   const { status, body } = await curl('/templates', ...key());
   expect(status).toBe(200);
-  expect(JSON.parse(body)).toContainEqual(expect.objectContaining({ aliases: ['base'], public: true, buildStatus: 'ready' }));
+  expect(JSON.parse(body)).toContainEqual(
+    expect.objectContaining({ aliases: ['base'], public: true, buildStatus: 'ready' }),
+  );
 });
 
 const refused: [string, number, string[], string][] = [

@@ -3,7 +3,8 @@ import { holdingsOf, restingCounts } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-// What must hold however the platform ends: acknowledged sandboxes run on, killed ones stay gone, nothing is left behind.
+// What must hold however the platform ends: acknowledged sandboxes run on, killed ones stay gone, nothing is left
+// behind.
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -20,13 +21,27 @@ async function create(): Promise<string> {
 
 const kill = async (id: string) => (await platform.api('DELETE', `/sandboxes/${id}`)).status;
 const state = async (id: string) => (await platform.api('GET', `/sandboxes/${id}`)).status;
-const list = async () => ((await (await platform.api('GET', '/sandboxes')).json()) as { sandboxID: string }[]).map(item => item.sandboxID).sort();
+const list = async () =>
+  ((await (await platform.api('GET', '/sandboxes')).json()) as { sandboxID: string }[])
+    .map(item => item.sandboxID)
+    .sort();
 const inside = (id: string, path: string, init: RequestInit = {}) =>
-  fetch(`${platform.ready.url}${path}`, { ...init, headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983', ...init.headers } });
-const write = (id: string, text: string) => inside(id, '/files?path=note.txt', { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: text });
+  fetch(`${platform.ready.url}${path}`, {
+    ...init,
+    headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983', ...init.headers },
+  });
+const write = (id: string, text: string) =>
+  inside(id, '/files?path=note.txt', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/octet-stream' },
+    body: text,
+  });
 const read = async (id: string) => (await inside(id, '/files?path=note.txt')).text();
 
-for (const [how, end] of [['a clean stop', () => platform.stop()], ['kill -9', () => platform.kill9()]] as const) {
+for (const [how, end] of [
+  ['a clean stop', () => platform.stop()],
+  ['kill -9', () => platform.kill9()],
+] as const) {
   test(`after ${how} the sandboxes run on and are taken over with their files; a killed one stays gone`, async () => {
     const [kept, killed] = await Promise.all([create(), create()]);
     await write(kept, how);

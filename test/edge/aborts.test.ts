@@ -168,7 +168,8 @@ test('a killed sandbox’s connections are reset at once: streams, requests with
   upgraded.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: thing\r\n\r\nhello');
   await spliced.expect('hello');
   fixture.remove('one');
-  for (const end of [stream.client, waiting, spliced, stream.upstream, unanswered, upgraded]) expect(await end.over()).toBe('reset');
+  for (const end of [stream.client, waiting, spliced, stream.upstream, unanswered, upgraded])
+    expect(await end.over()).toBe('reset');
   expect((await fetch(fixture.url, { headers: to('one', 80) })).status).toBe(502);
 });
 

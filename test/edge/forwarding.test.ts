@@ -43,9 +43,37 @@ test('the head passes unchanged but for what concerns the connection and the edg
     '',
     'hi',
   ]);
-  const response = 'HTTP/1.1 200 Fine by me\r\nServer: x\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\nabc';
+  const response =
+    'HTTP/1.1 200 Fine by me\r\nServer: x\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nContent-Length: 3\r\n\r\nabc';
   upstream.send(response);
   expect(await both.client.expect('abc')).toBe(response);
+});
+
+test('what an answer says for its whole origin passes from the sandbox’s own host alone', async () => {
+  await using both = await startBoth();
+  const ofOrigin = [
+    'Set-Cookie: __Host-atoll=0; Path=/; Secure',
+    'set-cookie: a=b',
+    'CLEAR-SITE-DATA: "*"',
+    'Strict-Transport-Security: max-age=9',
+    'Alt-Svc: h2=":666"',
+    'NEL: {}',
+    'Report-To: {}',
+    'Reporting-Endpoints: a="https://x"',
+    'Accept-CH: DPR',
+    'Critical-CH: DPR',
+    'Service-Worker-Allowed: /',
+  ];
+  const response = ['HTTP/1.1 200 OK', 'X-Its: own', ...ofOrigin, 'Content-Length: 2', '', 'ok'].join('\r\n');
+  both.client.send(`GET / HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: one\r\nE2b-Sandbox-Port: 80\r\n\r\n`);
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  upstream.send(response);
+  expect(await both.client.expect('\r\n\r\nok')).toBe('HTTP/1.1 200 OK\r\nX-Its: own\r\nContent-Length: 2\r\n\r\nok');
+  both.client.send(get);
+  await upstream.expect('80-one.localhost');
+  upstream.send(response);
+  expect(await both.client.expect('\r\n\r\nok')).toEndWith(response);
 });
 
 test('a connection can’t nominate away what decides about framing and destination', async () => {
@@ -58,7 +86,9 @@ test('a connection can’t nominate away what decides about framing and destinat
 
 test('forwarded headers of a trusted load balancer are extended', async () => {
   await using both = await startBoth({ trustForwardedHeaders: true });
-  both.client.send(`GET / HTTP/1.1\r\n${host}X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n\r\n`);
+  both.client.send(
+    `GET / HTTP/1.1\r\n${host}X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n\r\n`,
+  );
   const head = await (await both.server.accept()).expect('\r\n\r\n');
   expect(head).toContain('X-Forwarded-For: 9.9.9.9, 127.0.0.1\r\n');
   expect(head).toContain('X-Forwarded-Proto: https\r\n');
@@ -130,7 +160,12 @@ test('every piece of a response arrives at once', async () => {
   await using both = await startBoth();
   both.client.send(get);
   const upstream = await both.server.accept();
-  for (const piece of ['HTTP/1.1 20', '0 OK\r\nContent-Type: text/event-stream\r\nTransfer-', 'Encoding: chunked\r\n\r\n']) upstream.send(piece);
+  for (const piece of [
+    'HTTP/1.1 20',
+    '0 OK\r\nContent-Type: text/event-stream\r\nTransfer-',
+    'Encoding: chunked\r\n\r\n',
+  ])
+    upstream.send(piece);
   await both.client.expect('\r\n\r\n');
   for (const piece of ['7\r\n', 'data: 1', '\r\n', 'a\r\ndata: 2\n\n\n\r\n']) {
     upstream.send(piece);
@@ -229,7 +264,9 @@ test('interim responses pass, a 100 only to who asked for it', async () => {
 
 test('a client that waits for a 100 learns of a refusal, and nothing it sends is taken for a request', async () => {
   await using both = await startBoth();
-  both.client.send('POST / HTTP/1.1\r\nHost: 80-unknown.localhost\r\nExpect: 100-continue\r\nContent-Length: 50\r\n\r\n');
+  both.client.send(
+    'POST / HTTP/1.1\r\nHost: 80-unknown.localhost\r\nExpect: 100-continue\r\nContent-Length: 50\r\n\r\n',
+  );
   expect(await both.client.expect('"code":502}')).toContain('Connection: close\r\n');
   both.client.send(get);
   await both.client.until(client => client.ended);

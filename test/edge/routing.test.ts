@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { fileSignature } from '../../src/protocol/file-signature.ts';
 import { AtollError } from '../../src/base/error.ts';
 import { startFixture, to } from './support/fixture.ts';
 import { startRawServer } from './support/raw-socket.ts';
@@ -22,7 +23,8 @@ test('requests go where host and headers say', async () => {
   await using server = startEcho();
   const port = Number(server.port);
   fixture.sandbox('one');
-  const paths = async (headers: Record<string, string>) => (await fetch(`${fixture.url}/some/path?q=1`, { headers })).json();
+  const paths = async (headers: Record<string, string>) =>
+    (await fetch(`${fixture.url}/some/path?q=1`, { headers })).json();
   expect(await paths({})).toMatchObject({ api: '/some/path' });
   expect(await paths({ Host: 'api.example.com' })).toMatchObject({ api: '/some/path' });
   for (const headers of [
@@ -32,7 +34,7 @@ test('requests go where host and headers say', async () => {
     { Host: `${port}-ONE.localhost:3000`, ...to('two', 1) },
     { Host: 'sandbox.example.com', ...to('one', port) },
   ]) {
-    expect((await paths(headers)).url).toEndWith('/some/path?q=1');
+    expect(((await paths(headers)) as { url: string }).url).toEndWith('/some/path?q=1');
   }
 });
 
@@ -42,6 +44,20 @@ test('the agent is the default port of the Svc- headers', async () => {
   fixture.sandbox('one');
   fixture.mapPort(49983, Number(server.port));
   expect((await fetch(`${fixture.url}/health`, { headers: { 'Svc-Sandbox-Id': 'one' } })).status).toBe(200);
+});
+
+test("the dashboard's session goes to the API, and into no sandbox", async () => {
+  await using fixture = startFixture();
+  await using server = startEcho();
+  fixture.sandbox('one');
+  const session = `__Host-atoll=${'0'.repeat(64)}`;
+  const status = async (headers: Record<string, string>) => (await fetch(fixture.url, { headers })).status;
+  expect(await status({ Cookie: session })).toBe(200);
+  for (const Cookie of [session, `a=1; ${session}; b=2`, `a=1;${session}`]) {
+    expect(await status({ Cookie, ...to('one', Number(server.port)) })).toBe(400);
+    expect(await status({ Cookie, Host: `${server.port}-one.example.com` })).toBe(400);
+  }
+  expect(await status({ Cookie: 'a=1; theirs__Host-atoll=1', ...to('one', Number(server.port)) })).toBe(200);
 });
 
 test('requests that name no sandbox properly are refused with 400', async () => {
@@ -76,7 +92,12 @@ test('answers about sandboxes and ports are the contract’s', async () => {
   }
   const closed = await fetch(fixture.url, { headers: to('one', 80) });
   expect(closed.status).toBe(502);
-  expect(await closed.json()).toEqual({ sandboxId: 'one', message: 'The sandbox is running but port is not open', port: 80, code: 502 });
+  expect(await closed.json()).toEqual({
+    sandboxId: 'one',
+    message: 'The sandbox is running but port is not open',
+    port: 80,
+    code: 502,
+  });
   expect(fixture.dials.length).toBe(3);
 });
 
@@ -95,7 +116,10 @@ test('a node that does not have the sandbox means that it is gone', async () => 
   await using fixture = startFixture({ dial: () => Promise.reject(new AtollError('not_found', 'not here')) });
   fixture.sandbox('one');
   const response = await fetch(fixture.url, { headers: to('one', 80) });
-  expect([response.status, (await response.json()).message]).toEqual([502, 'The sandbox was not found']);
+  expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
+    502,
+    'The sandbox was not found',
+  ]);
 });
 
 test('the platform’s own trouble is never 502', async () => {
@@ -138,11 +162,17 @@ test('private traffic needs its token on every port but the agent’s', async ()
   const port = Number(server.port);
   fixture.mapPort(49983, port);
   fixture.sandbox('one', { ingress: { trafficAccessToken: 'secret', accessToken: 'agent-token' } });
-  const ask = (headers: Record<string, string>, at = port) => fetch(fixture.url, { headers: { ...to('one', at), ...headers } });
-  for (const headers of [{}, { 'e2b-traffic-access-token': 'wrong' }, { 'e2b-traffic-access-token': '' }, { 'x-access-token': 'agent-token' }]) {
+  const ask = (headers: Record<string, string>, at = port) =>
+    fetch(fixture.url, { headers: { ...to('one', at), ...headers } });
+  for (const headers of [
+    {},
+    { 'e2b-traffic-access-token': 'wrong' },
+    { 'e2b-traffic-access-token': '' },
+    { 'x-access-token': 'agent-token' },
+  ]) {
     const response = await ask(headers);
     expect(response.status).toBe(403);
-    const body = await response.json();
+    const body = (await response.json()) as { message: string };
     expect(body).toMatchObject({ sandboxId: 'one', code: 403 });
     expect(body.message).toContain('e2b-traffic-access-token');
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
@@ -173,7 +203,8 @@ test('more connections than the limit are refused, and counted down when they en
   for (const response of [...held, other]) expect((await response).status).toBe(204);
   const again = ask('one');
   // One of the two kept connections carries it.
-  while (!first.received.includes('GET / HTTP/1.1\r\n', 10) && !second.received.includes('GET / HTTP/1.1\r\n', 10)) await Bun.sleep(1);
+  while (!first.received.includes('GET / HTTP/1.1\r\n', 10) && !second.received.includes('GET / HTTP/1.1\r\n', 10))
+    await Bun.sleep(1);
   for (const connection of [first, second]) connection.send('HTTP/1.1 204 No Content\r\n\r\n');
   expect((await again).status).toBe(204);
 });
@@ -185,7 +216,12 @@ test('scripts of any origin can read errors about the agent, and preflights that
   const preflight = (host: string, asked: string) =>
     fetch(fixture.url, {
       method: 'OPTIONS',
-      headers: { Host: host, Origin: 'https://a.example', 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': asked },
+      headers: {
+        Host: host,
+        Origin: 'https://a.example',
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': asked,
+      },
     });
   for (const [host, asked] of [
     ['sandbox.example.com', 'content-type'],
@@ -228,7 +264,57 @@ test('people get a page, scripts and clients JSON', async () => {
 
 test('a page shows what the client sent as text', async () => {
   await using fixture = startFixture();
-  const response = await fetch(`${fixture.url}/`, { headers: { ...browser, Host: '3000-<script>alert(1)</script>.example.com' } });
+  const response = await fetch(`${fixture.url}/`, {
+    headers: { ...browser, Host: '3000-<script>alert(1)</script>.example.com' },
+  });
   expect(response.status).toBe(400);
   expect(await response.text()).not.toContain('<script>');
+});
+
+test('a signed URL of a file finds its sandbox on this machine without a name', async () => {
+  await using fixture = startFixture();
+  await using server = startEcho();
+  fixture.mapPort(49983, Number(server.port));
+  const token = 'a'.repeat(64);
+  fixture.sandbox('other', { ingress: { accessToken: 'b'.repeat(64) } });
+  fixture.sandbox('open');
+  fixture.sandbox('one', { ingress: { accessToken: token } });
+  const signed = { path: '/tmp/a b', username: 'user', expiration: null };
+  const fetched = async (method: string, query: Record<string, string>) =>
+    (await fetch(`${fixture.url}/files?${new URLSearchParams(query)}`, { method })).json();
+  for (const [method, operation] of [
+    ['GET', 'read'],
+    ['POST', 'write'],
+  ] as const) {
+    const signature = fileSignature({ ...signed, operation }, token);
+    const query = { path: signed.path, username: signed.username, signature };
+    expect(((await fetched(method, query)) as { url: string }).url).toContain('/files?path=%2Ftmp%2Fa+b');
+    for (const wrong of [{ path: '/etc/passwd' }, { username: 'root' }, { signature_expiration: '1' }])
+      expect(await fetched(method, { ...query, ...wrong })).toMatchObject({ api: '/files' });
+    expect(await fetched(method === 'GET' ? 'POST' : 'GET', query)).toMatchObject({ api: '/files' });
+  }
+  expect([...new Set(fixture.dials.map(({ sandboxId }) => sandboxId))]).toEqual(['one']);
+});
+
+test('a file that a signed URL shows at the address of the dashboard runs no script there, whatever the sandbox says', async () => {
+  await using fixture = startFixture();
+  await using server = Bun.serve({
+    port: 0,
+    fetch: () =>
+      new Response('<script>fetch("/session")</script>', {
+        headers: { 'Content-Type': 'text/html', 'Content-Security-Policy': 'script-src *', 'Set-Cookie': 'a=b' },
+      }),
+  });
+  fixture.mapPort(49983, Number(server.port));
+  const token = 'a'.repeat(64);
+  fixture.sandbox('one', { ingress: { accessToken: token } });
+  const signed = { path: '/home/user/x.html', username: 'user', expiration: null, operation: 'read' } as const;
+  const query = new URLSearchParams({ path: signed.path, username: 'user', signature: fileSignature(signed, token) });
+  const policyOf = async (headers: Record<string, string>) => {
+    const response = await fetch(`${fixture.url}/files?${query}`, { headers });
+    return `${response.headers.get('content-security-policy')} ${response.headers.get('x-content-type-options')}`;
+  };
+  expect(await policyOf({})).toBe('script-src *, sandbox nosniff');
+  expect(await policyOf({ 'Svc-Sandbox-Id': 'one' })).toBe('script-src * null');
+  expect(await policyOf({ Host: '49983-one.example.com' })).toBe('script-src * null');
 });

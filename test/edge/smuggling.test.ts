@@ -73,7 +73,9 @@ for (const [name, response] of Object.entries(poisoned)) {
     const upstream = await both.server.accept();
     await upstream.expect('\r\n\r\n');
     upstream.send(response);
-    await both.client.until(client => client.received.includes('"code":503}') || client.end === 'reset').catch(() => {});
+    await both.client
+      .until(client => client.received.includes('"code":503}') || client.end === 'reset')
+      .catch(() => {});
     expect(await upstream.over()).toBe('reset');
     expect(both.client.received).not.toContain('HTTP/1.1 200');
   });

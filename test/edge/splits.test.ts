@@ -118,14 +118,25 @@ test('the same bytes mean the same, however they are cut on either side', async 
   }
   expect(expected?.length).toBe(requests.length + 1);
   expect(expected?.slice(0, 3)).toEqual(requests.slice(0, 3));
-  expect(expected?.slice(3)).toEqual(['api', requests[4], expect.stringContaining('"code":502'), requests[6], expect.stringContaining('/last')] as string[]);
+  expect(expected?.slice(3)).toEqual([
+    'api',
+    requests[4],
+    expect.stringContaining('"code":502'),
+    requests[6],
+    expect.stringContaining('/last'),
+  ] as string[]);
 }, 60_000);
 
 test('a malformed request is refused, however it is cut', async () => {
   const random = seeded(7);
   await using fixture = startFixture();
   const good = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
-  const bad = ['GET / HTTP/1.1\nHost: x\n\n', 'GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n\r\n', 'GE\x00 / HTTP/1.1\r\nHost: x\r\n\r\n'];
+  const bad = [
+    'GET / HTTP/1.1\nHost: x\n\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nA: b\n\r\n\r\n',
+    'GE\x00 / HTTP/1.1\r\nHost: x\r\n\r\n',
+  ];
   for (let round = 0; round < rounds; round++) {
     const text = good + bad[round % bad.length] + good;
     const client = await RawSocket.connect(fixture.port);

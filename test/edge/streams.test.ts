@@ -80,7 +80,11 @@ test('an upload of 1 GiB passes in constant memory', async () => {
   await using edge = await startEdgeProcess();
   await using server = startBulkServer();
   const before = edge.memoryBytes('VmRSS');
-  const response = await fetch(edge.url, { method: 'POST', body: upload(gibibyte), headers: to('one', Number(server.port)) });
+  const response = await fetch(edge.url, {
+    method: 'POST',
+    body: upload(gibibyte),
+    headers: to('one', Number(server.port)),
+  });
   expect(await response.json()).toEqual({ taken: gibibyte });
   expect(edge.memoryBytes('VmHWM') - before).toBeLessThan(growthMaxBytes);
 }, 60_000);
@@ -91,9 +95,11 @@ test('a reader that stops makes the server wait, not the edge grow', async () =>
   const abort = new AbortController();
   const before = edge.memoryBytes('VmRSS');
   const stopped = await Promise.all(
-    Array.from({ length: 20 }, () => fetch(`${edge.url}/?bytes=${gibibyte}`, { headers: to('one', Number(server.port)), signal: abort.signal })),
+    Array.from({ length: 20 }, () =>
+      fetch(`${edge.url}/?bytes=${gibibyte}`, { headers: to('one', Number(server.port)), signal: abort.signal }),
+    ),
   );
-  for (let last = 0; edge.memoryBytes('VmRSS') !== last; ) {
+  for (let last = 0; edge.memoryBytes('VmRSS') !== last;) {
     last = edge.memoryBytes('VmRSS');
     await Bun.sleep(200);
   }

@@ -3,19 +3,24 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
-import { issueCertificate, makeAuthority } from '../../src/base/certificate.ts';
+import { issueCertificate, makeAuthority } from '../../src/base/crypto/certificate.ts';
+import { createLog } from '../../src/base/telemetry/log.ts';
+import { certificateFromFiles } from '../../src/supervisor/certificates/files.ts';
+import { localAuthority } from '../../src/supervisor/certificates/local-authority.ts';
 import { startFixture, to } from './support/fixture.ts';
 import { RawSocket, startRawServer } from './support/raw-socket.ts';
+
+const quiet = createLog('error', () => {});
 
 function tempFolder() {
   const path = mkdtempSync(join(tmpdir(), 'edge-tls-'));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-const local = (folder: string) => ({ kind: 'local', folder, names: ['localhost', '*.box.localhost', '127.0.0.1'] }) as const;
+const local = (folder: string) => localAuthority(folder, ['localhost', '*.box.localhost', '127.0.0.1']);
 
 function startSecure(folder: string) {
-  return startFixture({ tls: { hostname: '127.0.0.1', port: 0, certificate: local(folder), checkIntervalMs: 10 } });
+  return startFixture({ tls: { hostname: '127.0.0.1', port: 0, certificate: local(folder) } });
 }
 
 /** The certificate that the port shows. */
@@ -32,7 +37,7 @@ test('who trusts the local authority reaches API and sandboxes over TLS', async 
   await using fixture = startSecure(folder.path);
   await using server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: request => Response.json(request.headers) });
   fixture.sandbox('one');
-  const ca = readFileSync(fixture.edge.authorityFile as string, 'utf8');
+  const ca = readFileSync(join(folder.path, 'ca.pem'), 'utf8');
   const url = `https://localhost:${fixture.edge.tlsPort}`;
   expect(await (await fetch(url, { tls: { ca } })).json()).toMatchObject({ api: '/' });
   const headers = await (await fetch(url, { tls: { ca }, headers: to('one', Number(server.port)) })).json();
@@ -45,12 +50,13 @@ test('the authority is made once, its keys are secret, and its certificate is re
   const first = startSecure(folder.path);
   const before = await shown(first.edge.tlsPort as number);
   await first[Symbol.asyncDispose]();
-  for (const file of ['ca-key.pem', 'server-key.pem']) expect(statSync(join(folder.path, file)).mode & 0o777).toBe(0o600);
+  for (const file of ['ca-key.pem', 'server-key.pem'])
+    expect(statSync(join(folder.path, file)).mode & 0o777).toBe(0o600);
   const authority = readFileSync(join(folder.path, 'ca.pem'), 'utf8');
   await using second = startSecure(folder.path);
   expect((await shown(second.edge.tlsPort as number)).fingerprint256).toBe(before.fingerprint256);
   await using third = startFixture({
-    tls: { hostname: '127.0.0.1', port: 0, certificate: { ...local(folder.path), names: ['other.example'] } },
+    tls: { hostname: '127.0.0.1', port: 0, certificate: localAuthority(folder.path, ['other.example']) },
   });
   const other = await shown(third.edge.tlsPort as number);
   expect(other.subjectaltname).toBe('DNS:other.example');
@@ -66,28 +72,31 @@ test('a changed certificate is shown to new connections, and what does not fit i
     writeFileSync(`${path}.new`, text);
     renameSync(`${path}.new`, path);
   };
-  const [first, second] = [issueCertificate(authority, ['first.example'], 5), issueCertificate(authority, ['second.example'], 5)];
+  const [first, second] = [
+    issueCertificate(authority, ['first.example'], 5),
+    issueCertificate(authority, ['second.example'], 5),
+  ];
   put(certFile, first.certificate);
   put(keyFile, first.key);
-  await using fixture = startFixture({
-    tls: { hostname: '127.0.0.1', port: 0, certificate: { kind: 'files', certFile, keyFile }, checkIntervalMs: 10 },
-  });
+  const certificate = certificateFromFiles({ certFile, keyFile }, quiet);
+  await using fixture = startFixture({ tls: { hostname: '127.0.0.1', port: 0, certificate } });
   const port = fixture.edge.tlsPort as number;
   expect((await shown(port)).subjectaltname).toBe('DNS:first.example');
   const kept = await RawSocket.connect(port, { rejectUnauthorized: false });
   put(certFile, second.certificate);
-  await Bun.sleep(50);
+  certificate.refresh();
   expect((await shown(port)).subjectaltname).toBe('DNS:first.example');
   put(keyFile, second.key);
-  while ((await shown(port)).subjectaltname !== 'DNS:second.example') await Bun.sleep(5);
+  certificate.refresh();
+  expect((await shown(port)).subjectaltname).toBe('DNS:second.example');
   kept.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await kept.expect('200 OK');
   kept.close();
 });
 
 test('files that can’t be used are refused at start, with their names', () => {
-  const certificate = { kind: 'files', certFile: '/nowhere/cert.pem', keyFile: '/nowhere/key.pem' } as const;
-  expect(() => startFixture({ tls: { hostname: '127.0.0.1', port: 0, certificate } })).toThrow('/nowhere/cert.pem');
+  const files = { certFile: '/nowhere/cert.pem', keyFile: '/nowhere/key.pem' };
+  expect(() => certificateFromFiles(files, quiet)).toThrow('/nowhere/cert.pem');
 });
 
 test('streams, resets and half-closes are the same over TLS', async () => {
@@ -127,7 +136,12 @@ test('a service that speaks TLS inside the sandbox is reached on its ports, what
   await using fixture = startFixture();
   const pair = issueCertificate(makeAuthority('Nobody', 5), ['elsewhere.example'], 5);
   const tls = { cert: pair.certificate, key: pair.key };
-  await using server = Bun.serve({ hostname: '127.0.0.1', port: 0, tls, fetch: async request => new Response(`over TLS ${await request.text()}`) });
+  await using server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    tls,
+    fetch: async request => new Response(`over TLS ${await request.text()}`),
+  });
   const port = Number(server.port);
   fixture.sandbox('one', { ingress: { httpsPorts: [port, 81] } });
   for (let i = 0; i < 3; i++) {
@@ -145,8 +159,16 @@ test('nothing older than TLS 1.2 is spoken', async () => {
   await using fixture = startSecure(folder.path);
   const attempt = (maxVersion: 'TLSv1.1' | 'TLSv1.2') =>
     new Promise<string>(resolve => {
-      const socket = connect({ host: '127.0.0.1', port: fixture.edge.tlsPort as number, rejectUnauthorized: false, minVersion: 'TLSv1', maxVersion });
-      socket.once('secureConnect', () => resolve(socket.getProtocol() ?? 'none')).once('error', () => resolve('refused'));
+      const socket = connect({
+        host: '127.0.0.1',
+        port: fixture.edge.tlsPort as number,
+        rejectUnauthorized: false,
+        minVersion: 'TLSv1',
+        maxVersion,
+      });
+      socket
+        .once('secureConnect', () => resolve(socket.getProtocol() ?? 'none'))
+        .once('error', () => resolve('refused'));
     });
   expect(await attempt('TLSv1.1')).toBe('refused');
   expect(await attempt('TLSv1.2')).toBe('TLSv1.2');

@@ -10,7 +10,8 @@ async function startSleeping(ingress: Record<string, unknown> = {}, wake?: Fixtu
   fixture.sandbox('one', { state: 'paused', ingress: { autoResume: true, ...ingress } });
   return {
     fixture,
-    ask: (port: number, headers: Record<string, string> = {}) => fetch(fixture.url, { headers: { ...to('one', port), ...headers } }),
+    ask: (port: number, headers: Record<string, string> = {}) =>
+      fetch(fixture.url, { headers: { ...to('one', port), ...headers } }),
     async [Symbol.asyncDispose]() {
       await fixture[Symbol.asyncDispose]();
       await server.stop(true);
@@ -37,7 +38,10 @@ test('asking whether a sandbox runs wakes none, whoever asks; SDKs do so by them
   for (const state of ['pausing', 'paused'] as const) {
     asleep.fixture.sandbox('one', { state });
     for (const method of ['GET', 'HEAD']) {
-      const response = await fetch(`${asleep.fixture.url}/health`, { method, headers: { ...to('one', 49983), 'X-Access-Token': 'agent-token' } });
+      const response = await fetch(`${asleep.fixture.url}/health`, {
+        method,
+        headers: { ...to('one', 49983), 'X-Access-Token': 'agent-token' },
+      });
       expect(response.status).toBe(502);
     }
   }
@@ -49,7 +53,10 @@ test('asking whether a sandbox runs wakes none, whoever asks; SDKs do so by them
 test('without the policy a paused sandbox is not found', async () => {
   await using asleep = await startSleeping({ autoResume: false });
   const response = await asleep.ask(80);
-  expect([response.status, (await response.json()).message]).toEqual([502, 'The sandbox was not found']);
+  expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
+    502,
+    'The sandbox was not found',
+  ]);
   expect(asleep.fixture.wakes).toEqual([]);
 });
 
@@ -58,7 +65,11 @@ test('the agent of a secured sandbox is woken only by its token', async () => {
   for (const headers of [{}, { 'X-Access-Token': 'wrong' }]) {
     const response = await asleep.ask(49983, headers);
     expect(response.status).toBe(403);
-    expect(await response.json()).toMatchObject({ sandboxId: 'one', code: 403, message: expect.stringContaining('X-Access-Token') });
+    expect(await response.json()).toMatchObject({
+      sandboxId: 'one',
+      code: 403,
+      message: expect.stringContaining('X-Access-Token'),
+    });
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
   }
   expect(asleep.fixture.wakes).toEqual([]);
@@ -99,12 +110,20 @@ test('a client that goes away ends the wait', async () => {
   const waiting = Promise.withResolvers<AbortSignal>();
   const fixture = startFixture({
     directory: {
+      running: () => [],
       find: sandboxId => ({
         sandboxId,
         teamId: 'team',
         executionId: 'e',
+        nodeId: 'n',
         state: 'paused',
-        ingress: { trafficAccessToken: null, accessToken: null, maskRequestHost: null, httpsPorts: [], autoResume: true },
+        ingress: {
+          trafficAccessToken: null,
+          accessToken: null,
+          maskRequestHost: null,
+          httpsPorts: [],
+          autoResume: true,
+        },
       }),
       wake(_, signal) {
         waiting.resolve(signal);

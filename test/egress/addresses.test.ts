@@ -4,17 +4,23 @@ import { addresses, hostUplink } from './support/addresses.ts';
 import { startLab, type Lab } from './support/lab.ts';
 
 let lab: Lab;
-beforeAll(async () => (lab = await startLab({ buildNetwork: { internetAccess: false, allowOut: [addresses.allowed] } })), 120_000);
+beforeAll(
+  async () => (lab = await startLab({ buildNetwork: { internetAccess: false, allowOut: [addresses.allowed] } })),
+  120_000,
+);
 afterAll(() => lab.dispose(), 120_000);
 
 const open = { internetAccess: true };
 const get = (address: string) => `curl -sS --max-time 4 http://${address}/`;
 
-test('an open policy reaches the internet by TCP and UDP, from the host\'s address', async () => {
+test("an open policy reaches the internet by TCP and UDP, from the host's address", async () => {
   const sandbox = await lab.create(open);
   expect(await lab.run(sandbox, get(addresses.anycast))).toMatchObject({ exitCode: 0, stdout: 'page of anycast\n' });
   expect((await lab.run(sandbox, datagram(addresses.other))).stdout).toBe('ping\n');
-  expect((await lab.visits()).map(({ service, from }) => `${service} ${from}`)).toEqual(['http anycast 192.0.2.2', 'datagram other 192.0.2.2']);
+  expect((await lab.visits()).map(({ service, from }) => `${service} ${from}`)).toEqual([
+    'http anycast 192.0.2.2',
+    'datagram other 192.0.2.2',
+  ]);
   await lab.kill(sandbox);
 });
 
@@ -39,7 +45,11 @@ test('steps of builds reach what the operator lets builds reach, and sandboxes a
 });
 
 test('denyOut denies, and allowOut beats it', async () => {
-  const sandbox = await lab.create({ internetAccess: true, denyOut: ['203.0.113.0/24', '203.0.0.0/16'], allowOut: [addresses.allowed] });
+  const sandbox = await lab.create({
+    internetAccess: true,
+    denyOut: ['203.0.113.0/24', '203.0.0.0/16'],
+    allowOut: [addresses.allowed],
+  });
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
   expect((await lab.run(sandbox, get(addresses.allowed))).exitCode).toBe(0);
   expect((await lab.run(sandbox, get(addresses.anycast))).exitCode).toBe(0);
@@ -49,7 +59,8 @@ test('denyOut denies, and allowOut beats it', async () => {
 test('an allow does not open protected ranges', async () => {
   const sandbox = await lab.create({ internetAccess: false, allowOut: ['0.0.0.0/0', '10.0.0.5', '169.254.169.254'] });
   const before = await lab.strays();
-  for (const address of ['10.0.0.5', '169.254.169.254', '192.168.1.5']) expect((await lab.run(sandbox, get(address))).exitCode).not.toBe(0);
+  for (const address of ['10.0.0.5', '169.254.169.254', '192.168.1.5'])
+    expect((await lab.run(sandbox, get(address))).exitCode).not.toBe(0);
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).toBe(0);
   expect(await lab.strays()).toBe(before);
   await lab.kill(sandbox);
@@ -59,13 +70,16 @@ test('an update holds at once: new connections, and existing ones are cut', asyn
   const sandbox = await lab.create(open);
   await lab.visits();
   // A connection that waits for the server: it learns of its end without sending anything.
-  const waiting = lab.run(sandbox, `python3 -c "
+  const waiting = lab.run(
+    sandbox,
+    `python3 -c "
 import socket
 s = socket.create_connection(('${addresses.other}', 7000)); s.settimeout(20)
 print(s.recv(100)); print('up', flush=True)
 try: print('got', s.recv(100))
 except ConnectionError as error: print('cut', type(error).__name__)
-"`);
+"`,
+  );
   await until(async () => (await lab.visits()).some(visit => visit.service === 'echo other'));
   await lab.update(sandbox, { internetAccess: true, denyOut: [addresses.other] });
   expect((await waiting).stdout).toMatch(/^cut /m);
@@ -79,13 +93,16 @@ except ConnectionError as error: print('cut', type(error).__name__)
 test('an update leaves connections alone that stay allowed', async () => {
   const sandbox = await lab.create(open);
   await lab.visits();
-  const kept = lab.run(sandbox, `python3 -c "
+  const kept = lab.run(
+    sandbox,
+    `python3 -c "
 import socket, time
 s = socket.create_connection(('${addresses.allowed}', 7000)); s.settimeout(20)
 s.recv(100)
 for i in range(30): s.sendall(b'x'); assert s.recv(1) == b'x'; time.sleep(0.05)
 print('kept')
-"`);
+"`,
+  );
   await until(async () => (await lab.visits()).some(visit => visit.service === 'echo allowed'));
   await lab.update(sandbox, { internetAccess: false, allowOut: [addresses.allowed] });
   expect((await kept).stdout).toBe('kept\n');
@@ -94,7 +111,9 @@ print('kept')
 
 test('datagrams of a denied conversation are not let in any more', async () => {
   const sandbox = await lab.create(open);
-  const receiver = lab.run(sandbox, `python3 -c "
+  const receiver = lab.run(
+    sandbox,
+    `python3 -c "
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1)
 def ask():
@@ -102,7 +121,8 @@ def ask():
   except (OSError, socket.timeout) as error: return type(error).__name__
 while ask() == b'x': time.sleep(0.05)
 print('silent')
-"`);
+"`,
+  );
   await until(async () => (await lab.visits()).some(visit => visit.service === 'datagram other'));
   await lab.update(sandbox, { internetAccess: false });
   expect((await receiver).stdout).toBe('silent\n');
@@ -113,7 +133,13 @@ test('sandboxes do not reach each other, and each has its own policy', async () 
   const [free, closed] = await Promise.all([lab.create(open), lab.create({ internetAccess: false })]);
   expect((await lab.run(free, get(addresses.other))).exitCode).toBe(0);
   expect((await lab.run(closed, get(addresses.other))).exitCode).not.toBe(0);
-  for (const address of [slotOf(lab.installation, 0).address, slotOf(lab.installation, 1).address, '169.254.0.22', '192.0.2.2']) expect((await lab.run(free, get(address))).exitCode).not.toBe(0);
+  for (const address of [
+    slotOf(lab.installation, 0).address,
+    slotOf(lab.installation, 1).address,
+    '169.254.0.22',
+    '192.0.2.2',
+  ])
+    expect((await lab.run(free, get(address))).exitCode).not.toBe(0);
   await Promise.all([lab.kill(free), lab.kill(closed)]);
 });
 
@@ -136,7 +162,9 @@ test('what is denied is counted and logged with the rule', async () => {
   expect(bytesIn).toBeGreaterThan(300);
   expect(bytesOut).toBeGreaterThan(300);
   let messages: string[] = [];
-  await until(async () => (messages = (await lab.history(sandbox)).filter(message => message.startsWith('denied'))).length >= 2);
+  await until(
+    async () => (messages = (await lab.history(sandbox)).filter(message => message.startsWith('denied'))).length >= 2,
+  );
   expect(messages).toContain(`denied: host ${addresses.other} port 80 by rule denyOut ${addresses.other}`);
   expect(messages).toContain('denied: host 10.0.0.5 port 80 by rule protected 10.0.0.0/8');
   await lab.kill(sandbox);
@@ -166,9 +194,17 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 test('the host forwards for sandboxes and for nobody else', async () => {
-  const settings = () => lab.inHost('sh', '-c', 'cd /proc/sys/net/ipv4; cat ip_forward conf/up0/forwarding conf/lan0/forwarding').split('\n').slice(0, 3);
+  const settings = () =>
+    lab
+      .inHost('sh', '-c', 'cd /proc/sys/net/ipv4; cat ip_forward conf/up0/forwarding conf/lan0/forwarding')
+      .split('\n')
+      .slice(0, 3);
   // Another network of the host's, which the internet has a route to by mistake or on purpose.
-  lab.inHost('sh', '-c', 'ip link add lan0 type veth peer name lan1; ip link set lan0 up; ip link set lan1 up; sysctl -qw net.ipv6.conf.lan0.disable_ipv6=1 net.ipv6.conf.lan1.disable_ipv6=1; ip address add 10.9.9.1/24 dev lan0');
+  lab.inHost(
+    'sh',
+    '-c',
+    'ip link add lan0 type veth peer name lan1; ip link set lan0 up; ip link set lan1 up; sysctl -qw net.ipv6.conf.lan0.disable_ipv6=1 net.ipv6.conf.lan1.disable_ipv6=1; ip address add 10.9.9.1/24 dev lan0',
+  );
   lab.inInternet('ip', 'route', 'add', '10.9.9.0/24', 'via', hostUplink);
   expect(settings()).toEqual(['0', '1', '0']);
   const sandbox = await lab.create({ internetAccess: true });

@@ -8,17 +8,40 @@ afterAll(() => lab.dispose(), 120_000);
 
 const policy = { internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['allowed.test', '*.wild.test'] };
 const get = (url: string, ...options: string[]) => `curl -sS -k --max-time 5 ${options.join(' ')} ${url}`;
-const visited = async () => (await lab.visits()).filter(({ service }) => !service.startsWith('dns')).map(({ service, detail }) => `${service} ${detail}`);
+const visited = async () =>
+  (await lab.visits())
+    .filter(({ service }) => !service.startsWith('dns'))
+    .map(({ service, detail }) => `${service} ${detail}`);
 
 test('allowed names are reached by HTTP and HTTPS, others are not', async () => {
   const sandbox = await lab.create(policy);
-  for (const url of ['http://allowed.test/', 'https://allowed.test/', 'http://a.wild.test/', 'https://b.wild.test/', 'https://ALLOWED.test./']) {
+  for (const url of [
+    'http://allowed.test/',
+    'https://allowed.test/',
+    'http://a.wild.test/',
+    'https://b.wild.test/',
+    'https://ALLOWED.test./',
+  ]) {
     expect(await lab.run(sandbox, get(url))).toMatchObject({ exitCode: 0 });
   }
-  for (const url of ['http://other.test/', 'https://other.test/', 'http://www.allowed.test/', 'http://wild.test/', 'https://a.b.attacker.test/', `http://${addresses.other}/`, `https://${addresses.allowed}/`]) {
+  for (const url of [
+    'http://other.test/',
+    'https://other.test/',
+    'http://www.allowed.test/',
+    'http://wild.test/',
+    'https://a.b.attacker.test/',
+    `http://${addresses.other}/`,
+    `https://${addresses.allowed}/`,
+  ]) {
     expect(await lab.run(sandbox, get(url))).not.toMatchObject({ exitCode: 0 });
   }
-  expect((await visited()).map(visit => visit.split(' ').slice(0, 2).join(' '))).toEqual(['http allowed', 'https allowed', 'http wild', 'https wild', 'https allowed']);
+  expect((await visited()).map(visit => visit.split(' ').slice(0, 2).join(' '))).toEqual([
+    'http allowed',
+    'https allowed',
+    'http wild',
+    'https wild',
+    'https allowed',
+  ]);
   await lab.kill(sandbox);
 });
 
@@ -26,14 +49,19 @@ test('only allowed names can be looked up, so that questions carry nothing out',
   const sandbox = await lab.create(policy);
   await lab.visits();
   expect((await lab.run(sandbox, resolve('allowed.test'))).stdout).toBe(`${addresses.allowed}\n`);
-  for (const name of ['secret.attacker.test', 'other.test', 'test', 'xallowed.test']) expect((await lab.run(sandbox, resolve(name))).exitCode).not.toBe(0);
-  expect((await lab.visits()).map(({ service, detail }) => `${service} ${detail}`)).toEqual([`dns ${addresses.publicResolver} allowed.test 1`]);
+  for (const name of ['secret.attacker.test', 'other.test', 'test', 'xallowed.test'])
+    expect((await lab.run(sandbox, resolve(name))).exitCode).not.toBe(0);
+  expect((await lab.visits()).map(({ service, detail }) => `${service} ${detail}`)).toEqual([
+    `dns ${addresses.publicResolver} allowed.test 1`,
+  ]);
   await lab.kill(sandbox);
 });
 
 test('long answers come by TCP', async () => {
   const sandbox = await lab.create({ ...policy, allowOut: ['*.allowed.test'] });
-  const { stdout } = await lab.python(sandbox, String.raw`
+  const { stdout } = await lab.python(
+    sandbox,
+    String.raw`
 import socket, struct
 question = struct.pack('>6H', 7, 0x100, 1, 0, 0, 0) + b'\x04long\x07allowed\x04test\x00' + struct.pack('>2H', 16, 1)
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.settimeout(5); udp.sendto(question, ('8.8.8.8', 53))
@@ -41,7 +69,8 @@ answer = udp.recv(4096); print('cut', answer[2] >> 1 & 1, struct.unpack('>H', an
 tcp = socket.create_connection(('8.8.8.8', 53), 5); tcp.sendall(struct.pack('>H', len(question)) + question)
 length = struct.unpack('>H', tcp.recv(2, socket.MSG_WAITALL))[0]
 answer = tcp.recv(length, socket.MSG_WAITALL); print('whole', struct.unpack('>H', answer[6:8])[0])
-`);
+`,
+  );
   expect(stdout).toBe('cut 1 7\nwhole 20\n');
   await lab.kill(sandbox);
 });
@@ -49,24 +78,41 @@ answer = tcp.recv(length, socket.MSG_WAITALL); print('whole', struct.unpack('>H'
 test('HTTP passes as it should: methods, bodies, chunks, continuations, many requests on a connection, WebSockets', async () => {
   const sandbox = await lab.create(policy);
   await lab.run(sandbox, 'head -c 3000000 /dev/zero > /tmp/body');
-  expect((await lab.run(sandbox, get('http://allowed.test/size', '--data-binary @/tmp/body'))).stdout).toBe('3000000\n');
-  expect((await lab.run(sandbox, get('http://allowed.test/size', '--data-binary @/tmp/body', "-H 'Transfer-Encoding: chunked'"))).stdout).toBe('3000000\n');
-  expect((await lab.run(sandbox, get('http://allowed.test/size', '--data-binary @/tmp/body', "-H 'Expect: 100-continue'"))).stdout).toBe('3000000\n');
+  expect((await lab.run(sandbox, get('http://allowed.test/size', '--data-binary @/tmp/body'))).stdout).toBe(
+    '3000000\n',
+  );
+  expect(
+    (
+      await lab.run(
+        sandbox,
+        get('http://allowed.test/size', '--data-binary @/tmp/body', "-H 'Transfer-Encoding: chunked'"),
+      )
+    ).stdout,
+  ).toBe('3000000\n');
+  expect(
+    (await lab.run(sandbox, get('http://allowed.test/size', '--data-binary @/tmp/body', "-H 'Expect: 100-continue'")))
+      .stdout,
+  ).toBe('3000000\n');
   expect((await lab.run(sandbox, get('http://allowed.test/', '-I'))).stdout).toStartWith('HTTP/1.1 200');
   expect((await lab.run(sandbox, get('http://allowed.test/', '--http2'))).stdout).toBe('page of allowed\n');
   expect((await lab.run(sandbox, get('http://allowed.test/', '--http1.0'))).stdout).toBe('page of allowed\n');
   expect((await lab.run(sandbox, `${get('http://allowed.test/big')} | wc -c`)).stdout).toBe(`${64 << 20}\n`);
   expect((await lab.run(sandbox, `${get('https://allowed.test/big')} | wc -c`)).stdout).toBe(`${64 << 20}\n`);
   await lab.visits();
-  expect((await lab.run(sandbox, `curl -sS --max-time 5 ${'http://allowed.test/ '.repeat(20)} -w '%{num_connects}'`)).stdout).toMatch(/^(page of allowed\n[01]?)+$/);
+  expect(
+    (await lab.run(sandbox, `curl -sS --max-time 5 ${'http://allowed.test/ '.repeat(20)} -w '%{num_connects}'`)).stdout,
+  ).toMatch(/^(page of allowed\n[01]?)+$/);
   expect((await visited()).length).toBe(20);
-  const echoed = await lab.python(sandbox, String.raw`
+  const echoed = await lab.python(
+    sandbox,
+    String.raw`
 import socket
 s = socket.create_connection(('allowed.test', 80), 5)
 s.sendall(b'GET /websocket HTTP/1.1\r\nHost: allowed.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n')
 print(s.recv(1000).split(b'\r\n')[0].decode())
 s.sendall(b'\x81\x84' + bytes(4) + b'over'); print(s.recv(100)[2:].decode())
-`);
+`,
+  );
   expect(echoed.stdout).toBe('HTTP/1.1 101 Switching Protocols\nover\n');
   await lab.kill(sandbox);
 });
@@ -74,14 +120,18 @@ s.sendall(b'\x81\x84' + bytes(4) + b'over'); print(s.recv(100)[2:].decode())
 test('an update cuts connections to names that are denied from now on, and no others', async () => {
   const sandbox = await lab.create(policy);
   await lab.visits();
-  const hold = (name: string) => lab.python(sandbox, String.raw`
+  const hold = (name: string) =>
+    lab.python(
+      sandbox,
+      String.raw`
 import socket, ssl
 s = ssl._create_unverified_context().wrap_socket(socket.create_connection(('${name}', 443)), server_hostname='${name}'); s.settimeout(2)
 s.sendall(b'GET / HTTP/1.1\r\nHost: ${name}\r\n\r\n'); s.recv(1000); print('up', flush=True)
 try: print('ended' if s.recv(1000) == b'' else 'data')
 except (ConnectionError, ssl.SSLError): print('cut')
 except socket.timeout: print('kept')
-`);
+`,
+    );
   const visits: string[] = [];
   const held = [hold('allowed.test'), hold('a.wild.test')] as const;
   await until(async () => visits.push(...(await visited())) >= 2);
@@ -98,8 +148,21 @@ except socket.timeout: print('kept')
 test('names that lead to protected addresses lead nowhere', async () => {
   const sandbox = await lab.create(policy);
   const before = await lab.strays();
-  for (const name of ['private', 'loopback', 'any', 'metadata', 'host', 'gateway', 'neighbour', 'proxy', 'broadcast', 'multicast', 'alias']) {
-    for (const scheme of ['http', 'https']) expect((await lab.run(sandbox, get(`${scheme}://${name}.wild.test/`))).exitCode).not.toBe(0);
+  for (const name of [
+    'private',
+    'loopback',
+    'any',
+    'metadata',
+    'host',
+    'gateway',
+    'neighbour',
+    'proxy',
+    'broadcast',
+    'multicast',
+    'alias',
+  ]) {
+    for (const scheme of ['http', 'https'])
+      expect((await lab.run(sandbox, get(`${scheme}://${name}.wild.test/`))).exitCode).not.toBe(0);
   }
   // Of several addresses, those that may be reached are.
   expect((await lab.run(sandbox, get('http://mixed.wild.test/'))).stdout).toBe('page of wild\n');
@@ -109,10 +172,16 @@ test('names that lead to protected addresses lead nowhere', async () => {
 
 test('denied names are counted and logged with their rule', async () => {
   const sandbox = await lab.create(policy);
-  await lab.run(sandbox, `${get('https://other.test/', `--resolve other.test:443:${addresses.other}`)}; ${get('http://other.test/', `--resolve other.test:80:${addresses.allowed}`)}; ${resolve('other.test')}`);
+  await lab.run(
+    sandbox,
+    `${get('https://other.test/', `--resolve other.test:443:${addresses.other}`)}; ${get('http://other.test/', `--resolve other.test:80:${addresses.allowed}`)}; ${resolve('other.test')}`,
+  );
   let messages: string[] = [];
-  await until(async () => (messages = (await lab.history(sandbox)).filter(message => message.startsWith('denied'))).length >= 3);
-  for (const port of [443, 80, 53]) expect(messages).toContain(`denied: host other.test port ${port} by rule denyOut 0.0.0.0/0`);
+  await until(
+    async () => (messages = (await lab.history(sandbox)).filter(message => message.startsWith('denied'))).length >= 3,
+  );
+  for (const port of [443, 80, 53])
+    expect(messages).toContain(`denied: host other.test port ${port} by rule denyOut 0.0.0.0/0`);
   expect((await lab.traffic(sandbox)).denied).toBeGreaterThanOrEqual(3);
   await lab.kill(sandbox);
 });
@@ -125,7 +194,10 @@ test('names are decided about again after a restart of the node, and of the prox
   const [pid = 0] = await proxies();
   process.kill(pid, 'SIGKILL');
   await until(async () => (await proxies()).some(other => other !== pid));
-  expect((await lab.run(sandbox, `${get('https://allowed.test/', '--retry 20 --retry-delay 1 --retry-all-errors')}`)).exitCode).toBe(0);
+  expect(
+    (await lab.run(sandbox, `${get('https://allowed.test/', '--retry 20 --retry-delay 1 --retry-all-errors')}`))
+      .exitCode,
+  ).toBe(0);
   expect((await lab.run(sandbox, get('https://other.test/'))).exitCode).not.toBe(0);
   await lab.kill(sandbox);
 });

@@ -11,7 +11,8 @@ import { agree, type Target } from './engine/target.ts';
 const budget = { seed: 'engine', runsMax: 4_000 };
 const corpus = ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'x=12;y=5'];
 
-const failureOf = async (target: Omit<Target, 'name' | 'corpus'>) => (await runCampaign({ name: 'planted', corpus, ...target }, budget)).failure;
+const failureOf = async (target: Omit<Target, 'name' | 'corpus'>) =>
+  (await runCampaign({ name: 'planted', corpus, ...target }, budget)).failure;
 
 test('an unexpected error is found and made as short as it gets', async () => {
   const failure = await failureOf({
@@ -26,7 +27,8 @@ test('an unexpected error is found and made as short as it gets', async () => {
 });
 
 test('a parser whose result depends on the pieces is found', async () => {
-  const lines = (pieces: readonly Buffer[]) => pieces.flatMap(piece => piece.toString('latin1').split('\r\n')).filter(line => line !== '').length;
+  const lines = (pieces: readonly Buffer[]) =>
+    pieces.flatMap(piece => piece.toString('latin1').split('\r\n')).filter(line => line !== '').length;
   const failure = await failureOf({
     check(input, random) {
       agree(lines(cutIntoPieces(input, random)), lines([input]), 'the lines are the same in pieces');
@@ -42,14 +44,17 @@ test('cost that grows with the square of the input is found, and cost that grows
   const failure = await failureOf({ pumps, workBytesMax: 16 << 10, work: trimmed, check: () => 'fine' });
   expect(failure?.reason).toContain('the cost grew');
   expect(failure && 'pump' in failure && failure.pump).toEqual(pumps[0]!);
-  expect(await failureOf({ pumps, work: input => input.toString('latin1').split(' ').sort(), check: () => 'fine' })).toBeUndefined();
+  expect(
+    await failureOf({ pumps, work: input => input.toString('latin1').split(' ').sort(), check: () => 'fine' }),
+  ).toBeUndefined();
 }, 60_000);
 
 test('an input that takes too long is found', async () => {
   const failure = await failureOf({
     runCostMsMax: 20,
     check(input) {
-      if (input.includes('ost: a')) for (const end = performance.now() + 60; performance.now() < end; ) Math.sqrt(input.length);
+      if (input.includes('ost: a'))
+        for (const end = performance.now() + 60; performance.now() < end;) Math.sqrt(input.length);
       return 'fine';
     },
   });
@@ -59,7 +64,10 @@ test('an input that takes too long is found', async () => {
 test('the same seed makes the same inputs, and another seed others', async () => {
   const inputsOf = async (seed: string) => {
     const seen: string[] = [];
-    await runCampaign({ name: 'seeded', corpus, check: input => (seen.push(input.toString('latin1')), String(input.length)) }, { seed, runsMax: 500 });
+    await runCampaign(
+      { name: 'seeded', corpus, check: input => (seen.push(input.toString('latin1')), String(input.length)) },
+      { seed, runsMax: 500 },
+    );
     return seen;
   };
   const first = await inputsOf('1');
@@ -97,10 +105,19 @@ const command = (...args: string[]) => {
 };
 
 test('the command runs the targets that it is told, for as long as it is told', () => {
-  expect(command('template-names', '--runs', '50', '--seed', 's')).toMatchObject({ exitCode: 0, text: expect.stringMatching(/1 targets, seed s\n✓ template-names: 50 runs/) });
-  expect(command('template-names', 'page-tokens', '--seconds', '1')).toMatchObject({ exitCode: 0, text: expect.stringContaining('✓ page-tokens') });
+  expect(command('template-names', '--runs', '50', '--seed', 's')).toMatchObject({
+    exitCode: 0,
+    text: expect.stringMatching(/1 targets, seed s\n✓ template-names: 50 runs/),
+  });
+  expect(command('template-names', 'page-tokens', '--seconds', '1')).toMatchObject({
+    exitCode: 0,
+    text: expect.stringContaining('✓ page-tokens'),
+  });
 });
 
 test.each([['--runs 0'], ['--seconds x'], ['--quick'], ['no-such-target']])('%p is refused with the usage', words => {
-  expect(command(...words.split(' '))).toMatchObject({ exitCode: 2, text: expect.stringContaining('usage: npm run fuzz') });
+  expect(command(...words.split(' '))).toMatchObject({
+    exitCode: 2,
+    text: expect.stringContaining('usage: npm run fuzz'),
+  });
 });

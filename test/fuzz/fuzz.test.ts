@@ -5,7 +5,10 @@ import { keptFolder, readKept } from './engine/kept.ts';
 import { superlinear } from './engine/linear.ts';
 import { targets } from './targets.ts';
 
-/** Enough to see that a target still works; `npm run fuzz` is for looking. Always the same inputs, so that a failure is the change's. */
+/**
+ * Enough to see that a target still works; `npm run fuzz` is for looking. Always the same inputs, so that a failure is
+ * the change's.
+ */
 const runs = 2_000;
 const seed = 'npm test';
 const timeoutMs = 60_000;
@@ -19,19 +22,31 @@ test('every parser has a target, and what was kept belongs to one', () => {
 });
 
 for (const target of targets) {
-  test(`${target.name}: what failed once fails no more`, async () => {
-    const { inputs, pumps } = readKept(target.name);
-    for (const { file, bytes } of inputs) {
-      const result = await runOnce(target, bytes);
-      if ('failed' in result) throw new Error(`${file}: ${result.failed}`);
-    }
-    for (const { file, pump } of pumps) expect(`${file}: ${await superlinear(target, pump)}`).toBe(`${file}: undefined`);
-  }, timeoutMs);
+  test(
+    `${target.name}: what failed once fails no more`,
+    async () => {
+      const { inputs, pumps } = readKept(target.name);
+      for (const { file, bytes } of inputs) {
+        const result = await runOnce(target, bytes);
+        if ('failed' in result) throw new Error(`${file}: ${result.failed}`);
+      }
+      for (const { file, pump } of pumps)
+        expect(`${file}: ${await superlinear(target, pump)}`).toBe(`${file}: undefined`);
+    },
+    timeoutMs,
+  );
 
-  test(`${target.name}: ${runs} inputs`, async () => {
-    const { failure, outcomes } = await runCampaign(target, { seed, runsMax: runs });
-    if (failure) throw new Error(`${failure.reason}\n${JSON.stringify('input' in failure ? failure.input.toString('latin1') : failure.pump)}`);
-    // A check that every input leaves by its first line would hold for ever.
-    expect(outcomes.size).toBeGreaterThan(1);
-  }, timeoutMs);
+  test(
+    `${target.name}: ${runs} inputs`,
+    async () => {
+      const { failure, outcomes } = await runCampaign(target, { seed, runsMax: runs });
+      if (failure)
+        throw new Error(
+          `${failure.reason}\n${JSON.stringify('input' in failure ? failure.input.toString('latin1') : failure.pump)}`,
+        );
+      // A check that every input leaves by its first line would hold for ever.
+      expect(outcomes.size).toBeGreaterThan(1);
+    },
+    timeoutMs,
+  );
 }

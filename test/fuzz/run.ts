@@ -1,7 +1,7 @@
 // `npm run fuzz [-- TARGET …] [--seconds N | --runs N] [--seed S]`: looks for inputs that break a parser.
 //
-// Each target gets its runs, or its share of the seconds. What fails is made short, kept under test/fuzz/crashes, and from then on
-// one of the tests. The same seed makes the same inputs.
+// Each target gets its runs, or its share of the seconds. What fails is made short, kept under test/fuzz/crashes, and
+// from then on one of the tests. The same seed makes the same inputs.
 import { keep } from './engine/kept.ts';
 import { runCampaign, type Report } from './engine/campaign.ts';
 import type { Target } from './engine/target.ts';
@@ -29,7 +29,9 @@ function wholeNumber(name: string, text = ''): number {
 }
 
 function refuse(why: string): never {
-  process.stderr.write(`${why}\nusage: npm run fuzz [-- TARGET …] [--seconds N | --runs N] [--seed S]\ntargets: ${targets.map(({ name }) => name).join(' ')}\n`);
+  process.stderr.write(
+    `${why}\nusage: npm run fuzz [-- TARGET …] [--seconds N | --runs N] [--seed S]\ntargets: ${targets.map(({ name }) => name).join(' ')}\n`,
+  );
   process.exit(2);
 }
 
@@ -42,8 +44,13 @@ let failures = 0;
 process.stdout.write(`${chosen.length} targets, seed ${options.seed}\n`);
 for (const target of chosen) {
   const startedAt = Date.now();
-  const until = options.runs === undefined ? startedAt + (options.seconds * 1000) / chosen.length : Number.POSITIVE_INFINITY;
-  const report = await runCampaign(target, { seed: options.seed, runsMax: options.runs ?? Number.MAX_SAFE_INTEGER, until });
+  const until =
+    options.runs === undefined ? startedAt + (options.seconds * 1000) / chosen.length : Number.POSITIVE_INFINITY;
+  const report = await runCampaign(target, {
+    seed: options.seed,
+    runsMax: options.runs ?? Number.MAX_SAFE_INTEGER,
+    until,
+  });
   process.stdout.write(`${lineOf(target, report, Date.now() - startedAt)}\n`);
   if (report.failure) failures++;
 }
@@ -53,6 +60,9 @@ function lineOf({ name }: Target, { runs, pumps, outcomes, failure }: Report, to
   const line = `${failure ? '✗' : '✓'} ${name}: ${runs} runs, ${pumps} long inputs, ${outcomes.size} outcomes, ${(tookMs / 1000).toFixed(1)} s`;
   if (!failure) return line;
   const file = keep(name, failure);
-  const shown = 'input' in failure ? JSON.stringify(failure.input.toString('latin1').slice(0, 200)) : JSON.stringify(failure.pump).slice(0, 300);
+  const shown =
+    'input' in failure
+      ? JSON.stringify(failure.input.toString('latin1').slice(0, 200))
+      : JSON.stringify(failure.pump).slice(0, 300);
   return `${line}\n  ${failure.reason.split('\n').slice(0, 6).join('\n  ')}\n  input: ${shown}\n  kept: ${file}`;
 }

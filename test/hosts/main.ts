@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Finding } from './inside/feature.ts';
-import { checkout, contentsOfGuests, packSources, preparedDisk, unpack, unpackWithinMs } from './lab/checkout.ts';
+import { commitOfCheckout, packSources, preparedDisk, unpack, unpackWithinMs } from './lab/checkout.ts';
+import { checkout, contentsOfGuests, missingIn } from './lab/contents.ts';
 import { makeOverlay, startGuest, type Guest } from './lab/guest.ts';
 import { hosts, type Host } from './lab/host-list.ts';
 import { imageOf } from './lab/image.ts';
 import { thisMachine, type Machine } from './lab/machine.ts';
 import { mustRun } from './lab/program.ts';
-import { type HostReport, tableOf } from './report.ts';
+import { type HostReport, newestOf, reportsIn, tableOf, withNewer } from './report.ts';
 import { client } from './stages/client.ts';
 import { doctor } from './stages/doctor.ts';
 import { down } from './stages/down.ts';
@@ -18,13 +18,19 @@ import { groups } from './stages/groups.ts';
 import { finding, type Scene, type Stage } from './stages/stage.ts';
 import { repositorySuites } from './stages/suites.ts';
 import { survival } from './stages/survival.ts';
-import { up } from './stages/up.ts';
+import { startFeature, up } from './stages/up.ts';
 
 // The laboratory of hosts: `npm run test:hosts`. CONTRIBUTING.md says how to choose hosts and stages.
 const stages: Stage[] = [doctor, up, client, groups, figures, survival, down, repositorySuites];
-/** Without these nothing that comes behind them can be seen. */
-const always = ['up', 'down'];
+const first = up.name;
+/**
+ * What it starts, it starts itself, and none of it keeps memory: asked for alone it needs neither platform nor CRIU.
+ */
+const withoutPlatform = [repositorySuites.name];
+/** The moment of a guest that `--again` goes on from: the platform serves, and nothing was done with it yet. */
+const afterUp = 'after-up';
 const here = 'here';
+const titleHere = 'this machine';
 
 const guestLifetimeMs = 8 * 3_600_000;
 const dataDir = '/var/lib/atoll';
@@ -32,24 +38,30 @@ const guestPort = 3000;
 const herePort = 3990;
 
 const { values } = parseArgs({
-  options: { host: { type: 'string', multiple: true }, stage: { type: 'string', multiple: true }, only: { type: 'string', multiple: true }, keep: { type: 'boolean' }, write: { type: 'boolean' } },
+  options: {
+    host: { type: 'string', multiple: true },
+    stage: { type: 'string', multiple: true },
+    only: { type: 'string', multiple: true },
+    again: { type: 'boolean' },
+    keep: { type: 'boolean' },
+    write: { type: 'boolean' },
+  },
 });
 // Machines end with their laboratory, however it is ended.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 const directory = join(process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll', 'hosts');
 mkdirSync(directory, { recursive: true });
 const privateKey = join(directory, 'key');
-if (!existsSync(privateKey)) await mustRun(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'lab', '-f', privateKey], { timeoutMs: 60_000 });
+if (!existsSync(privateKey))
+  await mustRun(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'lab', '-f', privateKey], { timeoutMs: 60_000 });
 
 const names = values.host ?? [...hosts.map(({ name }) => name), here];
-const chosen = stages.filter(({ name }) => values.stage === undefined || values.stage.includes(name) || always.includes(name));
 const reports: HostReport[] = [];
 for (const name of names) {
   const host = hosts.find(candidate => candidate.name === name);
-  if (!host && name !== here) throw new Error(`there is no host ${name}: ${[...hosts.map(known => known.name), here].join(', ')}`);
-  const report = await (host ? lookAtGuest(host) : lookHere());
-  reports.push(report);
-  writeFileSync(join(directory, `${name}.json`), JSON.stringify(report, null, 2));
+  if (!host && name !== here)
+    throw new Error(`there is no host ${name}: ${[...hosts.map(known => known.name), here].join(', ')}`);
+  reports.push(await (host ? lookAtGuest(host) : lookHere()));
 }
 process.stdout.write(`\n${tableOf(reports)}`);
 if (values.write) writeDocument();
@@ -57,21 +69,49 @@ process.exit(reports.some(({ findings }) => findings.some(({ verdict }) => verdi
 
 async function lookAtGuest(host: Host): Promise<HostReport> {
   const startedAt = Date.now();
-  const say = (text: string) => void process.stdout.write(`${host.name} ${String(Math.round((Date.now() - startedAt) / 1000)).padStart(5)} s  ${text}\n`);
-  const image = await imageOf(host, directory, readFileSync(`${privateKey}.pub`, 'utf8'), await contentsOfGuests());
-  const disk = await preparedDisk({ host, image, privateKey, say });
+  const say = (text: string) =>
+    void process.stdout.write(
+      `${host.name} ${String(Math.round((Date.now() - startedAt) / 1000)).padStart(5)} s  ${text}\n`,
+    );
+  const contents = await contentsOfGuests();
+  const image = await imageOf(host, directory, readFileSync(`${privateKey}.pub`, 'utf8'), contents);
   const work = join(directory, 'runs', host.name);
-  rmSync(work, { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
   const [overlay, sources] = [join(work, 'disk.qcow2'), join(work, 'sources.tar')];
-  await makeOverlay(disk, 'qcow2', overlay);
-  await packSources(sources);
-  say('booting');
-  const guest = await startGuest({ name: host.name, image, overlay, archives: [sources], network: false, privateKey, directory: work, lifetimeMs: guestLifetimeMs });
+  const missing = missingIn(image.contents, contents);
+  const withoutLayers = missing.filter(path => !contents.layers.includes(path));
+  if (!values.again) {
+    const disk = needsPlatform()
+      ? { path: await preparedDisk({ host, image, missing: withoutLayers, privateKey, say }), format: 'qcow2' as const }
+      : { path: image.disk, format: 'raw' as const };
+    rmSync(work, { recursive: true, force: true });
+    mkdirSync(work, { recursive: true });
+    await makeOverlay(disk.path, disk.format, overlay);
+  }
+  const commit = await commitOfCheckout();
+  // A guest that has started Atoll has layers, and unpacking them takes it minutes.
+  await packSources(sources, values.again ? withoutLayers : missing);
+  say(values.again ? 'going on after its first start' : 'booting');
+  const guest = await startGuest({
+    name: host.name,
+    image,
+    overlay,
+    ...(values.again ? { from: afterUp } : {}),
+    archives: [sources],
+    network: false,
+    privateKey,
+    directory: work,
+    lifetimeMs: guestLifetimeMs,
+  });
   try {
     say(`up: ${guest.login}`);
     await guest.run(unpack('/dev/vdb'), { timeoutMs: unpackWithinMs });
-    return await lookAtMachine(host.title, guest, { dataDir, port: guestPort, log: join(work, 'log') }, say);
+    const place = { dataDir, port: guestPort, log: join(work, 'log') };
+    return await lookAtMachine(
+      { name: host.name, title: host.title, machine: guest, commit, place, say },
+      async stage => {
+        if (stage.name === first) await guest.keep(afterUp);
+      },
+    );
   } finally {
     if (values.keep) await kept(guest, say);
     await guest.end();
@@ -80,39 +120,106 @@ async function lookAtGuest(host: Host): Promise<HostReport> {
 
 async function lookHere(): Promise<HostReport> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-hosts-'));
+  const work = join(directory, 'runs', here);
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
   try {
-    return await lookAtMachine('this machine', thisMachine(), { dataDir: join(folder, 'data'), port: herePort, log: join(folder, 'log') }, text => void process.stdout.write(`${here}: ${text}\n`));
+    return await lookAtMachine({
+      name: here,
+      title: titleHere,
+      machine: thisMachine(),
+      commit: await commitOfCheckout(),
+      place: { dataDir: join(folder, 'data'), port: herePort, log: join(work, 'log') },
+      say: text => void process.stdout.write(`${here}: ${text}\n`),
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function lookAtMachine(title: string, machine: Machine, place: Pick<Scene, 'dataDir' | 'port' | 'log'>, say: (text: string) => void): Promise<HostReport> {
+function needsPlatform(): boolean {
+  return !values.stage?.every(name => withoutPlatform.includes(name));
+}
+
+/**
+ * The stages that were asked for, and those without which they would see nothing, or would leave something on this
+ * machine.
+ */
+function chosenFor(machine: Machine): Stage[] {
+  const needed = needsPlatform()
+    ? [...(values.again ? [] : [first]), ...(machine.kind === 'here' ? [down.name] : [])]
+    : [];
+  const done = values.again ? [doctor.name, first] : [];
+  return stages.filter(
+    ({ name }) => !done.includes(name) && (values.stage === undefined || [...values.stage, ...needed].includes(name)),
+  );
+}
+
+type Looked = {
+  name: string;
+  title: string;
+  machine: Machine;
+  /** What of Atoll it has. */
+  commit: string;
+  place: Pick<Scene, 'dataDir' | 'port' | 'log'>;
+  say(text: string): void;
+};
+
+/** Runs the chosen stages on a machine. Its report is written after each, so that one that is cut short counts too. */
+async function lookAtMachine(
+  { name, title, machine, commit, place, say }: Looked,
+  after: (stage: Stage) => Promise<void> = () => Promise.resolve(),
+): Promise<HostReport> {
   const scene: Scene = { machine, checkout, only: values.only ?? [], ...place };
-  const facts = await machine.run('uname -r; [ -e /sys/fs/cgroup/cgroup.controllers ] && echo v2 alone || { [ -e /sys/fs/cgroup/unified ] && echo v1 beside v2 || echo v1; }; node --version', { timeoutMs: 60_000 });
+  const facts = await machine.run(
+    'uname -r; [ -e /sys/fs/cgroup/cgroup.controllers ] && echo v2 alone || { [ -e /sys/fs/cgroup/unified ] && echo v1 beside v2 || echo v1; }; node --version',
+    { timeoutMs: 60_000 },
+  );
   const [kernel = '', controlGroups = '', node = ''] = facts.output.split('\n');
-  const findings: Finding[] = [];
-  for (const stage of chosen) {
+  const file = join(directory, `${name}.json`);
+  let report: HostReport = { title, kernel, controlGroups, node, findings: [] };
+  // What was not looked at this time is as it was last seen.
+  if ((values.again || values.stage || values.only) && existsSync(file))
+    report = { ...report, findings: (JSON.parse(readFileSync(file, 'utf8')) as HostReport).findings };
+  for (const stage of chosenFor(machine)) {
     say(`— ${stage.name}`);
     const found = await stage.run(scene).catch((error: unknown) => [finding(stage.name, false, String(error))]);
-    for (const { feature, verdict, detail } of found) say(`${verdict.padEnd(8)} ${feature}${detail === '' ? '' : `: ${detail.replaceAll('\n', ' ')}`}`);
-    findings.push(...found);
+    for (const { feature, verdict, detail } of found)
+      say(`${verdict.padEnd(8)} ${feature}${detail === '' ? '' : `: ${detail.replaceAll('\n', ' ')}`}`);
+    report = {
+      ...report,
+      findings: withNewer(
+        report.findings,
+        found.map(seen => ({ ...seen, commit })),
+      ),
+    };
+    writeFileSync(file, JSON.stringify(report, null, 2));
+    if (stage.name === first && found.some(({ feature, verdict }) => feature === startFeature && verdict === 'fails'))
+      break;
+    await after(stage);
   }
-  return { title, kernel, controlGroups, node, findings };
+  return report;
 }
 
 /** Lets a person in, until they shut the machine down or its time is over. */
 async function kept(guest: Guest, say: (text: string) => void): Promise<void> {
   say(`kept until it is shut down: ${guest.login}`);
-  while ((await guest.run('true', { timeoutMs: 60_000 })).exitCode === 0) await new Promise(resolve => setTimeout(resolve, 5_000));
+  while ((await guest.run('true', { timeoutMs: 60_000 })).exitCode === 0)
+    await new Promise(resolve => setTimeout(resolve, 5_000));
 }
 
-/** Puts the newest report of every host into docs/hosts.md. */
+/** Puts the newest report of every host into docs/hosts.md. What this machine has not seen stays as the page has it. */
 function writeDocument(): void {
   const file = join(checkout, 'docs/hosts.md');
-  const known = [...hosts.map(({ name }) => name), here].map(name => join(directory, `${name}.json`)).filter(path => existsSync(path));
-  const table = tableOf(known.map(path => JSON.parse(readFileSync(path, 'utf8')) as HostReport));
-  const [begin, end] = ['<!-- table: written by npm run test:hosts -- --write -->\n', '<!-- end of the table -->'];
   const text = readFileSync(file, 'utf8');
-  writeFileSync(file, `${text.slice(0, text.indexOf(begin) + begin.length)}\n${table}\n${text.slice(text.indexOf(end))}`);
+  const [begin, end] = ['<!-- table: written by npm run test:hosts -- --write -->\n', '<!-- end of the table -->'];
+  const [from, to] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
+  const seen = [...hosts.map(({ name }) => name), here]
+    .map(name => join(directory, `${name}.json`))
+    .filter(path => existsSync(path))
+    .map(path => JSON.parse(readFileSync(path, 'utf8')) as HostReport);
+  const order = [...hosts.map(({ title }) => title), titleHere];
+  const all = newestOf(reportsIn(text.slice(from, to)), seen);
+  const table = tableOf(all.sort((one, other) => order.indexOf(one.title) - order.indexOf(other.title)));
+  writeFileSync(file, `${text.slice(0, from)}\n${table}\n${text.slice(to)}`);
 }

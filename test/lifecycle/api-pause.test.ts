@@ -7,25 +7,37 @@ import { Platform, until } from '../api/platform.ts';
 import { followClosed } from '../api/follow-closed.ts';
 
 type Detail = { state: string; startedAt: string; endAt: string; envdAccessToken?: string; lifecycle: unknown };
-const detailOf = async (platform: Platform, id: string) => (await platform.call('GET', `/sandboxes/${id}`)).body as Detail;
+const detailOf = async (platform: Platform, id: string) =>
+  (await platform.call('GET', `/sandboxes/${id}`)).body as Detail;
 const pause = (platform: Platform, id: string, body?: unknown) => platform.call('POST', `/sandboxes/${id}/pause`, body);
-const connect = (platform: Platform, id: string, body: unknown = {}) => platform.call('POST', `/v2/sandboxes/${id}/connect`, body);
+const connect = (platform: Platform, id: string, body: unknown = {}) =>
+  platform.call('POST', `/v2/sandboxes/${id}/connect`, body);
 const listed = async (platform: Platform, state: string) =>
-  ((await platform.call('GET', `/v2/sandboxes?state=${state}`)).body as { sandboxID: string }[]).map(({ sandboxID }) => sandboxID);
+  ((await platform.call('GET', `/v2/sandboxes?state=${state}`)).body as { sandboxID: string }[]).map(
+    ({ sandboxID }) => sandboxID,
+  );
 
 onEachDatabase(database => {
   test('a paused sandbox is shown as it is, once, with the time of its pause, and runs again as the same', async () => {
     await using platform = await Platform.start({ database });
-    const { sandboxID: id, envdAccessToken } = await platform.createSandbox({ timeout: 600, metadata: { a: 'b' }, envVars: { COLOUR: 'blue' } });
+    const { sandboxID: id, envdAccessToken } = await platform.createSandbox({
+      timeout: 600,
+      metadata: { a: 'b' },
+      envVars: { COLOUR: 'blue' },
+    });
     const before = await detailOf(platform, id);
     using followed = followClosed(platform.api.directory);
     const closed = () => followed.closed.map(({ sandboxId }) => sandboxId);
     expect((await pause(platform, id)).status).toBe(204);
     expect(closed()).toEqual([id]);
     const paused = await detailOf(platform, id);
-    expect(paused).toEqual({ ...before, state: 'paused', endAt: paused.endAt });
+    expect<unknown>(paused).toEqual({ ...before, state: 'paused', pauseMode: 'full', endAt: paused.endAt });
     expect(Math.abs(Date.parse(paused.endAt) - Date.now())).toBeLessThan(30_000);
-    expect([await listed(platform, 'running'), await listed(platform, 'paused'), await listed(platform, 'running,paused')]).toEqual([[], [id], [id]]);
+    expect([
+      await listed(platform, 'running'),
+      await listed(platform, 'paused'),
+      await listed(platform, 'running,paused'),
+    ]).toEqual([[], [id], [id]]);
     expect((await platform.call('GET', '/v2/sandboxes')).headers.get('x-total-running')).toBe('0');
     expect(platform.node.paused()).toMatchObject([{ sandboxId: id, kept: 'memory' }]);
     expect(platform.api.directory.find(id)).toMatchObject({ state: 'paused' });
@@ -38,7 +50,11 @@ onEachDatabase(database => {
     // A new lifetime.
     expect(after.startedAt > paused.endAt).toBe(true);
     expect(Date.parse(after.endAt) - Date.parse(after.startedAt)).toBe(60_000);
-    expect(platform.node.resumed[0]).toMatchObject({ memory: true, envVars: { COLOUR: 'blue', E2B_SANDBOX_ID: id }, accessToken: envdAccessToken as string });
+    expect(platform.node.resumed[0]).toMatchObject({
+      memory: true,
+      envVars: { COLOUR: 'blue', E2B_SANDBOX_ID: id },
+      accessToken: envdAccessToken as string,
+    });
     expect(await listed(platform, 'running')).toEqual([id]);
   });
 
@@ -62,14 +78,20 @@ onEachDatabase(database => {
     platform.node.memory = { kept: false, reason: 'no CRIU' };
     for (const path of ['pause', 'fork']) {
       const refused = await platform.call('POST', `/sandboxes/${id}/${path}`, path === 'pause' ? { memory: true } : {});
-      expect(refused).toMatchObject({ status: 400, body: { error_code: 'sandbox_memory_unavailable', message: expect.stringContaining('no CRIU') } });
+      expect(refused).toMatchObject({
+        status: 400,
+        body: { error_code: 'sandbox_memory_unavailable', message: expect.stringContaining('no CRIU') },
+      });
     }
     expect([await listed(platform, 'running'), closed()]).toEqual([[id], []]);
     expect(await platform.call('POST', '/v2/sandboxes', { templateID: 'base', autoPause: true })).toMatchObject({
       status: 400,
       body: { error_code: 'sandbox_memory_unavailable', message: expect.stringContaining('autoPauseMemory') },
     });
-    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', autoPause: true, autoPauseMemory: false })).status).toBe(201);
+    expect(
+      (await platform.call('POST', '/v2/sandboxes', { templateID: 'base', autoPause: true, autoPauseMemory: false }))
+        .status,
+    ).toBe(201);
     expect((await platform.call('POST', `/sandboxes/${id}/snapshots`, {})).status).toBe(201);
     expect((await pause(platform, id, { memory: false })).status).toBe(204);
   });
@@ -129,7 +151,9 @@ onEachDatabase(database => {
     const { sandboxID: id } = await platform.createSandbox();
     await pause(platform, id);
     platform.node.before = async () => Bun.sleep(20);
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => connect(platform, id, { timeout: 100 + n })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => connect(platform, id, { timeout: 100 + n })),
+    );
     expect(platform.node.resumed).toHaveLength(1);
     expect(new Set(answers.map(({ status }) => status)).size).toBeLessThanOrEqual(2);
     for (const { status } of answers) expect([200, 201]).toContain(status);
@@ -141,16 +165,29 @@ onEachDatabase(database => {
   test('a connect during a pause waits for it and resumes; pauses, connects and kills at the same time come to one end', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox();
-    platform.node.before = async () => Bun.sleep(15);
+    const going = Promise.withResolvers<void>();
+    platform.node.before = () => going.promise;
     const pausing = pause(platform, id);
     await until(() => platform.api.directory.find(id)?.state === 'pausing');
-    expect((await connect(platform, id)).status).toBe(201);
+    const connecting = connect(platform, id);
+    going.resolve();
+    platform.node.before = async () => Bun.sleep(15);
+    expect((await connecting).status).toBe(201);
     expect((await pausing).status).toBe(204);
 
     for (let round = 0; round < 4; round++) {
-      const answers = await Promise.all([pause(platform, id), connect(platform, id), pause(platform, id), connect(platform, id)]);
+      const answers = await Promise.all([
+        pause(platform, id),
+        connect(platform, id),
+        pause(platform, id),
+        connect(platform, id),
+      ]);
       for (const { status } of answers) expect([200, 201, 204, 409]).toContain(status);
-      await until(async () => (await platform.store.db.selectFrom('sandboxes').select('state').execute()).every(({ state }) => state === 'running' || state === 'paused'));
+      await until(async () =>
+        (await platform.store.db.selectFrom('sandboxes').select('state').execute()).every(
+          ({ state }) => state === 'running' || state === 'paused',
+        ),
+      );
       expect(platform.node.executions().length + platform.node.paused().length).toBe(1);
       await connect(platform, id);
     }
@@ -166,8 +203,18 @@ onEachDatabase(database => {
     await pause(platform, id);
     expect((await platform.call('DELETE', `/sandboxes/${id}`)).status).toBe(204);
     expect(platform.node.paused()).toEqual([]);
-    for (const [method, path] of [['GET', ''], ['DELETE', ''], ['POST', '/pause'], ['POST', '/resume'], ['POST', '/fork'], ['POST', '/snapshots']] as const) {
-      expect(await platform.call(method, `/sandboxes/${id}${path}`)).toMatchObject({ status: 404, body: { code: 404 } });
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/pause'],
+      ['POST', '/resume'],
+      ['POST', '/fork'],
+      ['POST', '/snapshots'],
+    ] as const) {
+      expect(await platform.call(method, `/sandboxes/${id}${path}`)).toMatchObject({
+        status: 404,
+        body: { code: 404 },
+      });
     }
     expect((await connect(platform, id)).status).toBe(404);
   });
@@ -177,7 +224,8 @@ onEachDatabase(database => {
     const { sandboxID: id } = await platform.createSandbox({ timeout: 3600 });
     const [execution] = platform.node.executions();
     // No reconciler ends the states that are put there by hand.
-    platform.api.app.busy.add(execution?.executionId ?? '');
+    const looked = Promise.withResolvers<void>();
+    const busy = platform.api.parts.busy.while(execution?.executionId ?? '', () => looked.promise);
     const requests: Partial<Record<SandboxOperation, [string, string, unknown?]>> = {
       setTimeout: ['POST', '/timeout', { timeout: 60 }],
       refresh: ['POST', '/refreshes'],
@@ -188,16 +236,36 @@ onEachDatabase(database => {
       updateNetwork: ['PUT', '/network', {}],
     };
     let seen = 0;
-    for (const state of ['starting', 'pausing', 'paused', 'resuming', 'snapshotting', 'killing'] satisfies SandboxState[]) {
-      await platform.store.db.updateTable('sandboxes').set({ state, kept: state === 'paused' ? 'memory' : null }).where('sandbox_id', '=', id).execute();
-      for (const [operation, [method, path, body]] of Object.entries(requests) as [SandboxOperation, [string, string, unknown?]][]) {
+    for (const state of [
+      'starting',
+      'pausing',
+      'paused',
+      'resuming',
+      'snapshotting',
+      'killing',
+    ] satisfies SandboxState[]) {
+      await platform.store.db
+        .updateTable('sandboxes')
+        .set({ state, kept: state === 'paused' ? 'memory' : null })
+        .where('sandbox_id', '=', id)
+        .execute();
+      for (const [operation, [method, path, body]] of Object.entries(requests) as [
+        SandboxOperation,
+        [string, string, unknown?],
+      ][]) {
         const verdict = verdictOn(operation, state);
         if (verdict === 'allowed' || verdict === 'wait') continue;
         const answer = await platform.call(method, `/sandboxes/${id}${path}`, body);
-        expect({ state, operation, status: answer.status }).toEqual({ state, operation, status: verdict === 'conflict' ? 409 : 404 });
+        expect({ state, operation, status: answer.status }).toEqual({
+          state,
+          operation,
+          status: verdict === 'conflict' ? 409 : 404,
+        });
         seen++;
       }
     }
+    looked.resolve();
+    await busy;
     expect(seen).toBeGreaterThan(25);
   });
 
@@ -232,7 +300,13 @@ onEachDatabase(database => {
     await pause(platform, id);
     const { key } = await platform.otherTeam();
     for (const path of ['/pause', '/resume', '/connect', '/fork', '/snapshots']) {
-      expect((await platform.call('POST', `/sandboxes/${id}${path}`, path === '/connect' ? { timeout: 5 } : {}, { 'x-api-key': key })).status).toBe(404);
+      expect(
+        (
+          await platform.call('POST', `/sandboxes/${id}${path}`, path === '/connect' ? { timeout: 5 } : {}, {
+            'x-api-key': key,
+          })
+        ).status,
+      ).toBe(404);
     }
     expect(platform.node.paused()).toHaveLength(1);
   });

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../src/base/error.ts';
-import { reconcileSnapshots } from '../../src/api/reconcilers/snapshots.ts';
+import { reconcileSnapshots } from '../../src/api/snapshot/reconcilers/memory.ts';
 import { onEachDatabase } from '../api/databases.ts';
 import { Platform, until } from '../api/platform.ts';
 
@@ -10,9 +10,11 @@ const snapshot = async (platform: Platform, id: string, body: unknown = {}): Pro
   if (answer.status !== 201) throw new Error(`snapshot answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   return answer.body as Snapshot;
 };
-const list = async (platform: Platform, query = '') => (await platform.call('GET', `/snapshots${query}`)).body as Snapshot[];
+const list = async (platform: Platform, query = '') =>
+  (await platform.call('GET', `/snapshots${query}`)).body as Snapshot[];
 const remove = (platform: Platform, id: string) => platform.call('DELETE', `/templates/${encodeURIComponent(id)}`);
-const stateOf = async (platform: Platform, id: string) => ((await platform.call('GET', `/sandboxes/${id}`)).body as { state?: string }).state;
+const stateOf = async (platform: Platform, id: string) =>
+  ((await platform.call('GET', `/sandboxes/${id}`)).body as { state?: string }).state;
 
 onEachDatabase(database => {
   test('a snapshot is a template that outlives its source; create, list filters and delete take its ID', async () => {
@@ -30,8 +32,14 @@ onEachDatabase(database => {
     const { sandboxID: child } = await platform.createSandbox({ templateID: made.snapshotID });
     const image = platform.node.created.at(-1)?.image;
     const [kept] = await platform.node.listSnapshots();
-    expect(image).toMatchObject({ layers: ['sha256:00', expect.stringContaining('sha256:')], memorySnapshotId: kept?.snapshotId, defaultUser: 'user' });
-    expect((await platform.call('GET', `/v2/sandboxes?template=${encodeURIComponent(made.snapshotID)}`)).body).toMatchObject([{ sandboxID: child }]);
+    expect(image).toMatchObject({
+      layers: ['sha256:00', expect.stringContaining('sha256:')],
+      memorySnapshotId: kept?.snapshotId,
+      defaultUser: 'user',
+    });
+    expect(
+      (await platform.call('GET', `/v2/sandboxes?template=${encodeURIComponent(made.snapshotID)}`)).body,
+    ).toMatchObject([{ sandboxID: child }]);
     // It is no template of the team's in the lists of templates.
     expect(((await platform.call('GET', '/v2/templates')).body as unknown[]).length).toBe(1);
     expect((await remove(platform, made.snapshotID)).status).toBe(400);
@@ -59,9 +67,14 @@ onEachDatabase(database => {
       await platform.createSandbox({ templateID });
       return platform.node.created.at(-1)?.image.layers[1];
     };
-    const taken = (await platform.store.db.selectFrom('builds').select(['layers_json', 'created_at_us']).where('source_sandbox_id', '=', id).orderBy('created_at_us').execute()).map(
-      row => (JSON.parse(row.layers_json) as string[])[1],
-    );
+    const taken = (
+      await platform.store.db
+        .selectFrom('builds')
+        .select(['layers_json', 'created_at_us'])
+        .where('source_sandbox_id', '=', id)
+        .orderBy('created_at_us')
+        .execute()
+    ).map(row => (JSON.parse(row.layers_json) as string[])[1]);
     expect(taken).toHaveLength(3);
     expect([await layersOf('mine:v1'), await layersOf('mine')]).toEqual([taken[1], taken[2]]);
   });
@@ -72,7 +85,7 @@ onEachDatabase(database => {
     const made = [];
     for (let n = 0; n < 5; n++) made.unshift((await snapshot(platform, id, { name: `s${n}` })).snapshotID);
     const seen: string[] = [];
-    for (let token: string | null = ''; token !== null; ) {
+    for (let token: string | null = ''; token !== null;) {
       const page = await platform.call('GET', `/snapshots?limit=2${token && `&nextToken=${token}`}`);
       seen.push(...(page.body as Snapshot[]).map(({ snapshotID }) => snapshotID));
       token = page.headers.get('x-next-token');
@@ -88,8 +101,23 @@ onEachDatabase(database => {
     const { sandboxID: id } = await platform.createSandbox();
     let taken = 0;
     platform.node.before = async call => void (call === 'snapshot' && taken++);
-    await platform.store.db.insertInto('template_names').values({ namespace: 'default', alias: 'own', template_id: (await platform.store.db.selectFrom('templates').select('template_id').executeTakeFirstOrThrow()).template_id, created_at_us: 1 }).execute();
-    for (const [name, status] of [['other/x', 400], ['a b', 400], ['x:1b4e28ba-2fa1-11d2-883f-0016d3cca427', 400], ['', 400], ['own', 409]] as const) {
+    await platform.store.db
+      .insertInto('template_names')
+      .values({
+        namespace: 'default',
+        alias: 'own',
+        template_id: (await platform.store.db.selectFrom('templates').select('template_id').executeTakeFirstOrThrow())
+          .template_id,
+        created_at_us: 1,
+      })
+      .execute();
+    for (const [name, status] of [
+      ['other/x', 400],
+      ['a b', 400],
+      ['x:1b4e28ba-2fa1-11d2-883f-0016d3cca427', 400],
+      ['', 400],
+      ['own', 409],
+    ] as const) {
       expect((await platform.call('POST', `/sandboxes/${id}/snapshots`, { name })).status).toBe(status);
     }
     expect(taken).toBe(0);
@@ -107,21 +135,29 @@ onEachDatabase(database => {
     const headers = { 'x-api-key': (await platform.otherTeam()).key };
     expect((await platform.call('GET', '/snapshots', undefined, headers)).body).toEqual([]);
     expect((await platform.call('POST', '/v2/sandboxes', { templateID: snapshotID }, headers)).status).toBe(404);
-    expect((await platform.call('DELETE', `/templates/${encodeURIComponent(snapshotID)}`, undefined, headers)).status).toBe(404);
+    expect(
+      (await platform.call('DELETE', `/templates/${encodeURIComponent(snapshotID)}`, undefined, headers)).status,
+    ).toBe(404);
     expect(await list(platform)).toHaveLength(1);
   });
 
   test('a sandbox that is being snapshotted is shown as running; a connect waits; it is paused after that', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox();
-    platform.node.before = async call => void (call === 'snapshot' && (await Bun.sleep(100)));
+    const taking = Promise.withResolvers<void>();
+    platform.node.before = async call => void (call === 'snapshot' && (await taking.promise));
     const making = snapshot(platform, id);
-    await until(async () => (await platform.store.db.selectFrom('sandboxes').select('state').executeTakeFirst())?.state === 'snapshotting');
+    await until(
+      async () =>
+        (await platform.store.db.selectFrom('sandboxes').select('state').executeTakeFirst())?.state === 'snapshotting',
+    );
     expect([await stateOf(platform, id), platform.api.directory.find(id)?.state]).toEqual(['running', 'running']);
-    const [connected, paused] = await Promise.all([
+    const asked = Promise.all([
       platform.call('POST', `/v2/sandboxes/${id}/connect`, {}),
       platform.call('POST', `/sandboxes/${id}/pause`),
     ]);
+    taking.resolve();
+    const [connected, paused] = await asked;
     expect([200, 201]).toContain(connected.status);
     expect(paused.status).toBe(204);
     await making;
@@ -131,13 +167,13 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox();
     const { snapshotID } = await snapshot(platform, id);
-    const { app } = platform.api;
-    const later = { ...app, clock: () => app.clock() + 3_600_000_000 };
+    const { parts } = platform.api;
+    const later = { ...parts, clock: () => parts.clock() + 3_600_000_000 };
     await reconcileSnapshots(later);
     expect(await platform.node.listSnapshots()).toHaveLength(1);
     await remove(platform, snapshotID);
     // One that was taken just now may be one that is being recorded.
-    await reconcileSnapshots(app);
+    await reconcileSnapshots(parts);
     expect(await platform.node.listSnapshots()).toHaveLength(1);
     await reconcileSnapshots(later);
     expect(await platform.node.listSnapshots()).toEqual([]);
@@ -145,17 +181,32 @@ onEachDatabase(database => {
 
   test('forks begin as their source is now, each for itself; the source stays as it was', async () => {
     await using platform = await Platform.start({ database });
-    const { sandboxID: id } = await platform.createSandbox({ timeout: 600, metadata: { a: 'b' }, envVars: { C: 'd' }, network: { denyOut: ['0.0.0.0/0'] }, autoPause: true });
+    const { sandboxID: id } = await platform.createSandbox({
+      timeout: 600,
+      metadata: { a: 'b' },
+      envVars: { C: 'd' },
+      network: { denyOut: ['0.0.0.0/0'] },
+      autoPause: true,
+    });
     const before = (await platform.call('GET', `/sandboxes/${id}`)).body;
     const answer = await platform.call('POST', `/sandboxes/${id}/fork`, { count: 3, timeout: 90 });
     expect(answer.status).toBe(201);
-    const forks = (answer.body as { sandbox: { sandboxID: string; envdAccessToken: string } }[]).map(({ sandbox }) => sandbox);
+    const forks = (answer.body as { sandbox: { sandboxID: string; envdAccessToken: string } }[]).map(
+      ({ sandbox }) => sandbox,
+    );
     expect(new Set([id, ...forks.map(({ sandboxID }) => sandboxID)]).size).toBe(4);
     expect(new Set(forks.map(({ envdAccessToken }) => envdAccessToken)).size).toBe(3);
     expect((await platform.call('GET', `/sandboxes/${id}`)).body).toEqual(before);
     for (const { sandboxID } of forks) {
-      const detail = (await platform.call('GET', `/sandboxes/${sandboxID}`)).body as { startedAt: string; endAt: string };
-      expect(detail).toMatchObject({ metadata: { a: 'b' }, network: { denyOut: ['0.0.0.0/0'] }, lifecycle: { onTimeout: 'pause' } });
+      const detail = (await platform.call('GET', `/sandboxes/${sandboxID}`)).body as {
+        startedAt: string;
+        endAt: string;
+      };
+      expect(detail).toMatchObject({
+        metadata: { a: 'b' },
+        network: { denyOut: ['0.0.0.0/0'] },
+        lifecycle: { onTimeout: 'pause' },
+      });
       expect(Date.parse(detail.endAt) - Date.parse(detail.startedAt)).toBe(90_000);
       const created = platform.node.created.find(request => request.sandboxId === sandboxID);
       expect(created?.envVars).toMatchObject({ C: 'd', E2B_SANDBOX_ID: sandboxID });
@@ -180,9 +231,16 @@ onEachDatabase(database => {
     expect(results.flatMap(({ error }) => error?.code ?? [])).toEqual([503, 503]);
     expect(platform.node.executions()).toHaveLength(3);
     platform.node.before = async () => {};
-    const more = (await platform.call('POST', `/sandboxes/${id}/fork`, { count: 5 })).body as { error?: { code: number } }[];
+    const more = (await platform.call('POST', `/sandboxes/${id}/fork`, { count: 5 })).body as {
+      error?: { code: number };
+    }[];
     expect(more.flatMap(({ error }) => error?.code ?? [])).toEqual([429, 429]);
-    for (const [count, status] of [[6, 400], [0, 400], [101, 400], ['1', 400]] as const) {
+    for (const [count, status] of [
+      [6, 400],
+      [0, 400],
+      [101, 400],
+      ['1', 400],
+    ] as const) {
       expect((await platform.call('POST', `/sandboxes/${id}/fork`, { count })).status).toBe(status);
     }
     expect((await platform.call('POST', `/sandboxes/${id}/fork`, { timeout: 365 * 24 * 3600 })).status).toBe(400);

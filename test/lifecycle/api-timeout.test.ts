@@ -1,26 +1,37 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../src/base/error.ts';
 import { onEachDatabase } from '../api/databases.ts';
-import { steadyClock } from '../../src/api/app/clock.ts';
+import { steadyClock } from '../../src/base/clock.ts';
 import { Platform, until } from '../api/platform.ts';
 
-const stateOf = async (platform: Platform, id: string) => ((await platform.call('GET', `/sandboxes/${id}`)).body as { state?: string }).state;
+const stateOf = async (platform: Platform, id: string) =>
+  ((await platform.call('GET', `/sandboxes/${id}`)).body as { state?: string }).state;
 const expire = (platform: Platform, id: string) => platform.call('POST', `/sandboxes/${id}/timeout`, { timeout: 0 });
 
 onEachDatabase(database => {
   test('what is to be paused when its time is over is paused, with its memory or without, as it was asked for', async () => {
     await using platform = await Platform.start({ database });
-    const lifecycles = [{ autoPause: true }, { autoPause: true, autoPauseMemory: false }, { autoPause: true, autoResume: { enabled: true } }];
-    const ids = await Promise.all(lifecycles.map(async lifecycle => (await platform.createSandbox(lifecycle)).sandboxID));
+    const lifecycles = [
+      { autoPause: true },
+      { autoPause: true, autoPauseMemory: false },
+      { autoPause: true, autoResume: { enabled: true } },
+    ];
+    const ids = await Promise.all(
+      lifecycles.map(async lifecycle => (await platform.createSandbox(lifecycle)).sandboxID),
+    );
     const { sandboxID: killed } = await platform.createSandbox();
-    const shown = await Promise.all(ids.map(async id => ((await platform.call('GET', `/sandboxes/${id}`)).body as { lifecycle: unknown }).lifecycle));
+    const shown = await Promise.all(
+      ids.map(async id => ((await platform.call('GET', `/sandboxes/${id}`)).body as { lifecycle: unknown }).lifecycle),
+    );
     expect(shown).toEqual([
       { autoResume: false, onTimeout: 'pause' },
       { autoResume: false, onTimeout: 'pause' },
       { autoResume: true, onTimeout: 'pause' },
     ]);
     for (const id of [...ids, killed]) expect((await expire(platform, id)).status).toBe(204);
-    await until(async () => (await Promise.all(ids.map(id => stateOf(platform, id)))).every(state => state === 'paused'));
+    await until(async () =>
+      (await Promise.all(ids.map(id => stateOf(platform, id)))).every(state => state === 'paused'),
+    );
     await until(() => platform.node.paused().length === ids.length);
     await until(async () => (await platform.call('GET', `/sandboxes/${killed}`)).status === 404);
     const keptOf = new Map(platform.node.paused().map(({ sandboxId, kept }) => [sandboxId, kept]));
@@ -37,7 +48,10 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database, clock: steadyClock(wallMs) });
     const { sandboxID: long } = await platform.createSandbox({ timeout: 600 });
     const timesOf = async (id: string) => {
-      const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { startedAt: string; endAt: string };
+      const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as {
+        startedAt: string;
+        endAt: string;
+      };
       return { startMs: Date.parse(startedAt), endMs: Date.parse(endAt) };
     };
     for (const stepMs of [3_600_000, -7_200_000]) {
@@ -55,8 +69,9 @@ onEachDatabase(database => {
   test('expiry while the platform is away is made up for at its start', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox({ autoPause: true, timeout: 1 });
+    const { endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { endAt: string };
     await platform.api.stop();
-    await Bun.sleep(1_100);
+    await until(() => Date.now() > Date.parse(endAt));
     await platform.restart();
     await until(async () => (await stateOf(platform, id)) === 'paused');
   });
@@ -81,7 +96,8 @@ onEachDatabase(database => {
     await until(() => platform.logged.join().includes('could not be paused and runs on'));
     expect(await stateOf(platform, full)).toBe('running');
     // In a while, not at once and for ever.
-    const endMs = async () => Date.parse(((await platform.call('GET', `/sandboxes/${full}`)).body as { endAt: string }).endAt);
+    const endMs = async () =>
+      Date.parse(((await platform.call('GET', `/sandboxes/${full}`)).body as { endAt: string }).endAt);
     // What is being tried is told before it is over: its end is later once that is written.
     await until(async () => (await endMs()) > Date.now() + 5_000);
     await expire(platform, full);
@@ -91,10 +107,11 @@ onEachDatabase(database => {
 
   test('a timeout that is extended at the last moment wins', async () => {
     await using platform = await Platform.start({ database });
-    const { sandboxID: id } = await platform.createSandbox({ autoPause: true, timeout: 3 });
-    await Bun.sleep(900);
+    const { sandboxID: id } = await platform.createSandbox({ autoPause: true, timeout: 8 });
+    const { endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { endAt: string };
     expect((await platform.call('POST', `/sandboxes/${id}/timeout`, { timeout: 600 })).status).toBe(204);
-    await Bun.sleep(2_700);
+    // A window in which nothing happens: until after what was its end.
+    await until(() => Date.now() > Date.parse(endAt) + 500);
     expect([await stateOf(platform, id), platform.node.paused()]).toEqual(['running', []]);
   });
 
@@ -105,7 +122,10 @@ onEachDatabase(database => {
     expect((await platform.call('POST', `/v2/sandboxes/${id}/connect`, { timeout: 3601 })).status).toBe(400);
     expect((await platform.call('POST', `/v2/sandboxes/${id}/connect`, { timeout: 3600 })).status).toBe(201);
     await platform.call('POST', `/sandboxes/${id}/refreshes`, { duration: 3600 });
-    const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { startedAt: string; endAt: string };
+    const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as {
+      startedAt: string;
+      endAt: string;
+    };
     expect(Date.parse(endAt) - Date.parse(startedAt)).toBeLessThanOrEqual(3_600_000);
   });
 });

@@ -9,7 +9,10 @@ async function paused(platform: Platform, options: Record<string, unknown>, body
 }
 const autoResume = { autoResume: { enabled: true } };
 const lifetimeOf = async (platform: Platform, id: string) => {
-  const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { startedAt: string; endAt: string };
+  const { startedAt, endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as {
+    startedAt: string;
+    endAt: string;
+  };
   // Those who came second have extended it by what they came later.
   return Math.floor((Date.parse(endAt) - Date.parse(startedAt)) / 1000);
 };
@@ -42,10 +45,13 @@ onEachDatabase(database => {
   test('a sandbox that is still being paused is woken when it is', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox(autoResume);
-    platform.node.before = async () => Bun.sleep(50);
+    const going = Promise.withResolvers<void>();
+    platform.node.before = () => going.promise;
     const pausing = platform.call('POST', `/sandboxes/${id}/pause`);
     await until(() => platform.api.directory.find(id)?.state === 'pausing');
-    expect(await platform.api.forEdge.wake(id)).toMatchObject({ state: 'running' });
+    const waking = platform.api.forEdge.wake(id);
+    going.resolve();
+    expect(await waking).toMatchObject({ state: 'running' });
     expect((await pausing).status).toBe(204);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import type { ExecutionRef } from '../../src/protocol/node.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
-import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
 import { waitFor } from '../support/process.ts';
 
 let it: TestNode;
@@ -22,7 +22,15 @@ const run = async (sandboxId: string, command: string) => {
   return stdout;
 };
 const resume = (paused: ExecutionRef, changes = {}) =>
-  protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null, ...changes });
+  protocol().resume({
+    ...paused,
+    nextExecutionId: newUuid(),
+    memory: true,
+    network: { internetAccess: true },
+    envVars: {},
+    accessToken: null,
+    ...changes,
+  });
 const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
 
 /** Counts in memory alone; each request tells the next number. */
@@ -49,7 +57,52 @@ async function counting(changes = {}) {
 }
 const bootId = (sandboxId: string) => run(sandboxId, 'cat /proc/sys/kernel/random/boot_id');
 /** What a sandbox held is taken away after its kill was answered. */
-const nothingHeld = () => waitFor('the files of killed sandboxes to be gone', () => readdirSync(join(it.dataDir, 'node/sandboxes')).length === 0);
+const nothingHeld = () =>
+  waitFor(
+    'the files of killed sandboxes to be gone',
+    () => readdirSync(join(it.dataDir, 'node/sandboxes')).length === 0,
+  );
+
+test('its own numbers are right after a pause too, also for a program that has them open', async () => {
+  const sandbox = await protocol().create(it.request({ resources: { ...testResources, cpuCount: 1 } }));
+  const { sandboxId } = sandbox;
+  const numbers = '/proc/meminfo /proc/stat /proc/loadavg /proc/cpuinfo /proc/swaps /sys/devices/system/cpu/online';
+  await run(
+    sandboxId,
+    `cat > /root/reader.py <<'END'
+import os, socket, time
+files = [open(path) for path in '${numbers}'.split()]
+listener = socket.create_server(('127.0.0.1', 7001))
+while True:
+    connection, _ = listener.accept()
+    for file in files: file.seek(0)
+    text = files[0].read()
+    connection.send(f"{len(os.sched_getaffinity(0))} {text.split()[1]} {int(time.clock_gettime(time.CLOCK_BOOTTIME))}".encode())
+    connection.close()
+END
+(setsid python3 /root/reader.py >/dev/null 2>&1 &)`,
+  );
+  const ask = async () => {
+    const answer = await runInSandbox(protocol(), sandboxId, "bash -c 'exec 3<> /dev/tcp/127.0.0.1/7001; cat <&3'");
+    return answer.exitCode === 0 ? answer.stdout.split(' ').map(Number) : undefined;
+  };
+  const [processors, totalKiB, uptime = 0] = await waitFor('the reader', ask);
+  expect([processors, totalKiB]).toEqual([1, testResources.memoryMiB * 1024]);
+  expect(uptime).toBeLessThan(Number((await Bun.file('/proc/uptime').text()).split(' ')[0]) - 60);
+  await protocol().pause(sandbox, { memory: true });
+  await it.restart();
+  const resumed = await resume(sandbox);
+  const [processorsThen, totalThen, uptimeThen = 0] = await waitFor('the reader', ask);
+  expect([processorsThen, totalThen]).toEqual([1, testResources.memoryMiB * 1024]);
+  expect(uptimeThen).toBeGreaterThanOrEqual(uptime);
+  // What is in memory alone is seen, as soon as the node has looked.
+  await run(sandboxId, 'head -c 64M /dev/zero > /dev/shm/filled');
+  await waitFor(
+    'shared memory in the numbers',
+    async () => Number(await run(sandboxId, "awk '/^Shmem:/ {print $2}' /proc/meminfo")) >= 64 * 1024,
+  );
+  await protocol().kill(resumed);
+});
 
 test('processes go on where they were: let go at once, after a restart of the platform, and after that again', async () => {
   const { sandbox, before } = await counting({ envVars: { COLOUR: 'blue' } });
@@ -64,7 +117,10 @@ test('processes go on where they were: let go at once, after a restart of the pl
     execution = await resume(execution);
     expect(execution).toMatchObject({ from: 'memory' });
     expect(await count(sandboxId)).toBe(before + cycle + 1);
-    expect([await bootId(sandboxId), await run(sandboxId, 'ls /dev/shm; echo $COLOUR')]).toEqual([boot, 'mine\nblue\n']);
+    expect([await bootId(sandboxId), await run(sandboxId, 'ls /dev/shm; echo $COLOUR')]).toEqual([
+      boot,
+      'mine\nblue\n',
+    ]);
   }
   await protocol().kill(execution);
   await nothingHeld();
@@ -114,7 +170,7 @@ test('a resume that fails leaves the memory as it is', async () => {
   await protocol().kill(resumed);
 });
 
-test('a kill takes everything: of one that stands still, and of one on the host’s disk', async () => {
+test('a kill takes everything: of one that is frozen, and of one on the host’s disk', async () => {
   for (const restarts of [false, true]) {
     const { sandbox } = await counting();
     await protocol().pause(sandbox, { memory: true });
@@ -143,14 +199,24 @@ test('forks have the memory and the files of one moment, their own environment, 
   const [taken] = await protocol().listSnapshots();
   expect(await count(sandbox.sandboxId)).toBe(before + 1);
   await run(sandbox.sandboxId, 'echo two > /root/file');
-  const image = { ...it.request().image, layers: snapshot.layers, ...(taken && { memorySnapshotId: taken.snapshotId }) };
-  const forks = await Promise.all([1, 2, 3].map(n => protocol().create(it.request({ image, envVars: { FORK: String(n) } }))));
+  const image = {
+    ...it.request().image,
+    layers: snapshot.layers,
+    ...(taken && { memorySnapshotId: taken.snapshotId }),
+  };
+  const forks = await Promise.all(
+    [1, 2, 3].map(n => protocol().create(it.request({ image, envVars: { FORK: String(n) } }))),
+  );
   for (const { sandboxId } of forks) {
     expect(await count(sandboxId)).toBe(before + 1);
-    expect(await run(sandboxId, 'cat /root/file /etc/hosts; ls /usr/bin/curl 2>/dev/null; ls /dev/shm')).toBe('one\nmine\nmine\n');
+    expect(await run(sandboxId, 'cat /root/file /etc/hosts; ls /usr/bin/curl 2>/dev/null; ls /dev/shm')).toBe(
+      'one\nmine\nmine\n',
+    );
   }
   expect(await Promise.all(forks.map(({ sandboxId }) => run(sandboxId, 'echo $FORK')))).toEqual(['1\n', '2\n', '3\n']);
-  const random = await Promise.all(forks.map(({ sandboxId }) => run(sandboxId, 'head -c 16 /dev/urandom | od -An -tx1')));
+  const random = await Promise.all(
+    forks.map(({ sandboxId }) => run(sandboxId, 'head -c 16 /dev/urandom | od -An -tx1')),
+  );
   expect(new Set(random).size).toBe(3);
 
   // What was made from it needs it no longer; what is paused and resumed either.
@@ -192,7 +258,8 @@ test('a database that is open at a snapshot is written on by the source and by e
   const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
   const image = { ...it.request().image, layers, memorySnapshotId: snapshotId };
   const forks = await Promise.all([0, 1].map(() => protocol().create(it.request({ image }))));
-  for (const { sandboxId } of [source, ...forks]) expect([await count(sandboxId), await count(sandboxId)]).toEqual([before + 1, before + 2]);
+  for (const { sandboxId } of [source, ...forks])
+    expect([await count(sandboxId), await count(sandboxId)]).toEqual([before + 1, before + 2]);
   // A fork of a fork, after its memory was put back from the host's disk.
   const [fork] = forks;
   await protocol().pause(fork!, { memory: true });
@@ -210,8 +277,13 @@ test('what a sandbox has written beyond a bound is shared by those who begin wit
   const snapshotId = newUuid();
   const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
   expect(existsSync(join(it.dataDir, 'node/snapshots', snapshotId, 'disk.img'))).toBe(false);
-  const sandbox = await protocol().create(it.request({ image: { ...it.request().image, layers, memorySnapshotId: snapshotId } }));
-  expect([await count(sandbox.sandboxId), await run(sandbox.sandboxId, 'cat /root/file; stat -c %s /root/large')]).toEqual([before + 1, `one\n${280 << 20}\n`]);
+  const sandbox = await protocol().create(
+    it.request({ image: { ...it.request().image, layers, memorySnapshotId: snapshotId } }),
+  );
+  expect([
+    await count(sandbox.sandboxId),
+    await run(sandbox.sandboxId, 'cat /root/file; stat -c %s /root/large'),
+  ]).toEqual([before + 1, `one\n${280 << 20}\n`]);
   await Promise.all([source, sandbox].map(one => protocol().kill(one)));
   await protocol().deleteSnapshot(snapshotId);
   await nothingHeld();

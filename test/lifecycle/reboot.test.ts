@@ -20,10 +20,21 @@ async function run(platform: TestPlatform, id: string, command: string): Promise
   const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }));
   const envelope = Buffer.concat([Buffer.alloc(5), message]);
   envelope.writeUInt32BE(message.length, 1);
-  const headers = { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': String(agentPort), 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' };
-  const answer = await fetch(`${platform.ready.url}/process.Process/Start`, { method: 'POST', headers, body: envelope });
+  const headers = {
+    'E2b-Sandbox-Id': id,
+    'E2b-Sandbox-Port': String(agentPort),
+    'Content-Type': 'application/connect+json',
+    'Connect-Protocol-Version': '1',
+  };
+  const answer = await fetch(`${platform.ready.url}/process.Process/Start`, {
+    method: 'POST',
+    headers,
+    body: envelope,
+  });
   const text = await answer.text();
-  return [...text.matchAll(/"stdout":"([^"]*)"/g)].map(match => Buffer.from(match[1] ?? '', 'base64').toString()).join('');
+  return [...text.matchAll(/"stdout":"([^"]*)"/g)]
+    .map(match => Buffer.from(match[1] ?? '', 'base64').toString())
+    .join('');
 }
 
 function killIfThere(pid: number): void {
@@ -35,9 +46,9 @@ function killIfThere(pid: number): void {
 }
 
 /**
- * What a reboot takes: the platform, every process of its sandboxes and with them their namespaces, mounts and links, the
- * control groups, the packet rules, /run, and what was found out since the last boot. The place of the installation on the
- * machine is somebody else's afterwards.
+ * What a reboot takes: the platform, every process of its sandboxes and with them their namespaces, mounts and links,
+ * the control groups, the packet rules, /run, and what was found out since the last boot. The place of the installation
+ * on the machine is somebody else's afterwards.
  */
 async function reboot(platform: TestPlatform, other: string): Promise<void> {
   const { dataDir } = platform.ready;
@@ -51,16 +62,29 @@ async function reboot(platform: TestPlatform, other: string): Promise<void> {
     for (const name of cgroups.list(group)) cgroups.thaw(`${group}/${name}`);
     return cgroups.processes(group).length === 0;
   });
-  await waitFor('the links to be gone', () => !readdirSync('/sys/class/net').some(name => name.startsWith(`at${number}-`)));
+  await waitFor(
+    'the links to be gone',
+    () => !readdirSync('/sys/class/net').some(name => name.startsWith(`at${number}-`)),
+  );
   await cgroups.remove(group);
   await Bun.$`nft delete table inet atoll${number}`;
   const runDir = join(registry, number);
   writeFileSync(join(other, 'lock'), '');
-  const takeOver = 'if mountpoint -q "$1"; then umount "$1"; fi; rm -r "$1" && mkdir "$1" && printf %s "$2" > "$1/owner"';
+  const takeOver =
+    'if mountpoint -q "$1"; then umount "$1"; fi; rm -r "$1" && mkdir "$1" && printf %s "$2" > "$1/owner"';
   await Bun.$`flock ${join(registry, 'lock')} sh -c ${takeOver} sh ${runDir} ${other}`;
   rmSync(join(dataDir, 'node/memory-keeping.json'));
   const left = holdingsOf(dataDir);
-  expect({ ...left, files: [] }).toEqual({ processes: [], mounts: [], networkNamespaces: [], links: [], nftTables: [], cgroups: [], loopDevices: [], files: [] });
+  expect({ ...left, files: [] }).toEqual({
+    processes: [],
+    mounts: [],
+    networkNamespaces: [],
+    links: [],
+    nftTables: [],
+    cgroups: [],
+    loopDevices: [],
+    files: [],
+  });
 }
 
 test('after a reboot of the host every paused sandbox resumes, and the answer says from what', async () => {
@@ -72,17 +96,27 @@ test('after a reboot of the host every paused sandbox resumes, and the answer sa
   });
   const platform = cleanup.use(await startPlatform({ ATOLL_POOL_SIZE: '0' }));
   const create = async () => {
-    const { sandboxID } = (await (await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 3600 })).json()) as { sandboxID: string };
-    await run(platform, sandboxID, 'echo $$ > /root/file 2>/dev/null || echo kept > ~/file; echo mine > /dev/shm/note; (setsid sleep 86398 >/dev/null 2>&1 &)');
+    const { sandboxID } = (await (
+      await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 3600 })
+    ).json()) as { sandboxID: string };
+    await run(
+      platform,
+      sandboxID,
+      'echo $$ > /root/file 2>/dev/null || echo kept > ~/file; echo mine > /dev/shm/note; (setsid sleep 86398 >/dev/null 2>&1 &)',
+    );
     return sandboxID;
   };
-  const pause = async (id: string, memory: boolean) => expect((await platform.api('POST', `/sandboxes/${id}/pause`, { memory })).status).toBe(204);
-  // One whose processes stand still when the power goes, one that has ended before, one with its files alone, and one that runs.
+  const pause = async (id: string, memory: boolean) =>
+    expect((await platform.api('POST', `/sandboxes/${id}/pause`, { memory })).status).toBe(204);
+  // One whose processes stand still when the power goes, one that has ended before, one with its files alone, and one
+  // that runs.
   const [standing, ended, files, running] = [await create(), await create(), await create(), await create()];
   await pause(ended, true);
   await platform.kill9();
   await platform.restart();
-  expect((await platform.api('POST', `/sandboxes/${ended}/connect`, { timeout: 3600 })).headers.get('x-resumed-from')).toBe('memory');
+  expect(
+    (await platform.api('POST', `/sandboxes/${ended}/connect`, { timeout: 3600 })).headers.get('x-resumed-from'),
+  ).toBe('memory');
   await pause(ended, true);
   await pause(files, false);
   await pause(standing, true);
@@ -91,16 +125,28 @@ test('after a reboot of the host every paused sandbox resumes, and the answer sa
   await reboot(platform, other);
   await platform.restart();
   const listed = (await (await platform.api('GET', '/v2/sandboxes')).json()) as { sandboxID: string; state: string }[];
-  expect(new Map(listed.map(({ sandboxID, state }) => [sandboxID, state]))).toEqual(new Map([standing, ended, files].map(id => [id, 'paused'])));
+  expect(new Map(listed.map(({ sandboxID, state }) => [sandboxID, state]))).toEqual(
+    new Map([standing, ended, files].map(id => [id, 'paused'])),
+  );
   expect((await platform.api('GET', `/sandboxes/${running}`)).status).toBe(404);
-  for (const [id, from] of [[standing, 'memory'], [ended, 'memory'], [files, 'filesystem']] as const) {
+  for (const [id, from] of [
+    [standing, 'memory'],
+    [ended, 'memory'],
+    [files, 'filesystem'],
+  ] as const) {
     const answer = await platform.api('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
     expect([answer.status, answer.headers.get('x-resumed-from')]).toEqual([201, from]);
-    const seen = await run(platform, id, 'cat ~/file /root/file 2>/dev/null | wc -l; pgrep -c -f "^sleep 86398"; cat /dev/shm/note 2>/dev/null; date +%s; hostname');
+    const seen = await run(
+      platform,
+      id,
+      'cat ~/file /root/file 2>/dev/null | wc -l; pgrep -c -f "^sleep 86398"; cat /dev/shm/note 2>/dev/null; date +%s; hostname',
+    );
     const lines = seen.trim().split('\n');
     const seconds = Number(lines.at(-2));
     expect(Math.abs(seconds - Date.now() / 1000)).toBeLessThan(30);
-    expect(lines.filter((_, index) => index !== lines.length - 2)).toEqual(from === 'memory' ? ['1', '1', 'mine', 'sandbox'] : ['1', '0', 'sandbox']);
+    expect(lines.filter((_, index) => index !== lines.length - 2)).toEqual(
+      from === 'memory' ? ['1', '1', 'mine', 'sandbox'] : ['1', '0', 'sandbox'],
+    );
     expect(await run(platform, id, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(boot);
     expect((await platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
   }

@@ -15,7 +15,8 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-const bootId = async (sandbox: Sandbox) => (await sandbox.commands.run('cat /proc/sys/kernel/random/boot_id')).stdout.trim();
+const bootId = async (sandbox: Sandbox) =>
+  (await sandbox.commands.run('cat /proc/sys/kernel/random/boot_id')).stdout.trim();
 const listed = async (state: 'running' | 'paused', id: string) =>
   (await Sandbox.list({ query: { state: [state], metadata: { id } } }).nextItems()).map(item => item.sandboxId);
 
@@ -29,9 +30,17 @@ async function furnish(sandbox: Sandbox) {
   );
   await sandbox.commands.run('python3 -m http.server 8000', { background: true, cwd: 'www' });
   await sandbox.commands.run('node state.js', { background: true });
-  await sandbox.commands.run('i=0; while :; do i=$((i+1)); echo $i >> count; sleep 0.02; done', { background: true, timeoutMs: 0 });
+  await sandbox.commands.run('i=0; while :; do i=$((i+1)); echo $i >> count; sleep 0.02; done', {
+    background: true,
+    timeoutMs: 0,
+  });
   let screen = '';
-  const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData: bytes => void (screen += new TextDecoder().decode(bytes)), timeoutMs: 0 });
+  const terminal = await sandbox.pty.create({
+    cols: 80,
+    rows: 24,
+    onData: bytes => void (screen += new TextDecoder().decode(bytes)),
+    timeoutMs: 0,
+  });
   await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('remembered=yes\n'));
   await waitFor('the terminal', () => screen.includes('remembered=yes'));
   return terminal.pid;
@@ -41,7 +50,10 @@ const byHost = (sandbox: Sandbox, port: number) => getByHost(platform.ready.url,
 
 async function askTerminal(sandbox: Sandbox, pid: number): Promise<void> {
   let screen = '';
-  const terminal = await sandbox.pty.connect(pid, { onData: bytes => void (screen += new TextDecoder().decode(bytes)), timeoutMs: 0 });
+  const terminal = await sandbox.pty.connect(pid, {
+    onData: bytes => void (screen += new TextDecoder().decode(bytes)),
+    timeoutMs: 0,
+  });
   await sandbox.pty.sendInput(pid, new TextEncoder().encode('echo "<$remembered>"\n'));
   await waitFor('the terminal to remember', () => screen.includes('<yes>'));
   await terminal.disconnect();
@@ -51,7 +63,11 @@ test(`a server, 64 MB of state, a counting loop and an open terminal live throug
   let sandbox = await Sandbox.create({ timeoutMs: 600_000 });
   const terminal = await furnish(sandbox);
   const asked = async () => {
-    const [count, sum] = (await waitFor('the state', async () => (await byHost(sandbox, 8001)).body.match(/^\d+ \d+$/)?.[0])).split(' ').map(Number);
+    const [count, sum] = (
+      await waitFor('the state', async () => (await byHost(sandbox, 8001)).body.match(/^\d+ \d+$/)?.[0])
+    )
+      .split(' ')
+      .map(Number);
     assert.equal(sum, 7 * (64 << 20));
     return count ?? 0;
   };
@@ -73,7 +89,10 @@ test(`a server, 64 MB of state, a counting loop and an open terminal live throug
   const { length } = await reached();
   await waitFor('the loop to count on', async () => (await reached()).length > length);
   const counts = await reached();
-  assert.deepEqual(counts, Array.from(counts, (_, index) => index + 1));
+  assert.deepEqual(
+    counts,
+    Array.from(counts, (_, index) => index + 1),
+  );
   assert.equal(await bootId(sandbox), boot);
   await sandbox.kill();
 });
@@ -108,7 +127,10 @@ test('a stream that is open when its sandbox is paused breaks, and does not look
   const sandbox = await Sandbox.create({ timeoutMs: 600_000 });
   const command = await sandbox.commands.run('echo started; sleep 1000', { background: true, timeoutMs: 0 });
   await waitFor('the command', () => command.stdout.includes('started'));
-  const ended = command.wait().then(result => `exit ${result.exitCode}`, (error: Error) => error.name);
+  const ended = command.wait().then(
+    result => `exit ${result.exitCode}`,
+    (error: Error) => error.name,
+  );
   await sandbox.pause();
   assert.doesNotMatch(await ended, /^exit|CommandExitError/);
   await sandbox.connect();
@@ -121,17 +143,26 @@ test('a stream that is open when its sandbox is paused breaks, and does not look
 test('with keepMemory: false the files are kept and a resume boots: another boot ID, no processes, empty tmpfs', async () => {
   const sandbox = await Sandbox.create({ timeoutMs: 600_000, envs: { COLOUR: 'blue' } });
   await sandbox.files.write('note.txt', 'kept');
-  await sandbox.commands.run('touch /dev/shm/gone; sudo touch /run/gone; sleep 1000', { background: true, timeoutMs: 0 });
+  await sandbox.commands.run('touch /dev/shm/gone; sudo touch /run/gone; sleep 1000', {
+    background: true,
+    timeoutMs: 0,
+  });
   await waitFor('the file', () => sandbox.files.exists('/run/gone'));
   const boot = await bootId(sandbox);
   assert.equal(await sandbox.pause({ keepMemory: false }), true);
   assert.equal((await sandbox.getInfo()).state, 'paused');
   await sandbox.connect();
   assert.equal(await sandbox.files.read('note.txt'), 'kept');
-  assert.deepEqual([await sandbox.files.exists('/dev/shm/gone'), await sandbox.files.exists('/run/gone')], [false, false]);
+  assert.deepEqual(
+    [await sandbox.files.exists('/dev/shm/gone'), await sandbox.files.exists('/run/gone')],
+    [false, false],
+  );
   assert.deepEqual((await sandbox.commands.list()).length, 0);
   assert.notEqual(await bootId(sandbox), boot);
-  assert.equal((await sandbox.commands.run('echo $COLOUR $E2B_SANDBOX_ID; pgrep -c sleep || true')).stdout, `blue ${sandbox.sandboxId}\n0\n`);
+  assert.equal(
+    (await sandbox.commands.run('echo $COLOUR $E2B_SANDBOX_ID; pgrep -c sleep || true')).stdout,
+    `blue ${sandbox.sandboxId}\n0\n`,
+  );
   await sandbox.kill();
 });
 
@@ -169,7 +200,9 @@ test('a sandbox that is to be paused when its time is over is, and traffic wakes
     await waitFor('the server', async () => (await byHost(sandbox, 8000)).body === 'woken');
   }
   for (const sandbox of [awake, asleep, cold]) await sandbox.setTimeout(0);
-  await waitFor('all to be paused', async () => (await Promise.all([awake, asleep, cold].map(each => each.getInfo()))).every(({ state }) => state === 'paused'));
+  await waitFor('all to be paused', async () =>
+    (await Promise.all([awake, asleep, cold].map(each => each.getInfo()))).every(({ state }) => state === 'paused'),
+  );
 
   // The first request is answered, and many that come at once are.
   const answers = await Promise.all(Array.from({ length: 8 }, () => byHost(awake, 8000)));
@@ -181,7 +214,11 @@ test('a sandbox that is to be paused when its time is over is, and traffic wakes
   assert.equal(await awake.files.read('index.html'), 'woken');
 
   for (const sandbox of [asleep, cold]) {
-    assert.deepEqual(JSON.parse((await byHost(sandbox, 8000)).body), { sandboxId: sandbox.sandboxId, message: 'The sandbox was not found', code: 502 });
+    assert.deepEqual(JSON.parse((await byHost(sandbox, 8000)).body), {
+      sandboxId: sandbox.sandboxId,
+      message: 'The sandbox was not found',
+      code: 502,
+    });
     assert.equal((await sandbox.getInfo()).state, 'paused');
   }
   await cold.connect();

@@ -18,7 +18,10 @@ const ask = (sandbox: Sandbox) => getByHost(platform.ready.url, sandbox.getHost(
 /** A sandbox with a server that counts in memory how often it was asked, and the answer to its first question given. */
 async function counting(): Promise<Sandbox> {
   const sandbox = await Sandbox.create({ timeoutMs, metadata: { of: 'source' } });
-  await sandbox.files.write('count.js', `let n = 0; require('http').createServer((_, answer) => answer.end(String(++n))).listen(8001, '127.0.0.1');`);
+  await sandbox.files.write(
+    'count.js',
+    `let n = 0; require('http').createServer((_, answer) => answer.end(String(++n))).listen(8001, '127.0.0.1');`,
+  );
   await sandbox.commands.run('node count.js', { background: true, timeoutMs: 0 });
   await waitFor('the counter', async () => (await ask(sandbox)) === '1');
   return sandbox;
@@ -33,12 +36,21 @@ test('a snapshot outlives its source with files and processes; it is listed, nam
   assert.equal(await ask(source), '2');
   const named = await source.createSnapshot({ name: 'mine:v1' });
   assert.deepEqual([named.snapshotId, named.names], ['default/mine:v1', ['default/mine']]);
-  assert.deepEqual((await source.listSnapshots().nextItems()).map(({ snapshotId }) => snapshotId), [named.snapshotId, unnamed.snapshotId]);
+  assert.deepEqual(
+    (await source.listSnapshots().nextItems()).map(({ snapshotId }) => snapshotId),
+    [named.snapshotId, unnamed.snapshotId],
+  );
   await source.kill();
 
   assert.deepEqual((await Sandbox.listSnapshots({ sandboxId: source.sandboxId }).nextItems()).length, 2);
-  assert.deepEqual((await Sandbox.listSnapshots({ name: 'mine' }).nextItems()).map(({ snapshotId }) => snapshotId), [named.snapshotId]);
-  const [old, young] = await Promise.all([Sandbox.create(unnamed.snapshotId, { timeoutMs }), Sandbox.create('mine:v1', { timeoutMs })]);
+  assert.deepEqual(
+    (await Sandbox.listSnapshots({ name: 'mine' }).nextItems()).map(({ snapshotId }) => snapshotId),
+    [named.snapshotId],
+  );
+  const [old, young] = await Promise.all([
+    Sandbox.create(unnamed.snapshotId, { timeoutMs }),
+    Sandbox.create('mine:v1', { timeoutMs }),
+  ]);
   assert.deepEqual([await old.files.read('note.txt'), await young.files.read('note.txt')], ['then', 'now']);
   // The processes that ran then go on from there.
   assert.deepEqual([await ask(old), await ask(young)], ['2', '3']);

@@ -1,18 +1,18 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../src/base/id.ts';
-import { silentLog } from '../../src/base/log.ts';
-import { reconcileNodes } from '../../src/api/reconcilers/adoption.ts';
-import { reconcileLeftovers } from '../../src/api/reconcilers/leftovers.ts';
-import { beginPause } from '../../src/api/store/sandbox-pause.ts';
-import { findSandbox } from '../../src/api/store/sandbox-read.ts';
-import type { SandboxRecord } from '../../src/api/store/sandbox-row.ts';
-import { pauseSandboxSteps } from '../../src/api/workflows/pause-sandbox.ts';
-import { resumeSandboxSteps } from '../../src/api/workflows/resume-sandbox.ts';
-import { runWorkflow } from '../../src/api/workflows/run.ts';
-import type { Step } from '../../src/api/workflows/run.ts';
-import { snapshotSandboxSteps } from '../../src/api/workflows/snapshot-sandbox.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
+import { reconcileNodes } from '../../src/api/sandbox/reconcilers/adoption.ts';
+import { reconcileLeftovers } from '../../src/api/sandbox/reconcilers/leftovers.ts';
+import { beginPause } from '../../src/api/sandbox/store/pause.ts';
+import { findSandbox } from '../../src/api/sandbox/store/read.ts';
+import { pauseSandboxSteps } from '../../src/api/sandbox/workflows/pause-steps.ts';
+import { resumeSandboxSteps } from '../../src/api/sandbox/workflows/resume-steps.ts';
+import { runWorkflow } from '../../src/api/sandbox/workflows/run.ts';
+import type { Step } from '../../src/api/sandbox/workflows/run.ts';
+import { snapshotSandboxSteps } from '../../src/api/sandbox/workflows/snapshot-steps.ts';
 import { onEachDatabase } from '../api/databases.ts';
 import { Platform } from '../api/platform.ts';
+import type { SandboxRecord } from '../../src/api/sandbox/record.ts';
 
 /** A sandbox in all the places where the platform has something of it. */
 async function whereabouts(platform: Platform, sandboxId: string) {
@@ -20,7 +20,11 @@ async function whereabouts(platform: Platform, sandboxId: string) {
   const onNode = { running: platform.node.executions(), paused: platform.node.paused() };
   return {
     row: row && { state: row.state, next: row.nextExecutionId },
-    agreed: row !== null && (row.state === 'paused' ? onNode.paused : onNode.running).some(({ executionId }) => executionId === row.executionId),
+    agreed:
+      row !== null &&
+      (row.state === 'paused' ? onNode.paused : onNode.running).some(
+        ({ executionId }) => executionId === row.executionId,
+      ),
     onNode: onNode.running.length + onNode.paused.length,
     route: platform.api.directory.find(sandboxId)?.state,
     snapshots: (await platform.node.listSnapshots()).length,
@@ -39,14 +43,18 @@ type Kind = {
   begin(platform: Platform, sandboxId: string): Promise<void>;
 };
 
-const pauseNow = async (platform: Platform, id: string) => expect((await platform.call('POST', `/sandboxes/${id}/pause`)).status).toBe(204);
+const pauseNow = async (platform: Platform, id: string) =>
+  expect((await platform.call('POST', `/sandboxes/${id}/pause`)).status).toBe(204);
 const kinds: Kind[] = [
   {
     name: 'pause',
     steps: pauseSandboxSteps as readonly Step<never>[],
     before: running,
     after: paused,
-    context: async (platform, sandbox) => ({ app: platform.api.app, sandbox: await beginPause(platform.store.db, sandbox, 'memory') }),
+    context: async (platform, sandbox) => ({
+      deps: platform.api.parts,
+      sandbox: await beginPause(platform.store.db, sandbox, 'memory', platform.api.parts.busy.replicaId),
+    }),
     begin: async () => {},
   },
   {
@@ -54,7 +62,14 @@ const kinds: Kind[] = [
     steps: resumeSandboxSteps as readonly Step<never>[],
     before: paused,
     after: running,
-    context: async (platform, sandbox) => ({ app: platform.api.app, team: platform.team, sandbox, nextExecutionId: newUuid(), seconds: 60, memory: true }),
+    context: async (platform, sandbox) => ({
+      deps: platform.api.parts,
+      team: platform.team,
+      sandbox,
+      nextExecutionId: newUuid(),
+      seconds: 60,
+      memory: true,
+    }),
     begin: pauseNow,
   },
   {
@@ -62,13 +77,14 @@ const kinds: Kind[] = [
     steps: snapshotSandboxSteps as readonly Step<never>[],
     before: { ...running, snapshots: 0 },
     after: { ...running, snapshots: 1 },
-    context: async (platform, sandbox) => ({ app: platform.api.app, sandbox, snapshotId: newUuid(), memory: true }),
+    context: async (platform, sandbox) => ({ deps: platform.api.parts, sandbox, snapshotId: newUuid(), memory: true }),
     begin: async () => {},
   },
 ];
 
 /** The steps with what `around` makes of one of them. */
-const changed = (steps: readonly Step<never>[], at: number, change: (step: Step<never>) => Step<never>) => steps.map((step, index) => (index === at ? change(step) : step));
+const changed = (steps: readonly Step<never>[], at: number, change: (step: Step<never>) => Step<never>) =>
+  steps.map((step, index) => (index === at ? change(step) : step));
 const undoTwice = (step: Step<never>): Step<never> => ({
   ...step,
   async undo(context: never) {
@@ -105,14 +121,16 @@ onEachDatabase(database => {
             })).map(undo);
             const executionId = sandbox?.executionId ?? '';
             const made = await context(platform, sandbox!);
-            await platform.api.app.busy.while(executionId, async () => {
+            await platform.api.parts.busy.while(executionId, async () => {
               await expect(runWorkflow(name, broken, made as never, { log: silentLog })).rejects.toThrow('broken');
             });
             const left = await whereabouts(platform, id);
-            if (!Bun.deepMatch(before, left) && !Bun.deepMatch(after, left)) throw new Error(`${name} broken ${when} step ${at} left ${JSON.stringify(left)}`);
+            if (!Bun.deepMatch(before, left) && !Bun.deepMatch(after, left))
+              throw new Error(`${name} broken ${when} step ${at} left ${JSON.stringify(left)}`);
             ends.add(left.row?.state ?? '');
             expect((await platform.call('DELETE', `/sandboxes/${id}`)).status).toBe(204);
-            for (const { snapshotId } of await platform.node.listSnapshots()) await platform.node.deleteSnapshot(snapshotId);
+            for (const { snapshotId } of await platform.node.listSnapshots())
+              await platform.node.deleteSnapshot(snapshotId);
           }
         }
       }
@@ -125,7 +143,9 @@ onEachDatabase(database => {
       await begin(platform, id);
       const sandbox = await findSandbox(platform.store.db, platform.team.teamId, id);
       const made = await context(platform, sandbox!);
-      await platform.api.app.busy.while(sandbox?.executionId ?? '', () => runWorkflow(name, steps.map(runTwice), made as never, { log: silentLog }));
+      await platform.api.parts.busy.while(sandbox?.executionId ?? '', () =>
+        runWorkflow(name, steps.map(runTwice), made as never, { log: silentLog }),
+      );
       expect(await whereabouts(platform, id)).toMatchObject(after);
     });
   }
@@ -135,13 +155,25 @@ onEachDatabase(database => {
     const ids: string[] = [];
     for (let n = 0; n < 8; n++) ids.push((await platform.createSandbox({ timeout: 3600 })).sandboxID);
     const rowOf = async (n: number) => (await findSandbox(platform.store.db, platform.team.teamId, ids[n] ?? ''))!;
-    const set = (n: number, changes: object) => platform.store.db.updateTable('sandboxes').set(changes).where('sandbox_id', '=', ids[n] ?? '').execute();
+    const set = (n: number, changes: object) =>
+      platform.store.db
+        .updateTable('sandboxes')
+        .set(changes)
+        .where('sandbox_id', '=', ids[n] ?? '')
+        .execute();
     const rows = await Promise.all(ids.map((_, n) => rowOf(n)));
     const target = (n: number) => ({ sandboxId: rows[n]!.sandboxId, executionId: rows[n]!.executionId });
     await platform.api.stop();
     const next = newUuid();
     const resume = (n: number) =>
-      platform.node.resume({ ...target(n), nextExecutionId: next, memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null });
+      platform.node.resume({
+        ...target(n),
+        nextExecutionId: next,
+        memory: true,
+        network: { internetAccess: true },
+        envVars: {},
+        accessToken: null,
+      });
 
     // Paused on the node, and the store was not told.
     await set(0, { state: 'pausing', kept: 'memory' });
@@ -166,9 +198,11 @@ onEachDatabase(database => {
     await set(7, { state: 'killing', kept: 'memory', next_execution_id: newUuid() });
 
     await platform.restart();
-    await reconcileLeftovers(platform.api.app);
-    await reconcileNodes(platform.api.app);
-    const states = await Promise.all(ids.map(async id => (await findSandbox(platform.store.db, platform.team.teamId, id))?.state));
+    await reconcileLeftovers(platform.api.parts);
+    await reconcileNodes(platform.api.parts);
+    const states = await Promise.all(
+      ids.map(async id => (await findSandbox(platform.store.db, platform.team.teamId, id))?.state),
+    );
     expect(states).toEqual(['paused', 'running', 'running', 'paused', 'running', undefined, 'paused', undefined]);
     expect((await rowOf(2)).executionId).toBe(next);
     expect(platform.node.executions()).toHaveLength(3);
@@ -180,12 +214,16 @@ onEachDatabase(database => {
 
   test('a paused sandbox that the store does not know is set aside, one that its node does not have is forgotten', async () => {
     await using platform = await Platform.start({ database });
-    const [kept, lost, stray] = await Promise.all([platform.createSandbox(), platform.createSandbox(), platform.createSandbox()]);
+    const [kept, lost, stray] = await Promise.all([
+      platform.createSandbox(),
+      platform.createSandbox(),
+      platform.createSandbox(),
+    ]);
     for (const { sandboxID } of [kept, lost, stray]) await pauseNow(platform, sandboxID);
     const lostOne = platform.node.paused().find(({ sandboxId }) => sandboxId === lost.sandboxID);
     await platform.node.kill(lostOne!);
     await platform.store.db.deleteFrom('sandboxes').where('sandbox_id', '=', stray.sandboxID).execute();
-    await reconcileNodes(platform.api.app);
+    await reconcileNodes(platform.api.parts);
     expect([...platform.node.setAsideIds.keys()]).toEqual([stray.sandboxID]);
     expect((await platform.node.listPaused()).map(({ sandboxId }) => sandboxId)).toEqual([kept.sandboxID]);
     expect((await platform.call('GET', `/sandboxes/${lost.sandboxID}`)).status).toBe(404);
@@ -201,8 +239,8 @@ onEachDatabase(database => {
     let rounds = 0;
     const reconciling = (async () => {
       for (; working; rounds++) {
-        await reconcileNodes(platform.api.app);
-        await reconcileLeftovers(platform.api.app);
+        await reconcileNodes(platform.api.parts);
+        await reconcileLeftovers(platform.api.parts);
       }
     })();
     const wanted = new Map<string, string>();

@@ -1,12 +1,28 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog } from '../../src/base/log.ts';
-import { startHelper, type Helper } from '../../src/node/native/helper.ts';
+import { operations } from '../../src/node/native/operations.ts';
+import { helperOf, type Helper } from '../../src/node/native/helper.ts';
+import { startHelperProcess, type HelperProcess } from '../../src/node/native/helper-process.ts';
+import { waitFor } from '../support/process.ts';
 import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from '../../scripts/setup/native-tests.mjs';
 
-// The C programs with the sanitizers for addresses and undefined behaviour: any finding ends them, and the test with them.
+// The C programs with the sanitizers for addresses and undefined behaviour: any finding ends them, and the test with
+// them.
 
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
@@ -14,6 +30,7 @@ const inside = ['init.c', 'relay.c'];
 const preloaded = ['namespace-owner.c'];
 
 let directory = '';
+let process: HelperProcess;
 let helper: Helper;
 const made = (name: string) => join(directory, name);
 
@@ -22,11 +39,20 @@ beforeAll(async () => {
   const sources = readdirSync(join(root, 'native')).filter(name => name.endsWith('.c'));
   const inHelper = sources.filter(name => !inside.includes(name) && !preloaded.includes(name));
   expect(inHelper.length).toBeGreaterThan(8);
-  compileSanitized(root, made('helper'), inHelper.map(name => `native/${name}`));
-  compileSanitized(root, made('init'), ['init.c', 'relay.c', 'remove-tree.c'].map(name => `native/${name}`));
+  compileSanitized(
+    root,
+    made('helper'),
+    inHelper.map(name => `native/${name}`),
+  );
+  compileSanitized(
+    root,
+    made('init'),
+    ['init.c', 'relay.c', 'remove-tree.c'].map(name => `native/${name}`),
+  );
   mkdirSync(made('run'));
   mkdirSync(made('run/scratch'));
-  helper = await startHelper({ binary: made('helper'), runDir: made('run'), log: createLog('error', () => {}), onLost() {} });
+  process = await startHelperProcess({ binary: made('helper'), runDir: made('run'), onLost() {} });
+  helper = helperOf(process);
 }, 120_000);
 
 afterAll(async () => {
@@ -57,7 +83,10 @@ for (const name of Object.keys(nativeTargets)) {
 }
 
 test('the helper starts programs, says how they ended, and watches and ends processes', async () => {
-  expect(await helper.spawn(['sh', '-c', 'cat; exit 3'], { timeoutMs: 10_000, stdin: 'a line' })).toEqual({ status: 3, output: 'a line ' });
+  expect(await helper.spawn(['sh', '-c', 'cat; exit 3'], { timeoutMs: 10_000, stdin: 'a line' })).toEqual({
+    status: 3,
+    output: 'a line ',
+  });
   const long = await helper.spawn(['head', '-c', '100000', '/dev/zero'], { timeoutMs: 10_000 });
   expect(long.status).toBe(0);
   expect((await helper.spawn(['/nonexistent'], { timeoutMs: 10_000 })).status).toBe(127);
@@ -65,22 +94,43 @@ test('the helper starts programs, says how they ended, and watches and ends proc
   await Promise.all(Array.from({ length: 40 }, () => helper.spawn(['true'], { timeoutMs: 10_000 })));
   const child = Bun.spawn(['sleep', '60']);
   const exited = helper.exited('tag');
-  await helper.call('watch', 'tag', child.pid);
-  await helper.call('kill', 'tag');
+  await helper.call('watch', { tag: 'tag', pid: child.pid });
+  await helper.call('kill', { tag: 'tag' });
   await exited;
-  await expect(helper.call('kill', 'tag')).rejects.toThrow('no such watched process');
+  await expect(helper.call('kill', { tag: 'tag' })).rejects.toThrow('no such watched process');
 });
 
 test('what the helper can’t do is told and nothing else happens', async () => {
-  await expect(helper.call('no-such')).rejects.toThrow('unknown operation');
-  await expect(helper.call('watch', 'tag')).rejects.toThrow('too few arguments');
-  await expect(helper.call('spawn', ...new Array<string>(300).fill('x'))).rejects.toThrow('malformed request');
-  await expect(helper.call('link-up', 1, 'x', '1.2.3.4', '1.2.3.5', '1.2.3.6', 'no', 'address', 1500)).rejects.toThrow('link-layer address');
-  await expect(helper.call('disk-mount', made('none'), made('mount'))).rejects.toThrow();
-  await expect(helper.call('layer-mount', 'erofs', made('none'), made('mount'))).rejects.toThrow();
-  await expect(helper.call('seal', 'name', made('none'))).rejects.toThrow();
-  await expect(helper.call('view', 1, 2)).rejects.toThrow('too few arguments');
+  await expect(process.request(['no-such'])).rejects.toThrow('unknown operation');
+  await expect(process.request(['watch', 'tag'])).rejects.toThrow('too few arguments');
+  await expect(process.request(['spawn', ...new Array<string>(300).fill('x')])).rejects.toThrow('malformed request');
+  await expect(
+    process.request(['link-up', '1', 'x', '1.2.3.4', '1.2.3.5', '1.2.3.6', 'no', 'address', '1500']),
+  ).rejects.toThrow('link-layer address');
+  await expect(helper.call('disk-mount', { image: made('none'), at: made('mount') })).rejects.toThrow();
+  await expect(helper.call('layer-mount', { image: made('none'), at: made('mount') })).rejects.toThrow();
+  await expect(helper.call('seal', { name: 'name', path: made('none') })).rejects.toThrow();
+  await expect(process.request(['view', '1', '2'])).rejects.toThrow('too few arguments');
+  const refused = helper.call('unmount', { at: 'a\nb' });
+  await expect(refused).rejects.toMatchObject({ code: 'invalid' });
   expect(helper.alive()).toBe(true);
+});
+
+test('the table of operations and the helper know the same', () => {
+  const text = readFileSync(join(root, 'native/helper.c'), 'utf8');
+  const list = text.slice(text.indexOf('} operations[] = {'));
+  const known = [...list.slice(0, list.indexOf('};')).matchAll(/\{"([a-z-]+)", (\d+),/g)].map(([, name = '']) => name);
+  expect(known.length).toBeGreaterThan(15);
+  expect(known.sort()).toEqual(Object.keys(operations).sort());
+});
+
+test('requests that a socket does not take at once arrive whole and in order', async () => {
+  const count = 2_000;
+  const path = (index: number) => made(`${'x'.repeat(200)}-${index}`);
+  const answers = await Promise.all(
+    Array.from({ length: count }, (_, index) => helper.call('disk-used', { image: path(index) })),
+  );
+  expect(answers).toEqual(Array.from({ length: count }, () => ({ used: false })));
 });
 
 test('disks are copied with their holes, and mounted and taken away again', async () => {
@@ -88,13 +138,13 @@ test('disks are copied with their holes, and mounted and taken away again', asyn
   closeSync(openSync(image, 'w'));
   truncateSync(image, 32 << 20);
   expect(run(['mkfs.ext4', '-q', image]).exitCode).toBe(0);
-  await helper.call('disk-create', image, made('copy.img'));
+  await helper.call('disk-create', { from: image, to: made('copy.img') });
   expect(statSync(made('copy.img')).size).toBe(32 << 20);
   expect(run(['cmp', image, made('copy.img')]).exitCode).toBe(0);
-  await expect(helper.call('disk-create', image, made('copy.img'))).rejects.toThrow('File exists');
-  const [device = ''] = await helper.call('disk-mount', made('copy.img'), made('disk'));
+  await expect(helper.call('disk-create', { from: image, to: made('copy.img') })).rejects.toThrow('File exists');
+  const { device } = await helper.call('disk-mount', { image: made('copy.img'), at: made('disk') });
   expect(device).toMatch(/^\/dev\/loop\d+$/);
-  await helper.call('unmount', made('disk'));
+  await helper.call('unmount', { at: made('disk') });
 });
 
 test('a snapshot’s files are sealed, and any change of them is seen', () => {
@@ -117,9 +167,37 @@ test('the helper’s other programs refuse what they can’t do', () => {
   expect(run([made('helper'), 'launch', '/nonexistent/cgroup.procs', '--', 'true'])).toMatchObject({ exitCode: 1 });
   expect(run([made('helper'), 'launch', 'true'])).toMatchObject({ exitCode: 1 });
   expect(run([made('helper'), 'cut', '0'])).toMatchObject({ exitCode: 1 });
-  expect(run([made('helper'), 'watch-paths', '0', '/nonexistent', made('irmap'), made('none'), made('none')])).toMatchObject({ exitCode: 1 });
+  expect(
+    run([made('helper'), 'watch-paths', '0', '/nonexistent', made('irmap'), made('none'), made('none')]),
+  ).toMatchObject({ exitCode: 1 });
   expect(run([made('helper'), 'remove-beneath', directory, '../etc']).exitCode).not.toBe(0);
   expect(run([made('helper')]).exitCode).toBe(2);
+});
+
+test('init goes on where a tracer that is killed has left it at a breakpoint, with foreign registers', async () => {
+  expect(
+    run(['gcc', '-Wall', '-Wextra', '-Werror', '-o', made('killed-tracer'), join(root, 'test/native/killed-tracer.c')]),
+  ).toMatchObject({ exitCode: 0, stderr: '' });
+  const init = Bun.spawn([made('init'), 'serve', '--port', '0', '--', '/bin/sleep', '600'], {
+    stdin: Buffer.from('token\n'),
+  });
+  const agent = () => readFileSync(`/proc/${init.pid}/task/${init.pid}/children`, 'utf8').trim();
+  const isSleep = (pid: string) => pid !== '' && run(['cat', `/proc/${pid}/comm`]).stdout.trim() === 'sleep';
+  try {
+    for (const moment of ['before', 'after', 'before']) {
+      const former = await waitFor('the agent', () => isSleep(agent()) && agent());
+      expect(Bun.spawnSync([made('killed-tracer'), String(init.pid), moment]).signalCode).toBe('SIGKILL');
+      // What others send is no breakpoint, and ends nothing.
+      init.kill('SIGTRAP');
+      globalThis.process.kill(Number(former), 'SIGKILL');
+      await waitFor('another agent', () => isSleep(agent()) && agent() !== former);
+    }
+    expect(init.exitCode).toBeNull();
+  } finally {
+    init.kill('SIGTERM');
+    await init.exited;
+  }
+  expect(init.exitCode).toBe(0);
 });
 
 test('init removes trees without following links, and starts programs as users', () => {
@@ -131,10 +209,19 @@ test('init removes trees without following links, and starts programs as users',
   symlinkSync(made('kept'), join(tree, 'a/link'));
   expect(run([made('init'), 'remove', tree])).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   expect([existsSync(tree), existsSync(made('kept/file'))]).toEqual([false, true]);
-  expect(run([made('init'), 'exec', '65534', '65534', '65534,27', '1', '/', '--', 'id', '-u'])).toMatchObject({ exitCode: 0, stdout: '65534\n' });
-  expect(run([made('init'), 'exec', '0', '0', '0', '0', '/', '--', 'no-such-program'])).toMatchObject({ exitCode: 127, stderr: expect.stringContaining('not found') });
+  expect(run([made('init'), 'exec', '65534', '65534', '65534,27', '1', '/', '--', 'id', '-u'])).toMatchObject({
+    exitCode: 0,
+    stdout: '65534\n',
+  });
+  expect(run([made('init'), 'exec', '0', '0', '0', '0', '/', '--', 'no-such-program'])).toMatchObject({
+    exitCode: 127,
+    stderr: expect.stringContaining('not found'),
+  });
   expect(run([made('init'), 'exec', '0'])).toMatchObject({ exitCode: 126 });
   writeFileSync(made('script'), 'echo from a script\n', { mode: 0o755 });
-  expect(run([made('init'), 'exec', '0', '0', '0', '0', '/', '--', made('script')])).toMatchObject({ exitCode: 0, stdout: 'from a script\n' });
+  expect(run([made('init'), 'exec', '0', '0', '0', '0', '/', '--', made('script')])).toMatchObject({
+    exitCode: 0,
+    stdout: 'from a script\n',
+  });
   expect(readFileSync(made('kept/file'), 'utf8')).toBe('');
 });

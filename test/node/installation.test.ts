@@ -10,7 +10,11 @@ test('installations in different mount namespaces see each other, and never have
   const directories = Array.from({ length: 2 }, () => mkdtempSync(join(tmpdir(), 'atoll-claim-')));
   const [there = '', here = ''] = directories;
   const claim = `const { claimInstallation } = await import(${JSON.stringify(program)}); const claimed = claimInstallation(${JSON.stringify(there)}); console.log(claimed.number); await new Response(Bun.stdin.stream()).text(); claimed.surrender(); claimed.unlock();`;
-  const child = Bun.spawn(['unshare', '--mount', '--propagation', 'private', process.execPath, '-e', claim], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' });
+  const child = Bun.spawn(['unshare', '--mount', '--propagation', 'private', process.execPath, '-e', claim], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
   try {
     const { value } = await child.stdout.getReader().read();
     const number = Number(new TextDecoder().decode(value));
@@ -21,7 +25,9 @@ test('installations in different mount namespaces see each other, and never have
     own.unlock();
     await child.stdin.end();
     expect(await child.exited).toBe(0);
-    expect(existsSync(`/run/atoll/${number}`) && readFileSync(`/run/atoll/${number}/owner`, 'utf8') === there).toBe(false);
+    expect(existsSync(`/run/atoll/${number}`) && readFileSync(`/run/atoll/${number}/owner`, 'utf8') === there).toBe(
+      false,
+    );
   } finally {
     child.kill();
     for (const directory of directories) rmSync(directory, { recursive: true, force: true });

@@ -12,21 +12,37 @@ const atOnce = 4;
 
 /** Everything on the host that sandboxes are made of, as far as it is this installation's. */
 function traces(it: TestNode) {
-  const helperMounts = readFileSync(`/proc/${it.node.helperPid}/mountinfo`, 'utf8').split('\n').map(line => line.split(' ')[4]);
-  const containers = readdirSync('/sys/fs/cgroup', { recursive: true, encoding: 'utf8' }).filter(path => path.includes(`atoll${it.node.installation}/`));
+  const helperMounts = readFileSync(`/proc/${it.node.helperPid}/mountinfo`, 'utf8')
+    .split('\n')
+    .map(line => line.split(' ')[4]);
+  const containers = readdirSync('/sys/fs/cgroup', { recursive: true, encoding: 'utf8' }).filter(path =>
+    path.includes(`atoll${it.node.installation}/`),
+  );
   return {
     mounts: helperMounts.filter(path => path?.startsWith(it.node.runDir) || path?.startsWith(it.dataDir)).sort(),
     cgroups: containers.sort(),
     links: readdirSync('/sys/class/net').filter(name => name.startsWith(`at${it.node.installation}-`)),
-    loops: readdirSync('/sys/block').filter(name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir)),
-    files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' }).filter(path => !/^(layers|agents|logs|metrics|sandboxes-spare)\//.test(path)).sort(),
-    runtimes: readdirSync(it.node.runDir, { recursive: true, encoding: 'utf8' }).filter(path => /^(runtime|gvisor|boot-ids)\//.test(path)).sort(),
+    loops: readdirSync('/sys/block').filter(
+      name => name.startsWith('loop') && backingFile(name).startsWith(it.dataDir),
+    ),
+    files: readdirSync(join(it.dataDir, 'node'), { recursive: true, encoding: 'utf8' })
+      .filter(path => !/^(layers|agents|logs|metrics|sandboxes-spare)\//.test(path))
+      .sort(),
+    runtimes: readdirSync(it.node.runDir, { recursive: true, encoding: 'utf8' })
+      .filter(path => /^(runtime|gvisor|boot-ids)\//.test(path))
+      .sort(),
     processes: readdirSync('/proc').filter(name => /^\d+$/.test(name) && usesSandboxIds(name, it.node.installation)),
   };
 }
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
-const rulesOf = (it: TestNode) => Bun.$`nft list table inet atoll${it.node.installation}`.text();
+/** The ways out are the machine's own links, and whatever else runs there has links that come and go. */
+const waysOut = /set ways_out \{.*?\n\t\}/s;
+const rulesOf = async (it: TestNode) => {
+  const rules = await Bun.$`nft list table inet atoll${it.node.installation}`.text();
+  expect(rules).toMatch(waysOut);
+  return rules.replace(waysOut, '');
+};
 
 function backingFile(loop: string): string {
   try {
@@ -51,7 +67,11 @@ function usesSandboxIds(pid: string, installation: number): boolean {
 const runsc = findRunsc(join(import.meta.dir, '../../dist/runsc'));
 
 test('many creates and kills on crun leave nothing behind', () => leavesNothing('crun'), 300_000);
-testUnless(runsc.found ? undefined : runsc.reason)('many creates and kills on gVisor leave nothing behind', () => leavesNothing('gvisor'), 300_000);
+testUnless(runsc.found ? undefined : runsc.reason)(
+  'many creates and kills on gVisor leave nothing behind',
+  () => leavesNothing('gvisor'),
+  300_000,
+);
 
 async function leavesNothing(driver: keyof typeof cyclesOf): Promise<void> {
   const it = await startTestNode({ poolSize: 0, driver });
@@ -63,11 +83,16 @@ async function leavesNothing(driver: keyof typeof cyclesOf): Promise<void> {
     const filesBefore = openFiles();
     const rules = await rulesOf(it);
     let left = cyclesOf[driver];
-    await Promise.all(Array.from({ length: atOnce }, async () => { while (left-- > 0) await cycle(); }));
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        while (left-- > 0) await cycle();
+      }),
+    );
     // What a sandbox held is taken away after its kill was answered.
     await waitFor('everything to be gone', () => Bun.deepEquals(traces(it), before)).catch(() => {});
     expect(traces(it)).toEqual(before);
-    expect(openFiles()).toBeLessThanOrEqual(filesBefore);
+    // The node looks at its host in between, which opens a file for a moment.
+    await waitFor('open files to be no more than before', () => openFiles() <= filesBefore);
     expect(await rulesOf(it)).toBe(rules);
   } finally {
     await it.dispose();

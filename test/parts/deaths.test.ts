@@ -3,8 +3,8 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 import { type PartName, partNames, partOf, partsOf } from './support/parts-of.ts';
 
-// A process of the platform that dies or stands still is started again alone: sandboxes run on, what was answered holds, and what
-// could not be answered says so.
+// A process of the platform that dies or stands still is started again alone: sandboxes run on, what was answered
+// holds, and what could not be answered says so.
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -14,7 +14,10 @@ afterAll(() => platform?.[Symbol.asyncDispose]());
 
 type Sandbox = { sandboxID: string; envdAccessToken: string };
 
-/** Answers of the platform that a client may get while a part of it is started again; 0: no connection, or one that was cut. */
+/**
+ * Answers of the platform that a client may get while a part of it is started again; 0: no connection, or one that was
+ * cut.
+ */
 const honest = [0, 500, 502, 503, 504];
 const recoveryMs = 60_000;
 
@@ -28,21 +31,44 @@ const inside = ({ sandboxID, envdAccessToken }: Sandbox, path: string, init: Req
   fetch(`${platform.ready.url}${path}`, {
     ...init,
     signal: AbortSignal.timeout(recoveryMs),
-    headers: { 'E2b-Sandbox-Id': sandboxID, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': envdAccessToken, ...init.headers },
+    headers: {
+      'E2b-Sandbox-Id': sandboxID,
+      'E2b-Sandbox-Port': '49983',
+      'X-Access-Token': envdAccessToken,
+      ...init.headers,
+    },
   });
-const write = (sandbox: Sandbox, text: string) => inside(sandbox, '/files?path=note.txt', { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: text });
+const write = (sandbox: Sandbox, text: string) =>
+  inside(sandbox, '/files?path=note.txt', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/octet-stream' },
+    body: text,
+  });
 const read = async (sandbox: Sandbox) => (await inside(sandbox, '/files?path=note.txt')).text();
-const listed = async () => ((await (await platform.api('GET', '/v2/sandboxes')).json()) as Sandbox[]).map(({ sandboxID }) => sandboxID).sort();
-const statusOf = (asked: Promise<Response>) => asked.then(answer => answer.status, () => 0);
+const listed = async () =>
+  ((await (await platform.api('GET', '/v2/sandboxes')).json()) as Sandbox[]).map(({ sandboxID }) => sandboxID).sort();
+const statusOf = (asked: Promise<Response>) =>
+  asked.then(
+    answer => answer.status,
+    () => 0,
+  );
 const healthStatus = () => statusOf(fetch(`${platform.ready.url}/health`, { signal: AbortSignal.timeout(5_000) }));
 const serves = () =>
-  waitFor('the platform to serve again', async () => (await healthStatus()) === 200 && (await statusOf(platform.api('GET', '/v2/sandboxes'))) === 200, recoveryMs);
+  waitFor(
+    'the platform to serve again',
+    async () => (await healthStatus()) === 200 && (await statusOf(platform.api('GET', '/v2/sandboxes'))) === 200,
+    recoveryMs,
+  );
 /** That it is another process than `before`, and the others are the same. */
 async function replaced(name: PartName, before: Partial<Record<PartName, number>>): Promise<void> {
-  const now = await waitFor(`another ${name}`, () => {
-    const parts = partsOf(platform.ready.pid);
-    return parts[name] !== undefined && parts[name] !== before[name] && parts;
-  }, recoveryMs);
+  const now = await waitFor(
+    `another ${name}`,
+    () => {
+      const parts = partsOf(platform.ready.pid);
+      return parts[name] !== undefined && parts[name] !== before[name] && parts;
+    },
+    recoveryMs,
+  );
   for (const other of partNames) if (other !== name) expect([other, now[other]]).toEqual([other, before[other]]);
 }
 
@@ -51,12 +77,21 @@ describe.each([...partNames])('the %s', name => {
     const kept = await create();
     await write(kept, name);
     const before = partsOf(platform.ready.pid);
-    const load = { going: true, created: new Set<string>(), ended: new Set<string>(), unsure: new Set<string>(), statuses: new Set<number>() };
+    const load = {
+      going: true,
+      created: new Set<string>(),
+      ended: new Set<string>(),
+      unsure: new Set<string>(),
+      statuses: new Set<number>(),
+    };
     const worker = async () => {
       while (load.going) {
-        const asked = await platform.api('POST', '/v2/sandboxes', { templateID: 'base', timeout: 3600 }).catch(() => undefined);
+        const asked = await platform
+          .api('POST', '/v2/sandboxes', { templateID: 'base', timeout: 3600 })
+          .catch(() => undefined);
         load.statuses.add(asked?.status ?? 0);
-        const made = asked?.status === 201 ? ((await asked.json().catch(() => undefined)) as Sandbox | undefined) : undefined;
+        const made =
+          asked?.status === 201 ? ((await asked.json().catch(() => undefined)) as Sandbox | undefined) : undefined;
         if (!made) continue;
         load.created.add(made.sandboxID);
         if (Math.random() < 0.5) continue;
@@ -111,19 +146,26 @@ describe.each([...partNames])('the %s', name => {
 test('what ends while the api is away is told to the next one', async () => {
   const [ending, staying] = await Promise.all([create(), create()]);
   const before = partsOf(platform.ready.pid);
-  const record = (await Bun.file(`${platform.ready.dataDir}/node/sandboxes/${ending.sandboxID}/record.json`).json()) as { pid: number };
+  const record = (await Bun.file(
+    `${platform.ready.dataDir}/node/sandboxes/${ending.sandboxID}/record.json`,
+  ).json()) as { pid: number };
   process.kill(before.api as number, 'SIGKILL');
   process.kill(record.pid, 'SIGKILL');
   await replaced('api', before);
   await serves();
-  await waitFor('the sandbox to be gone', async () => (await listed()).join() === staying.sandboxID, 20_000);
+  await waitFor('the sandbox to be gone', async () => (await listed()).join() === staying.sandboxID, 30_000);
   expect((await platform.api('DELETE', `/sandboxes/${staying.sandboxID}`)).status).toBe(204);
 }, 120_000);
 
 test('restarts are counted for the operator', async () => {
   const token = (await Bun.file(`${platform.ready.dataDir}/metrics-token`).text()).trim();
-  const text = await (await fetch(`${platform.ready.url}/metrics`, { headers: { Authorization: `Bearer ${token}` } })).text();
+  const text = await (
+    await fetch(`${platform.ready.url}/metrics`, { headers: { Authorization: `Bearer ${token}` } })
+  ).text();
   for (const process of partNames) {
-    for (const reason of ['ended', 'stalled']) expect(text).toMatch(new RegExp(`atoll_process_restarts_total\\{process="${process}",reason="${reason}"\\} [1-9]`));
+    for (const reason of ['ended', 'stalled'])
+      expect(text).toMatch(
+        new RegExp(`atoll_process_restarts_total\\{process="${process}",reason="${reason}"\\} [1-9]`),
+      );
   }
 });

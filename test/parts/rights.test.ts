@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
-import { openFilesOf, partOf, type PartName, statusOf } from './support/parts-of.ts';
+import { openFilesOf, partNames, partOf, type PartName, remoteEndsOf, statusOf } from './support/parts-of.ts';
 
 // Each process has the rights that its work needs: asserted from what the kernel says of it.
 
@@ -15,12 +15,15 @@ afterAll(() => platform?.[Symbol.asyncDispose]());
 
 const pid = (name: PartName) => partOf(platform.ready.pid, name);
 const uid = (name: PartName) => Number(statusOf(pid(name), 'Uid').split('\t')[0]);
-const runDir = () => join('/run/atoll', String(readdirSync('/run/atoll').find(number => ownerOf(number) === platform.ready.dataDir)));
-const ownerOf = (number: string) => {
+const runDir = () =>
+  join('/run/atoll', String(readdirSync('/run/atoll').find(number => ownerOf(number) === platform.ready.dataDir)));
+const ownerOf = (number: string) => readOr(join('/run/atoll', number, 'owner')) ?? '';
+/** Undefined for what is not there (any more), as a thread that has just ended. */
+const readOr = (path: string) => {
   try {
-    return readFileSync(join('/run/atoll', number, 'owner'), 'utf8');
+    return readFileSync(path, 'utf8');
   } catch {
-    return '';
+    return undefined;
   }
 };
 const every = (name: PartName, field: string) => statusOf(pid(name), field).split('\t');
@@ -31,7 +34,10 @@ async function allowedTo(user: number, what: '-r' | '-w', folder: string): Promi
   const paths = found.stdout.split('\n').filter(Boolean);
   expect(paths.length).toBeGreaterThan(5);
   const tries = 'cd / && while read -r path; do if test "$1" "$2/$path"; then echo "$path"; fi; done';
-  const { stdout } = await runToEnd(['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', 'sh', '-c', tries, 'sh', what, folder], { input: `${paths.join('\n')}\n` });
+  const { stdout } = await runToEnd(
+    ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', 'sh', '-c', tries, 'sh', what, folder],
+    { input: `${paths.join('\n')}\n` },
+  );
   return stdout.split('\n').filter(Boolean).sort();
 }
 
@@ -41,8 +47,12 @@ test('the node is root; the api and the edge are users of their own, without gro
   expect(new Set([0, ...users]).size).toBe(3);
   for (const name of ['api', 'edge'] as const) {
     const id = String(uid(name));
-    for (const thread of readdirSync(`/proc/${pid(name)}/task`)) {
-      const status = (field: string) => new RegExp(`^${field}:[ \\t]*(.*)$`, 'm').exec(readFileSync(`/proc/${pid(name)}/task/${thread}/status`, 'utf8'))?.[1]?.trim();
+    const threads = readdirSync(`/proc/${pid(name)}/task`).flatMap(
+      thread => readOr(`/proc/${pid(name)}/task/${thread}/status`) ?? [],
+    );
+    expect(threads.length).toBeGreaterThan(0);
+    for (const text of threads) {
+      const status = (field: string) => new RegExp(`^${field}:[ \\t]*(.*)$`, 'm').exec(text)?.[1]?.trim();
       expect(status('Uid')).toBe([id, id, id, id].join('\t'));
       expect(status('Gid')).toBe([id, id, id, id].join('\t'));
       expect(status('Groups') ?? '').toBe('');
@@ -60,9 +70,27 @@ test('nobody but root reads or writes anything in the data directory; its own th
   const shown = join(runDir(), 'api/data');
   expect(readdirSync(join('/proc', String(pid('api')), 'root', shown, 'api'))).toContain('atoll.sqlite');
   expect(readdirSync(join(shown, 'api'))).toEqual([]);
-  for (const name of ['seed', 'admin-token', 'metrics-token', 'api-key', 'node-id', 'installation.json', 'tls/ca-key.pem', 'tls/server-key.pem', 'node/layers']) {
+  for (const name of [
+    'seed',
+    'admin-token',
+    'metrics-token',
+    'api-key',
+    'node-id',
+    'installation.json',
+    'tls/ca-key.pem',
+    'tls/server-key.pem',
+    'node/layers',
+  ]) {
     for (const user of [uid('api'), uid('edge'), 65_534]) {
-      const read = await runToEnd(['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', 'test', '-r', join(dataDir, name)]);
+      const read = await runToEnd([
+        'setpriv',
+        `--reuid=${user}`,
+        `--regid=${user}`,
+        '--clear-groups',
+        'test',
+        '-r',
+        join(dataDir, name),
+      ]);
       expect([name, user, read.exitCode]).toEqual([name, user, 1]);
     }
   }
@@ -82,14 +110,17 @@ test('each socket is for the one process that calls it', async () => {
 });
 
 test('the api and the edge hold no file of the data directory that is not theirs', () => {
-  const held = (name: PartName) => openFilesOf(pid(name)).filter(path => path.startsWith(platform.ready.dataDir) || path.startsWith(runDir()));
+  const held = (name: PartName) =>
+    openFilesOf(pid(name)).filter(path => path.startsWith(platform.ready.dataDir) || path.startsWith(runDir()));
   expect(held('edge')).toEqual([]);
   expect(held('api').filter(path => path.includes('atoll.sqlite')).length).toBeGreaterThan(0);
   expect(held('api').filter(path => !path.startsWith(join(runDir(), 'api/data/api/')))).toEqual([]);
 });
 
 test('no process has a setting or a secret in its arguments, and the api and the edge none in their environment', () => {
-  const secrets = ['seed', 'admin-token', 'metrics-token', 'api-key'].map(name => readFileSync(join(platform.ready.dataDir, name), 'utf8').trim());
+  const secrets = ['seed', 'admin-token', 'metrics-token', 'api-key'].map(name =>
+    readFileSync(join(platform.ready.dataDir, name), 'utf8').trim(),
+  );
   for (const name of ['node', 'api', 'edge'] as const) {
     const command = readFileSync(`/proc/${pid(name)}/cmdline`, 'utf8');
     for (const secret of secrets) expect(command).not.toContain(secret);
@@ -101,10 +132,43 @@ test('no process has a setting or a secret in its arguments, and the api and the
 });
 
 test('neither can look into the other, nor into the node', async () => {
-  for (const [from, to] of [['api', 'edge'], ['edge', 'api'], ['edge', 'node'], ['api', 'node']] as const) {
+  for (const [from, to] of [
+    ['api', 'edge'],
+    ['edge', 'api'],
+    ['edge', 'node'],
+    ['api', 'node'],
+  ] as const) {
     const user = uid(from);
-    const read = await runToEnd(['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', 'ls', `/proc/${pid(to)}/fd`]);
+    const read = await runToEnd([
+      'setpriv',
+      `--reuid=${user}`,
+      `--regid=${user}`,
+      '--clear-groups',
+      'ls',
+      `/proc/${pid(to)}/fd`,
+    ]);
     expect([from, to, read.exitCode]).not.toEqual([from, to, 0]);
   }
   expect(() => readlinkSync(`/proc/${pid('edge')}/exe`)).not.toThrow();
+});
+
+test('nothing phones home: no process of the platform has a socket to another machine, whatever it is asked for', async () => {
+  const ends = () => [platform.ready.pid, ...partNames.map(pid)].flatMap(remoteEndsOf);
+  const seen = new Set(ends());
+  const headers = { 'X-API-Key': platform.ready.apiKey, 'Content-Type': 'application/json' };
+  const ask = (method: string, path: string, body?: unknown) =>
+    fetch(`${platform.ready.url}${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const creating = ask('POST', '/sandboxes', { templateID: 'base' });
+  for (let isOver = false; !isOver;) {
+    isOver = await Promise.race([creating.then(() => true), Bun.sleep(2).then(() => false)]);
+    for (const end of ends()) seen.add(end);
+  }
+  const { sandboxID } = (await (await creating).json()) as { sandboxID: string };
+  expect((await ask('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+  for (const end of ends()) seen.add(end);
+  expect([...seen]).toEqual([]);
 });

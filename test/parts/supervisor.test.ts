@@ -1,8 +1,12 @@
+import { commandOfProgram } from '../../src/base/process/own-program.ts';
 import { afterEach, expect, test } from 'bun:test';
-import { existsSync } from 'node:fs';
+import { groupsOf } from '../../src/supervisor/control-groups.ts';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
-import { silentLog } from '../../src/base/log.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
+import { makePartGroups } from '../../src/supervisor/control-groups.ts';
+import { commandOf } from '../../src/supervisor/program.ts';
 import { type Part, type PartOptions, startPart } from '../../src/supervisor/part.ts';
 import { waitFor } from '../support/process.ts';
 
@@ -15,7 +19,13 @@ afterEach(async () => {
 });
 
 function begin(orders: Record<string, unknown> | (() => unknown), more: Partial<PartOptions<About>> = {}) {
-  const seen = { ready: [] as About[], restarts: [] as string[], givenUp: [] as string[], phases: [] as string[], asked: [] as unknown[] };
+  const seen = {
+    ready: [] as About[],
+    restarts: [] as string[],
+    givenUp: [] as string[],
+    phases: [] as string[],
+    asked: [] as unknown[],
+  };
   const part = startPart<About>({
     name: 'api',
     command: [process.execPath, '--no-env-file', '--config=/dev/null', program],
@@ -60,6 +70,39 @@ test('what is no message of a part is nothing to who watches it, and settings of
   expect(seen.restarts).toEqual([]);
 });
 
+test('one whose message is longer than the most is not heard any more, and ended', async () => {
+  let starts = 0;
+  const { part, seen } = begin(() => ({ doing: ++starts === 1 ? 'serve' : starts === 2 ? 'overflow' : 'serve' }), {
+    stallLooksMax: 60,
+  });
+  const { pid } = await part.ready;
+  process.kill(pid, 'SIGKILL');
+  await waitFor('it to serve again, after one that was ended', () => starts === 3 && seen.ready.at(-1)?.pid !== pid);
+  expect(seen.restarts).toEqual(['ended', 'ended']);
+}, 60_000);
+
+test('one that takes more memory than its budget is ended and started again; the others’ budgets are their own', async () => {
+  const budget = { memoryBytes: 256 << 20, tasksMax: 256 };
+  await using groups = makePartGroups({ api: budget, edge: budget });
+  const commandIn = (part: 'api' | 'edge') =>
+    commandOf(commandOfProgram(part, program), { rights: 'root', joinFiles: groups.joinFiles(part) });
+  let starts = 0;
+  const { part, seen } = begin(() => ({ doing: ++starts === 2 ? 'grow' : 'serve' }), {
+    command: commandIn('api'),
+    // On a busy machine it may take long to fill its memory, and does not beat meanwhile.
+    stallLooksMax: 60,
+  });
+  const { part: other, seen: ofOther } = begin({ doing: 'serve' }, { command: commandIn('edge') });
+  const [{ pid }, about] = await Promise.all([part.ready, other.ready]);
+  expect(readFileSync(`/proc/${pid}/cgroup`, 'utf8')).toContain(`/${groupsOf(process.pid)}/api\n`);
+  process.kill(pid, 'SIGKILL');
+  await waitFor('it to serve after it was ended', () => seen.ready.length === 2, 30_000);
+  expect([starts, seen.restarts]).toEqual([3, ['ended', 'ended']]);
+  expect(ofOther.restarts).toEqual([]);
+  expect(isGone(about.pid)).toBe(false);
+  await Promise.all(parts.splice(0).map(each => each.stop()));
+}, 60_000);
+
 test('one that can’t start says why, and is not tried again', async () => {
   const { part, seen } = begin({ doing: 'fail' });
   await expect(part.ready).rejects.toThrow('it can’t start');
@@ -85,11 +128,11 @@ test('one whose event loop turns no more is ended and started again: an endless 
   const { part, seen } = begin({ doing: 'serve' });
   const { pid } = await part.ready;
   part.update('loop');
-  await waitFor('it to be replaced', () => seen.ready.length === 2, 20_000);
+  await waitFor('it to be replaced', () => seen.ready.length === 2, 30_000);
   expect(seen.restarts).toEqual(['stalled']);
   expect(isGone(pid)).toBe(true);
   process.kill(seen.ready[1]?.pid as number, 'SIGSTOP');
-  await waitFor('it to be replaced again', () => seen.ready.length === 3, 20_000);
+  await waitFor('it to be replaced again', () => seen.ready.length === 3, 30_000);
   expect(seen.restarts).toEqual(['stalled', 'stalled']);
 }, 60_000);
 
@@ -99,12 +142,17 @@ test('one that never stays is given up, with a sentence', async () => {
   const { pid } = await part.ready;
   process.kill(pid, 'SIGKILL');
   await waitFor('it to be given up', () => seen.givenUp.length > 0, 30_000);
-  expect(seen.givenUp).toEqual(['The platform\'s api has ended 4 times in a row and is not started again: it can’t start']);
+  expect(seen.givenUp).toEqual([
+    "The platform's api has ended 4 times in a row and is not started again: it can’t start",
+  ]);
   expect(starts).toBe(4);
 }, 60_000);
 
 test('a part ends with the process that watches it', async () => {
-  const watcher = Bun.spawn([process.execPath, join(import.meta.dir, 'support/watcher.ts')], { stdout: 'pipe', stdin: 'ignore' });
+  const watcher = Bun.spawn([process.execPath, join(import.meta.dir, 'support/watcher.ts')], {
+    stdout: 'pipe',
+    stdin: 'ignore',
+  });
   const reader = watcher.stdout.getReader();
   const pid = Number(Buffer.from((await reader.read()).value ?? []).toString());
   expect(isGone(pid)).toBe(false);

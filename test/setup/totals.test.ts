@@ -7,8 +7,10 @@ import { runToEnd } from '../support/process.ts';
 
 // The closing line of `npm test` is what a green run is believed by: it must count what real runners report.
 
-type Totals = { passed: number; failed: number; skipped: number; skips: string[] };
-const { totalsOf } = (await import(join(repository, 'scripts/test/totals.mjs'))) as { totalsOf(kind: string, report: string, exitCode: number): Totals };
+type Totals = { passed: number; failed: number; skipped: number; skips: string[]; failures: string[] };
+const { totalsOf } = (await import(join(repository, 'scripts/test/totals.mjs'))) as {
+  totalsOf(kind: string, report: string, exitCode: number): Totals;
+};
 
 let dir: string;
 beforeAll(() => {
@@ -26,23 +28,53 @@ test.${skip}('left out [skipped: no such device]', () => {});
 `;
 
 test('Bun’s report', async () => {
-  writeFileSync(join(dir, 'sample.test.ts'), `import { test, describe } from 'bun:test';\ndescribe('group', () => {${cases}});`);
+  writeFileSync(
+    join(dir, 'sample.test.ts'),
+    `import { test, describe } from 'bun:test';\ndescribe('group', () => {${cases}});`,
+  );
   const report = join(dir, 'junit.xml');
-  const { exitCode } = await runToEnd([process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`, './sample.test.ts'], { cwd: dir });
-  expect(totalsOf('junit', report, exitCode ?? 1)).toEqual({ passed: 2, failed: 1, skipped: 1, skips: ['left out [skipped: no such device]'] });
+  const { exitCode } = await runToEnd(
+    [process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`, './sample.test.ts'],
+    { cwd: dir },
+  );
+  expect(totalsOf('junit', report, exitCode ?? 1)).toEqual({
+    passed: 2,
+    failed: 1,
+    skipped: 1,
+    skips: ['left out [skipped: no such device]'],
+    failures: [expect.stringMatching(/^.*sample\.test\.ts: fails\n.*on purpose/)],
+  });
 });
 
 test('Node’s report', async () => {
-  writeFileSync(join(dir, 'sample.mjs'), `import { test, describe } from 'node:test';\ndescribe('group', () => {${cases}});`);
+  writeFileSync(
+    join(dir, 'sample.mjs'),
+    `import { test, describe } from 'node:test';\ndescribe('group', () => {${cases}});`,
+  );
   const report = join(dir, 'report.tap');
-  const { exitCode } = await runToEnd(['node', '--test', '--test-reporter=tap', `--test-reporter-destination=${report}`, join(dir, 'sample.mjs')], { cwd: dir });
-  expect(totalsOf('tap', report, exitCode ?? 1)).toMatchObject({ passed: 2, failed: 1, skipped: 1, skips: ['left out [skipped: no such device]'] });
+  const { exitCode } = await runToEnd(
+    ['node', '--test', '--test-reporter=tap', `--test-reporter-destination=${report}`, join(dir, 'sample.mjs')],
+    { cwd: dir },
+  );
+  expect(totalsOf('tap', report, exitCode ?? 1)).toMatchObject({
+    passed: 2,
+    failed: 1,
+    skipped: 1,
+    skips: ['left out [skipped: no such device]'],
+    failures: [expect.stringMatching(/^fails\n.*on purpose/)],
+  });
 });
 
 test('a file that can’t be loaded is a failure', async () => {
-  writeFileSync(join(dir, 'broken.test.ts'), `import './no-such-file.ts';\nimport { test } from 'bun:test';\ntest('x', () => {});`);
+  writeFileSync(
+    join(dir, 'broken.test.ts'),
+    `import './no-such-file.ts';\nimport { test } from 'bun:test';\ntest('x', () => {});`,
+  );
   const report = join(dir, 'broken.xml');
-  const { exitCode } = await runToEnd([process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`, './broken.test.ts'], { cwd: dir });
+  const { exitCode } = await runToEnd(
+    [process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`, './broken.test.ts'],
+    { cwd: dir },
+  );
   expect(totalsOf('junit', report, exitCode ?? 1).failed).toBeGreaterThan(0);
 });
 

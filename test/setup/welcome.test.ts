@@ -20,13 +20,13 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'atoll-welcome-'));
   child = start([join(repository, 'bin/atoll'), 'up'], { env: env() });
   const output = textOf(child, 'stdout');
-  printed = await waitFor('the welcome', () => output().includes('Ctrl-C') && output(), 300_000);
-}, 300_000);
+  printed = await waitFor('the welcome', () => output().includes('Ctrl-C') && output(), 600_000);
+}, 600_000);
 
 afterAll(async () => {
   if (child) killGroup(child, 'SIGTERM');
   const down = await runToEnd([join(repository, 'bin/atoll'), 'down', '--all'], { env: env() });
-  expect(down).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("Every sandbox is removed.") });
+  expect(down).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('Every sandbox is removed.') });
   await rm(dataDir, { recursive: true, force: true });
 });
 

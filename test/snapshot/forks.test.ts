@@ -31,7 +31,7 @@ while True:
     connection.send(b'%d %d' % (count, os.stat('/root/file').st_size)); connection.close()
 `;
 
-const add = (sandbox: TestSandbox) => sandbox.run("exec 3<> /dev/tcp/127.0.0.1/7000; cat <&3");
+const add = (sandbox: TestSandbox) => sandbox.run('exec 3<> /dev/tcp/127.0.0.1/7000; cat <&3');
 
 test('three forks and their source go their own ways from one moment', async () => {
   const source = await machine.start(0);
@@ -49,7 +49,7 @@ test('three forks and their source go their own ways from one moment', async () 
   const children = await Promise.all(
     [1, 2, 3].map(async number => {
       const disk = join(machine.disks, `${randomUUID()}.img`);
-      await machine.host.helper.call('disk-create', join(directory, 'disk.img'), disk);
+      await machine.host.helper.call('disk-create', { from: join(directory, 'disk.img'), to: disk });
       const child = await machine.restore(snapshot, number, disk);
       sandboxes.add(child);
       return child;
@@ -58,7 +58,9 @@ test('three forks and their source go their own ways from one moment', async () 
   for (const child of children) expect(await add(child)).toBe('3 3');
   expect(await Promise.all([source, ...children].map(add))).toEqual(Array(4).fill('4 4'));
   // Owners are those of the slot outside, and the same inside.
-  expect(await Promise.all(children.map(child => child.run('stat -c %u:%g /root/file')))).toEqual(Array(3).fill('0:0\n'));
+  expect(await Promise.all(children.map(child => child.run('stat -c %u:%g /root/file')))).toEqual(
+    Array(3).fill('0:0\n'),
+  );
   const hostIds = children.map(({ pid }) => Bun.file(`/proc/${pid}/uid_map`).text());
   expect(new Set(await Promise.all(hostIds)).size).toBe(3);
 
@@ -68,27 +70,30 @@ test('three forks and their source go their own ways from one moment', async () 
   expect(await add(source)).toBe('5 5');
   // A snapshot outlives everyone who was made from it.
   const disk = join(machine.disks, `${randomUUID()}.img`);
-  await machine.host.helper.call('disk-create', join(directory, 'disk.img'), disk);
+  await machine.host.helper.call('disk-create', { from: join(directory, 'disk.img'), to: disk });
   const late = await machine.restore(await openSnapshot(machine.host, directory), 1, disk);
   sandboxes.add(late);
   expect(await add(late)).toBe('3 3');
   rmSync(directory, { recursive: true });
 }, 120_000);
 
-test('a sandbox that was dumped and stands still goes on where it stood, or from the snapshot', async () => {
+test('a sandbox that was dumped and is frozen goes on where it stood, or from the snapshot', async () => {
   const sandbox = await machine.start(10);
   sandboxes.add(sandbox);
-  await sandbox.launch('ticker', '#!/bin/bash\ni=0\nwhile :; do i=$((i + 1)); echo $i >> /root/ticks; sleep 0.005; done\n');
+  await sandbox.launch(
+    'ticker',
+    '#!/bin/bash\ni=0\nwhile :; do i=$((i + 1)); echo $i >> /root/ticks; sleep 0.005; done\n',
+  );
   await waitFor('ticks', () => sandbox.run('cat /root/ticks').catch(() => undefined));
   const directory = join(machine.snapshots, 'still');
-  const options = { directory, name: 'still', facts: {}, then: 'stand-still' as const, onComplete: async () => {} };
-  expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('stand-still');
+  const options = { directory, name: 'still', facts: {}, then: 'freeze' as const, onComplete: async () => {} };
+  expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('freeze');
 
   sandbox.source.group.thaw();
   await sandbox.run('true');
   rmSync(directory, { recursive: true });
 
-  expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('stand-still');
+  expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('freeze');
   for (const pid of sandbox.source.group.processes()) process.kill(pid, 'SIGKILL');
   sandbox.source.group.thaw();
   await machine.release(sandbox);

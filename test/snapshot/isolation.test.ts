@@ -54,7 +54,10 @@ test('a restored sandbox is confined as it was before', async () => {
 }, 120_000);
 
 test('the limit on memory holds for what was restored', async () => {
-  await sandbox.launch('holder', '#!/usr/bin/env python3\nimport time\nkept = bytearray(b"x") * (300 << 20)\nopen("/root/held", "w").close()\ntime.sleep(1000)\n');
+  await sandbox.launch(
+    'holder',
+    '#!/usr/bin/env python3\nimport time\nkept = bytearray(b"x") * (300 << 20)\nopen("/root/held", "w").close()\ntime.sleep(1000)\n',
+  );
   await waitFor('the memory', () => sandbox.run('ls /root/held').catch(() => undefined));
   sandbox = await machine.cycle(sandbox, 'limited');
   // What is restored counts: with it, the rest up to the limit can't be had.
@@ -64,15 +67,19 @@ test('the limit on memory holds for what was restored', async () => {
 }, 120_000);
 
 test('connections from outside end with the pause, and the same port serves after it', async () => {
-  await sandbox.launch('echo', `#!/usr/bin/env python3
+  await sandbox.launch(
+    'echo',
+    `#!/usr/bin/env python3
 import socket, threading
 def serve(connection):
     while data := connection.recv(100): connection.send(data)
     open('/root/ends', 'a').write('end\\n')
 listener = socket.create_server(('127.0.0.1', 7000))
 while True: threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
-`);
-  const open = async () => connectFd(await waitFor('the server', () => dial(sandbox.namespace, 7000).catch(() => undefined)));
+`,
+  );
+  const open = async () =>
+    connectFd(await waitFor('the server', () => dial(sandbox.namespace, 7000).catch(() => undefined)));
   const first = await open();
   expect(await first.say('before')).toBe('before');
   sandbox = await machine.cycle(sandbox, 'connected');

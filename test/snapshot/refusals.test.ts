@@ -1,5 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
@@ -31,7 +43,14 @@ afterAll(async () => {
 }, 60_000);
 
 const pause = (directory: string, changes: { signal?: AbortSignal; onComplete?(): Promise<void> } = {}) =>
-  checkpointToPause(machine.host, sandbox.source, { directory, name: 'refused', facts: {}, then: 'end', onComplete: async () => {}, ...changes });
+  checkpointToPause(machine.host, sandbox.source, {
+    directory,
+    name: 'refused',
+    facts: {},
+    then: 'end',
+    onComplete: async () => {},
+    ...changes,
+  });
 
 const errorOf = async (work: Promise<unknown>): Promise<AtollError> => {
   const error = await work.then(
@@ -54,7 +73,9 @@ test('a full disk leaves the sandbox running and nothing behind', async () => {
 
 test('a pause that the caller can’t write down, or gives up, is undone', async () => {
   const directory = join(machine.snapshots, 'undone');
-  const error = await errorOf(pause(directory, { onComplete: () => Promise.reject(new AtollError('internal', 'the record can’t be written')) }));
+  const error = await errorOf(
+    pause(directory, { onComplete: () => Promise.reject(new AtollError('internal', 'the record can’t be written')) }),
+  );
   expect(error.message).toBe('the record can’t be written');
   const abort = new AbortController();
   abort.abort(new AtollError('canceled', 'given up'));
@@ -65,13 +86,16 @@ test('a pause that the caller can’t write down, or gives up, is undone', async
 
 test('what can’t be checkpointed is named, and the sandbox runs on', async () => {
   // A connection with something in it that nobody has accepted yet: CRIU can't keep that.
-  await sandbox.launch('odd', `#!/usr/bin/env python3
+  await sandbox.launch(
+    'odd',
+    `#!/usr/bin/env python3
 import socket, time
 listener = socket.socket(socket.AF_UNIX); listener.bind('/root/odd.socket'); listener.listen()
 client = socket.socket(socket.AF_UNIX); client.connect('/root/odd.socket'); client.send(b'x')
 open('/root/odd.ready', 'w').close()
 time.sleep(1000)
-`);
+`,
+  );
   await waitFor('the connection', () => sandbox.run('ls /root/odd.ready').catch(() => undefined));
   const error = await errorOf(pause(join(machine.snapshots, 'odd')));
   expect(error.code).toBe('unavailable');
@@ -87,10 +111,17 @@ test('a snapshot that is damaged, cut off or not complete is refused', async () 
   await stillRuns();
   expect((await openSnapshot(machine.host, directory)).manifest.memory).toBe(true);
 
-  const names = readdirSync(directory).filter(name => name.endsWith('.img') && statSync(join(directory, name)).size > 0);
+  const names = readdirSync(directory).filter(
+    name => name.endsWith('.img') && statSync(join(directory, name)).size > 0,
+  );
   expect(names.length).toBeGreaterThan(20);
   const pages = names.filter(name => name.startsWith('pages-')).map(name => join(directory, name));
-  const victims = [...pages.slice(0, 1), join(directory, 'disk.img'), join(directory, 'manifest.json'), join(directory, 'core-1.img')];
+  const victims = [
+    ...pages.slice(0, 1),
+    join(directory, 'disk.img'),
+    join(directory, 'manifest.json'),
+    join(directory, 'core-1.img'),
+  ];
   for (const victim of victims) {
     const at = victim.endsWith('disk.img') ? 1024 : Math.floor(statSync(victim).size / 2); // a disk's second KiB is its superblock
     const flip = () => {
@@ -102,7 +133,11 @@ test('a snapshot that is damaged, cut off or not complete is refused', async () 
     };
     flip();
     const error = await errorOf(openSnapshot(machine.host, directory));
-    expect([victim, error.code, error.detail ?? '']).toEqual([victim, 'unavailable', victim.endsWith('manifest.json') ? (error.detail ?? '') : 'snapshot_damaged']);
+    expect([victim, error.code, error.detail ?? '']).toEqual([
+      victim,
+      'unavailable',
+      victim.endsWith('manifest.json') ? (error.detail ?? '') : 'snapshot_damaged',
+    ]);
     flip();
   }
   await openSnapshot(machine.host, directory);

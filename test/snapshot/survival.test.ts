@@ -57,12 +57,20 @@ test(`a counter, a server, 64 MiB of state and an open terminal live through ${c
   await sandbox.launch('counter', counter);
   await sandbox.launch('server', server);
   await sandbox.launch('state', state);
-  const started = await callAgent('Start', { process: { cmd: '/bin/bash', args: ['--norc'] }, pty: { size: { rows: 33, cols: 101 } } }, true);
+  const started = await callAgent(
+    'Start',
+    { process: { cmd: '/bin/bash', args: ['--norc'] }, pty: { size: { rows: 33, cols: 101 } } },
+    true,
+  );
   const pid = Number(/"pid":(\d+)/.exec(started)?.[1]);
   expect(pid).toBeGreaterThan(1);
-  const type = (line: string) => callAgent('SendInput', { process: { pid }, input: { pty: Buffer.from(`${line}\n`).toString('base64') } });
+  const type = (line: string) =>
+    callAgent('SendInput', { process: { pid }, input: { pty: Buffer.from(`${line}\n`).toString('base64') } });
   await type('KEPT=in-the-shell');
-  await waitFor('the state server', async () => (await sandbox.run('curl -s --max-time 5 http://127.0.0.1:8001/ || true')) !== '');
+  await waitFor(
+    'the state server',
+    async () => (await sandbox.run('curl -s --max-time 5 http://127.0.0.1:8001/ || true')) !== '',
+  );
 
   for (let cycle = 1; cycle <= cycles; cycle++) {
     sandbox = await machine.cycle(sandbox, `cycle-${cycle}`);
@@ -79,7 +87,9 @@ test(`a counter, a server, 64 MiB of state and an open terminal live through ${c
 }, 400_000);
 
 test('watches, timers, shared memory, deleted files and user IDs come back', async () => {
-  await sandbox.launch('kinds', `#!/usr/bin/env python3
+  await sandbox.launch(
+    'kinds',
+    `#!/usr/bin/env python3
 import ctypes, fcntl, json, mmap, os, select, signal, socket, struct, subprocess, sys, time
 libc = ctypes.CDLL(None)
 checks = {}
@@ -117,8 +127,11 @@ status = open('/proc/%d/status' % user.pid).read(); checks['user and groups'] = 
 checks['stopped process'] = open('/proc/%d/stat' % stopped.pid).read().split()[2] == 'T'
 checks['monotonic clock'] = 0 <= time.monotonic() - before < 100
 json.dump(checks, open('/root/kinds.new', 'w')); os.rename('/root/kinds.new', '/root/kinds.json')
-`);
-  await waitFor('the program', async () => (await sandbox.run('ls /root; cat /root/kinds.log >&2')).includes('kinds.ready'));
+`,
+  );
+  await waitFor('the program', async () =>
+    (await sandbox.run('ls /root; cat /root/kinds.log >&2')).includes('kinds.ready'),
+  );
   sandbox = await machine.cycle(sandbox, 'kinds-1');
   sandbox = await machine.cycle(sandbox, 'kinds-2');
   await sandbox.run('touch /root/kinds.go');

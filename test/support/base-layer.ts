@@ -1,16 +1,16 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { digestOfFolder } from '../../src/node/builds/bottom/definition.ts';
-import { openLayerCache } from '../../src/node/rootfs/layer-cache.ts';
-import type { Layers } from '../../src/node/rootfs/layers.ts';
+import { digestOfFolder } from '../../src/node/builds/base-rootfs/definition.ts';
+import { openLayerCache } from '../../src/node/layers/shared-cache.ts';
+import type { Layers } from '../../src/node/layers/store.ts';
 import { runToEnd } from './process.ts';
 import { repository, startPlatform } from './platform.ts';
 
 const cacheDir = '/var/cache/atoll';
 
 /**
- * The digest of one layer with all that the base template holds, which is in `layers` afterwards. The first caller of this
- * machine has a platform build the template and packs its layers into one.
+ * The digest of one layer with all that the base template holds, which is in `layers` afterwards. The first caller of
+ * this machine has a platform build the template and packs its layers into one.
  */
 export async function ensureBaseLayer(layers: Layers): Promise<string> {
   const cache = openLayerCache(cacheDir, layers);
@@ -29,7 +29,7 @@ export async function ensureBaseLayer(layers: Layers): Promise<string> {
       'mkdir $dir/merged; mount -t overlay -o ro,lowerdir=$lower overlay $dir/merged; cp -a $dir/merged $dir/tree';
     const { exitCode, stderr } = await runToEnd(['unshare', '--mount', 'sh', '-c', script, 'pack', dir, ...images]);
     if (exitCode !== 0) throw new Error(stderr);
-    const digest = await layers.seal(join(dir, 'tree'));
+    const digest = await layers.pack(join(dir, 'tree'));
     await cache.keep(name, { layers: [digest], facts: null });
     return digest;
   } finally {
@@ -38,7 +38,9 @@ export async function ensureBaseLayer(layers: Layers): Promise<string> {
 }
 
 function newestBase(): string[] {
-  const entries = readdirSync(cacheDir).filter(name => /^base-[0-9a-f]{32}\.json$/.test(name)).map(name => join(cacheDir, name));
+  const entries = readdirSync(cacheDir)
+    .filter(name => /^base-[0-9a-f]{32}\.json$/.test(name))
+    .map(name => join(cacheDir, name));
   const [newest = ''] = entries.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
   return (JSON.parse(readFileSync(newest, 'utf8')) as { layers: string[] }).layers;
 }

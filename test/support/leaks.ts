@@ -6,8 +6,11 @@ import { waitFor } from './process.ts';
 const registry = '/run/atoll';
 const cgroupRoot = '/sys/fs/cgroup';
 
-/** Everything on the host that belongs to one installation, as sorted names: what sandboxes leave behind shows as a difference. */
-export type Holdings = {
+/**
+ * Everything on the host that belongs to one installation, as sorted names: what sandboxes leave behind shows as a
+ * difference.
+ */
+type Holdings = {
   processes: string[];
   mounts: string[];
   networkNamespaces: string[];
@@ -18,7 +21,10 @@ export type Holdings = {
   files: string[];
 };
 
-/** What the installation on `dataDir` holds now. Processes and namespaces are found by their control groups, whoever started them. */
+/**
+ * What the installation on `dataDir` holds now. Processes and namespaces are found by their control groups, whoever
+ * started them.
+ */
 export function holdingsOf(dataDir: string): Holdings {
   const number = installationOf(dataDir);
   const groups = number === undefined ? [] : cgroupsNamed(`atoll${number}`);
@@ -32,8 +38,15 @@ export function holdingsOf(dataDir: string): Holdings {
     cgroups: groups.map(group => group.slice(cgroupRoot.length)).sort(),
     loopDevices: loopFiles().filter(file => file.startsWith(dataDir)),
     // Formatted empty disks are kept: new ones are copies of them.
-    files: [...(number === undefined ? [] : ['bundles', 'runtime', 'boot-ids'].map(folder => join(registry, String(number), folder))), ...['sandboxes', 'disks'].map(folder => join(dataDir, 'node', folder))].flatMap(
-      folder => namesIn(folder).filter(name => !name.startsWith('empty-')).map(name => `${basename(folder)}/${name}`),
+    files: [
+      ...(number === undefined
+        ? []
+        : ['bundles', 'runtime', 'boot-ids'].map(folder => join(registry, String(number), folder))),
+      ...['sandboxes', 'disks'].map(folder => join(dataDir, 'node', folder)),
+    ].flatMap(folder =>
+      namesIn(folder)
+        .filter(name => !name.startsWith('empty-'))
+        .map(name => `${basename(folder)}/${name}`),
     ),
   };
 }
@@ -47,8 +60,9 @@ export function leaked(before: Holdings, after: Holdings): string[] {
 }
 
 /**
- * How many things of each kind there are once nothing is being made or taken away any more: names change where blanks of a
- * pool are replaced. What is mounted once for all sandboxes, the layers, does not count.
+ * How many things of each kind there are once nothing is being made or taken away any more: names change where blanks
+ * of a pool are replaced. What is there once for all sandboxes, from the first that needs it on, does not count: layers
+ * that are mounted, and the groups above those of sandboxes.
  */
 export async function restingCounts(dataDir: string): Promise<Record<string, number>> {
   let last = '';
@@ -66,7 +80,12 @@ export async function restingCounts(dataDir: string): Promise<Record<string, num
 const restMs = 400;
 
 function countsOf(holdings: Holdings): Record<string, number> {
-  return Object.fromEntries(Object.entries(holdings).map(([kind, names]) => [kind, names.filter(name => !name.includes('/mounts/layers/')).length]));
+  return Object.fromEntries(
+    Object.entries(holdings).map(([kind, names]) => [
+      kind,
+      names.filter(name => !/\/mounts\/layers\/|\/atoll\d+$/.test(name)).length,
+    ]),
+  );
 }
 
 function installationOf(dataDir: string): number | undefined {
@@ -77,8 +96,13 @@ function installationOf(dataDir: string): number | undefined {
 
 /** Every group called `name` at the root of a hierarchy, and all below it. */
 function cgroupsNamed(name: string): string[] {
-  const hierarchies = existsSync(join(cgroupRoot, 'cgroup.controllers')) ? [cgroupRoot] : namesIn(cgroupRoot).map(controller => join(cgroupRoot, controller));
-  return hierarchies.map(hierarchy => join(hierarchy, name)).filter(group => existsSync(group)).flatMap(withDescendants);
+  const hierarchies = existsSync(join(cgroupRoot, 'cgroup.controllers'))
+    ? [cgroupRoot]
+    : namesIn(cgroupRoot).map(controller => join(cgroupRoot, controller));
+  return hierarchies
+    .map(hierarchy => join(hierarchy, name))
+    .filter(group => existsSync(group))
+    .flatMap(withDescendants);
 }
 
 /** Groups come and go meanwhile. */
@@ -110,11 +134,17 @@ function mountsBelow(folders: string[]): string[] {
 }
 
 function tables(): string[] {
-  return [...execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }).matchAll(/^table \w+ (\S+)$/gm)].map(match => match[1] ?? '');
+  return [...execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }).matchAll(/^table \w+ (\S+)$/gm)].map(
+    match => match[1] ?? '',
+  );
 }
 
 function loopFiles(): string[] {
-  return namesIn('/sys/block').filter(name => name.startsWith('loop')).map(name => readOr(`/sys/block/${name}/loop/backing_file`).trim()).filter(Boolean).sort();
+  return namesIn('/sys/block')
+    .filter(name => name.startsWith('loop'))
+    .map(name => readOr(`/sys/block/${name}/loop/backing_file`).trim())
+    .filter(Boolean)
+    .sort();
 }
 
 function namesIn(folder: string): string[] {

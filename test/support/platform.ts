@@ -4,16 +4,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { localVariables } from '../../src/cli/operator/welcome.ts';
 import { killGroup, runToEnd, start, textOf, waitFor } from './process.ts';
 
 export const repository = fileURLToPath(new URL('../..', import.meta.url));
-const atoll = join(repository, 'bin/atoll');
+const checkoutProgram = join(repository, 'bin/atoll');
 
 /** Longest time to the first answer: the base template may have to be made. */
 const startTimeoutMs = 10 * 60_000;
 
 /** What `atoll up --json` says once the platform serves. */
-export type Ready = { url: string; tls?: { url: string; authorityFile: string | null }; apiKey: string; domain: string; dataDir: string; building: string[]; pid: number };
+export type Ready = {
+  url: string;
+  tls?: { url: string; authorityFile: string | null };
+  apiKey: string;
+  domain: string;
+  dataDir: string;
+  building: string[];
+  /** A link that signs in at the dashboard; null where that is not built. */
+  dashboard: string | null;
+  pid: number;
+};
 
 export type TestPlatform = AsyncDisposable & {
   ready: Ready;
@@ -27,27 +38,39 @@ export type TestPlatform = AsyncDisposable & {
   kill9(): Promise<void>;
   /** Starts it again on its data directory and port. */
   restart(): Promise<void>;
+  /** The supervisor's process now. Throws where none runs. */
+  pid(): number;
   /** Everything that it has written to standard error. */
   log(): string;
 };
 
 /**
  * Starts a whole platform on a data directory of its own and a free port. Disposing ends it, removes its sandboxes and
- * deletes the directory. `env` adds settings; unless it says so, no template but `base` is built.
+ * deletes the directory. `program`: its command line. `env` adds settings; unless it says so, no template but `base` is
+ * built.
  */
-export async function startPlatform(env: Record<string, string> = {}): Promise<TestPlatform> {
+export async function startPlatform(
+  env: Record<string, string> = {},
+  program = checkoutProgram,
+): Promise<TestPlatform> {
   const dataDir = env['ATOLL_DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'atoll-e2e-')));
-  const settings: NodeJS.ProcessEnv = { ...process.env, ATOLL_PORT: '0', ATOLL_DATA_DIR: dataDir, ATOLL_TEMPLATES: 'none', ...env };
-  const first = await launch(settings).catch(async error => {
+  const settings: NodeJS.ProcessEnv = {
+    ...process.env,
+    ATOLL_PORT: '0',
+    ATOLL_DATA_DIR: dataDir,
+    ATOLL_TEMPLATES: 'none',
+    ...env,
+  };
+  const first = await launch(program, settings).catch(async error => {
     await rm(dataDir, { recursive: true, force: true });
     throw error;
   });
-  return platformOf(first, settings);
+  return platformOf(first, program, settings);
 }
 
 type Launched = { child: ChildProcess; ready: Ready; log: () => string };
 
-async function launch(env: NodeJS.ProcessEnv): Promise<Launched> {
+async function launch(atoll: string, env: NodeJS.ProcessEnv): Promise<Launched> {
   const child = start([atoll, 'up', '--json'], { env, cwd: repository });
   const output = textOf(child, 'stdout');
   const log = textOf(child, 'stderr');
@@ -55,7 +78,8 @@ async function launch(env: NodeJS.ProcessEnv): Promise<Launched> {
   const ready = await waitFor(
     'the platform to serve',
     () => {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the platform ended (${child.exitCode ?? child.signalCode}):\n${log()}`);
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`the platform ended (${child.exitCode ?? child.signalCode}):\n${log()}`);
       const end = output().indexOf('\n');
       return end >= 0 && (JSON.parse(output().slice(0, end)) as Ready);
     },
@@ -67,7 +91,7 @@ async function launch(env: NodeJS.ProcessEnv): Promise<Launched> {
   return { child, ready, log };
 }
 
-function platformOf(first: Launched, settings: NodeJS.ProcessEnv): TestPlatform {
+function platformOf(first: Launched, atoll: string, settings: NodeJS.ProcessEnv): TestPlatform {
   let current: Launched | undefined = first;
   const logs = [first.log];
   // The port stays the same over restarts: clients keep the address.
@@ -83,7 +107,11 @@ function platformOf(first: Launched, settings: NodeJS.ProcessEnv): TestPlatform 
   const { ready } = first;
   return {
     ready,
-    env: { ...env, E2B_API_KEY: ready.apiKey, E2B_API_URL: ready.url, E2B_SANDBOX_URL: ready.url, E2B_DOMAIN: ready.domain },
+    env: {
+      ...env,
+      // What a start prints for clients of this machine.
+      ...localVariables(ready),
+    },
     api: (method, path, body) =>
       fetch(new URL(path, ready.url), {
         method,
@@ -93,8 +121,12 @@ function platformOf(first: Launched, settings: NodeJS.ProcessEnv): TestPlatform 
     stop: () => end('SIGINT'),
     kill9: () => end('SIGKILL'),
     async restart() {
-      current = await launch(env);
+      current = await launch(atoll, env);
       logs.push(current.log);
+    },
+    pid() {
+      if (current?.child.pid === undefined) throw new Error('the platform does not run');
+      return current.child.pid;
     },
     log: () => logs.map(log => log()).join(''),
     async [Symbol.asyncDispose]() {

@@ -4,7 +4,10 @@ import { once } from 'node:events';
 export type Finished = { exitCode: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
 /** Runs a program to its end and answers all of it. It is killed, with what it started, after `timeoutMs`. */
-export async function runToEnd(argv: string[], options: { env?: NodeJS.ProcessEnv; cwd?: string; input?: string; timeoutMs?: number } = {}): Promise<Finished> {
+export async function runToEnd(
+  argv: string[],
+  options: { env?: NodeJS.ProcessEnv; cwd?: string; input?: string; timeoutMs?: number } = {},
+): Promise<Finished> {
   const child = start(argv, options);
   const stdout = textOf(child, 'stdout');
   const stderr = textOf(child, 'stderr');
@@ -17,7 +20,12 @@ export async function runToEnd(argv: string[], options: { env?: NodeJS.ProcessEn
 /** Starts a program in a process group of its own, with pipes. */
 export function start(argv: string[], options: { env?: NodeJS.ProcessEnv; cwd?: string }): ChildProcess {
   const [program = '', ...args] = argv;
-  return spawn(program, args, { env: options.env ?? process.env, cwd: options.cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  return spawn(program, args, {
+    env: options.env ?? process.env,
+    cwd: options.cwd,
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
 }
 
 /** Collects a stream; the answer tells what has come so far. */
@@ -38,7 +46,11 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 /** Asks until `look` answers something, for at most `timeoutMs`. */
-export async function waitFor<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>, timeoutMs = 15_000): Promise<T> {
+export async function waitFor<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  timeoutMs = 30_000,
+): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const found = await look();

@@ -15,14 +15,18 @@ type Rule = {
 
 const everywhere = () => true;
 const inSource = (path: string) => path.startsWith('src/');
-const outside = (...folders: string[]) => (path: string) => inSource(path) && !isTest(path) && !folders.some(folder => path.startsWith(folder));
+const outside =
+  (...folders: string[]) =>
+  (path: string) =>
+    inSource(path) && !isTest(path) && !folders.some(folder => path.startsWith(folder));
 
 const rules: Rule[] = [
   {
     name: 'environment',
-    reason: 'settings have one place with names, defaults and checks: src/bin reads the environment, everything else gets values',
+    reason:
+      'settings have one place with names, defaults and checks: src/bin reads the environment, everything else gets values',
     pattern: /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
-    applies: outside('src/bin/'),
+    applies: outside('src/bin/', 'src/base/process/inherited.ts'),
   },
   {
     name: 'shell strings',
@@ -32,25 +36,69 @@ const rules: Rule[] = [
   },
   {
     name: 'console',
-    reason: 'what runs unattended logs through Log, which has levels and leaves secrets out; only the command line talks to people',
+    reason:
+      'what runs unattended logs through Log, which has levels and leaves secrets out; only the command line talks to people',
     pattern: /\bconsole\.\w+\s*\(/,
     applies: outside('src/bin/', 'src/cli/'),
   },
-  { name: 'any', reason: 'any switches the compiler off for everything it touches; unknown and a check keep it on', pattern: /(?::|\bas|<|\|)\s*any\b|\bany\[\]/, applies: everywhere },
-  { name: 'compiler silenced', reason: 'an error that is silenced is still there', pattern: /@ts-(ignore|nocheck|expect-error)/, inText: true, applies: everywhere },
+  {
+    name: 'any',
+    reason: 'any switches the compiler off for everything it touches; unknown and a check keep it on',
+    pattern: /(?::|\bas|<|\|)\s*any\b|\bany\[\]/,
+    applies: everywhere,
+  },
+  {
+    name: 'compiler silenced',
+    reason: 'an error that is silenced is still there',
+    pattern: /@ts-(ignore|nocheck|expect-error)/,
+    inText: true,
+    applies: everywhere,
+  },
+  {
+    name: 'shared heads over an await',
+    reason:
+      'the head of a request is overwritten by the next one as soon as anything is awaited: what goes on later takes a KeptRequestHead',
+    pattern: /\basync\s+(?:function\s+)?#?\w+\s*\([^)]*:\s*RequestHead\b|\basync\s*\([^)]*:\s*RequestHead\b/,
+    applies: path => path.startsWith('src/edge/'),
+  },
   {
     name: 'skipped or focused tests',
-    reason: 'a test that does not run protects nothing; what a host can’t do goes through test/support/skip.ts, which says so loudly',
+    reason:
+      'a test that does not run protects nothing; what a host can’t do goes through test/support/skip.ts, which says so loudly',
     pattern: /\b(?:test|it|describe)\.(?:skip|skipIf|if|only|todo|todoIf)\s*\(/,
     applies: path => path !== 'test/support/skip.ts',
   },
-  { name: 'loose ends', reason: 'an intention belongs in an issue, where somebody finds it', pattern: /\b(TODO|FIXME|XXX)\b/, inText: true, applies: everywhere },
-  { name: 'default exports', reason: 'a name that the exporter chose can be searched for', pattern: /^export default\b/m, applies: everywhere },
-  { name: 'barrels', reason: 'a file of re-exports hides who uses what and makes cycles', pattern: /^export \*|^export \{[^}]*\} from\b/m, applies: inSource },
+  {
+    name: 'loose ends',
+    reason: 'an intention belongs in an issue, where somebody finds it',
+    pattern: /\b(TODO|FIXME|XXX)\b/,
+    inText: true,
+    applies: everywhere,
+  },
+  {
+    name: 'default exports',
+    reason: 'a name that the exporter chose can be searched for',
+    pattern: /^export default\b/m,
+    applies: everywhere,
+  },
+  {
+    name: 'driver names',
+    reason: 'the node asks a driver what it can: whoever compares its name must be found for each new driver',
+    pattern: /['"`](?:crun|gvisor)['"`]/,
+    inText: true,
+    applies: path => path.startsWith('src/node/') && !path.startsWith('src/node/drivers/') && !isTest(path),
+  },
+  {
+    name: 'barrels',
+    reason: 'a file of re-exports hides who uses what and makes cycles',
+    pattern: /^export \*|^export \{[^}]*\} from\b/m,
+    applies: inSource,
+  },
   {
     name: 'module state',
     reason: 'state of a module is shared by everything in the process: two platforms in one test would see each other',
-    pattern: /^(?:export )?(?:let|var) \w|^(?:export )?const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<[^=]*>)?\(\);/m,
+    pattern:
+      /^(?:export )?(?:let|var) \w|^(?:export )?const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<[^=]*>)?\(\);/m,
     applies: outside(),
   },
 ];
@@ -79,8 +127,10 @@ const examples: Record<string, string> = {
   console: "console.log('x');",
   any: 'const x = y as any;',
   'compiler silenced': '// @ts-ignore',
+  'shared heads over an await': 'async function connect(client: Client, head: RequestHead) {}',
   'skipped or focused tests': "test.only('x', () => {});",
   'loose ends': '// TODO later',
+  'driver names': "if (driver.name === 'crun') return;",
   'default exports': 'export default 1;',
   barrels: "export * from './x.ts';",
   'module state': 'const cache = new Map<string, number>();',

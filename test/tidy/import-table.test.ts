@@ -2,34 +2,63 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { importsOf } from './imports.ts';
+import { rooms } from './rooms.ts';
 import { isTest, root, sourceFiles } from './source-files.ts';
 
 /**
  * Which component may import which. Components run in different processes, on different machines even (a node, the
- * inside of a sandbox), and meet only in `protocol`: an import between two of them would make one process of them for ever.
- * Only the composition roots in `bin` put them together.
+ * inside of a sandbox), and meet only in `protocol`: an import between two of them would make one process of them for
+ * ever. Only the composition roots in `bin` put them together.
  */
 const table: Record<string, string[]> = {
-  bin: ['agent', 'api', 'builder', 'cli', 'dashboard', 'edge', 'node', 'protocol', 'supervisor', 'wire', 'base'],
+  bin: [
+    'agent',
+    'api',
+    'builder',
+    'cli',
+    'dashboard',
+    'edge',
+    'gate',
+    'node',
+    'protocol',
+    'supervisor',
+    'wire',
+    'base',
+  ],
   agent: ['protocol', 'base'],
   builder: ['protocol', 'base'],
   api: ['protocol', 'base'],
   cli: ['protocol', 'base'],
   dashboard: ['protocol', 'base'],
-  edge: ['protocol', 'base'],
-  node: ['protocol', 'base'],
+  edge: ['http1', 'protocol', 'base'],
+  gate: ['protocol', 'base'],
+  node: ['http1', 'protocol', 'base'],
   supervisor: ['wire', 'base'],
   wire: ['protocol', 'base'],
+  http1: ['base'],
   protocol: ['base'],
   base: [],
 };
 
 /**
- * Packages that a component may use. The agent runs in every sandbox and the node as root beside them: what they load is
- * ours alone. Elsewhere each package earns its place here.
+ * Packages that a component may use. The agent runs in every sandbox and the node as root beside them: what they load
+ * is ours alone. Elsewhere each package earns its place here.
  */
 const packages: Record<string, string[]> = {
-  api: ['@sinclair/typebox', 'kysely', 'pg'],
+  cli: ['commander', 'e2b'],
+  // Bundled into what browsers load; nothing of it runs in the platform.
+  dashboard: [
+    '@tanstack/react-query',
+    '@tanstack/react-router',
+    '@xterm/addon-fit',
+    '@xterm/xterm',
+    'lucide-react',
+    'react',
+    'react-dom',
+    'uplot',
+  ],
+  api: ['@sinclair/typebox', 'kysely', 'lru-cache', 'pg'],
+  node: ['lru-cache'],
   protocol: ['@sinclair/typebox'],
   wire: ['@sinclair/typebox'],
 };
@@ -49,12 +78,52 @@ test('imports between components go one way, as the table says', () => {
       if (target === undefined) return [];
       seen++;
       const [from, to] = [componentOf(file.path), componentOf(target)];
-      return target.startsWith('src/') && (from === to || table[from]?.includes(to)) ? [] : [`${file.path} imports ${target}`];
+      return target.startsWith('src/') && (from === to || table[from]?.includes(to))
+        ? []
+        : [`${file.path} imports ${target}`];
     }),
   );
   expect(seen).toBeGreaterThan(60);
   expect(wrong).toEqual([]);
 });
+
+/** Files of a component that are no tests, each with its room. */
+const filesIn = (component: string) =>
+  files
+    .filter(file => file.path.startsWith(`${component}/`) && !isTest(file.path))
+    .map(file => ({ file, room: roomOf(component, file.path) }));
+const roomOf = (component: string, path: string) => path.slice(component.length + 1).replace(/(\/.*|\.ts)$/, '');
+
+for (const [component, table] of Object.entries(rooms)) {
+  const names = Object.keys(table);
+
+  test(`rooms of ${component} are those of the table, and each needs those above it alone`, () => {
+    const there = new Set(filesIn(component).map(({ room }) => room));
+    expect(names.filter(name => !there.has(name))).toEqual([]);
+    expect([...there].filter(room => !names.includes(room))).toEqual([]);
+    const upwards = names.flatMap((name, index) =>
+      (table[name] ?? [])
+        .filter(needed => !names.slice(0, index).includes(needed))
+        .map(needed => `${name} -> ${needed}`),
+    );
+    expect(upwards).toEqual([]);
+  });
+
+  test(`imports between rooms of ${component} go as the table says, types included`, () => {
+    let seen = 0;
+    const wrong = filesIn(component).flatMap(({ file, room }) =>
+      importsOf(file).flatMap(({ target }) => {
+        if (!target?.startsWith(`${component}/`)) return [];
+        const to = roomOf(component, target);
+        if (to === room) return [];
+        seen++;
+        return table[room]?.includes(to) ? [] : [`${file.path} imports ${target}`];
+      }),
+    );
+    expect(seen).toBeGreaterThan(names.length);
+    expect(wrong).toEqual([]);
+  });
+}
 
 test('every relative import names a file that is there, with its ending', () => {
   const wrong = sourceFiles(['src', 'test', 'bench']).flatMap(file =>
@@ -66,7 +135,10 @@ test('every relative import names a file that is there, with its ending', () => 
 });
 
 test('packages are used where the table allows them, and the manifest names them', () => {
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: Record<string, string> };
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+  };
   let seen = 0;
   const wrong = files
     .filter(file => !isTest(file.path))
@@ -74,8 +146,13 @@ test('packages are used where the table allows them, and the manifest names them
       importsOf(file).flatMap(({ specifier }) => {
         if (/^(\.|node:|bun$|bun:)/.test(specifier)) return [];
         seen++;
-        const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
-        const allowed = packages[componentOf(file.path)]?.includes(name) && name in manifest.dependencies;
+        const name = specifier
+          .split('/')
+          .slice(0, specifier.startsWith('@') ? 2 : 1)
+          .join('/');
+        const component = componentOf(file.path);
+        const named = component === 'dashboard' ? manifest.devDependencies : manifest.dependencies;
+        const allowed = packages[component]?.includes(name) && name in named;
         return allowed ? [] : [`${file.path} imports ${specifier}`];
       }),
     );

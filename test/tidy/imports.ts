@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, type SourceFile } from './source-files.ts';
 
-export type Import = {
+type Import = {
   /** As written. */
   specifier: string;
   /** The file of this repository that it names, relative to the repository; undefined for packages and built-ins. */
@@ -12,7 +12,8 @@ export type Import = {
 
 /** Everything that a file imports, re-exports or loads by its URL. */
 export function importsOf(file: SourceFile): Import[] {
-  const statement = /^(?:import|export)\s+(type\s)?[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|\bnew URL\(\s*['"](\.[^'"]+\.ts)['"],\s*import\.meta\.url/gm;
+  const statement =
+    /^(?:import|export)\s+(type\s)?[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|\bnew URL\(\s*['"](\.[^'"]+\.ts)['"],\s*import\.meta\.url/gm;
   const commentless = file.text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
   return [...commentless.matchAll(statement)].map(match => {
     const specifier = match[2] ?? match[3] ?? match[4] ?? match[5] ?? '';

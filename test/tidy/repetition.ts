@@ -1,7 +1,8 @@
 /**
- * Finds repetitions in a regular expression that can begin at many places of a text and fail at each of them only after reading on:
- * `\s+$` begins anew at every blank, and for n blanks that are followed by something else reads n²/2 of them. So does `\w+=`
- * without an anchor, and two neighbouring repetitions that may take the same characters (`\s*(\d*)\s*-`).
+ * Finds repetitions in a regular expression that can begin at many places of a text and fail at each of them only after
+ * reading on:
+ * `\s+$` begins anew at every blank, and for n blanks that are followed by something else reads n²/2 of them. So does
+ * `\w+=` without an anchor, and two neighbouring repetitions that may take the same characters (`\s*(\d*)\s*-`).
  */
 export function slowRepetition(pattern: RegExp): string | undefined {
   const parsed = parse(pattern.source, pattern.ignoreCase, pattern.dotAll);
@@ -9,7 +10,15 @@ export function slowRepetition(pattern: RegExp): string | undefined {
 }
 
 /** A piece of a branch: what it may be made of, and how often it may stand. */
-type Piece = { text: string; /** All that it may hold. */ set: CharacterSet; /** What it may begin with. */ first: CharacterSet; min: number; max: number; branches: Piece[][]; anchor: '^' | '$' | undefined };
+type Piece = {
+  text: string;
+  /** All that it may hold. */ set: CharacterSet;
+  /** What it may begin with. */ first: CharacterSet;
+  min: number;
+  max: number;
+  branches: Piece[][];
+  anchor: '^' | '$' | undefined;
+};
 /** Latin-1 characters, and whether others may be among them. */
 type CharacterSet = { has: boolean[]; others: boolean };
 
@@ -19,13 +28,23 @@ const fewMax = 1_024;
 
 function setOf(source: string, ignoreCase: boolean): CharacterSet {
   const pattern = new RegExp(`^(?:${source})$`, ignoreCase ? 'i' : '');
-  return { has: Array.from({ length: latin }, (_, code) => pattern.test(String.fromCharCode(code))), others: pattern.test('\u4e2d') };
+  return {
+    has: Array.from({ length: latin }, (_, code) => pattern.test(String.fromCharCode(code))),
+    others: pattern.test('\u4e2d'),
+  };
 }
 
-const overlap = (one: CharacterSet, other: CharacterSet) => (one.others && other.others) || one.has.some((has, code) => has && other.has[code]);
-const union = (sets: CharacterSet[]): CharacterSet => ({ has: Array.from({ length: latin }, (_, code) => sets.some(set => set.has[code])), others: sets.some(set => set.others) });
+const overlap = (one: CharacterSet, other: CharacterSet) =>
+  (one.others && other.others) || one.has.some((has, code) => has && other.has[code]);
+const union = (sets: CharacterSet[]): CharacterSet => ({
+  has: Array.from({ length: latin }, (_, code) => sets.some(set => set.has[code])),
+  others: sets.some(set => set.others),
+});
 
-/** Reads the branches of a pattern (ECMAScript, without lookbehind's meaning: assertions other than ^ and $ are left out). */
+/**
+ * Reads the branches of a pattern (ECMAScript, without lookbehind's meaning: assertions other than ^ and $ are left
+ * out).
+ */
 function parse(source: string, ignoreCase: boolean, dotAll: boolean): Piece[][] {
   let at = 0;
   const branches = (): Piece[][] => {
@@ -65,7 +84,10 @@ function parse(source: string, ignoreCase: boolean, dotAll: boolean): Piece[][] 
       if (escape !== undefined && /^\\[bB]$/.test(escape)) return undefined;
       text = escape !== undefined && /^\\\d+$/.test(escape) && escape !== '\\0' ? '[^]' : (escape ?? character);
     }
-    const set = inner.length > 0 ? union(inner.flat().map(piece => piece.set)) : setOf(dotAll && text === '.' ? '[^]' : text, ignoreCase);
+    const set =
+      inner.length > 0
+        ? union(inner.flat().map(piece => piece.set))
+        : setOf(dotAll && text === '.' ? '[^]' : text, ignoreCase);
     const quantifier = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/.exec(source.slice(at));
     at += quantifier?.[0].length ?? 0;
     const [least, max] = boundsOf(quantifier);
@@ -86,7 +108,8 @@ function firstOf(branch: Piece[]): CharacterSet {
 function boundsOf(quantifier: RegExpExecArray | null): [min: number, max: number] {
   if (!quantifier) return [1, 1];
   const [text, least, comma, most] = quantifier;
-  if (least !== undefined) return [Number(least), comma === '' ? Number(least) : most === '' ? Number.POSITIVE_INFINITY : Number(most)];
+  if (least !== undefined)
+    return [Number(least), comma === '' ? Number(least) : most === '' ? Number.POSITIVE_INFINITY : Number(most)];
   return [text.startsWith('+') ? 1 : 0, text.startsWith('?') ? 1 : Number.POSITIVE_INFINITY];
 }
 
@@ -102,11 +125,14 @@ const isLong = (piece: Piece) => piece.max > fewMax;
 function unanchored(branch: Piece[], sticky: boolean): string | undefined {
   if (sticky || branch[0]?.anchor === '^') return undefined;
   for (const [index, piece] of branch.entries()) {
-    // What stands behind it at all may fail; a repetition that ends the pattern never does, and the next search begins behind it.
+    // What stands behind it at all may fail; a repetition that ends the pattern never does, and the next search begins
+    // behind it.
     const canFail = mayFail(piece, branch.slice(index + 1));
     if (isLong(piece) && canFail) return piece.text;
     for (const inner of piece.branches) {
-      const found = unanchored(inner, false) ?? (canFail && inner.every(part => part.min === 0 || isLong(part)) && inner.some(isLong) ? piece.text : undefined);
+      const found =
+        unanchored(inner, false) ??
+        (canFail && inner.every(part => part.min === 0 || isLong(part)) && inner.some(isLong) ? piece.text : undefined);
       if (found !== undefined && (index === 0 || piece.min === 0)) return found;
     }
     // Behind something that must be there and that the repetition can't take, it begins only where that is.
@@ -119,11 +145,17 @@ function unanchored(branch: Piece[], sticky: boolean): string | undefined {
   return undefined;
 }
 
-/** Two long repetitions of which the second may take what the first has, with nothing between them that must be there. */
+/**
+ * Two long repetitions of which the second may take what the first has, with nothing between them that must be there.
+ */
 function neighbours(branch: Piece[]): string | undefined {
   for (const [index, piece] of branch.entries()) {
     for (const inner of piece.branches) {
-      const found = neighbours(inner) ?? (isLong(piece) && inner.some(part => isLong(part) && inner.every(other => other === part || other.min === 0)) ? piece.text : undefined);
+      const found =
+        neighbours(inner) ??
+        (isLong(piece) && inner.some(part => isLong(part) && inner.every(other => other === part || other.min === 0))
+          ? piece.text
+          : undefined);
       if (found !== undefined) return found;
     }
     if (!isLong(piece)) continue;

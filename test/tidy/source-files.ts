@@ -12,7 +12,7 @@ export type SourceFile = {
 };
 
 /** Every file with one of the endings below the given folders, in the order of their paths. */
-export function sourceFiles(folders: string[], endings = ['.ts']): SourceFile[] {
+export function sourceFiles(folders: string[], endings = ['.ts', '.tsx']): SourceFile[] {
   const paths = folders.flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile() && endings.some(ending => entry.name.endsWith(ending)))
@@ -34,6 +34,7 @@ export const isTest = (path: string): boolean => path.endsWith('.test.ts') || pa
  * Template literals keep their text: what they interpolate is code.
  */
 function blanked(text: string): string {
-  const tokens = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])*\/[dgimsuvy]*(?=[\s,;.)\]])/g;
+  const tokens =
+    /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])*\/[dgimsuvy]*(?=[\s,;.)\]])/g;
   return text.replace(tokens, token => (token.startsWith('`') ? token : token.replace(/[^\n]/g, ' ')));
 }

@@ -44,16 +44,34 @@ async function read(path: string): Promise<string> {
   return bytes.toString();
 }
 
-const code = (error: Promise<unknown>) => error.then(() => 'fine', (problem: { code: string }) => problem.code);
+const code = (error: Promise<unknown>) =>
+  error.then(
+    () => 'fine',
+    (problem: { code: string }) => problem.code,
+  );
 
 test('files go in and out with the owner and the permissions that were asked for', async () => {
   expect(await write('/a/b/file', 'hello', { uid: 1000, gid: 1001, mode: 0o640, force: true })).toMatchObject({
-    ...{ name: 'file', path: '/a/b/file', type: 'file', sizeBytes: 5, mode: 0o640, uid: 1000, gid: 1001 },
+    name: 'file',
+    path: '/a/b/file',
+    type: 'file',
+    sizeBytes: 5,
+    mode: 416,
+    uid: 1e3,
+    gid: 1001,
   });
-  expect(await inside('stat -c "%u %g %a" /mnt/shared/a/b/file /mnt/shared/a /mnt/shared; cat /mnt/shared/a/b/file')).toBe('1000 1001 640\n1000 1001 777\n9090 9090 777\nhello');
+  expect(
+    await inside('stat -c "%u %g %a" /mnt/shared/a/b/file /mnt/shared/a /mnt/shared; cat /mnt/shared/a/b/file'),
+  ).toBe('1000 1001 640\n1000 1001 777\n9090 9090 777\nhello');
   expect(await read('a/b/file')).toBe('hello');
-  expect(await volumes().changeEntry(volumeId, '/a/b/file', { uid: 7, mode: 0o4755 })).toMatchObject({ uid: 7, gid: 1001, mode: 0o4755 });
-  expect((await inside('id -u; touch /mnt/shared/of-user; stat -c %u /mnt/shared/of-user', 'user')).split('\n').slice(0, 2)).toEqual(['1000', '1000']);
+  expect(await volumes().changeEntry(volumeId, '/a/b/file', { uid: 7, mode: 0o4755 })).toMatchObject({
+    uid: 7,
+    gid: 1001,
+    mode: 0o4755,
+  });
+  expect(
+    (await inside('id -u; touch /mnt/shared/of-user; stat -c %u /mnt/shared/of-user', 'user')).split('\n').slice(0, 2),
+  ).toEqual(['1000', '1000']);
   expect(await volumes().stat(volumeId, '/of-user')).toMatchObject({ uid: 1000, type: 'file' });
 });
 
@@ -66,7 +84,11 @@ test('what is there is replaced only where that is asked for', async () => {
   expect(await code(volumes().makeDirectory(volumeId, '/taken', plain))).toBe('conflict');
   expect(await code(volumes().makeDirectory(volumeId, '/taken/below', forced))).toBe('invalid');
   expect(await code(volumes().makeDirectory(volumeId, '/none/below', plain))).toBe('not_found');
-  expect(await volumes().makeDirectory(volumeId, '/made', { ...plain, mode: 0o701 })).toMatchObject({ type: 'directory', mode: 0o701, uid: 9090 });
+  expect(await volumes().makeDirectory(volumeId, '/made', { ...plain, mode: 0o701 })).toMatchObject({
+    type: 'directory',
+    mode: 0o701,
+    uid: 9090,
+  });
   expect(await code(volumes().makeDirectory(volumeId, '/made', plain))).toBe('conflict');
   expect(await volumes().makeDirectory(volumeId, '/made', forced)).toMatchObject({ mode: 0o701 });
   expect(await code(write('/made', 'x', forced))).toBe('conflict');
@@ -90,8 +112,11 @@ test('an upload that is given up leaves what was there', async () => {
 });
 
 test('a directory is listed in order, level by level', async () => {
-  await inside('cd /mnt/shared; mkdir -p tree/b/c tree/a; touch tree/b/c/deep tree/a/1 tree/z; ln -s a tree/link; mkfifo tree/pipe');
-  const names = async (depth: number) => (await volumes().listDirectory(volumeId, '/tree', depth)).map(({ path }) => path.slice('/tree/'.length));
+  await inside(
+    'cd /mnt/shared; mkdir -p tree/b/c tree/a; touch tree/b/c/deep tree/a/1 tree/z; ln -s a tree/link; mkfifo tree/pipe',
+  );
+  const names = async (depth: number) =>
+    (await volumes().listDirectory(volumeId, '/tree', depth)).map(({ path }) => path.slice('/tree/'.length));
   expect(await names(1)).toEqual(['a', 'b', 'link', 'pipe', 'z']);
   expect(await names(3)).toEqual(['a', 'a/1', 'b', 'b/c', 'b/c/deep', 'link', 'pipe', 'z']);
   expect(await volumes().stat(volumeId, '/tree/link')).toMatchObject({ type: 'symlink', target: 'a' });
@@ -102,8 +127,18 @@ test('a directory is listed in order, level by level', async () => {
 });
 
 test('no link leads out of the volume, and no pipe makes anybody wait', async () => {
-  await inside('cd /mnt/shared; ln -s /etc out; ln -s ../../../../etc up; ln -s /etc/hostname file-out; ln -s loop loop; ln -s / top; mkfifo pipe; ln -s a/b inner');
-  for (const path of ['out/passwd', 'up/passwd', 'file-out', 'loop', 'top/etc/passwd', '../../../etc/passwd', '/out/../../etc/passwd']) {
+  await inside(
+    'cd /mnt/shared; ln -s /etc out; ln -s ../../../../etc up; ln -s /etc/hostname file-out; ln -s loop loop; ln -s / top; mkfifo pipe; ln -s a/b inner',
+  );
+  for (const path of [
+    'out/passwd',
+    'up/passwd',
+    'file-out',
+    'loop',
+    'top/etc/passwd',
+    '../../../etc/passwd',
+    '/out/../../etc/passwd',
+  ]) {
     expect([path, await code(read(path))]).toEqual([path, 'not_found']);
     expect([path, await code(volumes().changeEntry(volumeId, path, { mode: 0o777 }))]).toEqual([path, 'not_found']);
   }
@@ -121,8 +156,11 @@ test('no link leads out of the volume, and no pipe makes anybody wait', async ()
 });
 
 test('a lease on a file makes nobody wait', async () => {
-  const holder = "import fcntl, os, signal, time; signal.signal(signal.SIGIO, signal.SIG_IGN); fd = os.open('/mnt/shared/leased', os.O_RDWR | os.O_CREAT); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK); open('/mnt/shared/has-lease', 'w'); time.sleep(600)";
-  await inside(`setsid python3 -c "${holder}" </dev/null >/tmp/holder 2>&1 & echo $! >/tmp/holder.pid; until test -e /mnt/shared/has-lease; do kill -0 $! || { cat /tmp/holder; exit 1; }; sleep 0.05; done`);
+  const holder =
+    "import fcntl, os, signal, time; signal.signal(signal.SIGIO, signal.SIG_IGN); fd = os.open('/mnt/shared/leased', os.O_RDWR | os.O_CREAT); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK); open('/mnt/shared/has-lease', 'w'); time.sleep(600)";
+  await inside(
+    `setsid python3 -c "${holder}" </dev/null >/tmp/holder 2>&1 & echo $! >/tmp/holder.pid; until test -e /mnt/shared/has-lease; do kill -0 $! || { cat /tmp/holder; exit 1; }; sleep 0.05; done`,
+  );
   expect(await code(read('/leased'))).toBe('unavailable');
   await inside('pid=$(cat /tmp/holder.pid); kill -9 $pid; while kill -0 $pid 2>/dev/null; do sleep 0.05; done');
   expect(await read('/leased')).toBe('');
@@ -145,20 +183,33 @@ test('the size is a limit to sandboxes and clients alike', async () => {
   }).toThrow(/ENOSPC/);
   closeSync(descriptor);
   await volumes().dropWrite(writeId);
-  const { stderr } = await runInSandbox(it.node.protocol, sandboxId, 'dd if=/dev/zero of=/mnt/shared/fill bs=1M count=40');
+  const { stderr } = await runInSandbox(
+    it.node.protocol,
+    sandboxId,
+    'dd if=/dev/zero of=/mnt/shared/fill bs=1M count=40',
+  );
   expect(stderr).toContain('No space left on device');
   expect(Number(await inside('df -m --output=size /mnt/shared | tail -1'))).toBeLessThanOrEqual(sizeMiB);
   await volumes().removeEntry(volumeId, '/fill');
 });
 
 test('a link that changes all the time never leads a client out', async () => {
-  const racing = inside('cd /mnt/shared; mkdir -p real; echo ours > real/passwd; end=$(($(date +%s)+3)); while [ $(date +%s) -lt $end ]; do rm -rf swap; ln -sfn /etc swap; rm swap; mkdir swap; echo ours > swap/passwd; rm -r swap; ln -sfn real swap; rm swap; done; true'); // clients make directories in its place, so that steps fail
+  const racing = inside(
+    'cd /mnt/shared; mkdir -p real; echo ours > real/passwd; end=$(($(date +%s)+3)); while [ $(date +%s) -lt $end ]; do rm -rf swap; ln -sfn /etc swap; rm swap; mkdir swap; echo ours > swap/passwd; rm -r swap; ln -sfn real swap; rm swap; done; true',
+  ); // clients make directories in its place, so that steps fail
   const seen = new Map<string, number>();
   const count = (word: string) => seen.set(word, (seen.get(word) ?? 0) + 1);
   for (let over = false; !over; over = await Promise.race([racing.then(() => true), Bun.sleep(0).then(() => false)])) {
-    await read('swap/passwd').then(text => count(text === '' || text === 'ours\n' ? 'ours' : `stolen ${text}`), error => count((error as { code: string }).code));
-    await volumes().changeEntry(volumeId, 'swap', { mode: 0o777 }).catch(() => {});
-    await volumes().removeEntry(volumeId, 'swap/passwd').catch(() => {});
+    await read('swap/passwd').then(
+      text => count(text === '' || text === 'ours\n' ? 'ours' : `stolen ${text}`),
+      error => count((error as { code: string }).code),
+    );
+    await volumes()
+      .changeEntry(volumeId, 'swap', { mode: 0o777 })
+      .catch(() => {});
+    await volumes()
+      .removeEntry(volumeId, 'swap/passwd')
+      .catch(() => {});
     await write('swap/new', 'x').catch(() => {});
   }
   expect([...seen.keys()].filter(word => word.startsWith('stolen'))).toEqual([]);

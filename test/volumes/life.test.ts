@@ -28,13 +28,24 @@ const inside = async ({ sandboxId }: { sandboxId: string }, command: string, use
   return stdout.trim();
 };
 const resume = (paused: { sandboxId: string; executionId: string }, changes: Partial<ResumeSandbox> = {}) =>
-  protocol().resume({ ...paused, nextExecutionId: newUuid(), memory: true, network: { internetAccess: true }, envVars: {}, accessToken: null, ...changes });
+  protocol().resume({
+    ...paused,
+    nextExecutionId: newUuid(),
+    memory: true,
+    network: { internetAccess: true },
+    envVars: {},
+    accessToken: null,
+    ...changes,
+  });
 const volumeMounts = (sandbox: NodeSandbox) => inside(sandbox, "grep -c ' /dev/loop' /proc/self/mountinfo");
 const flags = (sandbox: NodeSandbox) => inside(sandbox, 'grep " /data " /proc/self/mountinfo | cut -d" " -f6');
 
 /** A process that keeps a file of the volume open and writes to it when it is told to. */
 async function furnish(sandbox: NodeSandbox) {
-  await inside(sandbox, 'echo one > /data/log; cd /data; (exec 9>>/data/log 8</data/log; while :; do if [ -e /tmp/go ]; then rm /tmp/go; echo "$0 $(pwd)" >&9; fi; sleep 0.02; done) >/dev/null 2>&1 & echo $! > /tmp/pid');
+  await inside(
+    sandbox,
+    'echo one > /data/log; cd /data; (exec 9>>/data/log 8</data/log; while :; do if [ -e /tmp/go ]; then rm /tmp/go; echo "$0 $(pwd)" >&9; fi; sleep 0.02; done) >/dev/null 2>&1 & echo $! > /tmp/pid',
+  );
 }
 async function poke(sandbox: NodeSandbox) {
   await inside(sandbox, 'touch /tmp/go; while [ -e /tmp/go ]; do sleep 0.01; done; sleep 0.1; kill -0 $(cat /tmp/pid)');
@@ -43,7 +54,9 @@ async function poke(sandbox: NodeSandbox) {
 test('two sandboxes share a volume, and own in it what is theirs', async () => {
   const [one, two] = await Promise.all([create(), create()]);
   await inside(one, 'echo from one > /data/note', 'user');
-  expect(await inside(two, 'cat /data/note; stat -c %U /data/note; cat /data/again/note')).toBe('from one\nuser\nfrom one');
+  expect(await inside(two, 'cat /data/note; stat -c %U /data/note; cat /data/again/note')).toBe(
+    'from one\nuser\nfrom one',
+  );
   expect(await inside(two, 'echo more >> /data/note; cat /data/note', 'user')).toBe('from one\nmore');
   expect(await inside(one, 'ls /srv/other | wc -l')).toBe('0');
   expect(await volumeMounts(one)).toBe('3');
@@ -76,7 +89,10 @@ test('where an open file of a volume was deleted meanwhile, the resume says so a
   const paused = await protocol().pause(sandbox, { memory: true });
   await it.restart();
   await inside(witness, 'rm /data/log');
-  await expect(resume(paused)).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('data/log') });
+  await expect(resume(paused)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('data/log'),
+  });
   expect(await protocol().listPaused()).toMatchObject([{ sandboxId: sandbox.sandboxId }]);
   const booted = await resume(paused, { memory: false });
   expect(await volumeMounts(booted)).toBe('3');
@@ -100,7 +116,10 @@ test('forks have the volumes of their source, and one more where that is asked f
   const snapshotId = newUuid();
   const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
   const image = { ...it.request().image, layers, memorySnapshotId: snapshotId };
-  const volumes = [{ volumeId: other, path: '/extra' }, { volumeId: shared, path: '/data' }];
+  const volumes = [
+    { volumeId: other, path: '/extra' },
+    { volumeId: shared, path: '/data' },
+  ];
   const forks = await Promise.all([1, 2].map(() => create({ sandboxId: newSandboxId(), image, volumes })));
   for (const fork of forks) {
     await poke(fork);
@@ -117,6 +136,8 @@ test('a place where nothing can be mounted is refused, and leaves nothing', asyn
   for (const path of ['/bin/volume', '/etc/passwd', '/etc/passwd/below']) {
     await expect(create({ volumes: [{ volumeId: shared, path }] })).rejects.toMatchObject({ code: 'invalid' });
   }
-  await expect(create({ volumes: [{ volumeId: newUuid(), path: '/data' }] })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(create({ volumes: [{ volumeId: newUuid(), path: '/data' }] })).rejects.toMatchObject({
+    code: 'not_found',
+  });
   expect(await protocol().list()).toEqual([]);
 });

@@ -15,7 +15,7 @@ const streamMiB = Number(process.env['VOLUME_STREAM_MIB'] ?? 48);
 let platform: TestPlatform;
 before(async () => {
   platform = await startPlatform({ ATOLL_VOLUME_MIB: String(Math.max(256, streamMiB + 64)) });
-  Object.assign(process.env, platform.env, { E2B_VOLUME_API_URL: platform.ready.url });
+  Object.assign(process.env, platform.env);
 });
 after(() => platform[Symbol.asyncDispose]());
 
@@ -28,7 +28,10 @@ test('the Volume class makes, finds and destroys volumes and works with what is 
   await assert.rejects(Volume.create('sdk'), failsWith(/VolumeError.*already/s));
 
   const file = await volume.writeFile('/notes/today.txt', 'first', { force: true, uid: 1000, gid: 1000, mode: 0o600 });
-  assert.deepEqual([file.path, file.type, file.size, file.mode, file.uid], ['/notes/today.txt', VolumeFileType.FILE, 5, 0o600, 1000]);
+  assert.deepEqual(
+    [file.path, file.type, file.size, file.mode, file.uid],
+    ['/notes/today.txt', VolumeFileType.FILE, 5, 0o600, 1000],
+  );
   assert.ok(Math.abs(file.mtime.getTime() - Date.now()) < 60_000);
   assert.equal(await volume.readFile('notes/today.txt'), 'first');
   assert.deepEqual(await volume.readFile('notes/today.txt', { format: 'bytes' }), new TextEncoder().encode('first'));
@@ -40,7 +43,10 @@ test('the Volume class makes, finds and destroys volumes and works with what is 
   assert.equal(await volume.readFile('/empty'), '');
 
   await volume.makeDir('/a/b', { force: true });
-  assert.deepEqual((await volume.list('/', { depth: 2 })).map(({ path }) => path), ['/a', '/a/b', '/empty', '/notes', '/notes/today.txt']);
+  assert.deepEqual(
+    (await volume.list('/', { depth: 2 })).map(({ path }) => path),
+    ['/a', '/a/b', '/empty', '/notes', '/notes/today.txt'],
+  );
   assert.equal((await volume.updateMetadata('/a/b', { mode: 0o711, uid: 5 })).uid, 5);
   assert.equal((await volume.getInfo('/a/b')).mode, 0o711);
   await volume.remove('/a');
@@ -68,7 +74,10 @@ test(`${streamMiB} MiB go up and down as streams, in constant memory of the plat
   });
   assert.equal((await volume.writeFile('/big', source)).size, streamMiB << 20);
   const received = createHash('sha256');
-  for await (const part of (await volume.readFile('/big', { format: 'stream' })) as unknown as AsyncIterable<Uint8Array>) received.update(part);
+  for await (const part of (await volume.readFile('/big', {
+    format: 'stream',
+  })) as unknown as AsyncIterable<Uint8Array>)
+    received.update(part);
   assert.equal(received.digest('hex'), sent.digest('hex'));
 
   // What does not fit is refused, and leaves nothing of itself.
@@ -81,7 +90,9 @@ test(`${streamMiB} MiB go up and down as streams, in constant memory of the plat
   for (const head of ['Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n', 'Content-Length: 100\r\n\r\nhello']) {
     const socket = connect(Number(port), hostname);
     socket.on('error', () => {});
-    socket.write(`PUT /volumecontent/${volume.volumeId}/file?path=/cut HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${volume.token}\r\n${head}`);
+    socket.write(
+      `PUT /volumecontent/${volume.volumeId}/file?path=/cut HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${volume.token}\r\n${head}`,
+    );
     await new Promise(resolve => setTimeout(resolve, 100));
     socket.destroy();
   }
@@ -95,21 +106,40 @@ test('sandboxes share volumes through pauses, forks, snapshots and a crash of th
   const [shared, own] = await Promise.all([Volume.create('shared'), Volume.create('own')]);
   await shared.writeFile('/hello', 'from outside');
   const volumeMounts = { '/data': shared, '/home/user/own': 'own' };
-  const [one, two] = await Promise.all([Sandbox.create({ volumeMounts }), Sandbox.create({ volumeMounts: { '/srv/shared': shared } })]);
+  const [one, two] = await Promise.all([
+    Sandbox.create({ volumeMounts }),
+    Sandbox.create({ volumeMounts: { '/srv/shared': shared } }),
+  ]);
   assert.equal(await one.files.read('/data/hello'), 'from outside');
-  assert.deepEqual((await one.getInfo()).volumeMounts?.map(({ name, path }) => `${name} ${path}`).sort(), ['own /home/user/own', 'shared /data']);
+  assert.deepEqual((await one.getInfo()).volumeMounts?.map(({ name, path }) => `${name} ${path}`).sort(), [
+    'own /home/user/own',
+    'shared /data',
+  ]);
   await one.files.write('/data/of-one', 'one');
   assert.equal((await two.commands.run('cat of-one; stat -c %U of-one', { cwd: '/srv/shared' })).stdout, 'oneuser\n');
   assert.equal((await shared.getInfo('/of-one')).uid, 1000);
+  const told: string[] = [];
+  const watch = await one.files.watchDir('/data', ({ name }) => void told.push(name));
+  for (const content of ['first', 'second']) await shared.writeFile('/watched', content, { force: true });
+  await shared.writeFile('/last', '');
+  await waitFor('the watch to tell of the last upload', () => told.includes('last'));
+  await watch.stop();
+  assert.deepEqual([...new Set(told)], ['watched', 'last']);
   const inside = async (sandbox: Sandbox, command: string) => (await sandbox.commands.run(command)).stdout.trim();
   await one.commands.run('while :; do date +%s%N > own/tick; sleep 0.05; done', { background: true, timeoutMs: 0 });
-  const ticks = (sandbox: Sandbox) => waitFor('the loop to go on', async () => (await inside(sandbox, 'cat own/tick')) !== (await inside(sandbox, 'sleep 0.2; cat own/tick')));
+  const ticks = (sandbox: Sandbox) =>
+    waitFor(
+      'the loop to go on',
+      async () => (await inside(sandbox, 'cat own/tick')) !== (await inside(sandbox, 'sleep 0.2; cat own/tick')),
+    );
 
   await two.commands.run('tail -f of-one', { background: true, timeoutMs: 0, cwd: '/srv/shared' });
   await one.pause();
   const { hostname, port } = new URL(platform.ready.url);
   const upload = connect(Number(port), hostname).on('error', () => {});
-  upload.write(`PUT /volumecontent/${shared.volumeId}/file?path=/cut HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.token}\r\nContent-Length: 100\r\n\r\nhello`);
+  upload.write(
+    `PUT /volumecontent/${shared.volumeId}/file?path=/cut HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.token}\r\nContent-Length: 100\r\n\r\nhello`,
+  );
   await assert.rejects(Volume.destroy(own.volumeId), failsWith(/409.*mounted/s));
   await platform.kill9();
   await platform.restart();

@@ -2,13 +2,16 @@ import { describe, expect, test } from 'bun:test';
 import { closeSync, openSync, readFileSync, readdirSync, readSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import { AtollError } from '../../src/base/error.ts';
-import { type Span, step, traced } from '../../src/base/trace.ts';
+import { type Span, step, traced } from '../../src/base/telemetry/trace.ts';
 import { method, type MethodTable } from '../../src/protocol/wire/method.ts';
 import { descriptor, mapOf, nothing, optional } from '../../src/protocol/wire/schema.ts';
 import { wiredBySocket, wiredInMemory } from './support/pair.ts';
 
 type Lab = {
-  echo(value: { text: string; more?: Record<string, { n: number }> }): Promise<{ text: string; more?: Record<string, { n: number }> }>;
+  echo(value: {
+    text: string;
+    more?: Record<string, { n: number }>;
+  }): Promise<{ text: string; more?: Record<string, { n: number }> }>;
   count(first: number, second?: number): Promise<number>;
   nothing(): Promise<void>;
   fail(): Promise<void>;
@@ -42,16 +45,29 @@ function lab(): Lab & { seen: unknown[] } {
     count: async (first, second) => first + (second ?? 100),
     nothing: async () => 'this is nobody’s' as unknown as void,
     fail: async () => {
-      throw new AtollError('no_space', 'all is full', { detail: 'disk', fields: { left: 3, what: { deep: 1 } }, retryAfterSeconds: 7, cause: new Error('below') });
+      throw new AtollError('no_space', 'all is full', {
+        detail: 'disk',
+        fields: { left: 3, what: { deep: 1 } },
+        retryAfterSeconds: 7,
+        cause: new Error('below'),
+      });
     },
     lie: async () => 'five' as unknown as number,
     wait: signal =>
-      new Promise((_, reject) => signal?.addEventListener('abort', () => (seen.push('aborted'), reject(signal.reason)))),
+      new Promise((_, reject) => {
+        seen.push('waits');
+        signal?.addEventListener('abort', () => (seen.push('aborted'), reject(signal.reason)));
+      }),
     file: async () => openSync('/etc/passwd', 'r'),
     named: async () => ({ name: 'passwd', descriptor: openSync('/etc/passwd', 'r') }),
     inner: { deep: async () => 'deep' },
     forbidden: async () => {},
   };
+}
+
+/** Waits until `holds`, for 20 seconds at most. */
+async function until(holds: () => boolean): Promise<void> {
+  for (const deadline = performance.now() + 20_000; !holds() && performance.now() < deadline;) await Bun.sleep(1);
 }
 
 const ways = { 'in memory': wiredInMemory, 'over a socket': wiredBySocket };
@@ -82,7 +98,13 @@ for (const [way, wired] of Object.entries(ways)) {
       using it = start();
       const error = await it.remote.fail().catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(AtollError);
-      expect(error).toMatchObject({ code: 'no_space', message: 'all is full', detail: 'disk', fields: { left: 3, what: '[object Object]' }, retryAfterSeconds: 7 });
+      expect(error).toMatchObject({
+        code: 'no_space',
+        message: 'all is full',
+        detail: 'disk',
+        fields: { left: 3, what: '[object Object]' },
+        retryAfterSeconds: 7,
+      });
       expect((error as AtollError).cause).toMatchObject({ message: 'below' });
     });
 
@@ -100,11 +122,12 @@ for (const [way, wired] of Object.entries(ways)) {
       using it = start();
       const stop = new AbortController();
       const waiting = it.remote.wait(stop.signal);
-      setTimeout(() => stop.abort(), 20);
+      await Promise.race([waiting, until(() => it.implementation.seen.length === 1)]);
+      stop.abort();
       await expect(waiting).rejects.toMatchObject({ code: 'canceled' });
       await expect(it.remote.wait()).rejects.toMatchObject({ code: 'deadline_exceeded' });
       await it.remote.nothing();
-      expect(it.implementation.seen).toEqual(['aborted', 'aborted']);
+      expect(it.implementation.seen).toEqual(['waits', 'aborted', 'waits', 'aborted']);
     });
 
     test('open files arrive, hundreds at once, and none stays open', async () => {
@@ -112,7 +135,10 @@ for (const [way, wired] of Object.entries(ways)) {
       await it.remote.nothing();
       const before = openFiles();
       const passwd = readFileSync('/etc/passwd', 'utf8').slice(0, 10);
-      const files = [...(await Promise.all(Array.from({ length: 700 }, () => it.remote.file()))), (await it.remote.named()).descriptor];
+      const files = [
+        ...(await Promise.all(Array.from({ length: 700 }, () => it.remote.file()))),
+        (await it.remote.named()).descriptor,
+      ];
       for (const file of files) {
         const bytes = Buffer.alloc(10);
         expect(readSync(file, bytes)).toBe(10);
@@ -125,23 +151,27 @@ for (const [way, wired] of Object.entries(ways)) {
     test('a file that comes for nobody any more is closed', async () => {
       let opened = () => {};
       const open = new Promise<void>(resolve => (opened = resolve));
-      using it = start({ ...lab(), file: async () => (await open, openSync('/etc/passwd', 'r')) });
+      let begun = false;
+      using it = start({ ...lab(), file: async () => ((begun = true), await open, openSync('/etc/passwd', 'r')) });
       await it.remote.nothing();
       const before = openFiles();
       const stop = new AbortController();
       const asked = (it.remote.file as (signal: AbortSignal) => Promise<number>)(stop.signal);
-      setTimeout(() => stop.abort(), 10);
+      await Promise.race([asked, until(() => begun)]);
+      stop.abort();
       await expect(asked).rejects.toMatchObject({ code: 'canceled' });
       opened();
       await it.remote.nothing();
-      await Bun.sleep(10);
+      await until(() => openFiles() <= before);
       expect(openFiles()).toBe(before);
     });
 
     test('the steps of a call belong to the trace of its caller', async () => {
       using it = start({ ...lab(), nothing: () => step('outer', () => step('inner', async () => {})) });
       const recorded: Span[] = [];
-      const { serverTiming } = await traced(() => step('call', () => it.remote.nothing()), { record: spans => void recorded.push(...spans) });
+      const { serverTiming } = await traced(() => step('call', () => it.remote.nothing()), {
+        record: spans => void recorded.push(...spans),
+      });
       expect(serverTiming).toMatch(/^inner;dur=\S+, outer;dur=\S+, call;dur=\S+, total/);
       expect(recorded.map(({ name }) => name)).toEqual(['inner', 'outer', 'call', 'request']);
       const [inner, outer, call] = recorded;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { closeSync, openSync, readdirSync } from 'node:fs';
 import { OptionalKind, type TSchema } from '@sinclair/typebox';
-import { silentLog } from '../../src/base/log.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
 import { type Caller, methodsOf } from '../../src/protocol/wire/method.ts';
 import { buildTable, nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { callsOn } from '../../src/wire/call.ts';
@@ -23,7 +23,10 @@ function servedTo(caller: Caller, answer?: (name: string) => unknown) {
   for (const [name, { result, passes }] of all) {
     const path = name.split('.');
     const last = path.pop() ?? '';
-    const owner = path.reduce<Record<string, unknown>>((object, part) => (object[part] ??= {}) as Record<string, unknown>, implementation);
+    const owner = path.reduce<Record<string, unknown>>(
+      (object, part) => (object[part] ??= {}) as Record<string, unknown>,
+      implementation,
+    );
     owner[last] = async () => (called.push(name), answer ? answer(name) : withFile(sampleOf(result), passes));
   }
   serve(right, caller, { methods, implementation, log: silentLog });
@@ -63,7 +66,10 @@ describe.each(all)('%s', (name, described) => {
     expect(described.callers.length).toBeGreaterThan(0);
     for (const caller of callers) {
       const { calls, called } = servedTo(caller);
-      const outcome = await calls.call(method(name), argsOf(described.params)).then(value => ({ value }), (error: { code: string }) => ({ code: error.code }));
+      const outcome = await calls.call(method(name), argsOf(described.params)).then(
+        value => ({ value }),
+        (error: { code: string }) => ({ code: error.code }),
+      );
       if (described.callers.includes(caller)) {
         expect(outcome).not.toHaveProperty('code');
         expect(called).toEqual([name]);
@@ -101,8 +107,13 @@ describe.each(all)('%s', (name, described) => {
       await expect(calls.call(method(name), args)).rejects.toMatchObject({ code: 'internal' });
       expect(called).toEqual([name]);
       const [left, right] = memoryChannels();
-      right.listen({ message: text => right.send(JSON.stringify({ id: JSON.parse(text).id, result: wrong })), closed() {} });
-      await expect(callsOn(left, 'node', () => {}).call(method(name), args)).rejects.toMatchObject({ code: 'internal' });
+      right.listen({
+        message: text => right.send(JSON.stringify({ id: JSON.parse(text).id, result: wrong })),
+        closed() {},
+      });
+      await expect(callsOn(left, 'node', () => {}).call(method(name), args)).rejects.toMatchObject({
+        code: 'internal',
+      });
     }
     expect(openFiles()).toBe(before);
   });
@@ -110,5 +121,7 @@ describe.each(all)('%s', (name, described) => {
 
 /** An answer that passes a file is given one that the wire may close. */
 const withOwnFile = (answer: unknown) =>
-  typeof answer === 'object' && answer !== null && 'descriptor' in answer && answer.descriptor === 0 ? { ...answer, descriptor: openSync('/dev/null', 'r') } : answer;
+  typeof answer === 'object' && answer !== null && 'descriptor' in answer && answer.descriptor === 0
+    ? { ...answer, descriptor: openSync('/dev/null', 'r') }
+    : answer;
 const fileIn = (value: unknown) => (typeof value === 'number' ? value : (value as { descriptor: number }).descriptor);

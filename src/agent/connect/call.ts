@@ -7,7 +7,7 @@ const keepaliveSecondsDefault = 90;
 /** A timer counts at most this many milliseconds (2³¹−1, 24.8 days); longer waits are as good as none. */
 const timerMsMax = 0x7fff_ffff;
 
-/** What a call carries beside its message. */
+/** A call without its message. */
 export type Call = {
   /** The user named by Basic authorization; empty: the sandbox's default. */
   username: string;
@@ -21,17 +21,26 @@ export type Call = {
 /** Answers one message with one message. */
 export type UnaryMethod = { kind: 'unary'; messageBytesMax: number; answer(message: Message, call: Call): unknown };
 
-/** Answers one message with many. What is thrown before `outbox` was handed over ends the stream with that error. */
-export type ServerStreamMethod = { kind: 'server-stream'; open(message: Message, call: Call, outbox: Outbox): Promise<void> | void };
+/** Answers one message with many. An error thrown before `outbox` was handed over ends the stream with that error. */
+export type ServerStreamMethod = {
+  kind: 'server-stream';
+  open(message: Message, call: Call, outbox: Outbox): Promise<void> | void;
+};
 
 /** Answers many messages with one. */
-export type ClientStreamMethod = { kind: 'client-stream'; messageBytesMax: number; answer(messages: AsyncIterable<unknown>, call: Call): Promise<unknown> };
+export type ClientStreamMethod = {
+  kind: 'client-stream';
+  messageBytesMax: number;
+  answer(messages: AsyncIterable<unknown>, call: Call): Promise<unknown>;
+};
 
+/** A method by how many messages it takes and answers. */
 export type Method = UnaryMethod | ServerStreamMethod | ClientStreamMethod;
 
 /** Methods by path, e.g. `/process.Process/Start`. */
 export type Methods = ReadonlyMap<string, Method>;
 
+/** Reads the headers of a call. Errors: `invalid` for a timeout that is not a number of milliseconds. */
 export function readCall(headers: Headers): Call {
   return {
     username: basicUsername(headers.get('authorization')),
@@ -50,7 +59,8 @@ function basicUsername(authorization: string | null): string {
 
 function readTimeout(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
-  if (!/^\d+$/.test(text)) throw new AtollError('invalid', `Connect-Timeout-Ms must be a number of milliseconds, not '${text.slice(0, 40)}'`);
+  if (!/^\d+$/.test(text))
+    throw new AtollError('invalid', `Connect-Timeout-Ms must be a number of milliseconds, not '${text.slice(0, 40)}'`);
   const timeoutMs = Number(text);
   return timeoutMs === 0 || timeoutMs > timerMsMax ? undefined : timeoutMs;
 }

@@ -17,7 +17,8 @@ export const connectStatus = {
   unauthenticated: 401,
 } as const;
 
-export type ConnectCode = keyof typeof connectStatus;
+/** An error code of the Connect protocol (connectrpc.com, "Error codes"). */
+type ConnectCode = keyof typeof connectStatus;
 
 const connectCodes: Record<ErrorCode, ConnectCode> = {
   invalid: 'invalid_argument',
@@ -41,7 +42,7 @@ const connectCodes: Record<ErrorCode, ConnectCode> = {
 /** An error as it travels: in the body of a unary answer, or in the end of a stream. */
 export type WireError = { code: ConnectCode; message: string };
 
-/** What the caller is told of anything that was thrown. */
+/** The answer to the caller for anything that was thrown. */
 export function wireErrorOf(error: unknown): WireError {
   return { code: error instanceof AtollError ? connectCodes[error.code] : 'internal', message: messageOf(error) };
 }

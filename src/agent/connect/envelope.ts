@@ -52,9 +52,12 @@ function writeHead(envelope: Uint8Array, flag: number, length: number): void {
 
 /**
  * The messages of a request body, as JSON values, as they arrive. Ends with the body or with the client's end envelope.
- * No message may be longer than `messageBytesMax`; compressed ones are refused, as nobody was told that we take them.
+ * No message may be longer than `messageBytesMax`; compressed ones are refused, because we never offered to take them.
  */
-export async function* readMessages(body: ReadableStream<Uint8Array> | null, messageBytesMax: number): AsyncGenerator<unknown> {
+export async function* readMessages(
+  body: ReadableStream<Uint8Array> | null,
+  messageBytesMax: number,
+): AsyncGenerator<unknown> {
   if (body === null) return;
   const parts: Uint8Array[] = [];
   let available = 0;
@@ -73,7 +76,8 @@ export async function* readMessages(body: ReadableStream<Uint8Array> | null, mes
       if (!head) {
         if (available < headBytes) break;
         head = parseHead(take(headBytes));
-        if (head.length > messageBytesMax) throw new AtollError('too_large', `a message of ${head.length} bytes is longer than ${messageBytesMax}`);
+        if (head.length > messageBytesMax)
+          throw new AtollError('too_large', `a message of ${head.length} bytes is longer than ${messageBytesMax}`);
       }
       if (available < head.length) break;
       const payload = take(head.length);

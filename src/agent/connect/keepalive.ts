@@ -1,7 +1,10 @@
 import { encodeMessage } from './envelope.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Sends an empty event whenever a stream was silent for `intervalMs`, so that nothing between us and the client takes it for dead. */
+/**
+ * Sends an empty event after each `intervalMs` of silence, so that nothing between us and the client takes the stream
+ * for dead.
+ */
 export function keepAlive(outbox: Outbox, intervalMs: number, keepalive: unknown = { event: { keepalive: {} } }): void {
   const envelope = encodeMessage(keepalive);
   const onTimer = () => {

@@ -3,6 +3,7 @@ import { AtollError } from '../../base/error.ts';
 /** A protobuf message in its JSON form. Unknown members are ignored; `null` is the same as absent. */
 export type Message = { readonly [name: string]: unknown };
 
+/** `value` as a message. Errors: `invalid`, naming `what`, for anything that is not a JSON object. */
 export function asMessage(value: unknown, what = 'the message'): Message {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrong(what, 'an object', value);
   return value as Message;
@@ -14,12 +15,14 @@ function member(message: Message, name: string): unknown {
   return value === null ? undefined : value;
 }
 
+/** The text of a field; undefined where it is absent. Errors: `invalid`, naming the field, for another type. */
 export function stringField(message: Message, name: string): string | undefined {
   const value = member(message, name);
   if (value !== undefined && typeof value !== 'string') throw wrong(name, 'a string', value);
   return value;
 }
 
+/** The boolean of a field; undefined where it is absent. Errors: `invalid`, naming the field, for another type. */
 export function booleanField(message: Message, name: string): boolean | undefined {
   const value = member(message, name);
   if (value !== undefined && typeof value !== 'boolean') throw wrong(name, 'a boolean', value);
@@ -31,21 +34,25 @@ export function uint32Field(message: Message, name: string): number | undefined 
   const value = member(message, name);
   if (value === undefined) return undefined;
   const number = typeof value === 'string' && value !== '' ? Number(value) : value;
-  if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 0xffff_ffff) throw wrong(name, 'a number from 0 to 4294967295', value);
+  if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 0xffff_ffff)
+    throw wrong(name, 'a number from 0 to 4294967295', value);
   return number;
 }
 
+/** The message in a field; undefined where it is absent. Errors: `invalid`, naming the field, for another type. */
 export function messageField(message: Message, name: string): Message | undefined {
   const value = member(message, name);
   return value === undefined ? undefined : asMessage(value, name);
 }
 
+/** The list of texts in a field; empty where it is absent. Errors: `invalid`, naming the field, for another type. */
 export function stringsField(message: Message, name: string): string[] {
   const value = member(message, name) ?? [];
   if (!Array.isArray(value)) throw wrong(name, 'a list of strings', value);
   return value.map(item => (typeof item === 'string' ? item : fail(wrong(name, 'a list of strings', item))));
 }
 
+/** The map of texts in a field; empty where it is absent. Errors: `invalid`, naming the key, for another type. */
 export function stringMapField(message: Message, name: string): Record<string, string> {
   const map: Record<string, string> = {};
   for (const [key, value] of Object.entries(asMessage(member(message, name) ?? {}, name))) {
@@ -64,7 +71,8 @@ export function bytesField(message: Message, name: string): Uint8Array | undefin
 /** The value of an enum member: by name, or by number as protobuf allows. Undefined when absent. */
 export function enumField(message: Message, name: string): string | number | undefined {
   const value = member(message, name);
-  if (value !== undefined && typeof value !== 'string' && typeof value !== 'number') throw wrong(name, 'a name or a number', value);
+  if (value !== undefined && typeof value !== 'string' && typeof value !== 'number')
+    throw wrong(name, 'a name or a number', value);
   return value;
 }
 

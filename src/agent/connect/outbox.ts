@@ -2,8 +2,8 @@ import { encodeEnd, encodeMessage } from './envelope.ts';
 import type { WireError } from './code.ts';
 
 /**
- * What waits to be sent to one client of a stream. Whoever fills it looks at `bytes` and decides what to do when too much
- * waits: the outbox itself takes everything, so that nothing is ever dropped unseen.
+ * Messages for one client of a stream. The outbox takes everything and drops nothing: whoever fills it looks at `bytes`
+ * and decides what to do when too much waits.
  */
 export class Outbox {
   /** Bytes that wait. */
@@ -59,7 +59,7 @@ export class Outbox {
   stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
     return new ReadableStream<Uint8Array<ArrayBuffer>>(
       { pull: controller => this.#send(controller), cancel: () => this.abandon() },
-      // What the stream itself holds back would be memory that `bytes` doesn't count.
+      // The stream's own buffer would be memory that `bytes` doesn't count.
       { highWaterMark: 0 },
     );
   }

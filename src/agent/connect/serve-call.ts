@@ -1,5 +1,12 @@
 import { AtollError } from '../../base/error.ts';
-import { readCall, type Call, type Method, type ServerStreamMethod, type UnaryMethod, type ClientStreamMethod } from './call.ts';
+import {
+  readCall,
+  type Call,
+  type Method,
+  type ServerStreamMethod,
+  type UnaryMethod,
+  type ClientStreamMethod,
+} from './call.ts';
 import { connectStatus, wireErrorOf, type WireError } from './code.ts';
 import { encodeEnd, encodeMessage, parseJson, readMessages } from './envelope.ts';
 import { asMessage } from './message.ts';
@@ -27,7 +34,8 @@ export async function serveCall(method: Method, request: Request): Promise<Respo
 
 async function answerUnary(method: UnaryMethod, request: Request, call: Call): Promise<Response> {
   const coding = request.headers.get('content-encoding') ?? 'identity';
-  if (coding !== 'identity') throw new AtollError('unimplemented', `messages in content encoding '${coding}' are not accepted`);
+  if (coding !== 'identity')
+    throw new AtollError('unimplemented', `messages in content encoding '${coding}' are not accepted`);
   const body = await readBounded(request, method.messageBytesMax);
   const message = asMessage(parseJson(body));
   const answer = await beforeDeadline(method.answer(message, call), call.timeoutMs);
@@ -35,7 +43,10 @@ async function answerUnary(method: UnaryMethod, request: Request, call: Call): P
 }
 
 async function answerClientStream(method: ClientStreamMethod, request: Request, call: Call): Promise<Response> {
-  const answer = await beforeDeadline(method.answer(readMessages(request.body, method.messageBytesMax), call), call.timeoutMs);
+  const answer = await beforeDeadline(
+    method.answer(readMessages(request.body, method.messageBytesMax), call),
+    call.timeoutMs,
+  );
   return new Response(Buffer.concat([encodeMessage(answer), encodeEnd()]), { headers: { 'content-type': streamType } });
 }
 
@@ -43,17 +54,20 @@ async function answerServerStream(method: ServerStreamMethod, request: Request, 
   const { value: opening } = await readMessages(request.body, openingBytesMax).next();
   if (opening === undefined) throw new AtollError('invalid', 'the request holds no message');
   const outbox = new Outbox();
-  // A client that is gone before the answer began is told of here only.
+  // This alone shows that a client left before the answer began.
   request.signal.addEventListener('abort', () => outbox.abandon());
   await method.open(asMessage(opening), call, outbox);
   return new Response(outbox.stream(), { headers: { 'content-type': streamType } });
 }
 
-/** The answer, or `deadline_exceeded` if it takes longer. What was begun goes on: a unary call has no half-way. */
+/** The answer, or `deadline_exceeded` if it takes longer. The work goes on: a unary call can't be half done. */
 async function beforeDeadline<T>(answer: T | Promise<T>, timeoutMs: number | undefined): Promise<T> {
   if (timeoutMs === undefined || !(answer instanceof Promise)) return answer;
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new AtollError('deadline_exceeded', `not done within ${timeoutMs} ms`)), timeoutMs);
+  const timer = setTimeout(
+    () => late.reject(new AtollError('deadline_exceeded', `not done within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
   try {
     return await Promise.race([answer, late.promise]);
   } finally {
@@ -62,7 +76,10 @@ async function beforeDeadline<T>(answer: T | Promise<T>, timeoutMs: number | und
 }
 
 function unaryError(error: WireError): Response {
-  return new Response(JSON.stringify(error), { status: connectStatus[error.code], headers: { 'content-type': 'application/json' } });
+  return new Response(JSON.stringify(error), {
+    status: connectStatus[error.code],
+    headers: { 'content-type': 'application/json' },
+  });
 }
 
 function streamError(error: WireError): Response {

@@ -1,17 +1,27 @@
 import { readSync, writeSync } from 'node:fs';
 import {
-  exitsMax, exitsOffset, processesMax, processesOffset, processRecordBytesMax, settingsBytesMax, settingsHeadOffset, settingsOffsets, tokenBytesMax,
+  exitsMax,
+  exitsOffset,
+  processesMax,
+  processesOffset,
+  processRecordBytesMax,
+  settingsBytesMax,
+  settingsHeadOffset,
+  settingsOffsets,
+  tokenBytesMax,
   tokenOffset,
 } from './layout.ts';
 
-/** How a process ended that was no child of the agent: the raw status of wait(2). */
+/** The end of a process that was no child of the agent: the raw status of wait(2). */
 export type OrphanEnd = { pid: number; status: number };
 
-/** The agent's memory beyond its own life: see `layout.ts`. Every call is a few system calls on memory, none waits. */
+/**
+ * The agent's memory beyond its own life: see `layout.ts`. Every call makes a few system calls on memory; none waits.
+ */
 export type StateFile = {
-  /** What the platform proves itself with on `/init`. */
+  /** The platform's proof of itself at `/init`. */
   readonly controlToken: string;
-  /** The settings that were saved last, as they were given to `saveSettings`; undefined before the first. */
+  /** The settings that were saved last; undefined before the first. */
   readSettings(): unknown;
   /** Replaces the saved settings. An agent killed half-way leaves the earlier ones. */
   saveSettings(settings: unknown): void;
@@ -23,10 +33,12 @@ export type StateFile = {
   orphanEnds(): OrphanEnd[];
 };
 
+/** Opens the state file: the memfd that init made and that outlives every agent of the sandbox. */
 export function openStateFile(fd: number): StateFile {
   const free: number[] = [];
   let slotsUsed = 0;
-  const writeLength = (slot: number, length: number) => writeSync(fd, new Uint32Array([length]), 0, 4, processesOffset + slot * processRecordBytesMax);
+  const writeLength = (slot: number, length: number) =>
+    writeSync(fd, new Uint32Array([length]), 0, 4, processesOffset + slot * processRecordBytesMax);
 
   return {
     controlToken: readToken(fd),
@@ -39,7 +51,8 @@ export function openStateFile(fd: number): StateFile {
       const [sequence = 0, half = 0] = new Uint32Array(readBytes(fd, settingsHeadOffset, 12).buffer);
       const next = half === 1 ? 0 : 1;
       const bytes = new TextEncoder().encode(JSON.stringify(settings));
-      if (bytes.length > settingsBytesMax) throw new RangeError(`the settings take ${bytes.length} bytes, more than ${settingsBytesMax}`);
+      if (bytes.length > settingsBytesMax)
+        throw new RangeError(`the settings take ${bytes.length} bytes, more than ${settingsBytesMax}`);
       writeSync(fd, bytes, 0, bytes.length, settingsOffsets[next]);
       writeSync(fd, new Uint32Array([sequence + 1, next, bytes.length]), 0, 12, settingsHeadOffset);
     },

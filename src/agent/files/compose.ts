@@ -19,8 +19,8 @@ const bodyBytesMax = 4 << 20;
 const pieceBytes = 1 << 20;
 
 /**
- * `POST /files/compose`: makes one file of several, in order, and removes them. The destination is replaced in one step:
- * whoever reads it sees the old or the new content whole.
+ * `POST /files/compose`: makes one file of several, in order, and removes them. It replaces the destination in one
+ * step: readers see the old or the new content whole.
  */
 export async function compose(agent: Agent, request: Request): Promise<Response> {
   const { defaultUser, defaultWorkdir } = agent.settings();
@@ -35,7 +35,11 @@ export async function compose(agent: Agent, request: Request): Promise<Response>
   await checkSources(sources, destination);
   await concatenate(sources, destination, user);
   for (const source of new Set(sources)) await unlink(source).catch(error => Promise.reject(fileError(error, source)));
-  agent.journal.add('info', 'filesystem', `composed ${destination}`, { event: 'write', path: destination, sources: String(sources.length) });
+  agent.journal.add('info', 'filesystem', `composed ${destination}`, {
+    event: 'write',
+    path: destination,
+    sources: String(sources.length),
+  });
   return json({ path: destination, name: basename(destination), type: 'file' });
 }
 
@@ -45,7 +49,8 @@ async function checkSources(sources: string[], destination: string): Promise<voi
   for (const source of sources) {
     const facts = await lstat(source).catch(error => Promise.reject(fileError(error, source)));
     if (!facts.isFile()) throw unsuitable(source, 'not a regular file');
-    if (source === destination || (target && facts.dev === target.dev && facts.ino === target.ino)) throw unsuitable(source, 'both a source and the destination');
+    if (source === destination || (target && facts.dev === target.dev && facts.ino === target.ino))
+      throw unsuitable(source, 'both a source and the destination');
   }
 }
 
@@ -68,14 +73,16 @@ async function concatenate(sources: string[], destination: string, user: User): 
 }
 
 async function append(source: string, into: FileHandle): Promise<void> {
-  const from = await open(source, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(error => Promise.reject(fileError(error, source)));
+  const from = await open(source, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(error =>
+    Promise.reject(fileError(error, source)),
+  );
   try {
     refuseOwn(from, source);
     const bytes = new Uint8Array(pieceBytes);
     for (;;) {
       const { bytesRead } = await from.read(bytes, 0, pieceBytes, null);
       if (bytesRead === 0) return;
-      for (let at = 0; at < bytesRead; ) at += (await into.write(bytes, at, bytesRead - at, null)).bytesWritten;
+      for (let at = 0; at < bytesRead;) at += (await into.write(bytes, at, bytesRead - at, null)).bytesWritten;
     }
   } finally {
     await from.close();

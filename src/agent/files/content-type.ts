@@ -4,12 +4,20 @@ const unknown = 'application/octet-stream';
 
 // First bytes that tell a format, for files whose names don't (WHATWG MIME Sniffing, the common ones).
 const beginnings: [bytes: string, type: string][] = [
-  ['%PDF-', 'application/pdf'], ['\x89PNG\r\n\x1a\n', 'image/png'], ['\xff\xd8\xff', 'image/jpeg'], ['GIF87a', 'image/gif'], ['GIF89a', 'image/gif'],
-  ['PK\x03\x04', 'application/zip'], ['\x1f\x8b\x08', 'application/x-gzip'], ['<!DOCTYPE HTML', 'text/html; charset=utf-8'],
-  ['<!doctype html', 'text/html; charset=utf-8'], ['<html', 'text/html; charset=utf-8'], ['<?xml', 'text/xml; charset=utf-8'],
+  ['%PDF-', 'application/pdf'],
+  ['\x89PNG\r\n\x1a\n', 'image/png'],
+  ['\xff\xd8\xff', 'image/jpeg'],
+  ['GIF87a', 'image/gif'],
+  ['GIF89a', 'image/gif'],
+  ['PK\x03\x04', 'application/zip'],
+  ['\x1f\x8b\x08', 'application/x-gzip'],
+  ['<!DOCTYPE HTML', 'text/html; charset=utf-8'],
+  ['<!doctype html', 'text/html; charset=utf-8'],
+  ['<html', 'text/html; charset=utf-8'],
+  ['<?xml', 'text/xml; charset=utf-8'],
 ];
 
-/** How many bytes of a file `sniffType` looks at. */
+/** Bytes of a file that `sniffType` looks at. */
 export const sniffedBytes = 512;
 
 /** The media type by the ending of a name, or undefined. */

@@ -11,6 +11,7 @@ import { negotiateCoding } from './negotiate.ts';
 import { isModifiedMeanwhile, isRangeCurrent, isUnmodified, readRange, type Range } from './range.ts';
 import { refuseOwn } from './own-file.ts';
 import { readFileRequest, unsuitable } from './request.ts';
+import { isWorthCompressing } from './worth-compressing.ts';
 
 /** `GET /files`: a file's bytes, whole or in part, as they are or compressed. */
 export async function download(agent: Agent, request: Request, url: URL): Promise<Response> {
@@ -43,7 +44,7 @@ async function answer(request: Request, path: string, file: FileHandle): Promise
   const size = isUnsized ? (whole?.length ?? Number.POSITIVE_INFINITY) : facts.size;
   const served: Served = { request, headers, file, size, whole };
   const isConditional = conditions.some(name => request.headers.has(name));
-  if (!isConditional && size > 0 && negotiateCoding(request.headers.get('accept-encoding')) === 'gzip') {
+  if (!isConditional && size > 0 && (await shouldCompress(request, file, size))) {
     headers['content-type'] = typeByName(path) ?? 'application/octet-stream';
     return respondCompressed(served);
   }
@@ -51,10 +52,23 @@ async function answer(request: Request, path: string, file: FileHandle): Promise
   return respondRange(served, facts.mtimeMs);
 }
 
+/** Most clients ask for gzip without knowing what the file is: where they take both, the file decides. */
+async function shouldCompress(request: Request, file: FileHandle, size: number): Promise<boolean> {
+  const coding = negotiateCoding(request.headers.get('accept-encoding'));
+  if (coding.name !== 'gzip') return false;
+  return !coding.mayBeIdentity || isWorthCompressing(file, size);
+}
+
 const conditions = ['range', 'if-range', 'if-modified-since', 'if-unmodified-since', 'if-none-match', 'if-match'];
 
 /** A file that is being answered. `size` is infinite where only reading tells it. */
-type Served = { request: Request; headers: Record<string, string>; file: FileHandle; size: number; whole: Uint8Array<ArrayBuffer> | undefined };
+type Served = {
+  request: Request;
+  headers: Record<string, string>;
+  file: FileHandle;
+  size: number;
+  whole: Uint8Array<ArrayBuffer> | undefined;
+};
 
 async function respondCompressed({ request, headers, file, size, whole }: Served): Promise<Response> {
   headers['content-encoding'] = 'gzip';
@@ -73,20 +87,28 @@ async function respondRange(served: Served, modifiedMs: number): Promise<Respons
   const range = isRangeCurrent(request, modifiedMs) ? readRange(request.headers.get('range'), size) : undefined;
   if (range === 'unsatisfiable') {
     await file.close();
-    return json({ code: 416, message: `the range is not in the file of ${size} bytes` }, 416, { 'content-range': `bytes */${size}` });
+    return json({ code: 416, message: `the range is not in the file of ${size} bytes` }, 416, {
+      'content-range': `bytes */${size}`,
+    });
   }
   if (!range) return respondBytes(served, { start: 0, end: size }, 200);
   headers['content-range'] = `bytes ${range.start}-${range.end - 1}/${size}`;
   return respondBytes(served, range, 206);
 }
 
-async function respondBytes({ request, headers, file, whole }: Served, { start, end }: Range, status: number): Promise<Response> {
+async function respondBytes(
+  { request, headers, file, whole }: Served,
+  { start, end }: Range,
+  status: number,
+): Promise<Response> {
   if (request.method === 'HEAD') {
     if (end !== Number.POSITIVE_INFINITY) headers['content-length'] = String(end - start);
     return finish(file, null, { status, headers });
   }
   const bytes = whole?.subarray(start, end) ?? (await readWhole(file, start, end));
-  return bytes ? finish(file, bytes, { status, headers }) : new Response(streamFile(file, start, end), { status, headers });
+  return bytes
+    ? finish(file, bytes, { status, headers })
+    : new Response(streamFile(file, start, end), { status, headers });
 }
 
 async function finish(file: FileHandle, body: Uint8Array<ArrayBuffer> | null, init: ResponseInit): Promise<Response> {

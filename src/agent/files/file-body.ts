@@ -2,22 +2,27 @@ import type { FileHandle } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 
 /** A file up to this size is answered from memory, in one piece and with its length. */
-export const wholeBytesMax = 1 << 20;
-/** Bytes that are read at once of larger ones. With the socket's own buffer it is all the memory that a download takes. */
+const wholeBytesMax = 1 << 20;
+/** Bytes of one read from a larger file. With the socket's own buffer this is all the memory that a download takes. */
 const pieceBytes = 1 << 20;
 
 /** The bytes of a file from `start` to `end`, or as far as it goes; undefined: more than `wholeBytesMax`. */
-export async function readWhole(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+export async function readWhole(
+  file: FileHandle,
+  start: number,
+  end: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (end - start > wholeBytesMax && end !== Number.POSITIVE_INFINITY) return undefined;
   const bytes = new Uint8Array(Math.min(end - start, wholeBytesMax + 1));
   let length = 0;
-  for (let size = -1; size !== 0 && length < bytes.length; length += size) size = (await file.read(bytes, length, bytes.length - length, start + length)).bytesRead;
+  for (let size = -1; size !== 0 && length < bytes.length; length += size)
+    size = (await file.read(bytes, length, bytes.length - length, start + length)).bytesRead;
   return length > wholeBytesMax ? undefined : bytes.subarray(0, length);
 }
 
 /**
- * The bytes of a file from `start` to `end` (infinity: as far as it goes) as a body, read only as fast as the client takes
- * it; closes the file in the end. A file that became shorter meanwhile breaks the answer off: its range was promised.
+ * The bytes of a file from `start` to `end` (infinity: its end) as a body, read only as fast as the client takes it;
+ * closes the file in the end. If the file became shorter, the answer breaks off: its length was promised.
  */
 export function streamFile(file: FileHandle, start: number, end: number): ReadableStream<Uint8Array<ArrayBuffer>> {
   let isWanted = true;
@@ -27,11 +32,11 @@ export function streamFile(file: FileHandle, start: number, end: number): Readab
     async pull(controller) {
       try {
         const bytes = new Uint8Array(pieceBytes);
-        for (let at = start; isWanted && at < end; ) {
+        for (let at = start; isWanted && at < end;) {
           const { bytesRead } = await file.read(bytes, 0, Math.min(pieceBytes, end - at), at);
           if (bytesRead === 0 && end === Number.POSITIVE_INFINITY) break;
           if (bytesRead === 0) throw new AtollError('internal', 'the file became shorter while it was read');
-          controller.write(bytes.subarray(0, bytesRead));
+          void controller.write(bytes.subarray(0, bytesRead));
           await controller.flush(true);
           at += bytesRead;
         }
@@ -44,14 +49,17 @@ export function streamFile(file: FileHandle, start: number, end: number): Readab
       isWanted = false;
     },
   };
-  // The DOM's type of the constructor, which TypeScript takes, doesn't know them.
-  return new ReadableStream(source as unknown as UnderlyingDefaultSource<Uint8Array<ArrayBuffer>>);
+  return new ReadableStream(source);
 }
 
 /** The same in pieces, for whoever makes something else of them. Ends early where the file became shorter. */
-export async function* readPieces(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+export async function* readPieces(
+  file: FileHandle,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   try {
-    for (let at = start; at < end; ) {
+    for (let at = start; at < end;) {
       const bytes = new Uint8Array(Math.min(pieceBytes / 4, end - at));
       const { bytesRead } = await file.read(bytes, 0, bytes.length, at);
       if (bytesRead === 0) return;

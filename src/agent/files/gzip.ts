@@ -16,7 +16,10 @@ export function gunzip(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Arr
 }
 
 // zlib is loaded when it is first used: most sandboxes never do.
-function through(body: AsyncIterable<Uint8Array>, create: () => Promise<Transform>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function through(
+  body: AsyncIterable<Uint8Array>,
+  create: () => Promise<Transform>,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   let output: AsyncIterator<Buffer<ArrayBuffer>> | undefined;
   let transform: Transform | undefined;
   return new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -27,7 +30,11 @@ function through(body: AsyncIterable<Uint8Array>, create: () => Promise<Transfor
           output = transform[Symbol.asyncIterator]() as AsyncIterator<Buffer<ArrayBuffer>>;
           void feed(body, transform);
         }
-        const next = await output.next().catch(error => Promise.reject(new AtollError('invalid', `the compressed data is broken: ${messageOf(error)}`)));
+        const next = await output
+          .next()
+          .catch(error =>
+            Promise.reject(new AtollError('invalid', `the compressed data is broken: ${messageOf(error)}`)),
+          );
         if (next.done) controller.close();
         else controller.enqueue(next.value);
       },
@@ -44,12 +51,21 @@ async function feed(body: AsyncIterable<Uint8Array>, transform: Transform): Prom
     for await (const chunk of body) {
       if (transform.destroyed) return;
       if (transform.write(chunk)) continue;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      transform.once('drain', resolve).once('close', resolve);
-      await promise;
+      await roomIn(transform);
     }
     transform.end();
   } catch (error) {
     transform.destroy(error instanceof Error ? error : new Error(messageOf(error)));
   }
+}
+
+/** Resolves when a stream takes more, or is over. Leaves no listener: a large body waits many times. */
+function roomIn(transform: Transform): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      transform.off('drain', done).off('close', done);
+      resolve();
+    };
+    transform.on('drain', done).on('close', done);
+  });
 }

@@ -3,23 +3,28 @@ import { AtollError } from '../../base/error.ts';
 /** The header lines of one part. */
 const headBytesMax = 16 << 10;
 
-export type PartHead = { name: string | undefined; filename: string | undefined };
+/** The names in a part's `Content-Disposition` (RFC 7578 4.2). */
+type PartHead = { name: string | undefined; filename: string | undefined };
 
-/** What a multipart body turns into, in order: each part's head, its bytes in pieces, its end. */
-export type PartEvent = { kind: 'head'; head: PartHead } | { kind: 'bytes'; bytes: Uint8Array } | { kind: 'end' };
+/** The events of a multipart body, in order: each part's head, its bytes in pieces, its end. */
+type PartEvent = { kind: 'head'; head: PartHead } | { kind: 'bytes'; bytes: Uint8Array } | { kind: 'end' };
 
 /** The boundary that a content type of `multipart/form-data` names. */
 export function boundaryOf(contentType: string): string {
   const boundary = parameterOf(contentType, 'boundary');
-  if (!boundary || boundary.length > 70) throw new AtollError('invalid', 'the content type multipart/form-data must name a boundary of 1 to 70 characters');
+  if (!boundary || boundary.length > 70)
+    throw new AtollError('invalid', 'the content type multipart/form-data must name a boundary of 1 to 70 characters');
   return boundary;
 }
 
 /**
- * Takes a multipart body (RFC 7578) apart as it arrives, keeping at most one boundary's length of it, so that parts can be
- * of any size. Throws `invalid` for what is no such body; ends only after the last boundary.
+ * Reads a multipart body (RFC 7578) as it arrives, keeping at most one boundary's length of it, so that parts can be of
+ * any size. Errors: `invalid` for anything else. Ends only after the last boundary.
  */
-export async function* readParts(body: ReadableStream<Uint8Array<ArrayBuffer>>, boundary: string): AsyncGenerator<PartEvent> {
+export async function* readParts(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  boundary: string,
+): AsyncGenerator<PartEvent> {
   const delimiter = Buffer.from(`\r\n--${boundary}`);
   // The first boundary begins the body: as if a line had ended before it.
   let rest: Buffer = Buffer.from('\r\n');
@@ -27,8 +32,9 @@ export async function* readParts(body: ReadableStream<Uint8Array<ArrayBuffer>>, 
 
   for await (const chunk of body) {
     if (state === 'over') continue;
-    rest = rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength) : Buffer.concat([rest, chunk]);
-    for (let isMore = true; isMore; ) {
+    rest =
+      rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength) : Buffer.concat([rest, chunk]);
+    for (let isMore = true; isMore;) {
       isMore = false;
       if (state === 'after-boundary') {
         const read = readHead(rest);
@@ -42,7 +48,7 @@ export async function* readParts(body: ReadableStream<Uint8Array<ArrayBuffer>>, 
         }
       } else if (state !== 'over') {
         const at = rest.indexOf(delimiter);
-        // What could be the beginning of a boundary waits for the rest of it.
+        // A possible beginning of a boundary waits for the rest of it.
         const safe = at >= 0 ? at : Math.max(rest.length - delimiter.length + 1, 0);
         if (state === 'bytes' && safe > 0) yield { kind: 'bytes', bytes: rest.subarray(0, safe) };
         rest = rest.subarray(at >= 0 ? at + delimiter.length : safe);
@@ -65,9 +71,13 @@ function readHead(bytes: Buffer): { head: PartHead; length: number } | 'last' | 
   const padding = bytes.toString('latin1', 0, lineStart < 0 ? bytes.length - Number(bytes.at(-1) === 0x0d) : lineStart);
   if (!/^[ \t]*$/.test(padding)) throw new AtollError('invalid', 'the multipart body has a broken boundary');
   const end = bytes.indexOf('\r\n\r\n', Math.max(lineStart, 0));
-  if (bytes.length > headBytesMax && (end < 0 || end > headBytesMax)) throw new AtollError('invalid', `the head of a part is longer than ${headBytesMax} bytes`);
+  if (bytes.length > headBytesMax && (end < 0 || end > headBytesMax))
+    throw new AtollError('invalid', `the head of a part is longer than ${headBytesMax} bytes`);
   if (lineStart < 0 || end < 0) return undefined;
-  const lines = bytes.subarray(lineStart + 2, Math.max(end, lineStart + 2)).toString('utf8').split('\r\n');
+  const lines = bytes
+    .subarray(lineStart + 2, Math.max(end, lineStart + 2))
+    .toString('utf8')
+    .split('\r\n');
   const disposition = lines.find(line => /^content-disposition:/i.test(line))?.replace(/^[^:]*:/, '') ?? '';
   return { head: { name: parameterOf(disposition, 'name'), filename: filenameOf(disposition) }, length: end + 4 };
 }

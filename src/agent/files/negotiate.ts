@@ -1,23 +1,30 @@
 import { AtollError } from '../../base/error.ts';
 
-export type Coding = 'gzip' | 'identity';
+/** `mayBeIdentity`: the client also takes the bytes as they are. */
+type Coding = { name: 'gzip' | 'identity'; mayBeIdentity: boolean };
 
 /**
- * The coding of a download by its `Accept-Encoding`: the client's favourite of the ones that we have, the earlier one at
- * equal weight. `*` stands for identity, or for gzip where identity is forbidden. Throws 406 where nothing is left.
+ * The coding of a download by its `Accept-Encoding`: the client's favourite among ours, our earlier one at equal
+ * weight. `*` stands for identity, or for gzip where identity is forbidden. Errors: `not_acceptable` where nothing is
+ * left.
  */
 export function negotiateCoding(header: string | null): Coding {
   const offers = (header ?? '').split(',').flatMap(readOffer);
   const weightOf = (name: string) => offers.find(offer => offer.name === name)?.weight;
   const isIdentityForbidden = weightOf('identity') === 0 || (weightOf('*') === 0 && weightOf('identity') === undefined);
+  const chosen = (name: Coding['name']): Coding => ({ name, mayBeIdentity: !isIdentityForbidden });
   const [favourite] = offers
     .filter(({ name, weight }) => weight > 0 && ['gzip', 'identity', '*'].includes(name))
     .sort((a, b) => b.weight - a.weight);
-  if (favourite?.name === 'gzip') return 'gzip';
-  if (favourite?.name === 'identity' || (favourite?.name === '*' && !isIdentityForbidden)) return 'identity';
-  if (favourite?.name === '*') return 'gzip';
-  if (isIdentityForbidden) throw new AtollError('not_acceptable', 'none of the encodings in Accept-Encoding can be served: gzip and identity can');
-  return 'identity';
+  if (favourite?.name === 'gzip') return chosen('gzip');
+  if (favourite?.name === 'identity' || (favourite?.name === '*' && !isIdentityForbidden)) return chosen('identity');
+  if (favourite?.name === '*') return chosen('gzip');
+  if (isIdentityForbidden)
+    throw new AtollError(
+      'not_acceptable',
+      'none of the encodings in Accept-Encoding can be served: gzip and identity can',
+    );
+  return chosen('identity');
 }
 
 function readOffer(text: string): { name: string; weight: number }[] {

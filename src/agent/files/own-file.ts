@@ -3,8 +3,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { unsuitable } from './request.ts';
 
 /**
- * Throws `invalid` where an open file is one of the agent's own: what is in its /proc directory, and its state with the sandbox's
- * tokens. Its /proc/self and /dev/fd lead there, and so do links to them; only the open file says where it is.
+ * Refuses (`invalid`) open files of the agent's own: its /proc directory, and its state with the sandbox's tokens.
+ * /proc/self, /dev/fd and links lead there; only the open file shows its place.
  */
 export function refuseOwn(file: FileHandle, path: string): void {
   const place = readlinkSync(`/proc/self/fd/${file.fd}`);

@@ -2,13 +2,20 @@
 export type Range = { start: number; end: number };
 
 /**
- * The one range that `Range` asks for of a file of `size` bytes (RFC 9110, 14). Undefined: the whole file, also for several
- * ranges and for units that we don't know, which a server may ignore. `unsatisfiable`: nothing of it is in the file.
+ * The one range of a file of `size` bytes that `Range` asks for (RFC 9110, 14). Undefined: the whole file, also for
+ * several ranges and for unknown units, which a server may ignore. `unsatisfiable`: the file has none of it.
  */
 export function readRange(header: string | null, size: number): Range | 'unsatisfiable' | undefined {
   const [unit, text = ''] = (header ?? '').split('=', 2);
   const [first = '', last = '', ...more] = text.split('-', 3).map(part => part.trim());
-  if (unit !== 'bytes' || !text.includes('-') || more.length > 0 || ![first, last].every(part => /^\d*$/.test(part)) || first + last === '') return undefined;
+  if (
+    unit !== 'bytes' ||
+    !text.includes('-') ||
+    more.length > 0 ||
+    ![first, last].every(part => /^\d*$/.test(part)) ||
+    first + last === ''
+  )
+    return undefined;
   if (first === '') {
     const start = Math.max(size - Number(last), 0);
     return Number(last) === 0 || size === 0 ? 'unsatisfiable' : { start, end: size };
@@ -19,19 +26,24 @@ export function readRange(header: string | null, size: number): Range | 'unsatis
   return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
 }
 
-/** Whether the client has the file as of `modifiedMs` already (`If-Modified-Since`). HTTP's dates know no fractions of a second. */
+/**
+ * Says whether the client has the file as of `modifiedMs` (`If-Modified-Since`). HTTP's dates have no fractions of a
+ * second.
+ */
 export function isUnmodified(request: Request, modifiedMs: number): boolean {
   const since = Date.parse(request.headers.get('if-modified-since') ?? '');
   return !request.headers.has('if-none-match') && Math.floor(modifiedMs / 1000) * 1000 <= since;
 }
 
-/** Whether the condition `If-Unmodified-Since` fails. */
+/** Says whether the condition `If-Unmodified-Since` fails. */
 export function isModifiedMeanwhile(request: Request, modifiedMs: number): boolean {
   const since = Date.parse(request.headers.get('if-unmodified-since') ?? '');
   return Math.floor(modifiedMs / 1000) * 1000 > since;
 }
 
-/** Whether `If-Range` lets a range be served: only for the very version that the client has a part of. We give no entity tags. */
+/**
+ * Says whether `If-Range` allows a range: only for the version that the client has a part of. We give no entity tags.
+ */
 export function isRangeCurrent(request: Request, modifiedMs: number): boolean {
   const condition = request.headers.get('if-range');
   return condition === null || Math.floor(modifiedMs / 1000) * 1000 === Date.parse(condition);

@@ -2,9 +2,10 @@ import { AtollError } from '../../base/error.ts';
 import type { Agent } from '../agent.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
-import { requireFileAccess, type FileOperation } from './access.ts';
+import { requireFileAccess } from './access.ts';
+import type { FileOperation } from '../../protocol/file-signature.ts';
 
-/** What the query of `/files` says. */
+/** The query of `/files`. */
 export type FileRequest = {
   user: User;
   /** As given, before resolution; empty when absent. */
@@ -12,6 +13,7 @@ export type FileRequest = {
   resolve(path: string): string;
 };
 
+/** Reads who asks for which file, and lets them in. Errors: `unauthenticated`, also for a user that does not exist. */
 export function readFileRequest(agent: Agent, request: Request, url: URL, operation: FileOperation): FileRequest {
   const { accessToken, defaultUser, defaultWorkdir } = agent.settings();
   const query = url.searchParams;

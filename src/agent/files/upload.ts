@@ -21,7 +21,10 @@ export async function upload(agent: Agent, request: Request, url: URL): Promise<
   const into: Upload = { agent, asked, metadata, body: decoded(request) };
   if (type === 'application/octet-stream') return json([await writeBody(into)]);
   if (type === 'multipart/form-data') return json(await writeParts(into, boundaryOf(contentType)));
-  throw new AtollError('invalid', `content type '${type}' can't be uploaded: use application/octet-stream or multipart/form-data`);
+  throw new AtollError(
+    'invalid',
+    `content type '${type}' can't be uploaded: use application/octet-stream or multipart/form-data`,
+  );
 }
 
 function decoded(request: Request): ReadableStream<Uint8Array<ArrayBuffer>> {
@@ -58,7 +61,8 @@ async function writeParts({ agent, asked, metadata, body }: Upload, boundary: st
       } else if (event.head.name === 'file') {
         const path = asked.resolve(asked.path || event.head.filename || noName());
         if (paths.has(path)) throw new AtollError('invalid', `two files of the request have the path '${path}'`);
-        if (paths.add(path).size > filesMax) throw new AtollError('invalid', `the request has more than ${filesMax} files`);
+        if (paths.add(path).size > filesMax)
+          throw new AtollError('invalid', `the request has more than ${filesMax} files`);
         writer = await openWriter(agent, path, asked.user, metadata);
       }
     }

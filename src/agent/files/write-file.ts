@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, statfs, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Agent } from '../agent.ts';
 import { makeParents } from '../filesystem/directories.ts';
@@ -23,8 +23,8 @@ export type FileWriter = {
 const bufferBytes = 256 << 10;
 
 /**
- * Opens `path` for writing, empty, owned by `user`; makes the directories above it. What is there keeps its inode, so that
- * whoever has it open sees the new content. Errors: `invalid` for directories and special files, `no_space`.
+ * Opens `path` for writing, empty, owned by `user`; makes the directories above it. An existing file keeps its inode,
+ * so that those who have it open see the new content. Errors: `invalid` for directories and special files, `no_space`.
  */
 export async function openWriter(agent: Agent, path: string, user: User, metadata: Metadata): Promise<FileWriter> {
   let file: FileHandle;
@@ -39,7 +39,7 @@ export async function openWriter(agent: Agent, path: string, user: User, metadat
     refuseOwn(file, path);
     const facts = await file.stat();
     if (!facts.isFile()) throw unsuitable(path, 'not a regular file');
-    // Whoever watches the file is told of each of these, so each is done only where it changes something.
+    // Watchers of the file see each of these calls, so each is made only where it changes something.
     if (facts.size > 0) await file.truncate(0);
     if (facts.uid !== user.uid || facts.gid !== user.gid) await file.chown(user.uid, user.gid);
   } catch (error) {
@@ -52,15 +52,22 @@ export async function openWriter(agent: Agent, path: string, user: User, metadat
 function writerOf(agent: Agent, file: FileHandle, path: string, metadata: Metadata): FileWriter {
   const sink = Bun.file(file.fd).writer({ highWaterMark: bufferBytes });
   let bytesWritten = 0;
-  const translated = (error: unknown) => Promise.reject(fileError(error, path));
+  // The sink throws as well as it rejects.
+  const translated = async (work: () => unknown): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      throw fileError(error, path, (await isOfProc(file)) ? { EIO: 'forbidden' } : {});
+    }
+  };
   return {
     async write(bytes) {
       bytesWritten += bytes.length;
-      await Promise.resolve(sink.write(bytes)).catch(translated);
+      await translated(() => sink.write(bytes));
     },
     async finish() {
       try {
-        await Promise.resolve(sink.end()).catch(translated);
+        await translated(() => sink.end());
         replaceMetadata(agent.native, file.fd, metadata);
         agent.journal.add('info', 'filesystem', `wrote ${path}`, { event: 'write', path, bytes: String(bytesWritten) });
         const stored = readMetadata(agent.native, file.fd);
@@ -70,8 +77,17 @@ function writerOf(agent: Agent, file: FileHandle, path: string, metadata: Metada
       }
     },
     async abandon() {
-      await Promise.resolve(sink.end()).catch(() => {});
+      await translated(() => sink.end()).catch(() => {});
       await file.close();
     },
   };
+}
+
+// Magic number of statfs(2).
+const procType = 0x9fa0;
+
+/** Files of proc answer EIO where they take no writes; on a disk it means that the disk fails. */
+async function isOfProc(file: FileHandle): Promise<boolean> {
+  const { type } = await statfs(`/proc/self/fd/${file.fd}`);
+  return type === procType;
 }

@@ -26,7 +26,8 @@ export async function makeParents(path: string, user: User): Promise<void> {
   if (!(await isDirectory(parent))) await makeDirectories(parent, user);
 }
 
-export async function isDirectory(path: string): Promise<boolean> {
+/** Says whether `path` is a directory or a link to one; false for a path that can't be looked at. */
+async function isDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     facts => facts.isDirectory(),
     () => false,

@@ -8,7 +8,7 @@ import { readMetadata } from './metadata.ts';
 /** The wire's `EntryInfo`; members at their default value are absent, as protobuf's JSON has it. */
 export type EntryInfo = {
   name: string;
-  /** Of a link's target; absent for what is neither file nor directory. */
+  /** Type of a link's target; absent for anything but files and directories. */
   type?: 'FILE_TYPE_FILE' | 'FILE_TYPE_DIRECTORY';
   path: string;
   size?: string;
@@ -18,16 +18,26 @@ export type EntryInfo = {
   group: string;
   modifiedTime: string;
   symlinkTarget?: string;
+  /** The entry itself is a link; `type` is its target's. */
+  isSymlink?: true;
   metadata?: Record<string, string>;
 };
 
+/**
+ * `owners`: a cache of names for a whole list. `wantsShortEntries`: leave out fields that the Python SDK does not know.
+ */
 export type EntryOptions = { owners?: OwnerNames; wantsShortEntries?: boolean };
 
 /**
  * Describes what is at `path`, not following a final link. `raw` is the path as bytes, for names that are not UTF-8.
  * Throws what lstat(2) throws.
  */
-export async function readEntry(native: Native, path: string, options: EntryOptions = {}, raw: string | Buffer = path): Promise<EntryInfo> {
+export async function readEntry(
+  native: Native,
+  path: string,
+  options: EntryOptions = {},
+  raw: string | Buffer = path,
+): Promise<EntryInfo> {
   const facts = await lstat(raw, { bigint: true });
   const isLink = facts.isSymbolicLink();
   const target = isLink ? await stat(raw, { bigint: true }).catch(() => undefined) : facts;
@@ -47,7 +57,7 @@ export async function readEntry(native: Native, path: string, options: EntryOpti
     owner: owners.user(Number(facts.uid)),
     group: owners.group(Number(facts.gid)),
     modifiedTime: timestampOf(facts.mtimeNs),
-    ...(isLink && { symlinkTarget: await linkTarget(path, raw) }),
+    ...(isLink && { symlinkTarget: await linkTarget(path, raw), isSymlink: true }),
     ...(metadata && { metadata }),
   };
 }
@@ -57,14 +67,20 @@ function typeOf(facts: BigIntStats | undefined): EntryInfo['type'] {
   return facts?.isDirectory() ? 'FILE_TYPE_DIRECTORY' : undefined;
 }
 
-/** Where a link leads in the end; for one that leads nowhere, what it says. */
+/** The final target of a link, or its text where it leads nowhere. */
 async function linkTarget(path: string, raw: string | Buffer): Promise<string> {
   return realpath(raw).catch(async () => resolve(dirname(path), await readlink(raw)));
 }
 
-// S_IFMT and its values, and the bits above the permissions, with the letters that Go prints for them (fs.FileMode.String).
+// S_IFMT and its values, and the bits above the permissions, with the letters that Go prints for them
+// (fs.FileMode.String).
 const kinds: [bits: number, letters: string][] = [
-  [0o040000, 'd'], [0o120000, 'L'], [0o060000, 'D'], [0o020000, 'D'], [0o010000, 'p'], [0o140000, 'S'],
+  [0o040000, 'd'],
+  [0o120000, 'L'],
+  [0o060000, 'D'],
+  [0o020000, 'D'],
+  [0o010000, 'p'],
+  [0o140000, 'S'],
 ];
 
 /** E.g. `-rw-r--r--`, `dtrwxrwxrwx`, `Lrwxrwxrwx`. */
@@ -80,8 +96,10 @@ function permissionsOf(mode: number): string {
 }
 
 /** RFC 3339 with as many digits as are needed, as protobuf's JSON has it. */
-export function timestampOf(nanoseconds: bigint): string {
+function timestampOf(nanoseconds: bigint): string {
   const seconds = nanoseconds / 1_000_000_000n - (nanoseconds % 1_000_000_000n < 0n ? 1n : 0n);
-  const fraction = String(nanoseconds - seconds * 1_000_000_000n).padStart(9, '0').replace(/(000){1,3}$/, '');
+  const fraction = String(nanoseconds - seconds * 1_000_000_000n)
+    .padStart(9, '0')
+    .replace(/(000){1,3}$/, '');
   return `${new Date(Number(seconds) * 1000).toISOString().slice(0, -5)}${fraction && `.${fraction}`}Z`;
 }

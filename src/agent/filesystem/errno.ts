@@ -12,19 +12,47 @@ const codes: Record<string, ErrorCode> = {
   ENOTDIR: 'not_found',
   ENAMETOOLONG: 'invalid',
   ELOOP: 'precondition',
+  EISDIR: 'invalid',
+  EINVAL: 'invalid',
+  EFBIG: 'invalid',
+  EACCES: 'forbidden',
+  EPERM: 'forbidden',
+  EROFS: 'forbidden',
+  EBUSY: 'precondition',
+  ETXTBSY: 'precondition',
   ENOSPC: 'no_space',
   EDQUOT: 'no_space',
 };
 
-/** What a failed file operation means to the caller; anything unforeseen is `internal`. `codesHere` wins over the usual meaning. */
+const noSpace = (path: string) => `no space left to write '${path}'`;
+const forbidden = (path: string) => `path '${path}' can't be changed: the sandbox's kernel forbids it`;
+const inUse = (path: string) => `path '${path}' is in use: it is being run or is a mount point`;
+
+/** Messages for the caller; other errors keep the runtime's. */
+const texts: Record<string, (path: string) => string> = {
+  ENOENT: path => `path '${path}' not found`,
+  ENOTDIR: path => `path '${path}' goes through something that is not a directory`,
+  ELOOP: path => `path '${path}' goes through too many links`,
+  EISDIR: path => `path '${path}' is a directory`,
+  ENXIO: path => `path '${path}' is a pipe, socket or device that nobody has opened`,
+  EACCES: forbidden,
+  EIO: path => `path '${path}' can't be written or read`,
+  EPERM: forbidden,
+  EROFS: path => `path '${path}' is on a file system that is read-only`,
+  EBUSY: inUse,
+  ETXTBSY: inUse,
+  ENOSPC: noSpace,
+  EDQUOT: noSpace,
+};
+
+/**
+ * The error of a failed file operation for the caller; anything unforeseen is `internal`. `codesHere` wins over the
+ * usual meaning.
+ */
 export function fileError(error: unknown, path: string, codesHere: Record<string, ErrorCode> = {}): AtollError {
   if (error instanceof AtollError) return error;
   const errno = errnoOf(error);
   const code = (errno === undefined ? undefined : (codesHere[errno] ?? codes[errno])) ?? 'internal';
-  const texts: Partial<Record<ErrorCode, string>> = {
-    not_found: `path '${path}' not found`,
-    precondition: `path '${path}' goes through too many links`,
-    no_space: `no space left to write '${path}'`,
-  };
-  return new AtollError(code, texts[code] ?? `'${path}': ${messageOf(error)}`, { cause: error });
+  const text = (errno === undefined ? undefined : texts[errno]?.(path)) ?? `'${path}': ${messageOf(error)}`;
+  return new AtollError(code, text, { cause: error });
 }

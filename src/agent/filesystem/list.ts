@@ -5,20 +5,30 @@ import { readOwnerNames } from '../sandbox/users.ts';
 import { readEntry, type EntryInfo, type EntryOptions } from './entry-info.ts';
 import { errnoOf, fileError } from './errno.ts';
 
-/** Entries of one answer. Whoever needs more asks for less depth, directory by directory. */
-export const entriesMax = 250_000;
-/** Entries that are looked at at the same time. */
+/** Entries of one answer. For more, ask for less depth, directory by directory. */
+const entriesMax = 250_000;
+/** Entries that are read at the same time. */
 const batch = 64;
 
 /**
- * What is below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is followed,
- * links below are listed and not entered. What vanishes meanwhile is left out.
+ * The entries below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is
+ * followed; links below are listed and not entered. Entries that vanish meanwhile are left out.
  */
-export async function listDirectory(native: Native, path: string, depth: number, options: EntryOptions): Promise<EntryInfo[]> {
+export async function listDirectory(
+  native: Native,
+  path: string,
+  depth: number,
+  options: EntryOptions,
+): Promise<EntryInfo[]> {
   const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));
   if (!facts.isDirectory()) throw new AtollError('invalid', `path '${path}' is not a directory`);
   const found: EntryInfo[] = [];
-  await walk({ native, found, options: { ...options, owners: readOwnerNames() } }, path, Buffer.from(path), Math.max(depth, 1));
+  await walk(
+    { native, found, options: { ...options, owners: readOwnerNames() } },
+    path,
+    Buffer.from(path),
+    Math.max(depth, 1),
+  );
   return found;
 }
 
@@ -37,7 +47,8 @@ async function walk(context: Walk, path: string, raw: Buffer, depth: number): Pr
     for (const { child, childPath, entry } of children) {
       const info = await entry;
       if (!info) continue;
-      if (found.push(info) > entriesMax) throw new AtollError('too_large', `there are more than ${entriesMax} entries: list with less depth`);
+      if (found.push(info) > entriesMax)
+        throw new AtollError('too_large', `there are more than ${entriesMax} entries: list with less depth`);
       const isOwnDirectory = info.type === 'FILE_TYPE_DIRECTORY' && info.symlinkTarget === undefined;
       if (depth > 1 && isOwnDirectory) await walk(context, childPath, child, depth - 1).catch(ignoreVanished);
     }

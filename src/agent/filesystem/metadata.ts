@@ -4,17 +4,19 @@ import type { Native } from '../native.ts';
 /** Extended attributes that hold what clients attach to files. */
 const prefix = 'user.e2b.';
 const headerPrefix = 'x-metadata-';
-/** What one file can carry: names with prefix and values together. ext4 has one block for all attributes of a file. */
+/** Bytes of one file's metadata: names with prefix, and values. ext4 has one block for all attributes of a file. */
 const metadataBytesMax = 4096;
 /** XATTR_NAME_MAX of Linux is 255 bytes; the prefix takes nine. */
 const keyBytesMax = 246;
 
+/** Metadata of a file by name: what clients of E2B attach to files, kept in extended attributes. */
 export type Metadata = Record<string, string>;
 
 /** The metadata of a file, or undefined where there is none. */
 export function readMetadata(native: Native, file: string | Uint8Array | number): Metadata | undefined {
   const found: Metadata = {};
-  for (const [name, value] of native.attributes(file)) if (name.startsWith(prefix)) found[name.slice(prefix.length)] = value;
+  for (const [name, value] of native.attributes(file))
+    if (name.startsWith(prefix)) found[name.slice(prefix.length)] = value;
   return Object.keys(found).length > 0 ? found : undefined;
 }
 
@@ -26,18 +28,24 @@ export function replaceMetadata(native: Native, fd: number, metadata: Metadata):
   for (const [key, value] of Object.entries(metadata)) if (!native.setAttribute(fd, prefix + key, value)) return;
 }
 
-/** The metadata in the headers `X-Metadata-<key>` of an upload. A header given twice counts as one, joined by `, `, as HTTP has it. */
+/**
+ * The metadata in the headers `X-Metadata-<key>` of an upload. A repeated header counts as one, joined by `, `, as in
+ * HTTP.
+ */
 export function metadataOf(headers: Headers): Metadata {
   const metadata: Metadata = {};
   let bytes = 0;
   headers.forEach((value, name) => {
     if (!name.startsWith(headerPrefix)) return;
     const key = name.slice(headerPrefix.length);
-    if (key === '' || key.length > keyBytesMax) throw new AtollError('invalid', `a metadata key must have 1 to ${keyBytesMax} bytes`);
-    if (!/^[\x20-\x7e]*$/.test(value)) throw new AtollError('invalid', `the metadata value of '${key}' must be printable ASCII`);
+    if (key === '' || key.length > keyBytesMax)
+      throw new AtollError('invalid', `a metadata key must have 1 to ${keyBytesMax} bytes`);
+    if (!/^[\x20-\x7e]*$/.test(value))
+      throw new AtollError('invalid', `the metadata value of '${key}' must be printable ASCII`);
     metadata[key] = value;
     bytes += prefix.length + key.length + value.length;
   });
-  if (bytes > metadataBytesMax) throw new AtollError('invalid', `the metadata takes ${bytes} bytes, more than ${metadataBytesMax}`);
+  if (bytes > metadataBytesMax)
+    throw new AtollError('invalid', `the metadata takes ${bytes} bytes, more than ${metadataBytesMax}`);
   return metadata;
 }

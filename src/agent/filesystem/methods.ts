@@ -5,19 +5,35 @@ import type { Filesystem } from './operations.ts';
 /** A message that names a path or two. */
 const messageBytesMax = 64 << 10;
 
-const unaryNames = ['Stat', 'MakeDir', 'Move', 'Remove', 'ListDir', 'CreateWatcher', 'GetWatcherEvents', 'RemoveWatcher'];
+const unaryNames = [
+  'Stat',
+  'MakeDir',
+  'Move',
+  'Remove',
+  'ListDir',
+  'CreateWatcher',
+  'GetWatcherEvents',
+  'RemoveWatcher',
+];
 
 /**
- * The service `filesystem.Filesystem`. Everything is done as root of the sandbox; the user decides home and ownership.
- * What it needs is loaded at the first use: a sandbox that waits in a pool does without.
+ * The service `filesystem.Filesystem`. It acts as root of the sandbox; the user decides home and ownership. Its code is
+ * loaded at the first use: a standby sandbox does without.
  */
 export function filesystemMethods(agent: Agent): [path: string, method: Method][] {
   let loaded: Promise<Filesystem> | undefined;
   const filesystem = () => (loaded ??= import('./operations.ts').then(({ openFilesystem }) => openFilesystem(agent)));
   const unary = unaryNames.map((name): [string, Method] => [
     `/filesystem.Filesystem/${name}`,
-    { kind: 'unary', messageBytesMax, answer: async (message, call) => (await filesystem()).unary[name]?.(message, call) },
+    {
+      kind: 'unary',
+      messageBytesMax,
+      answer: async (message, call) => (await filesystem()).unary[name]?.(message, call),
+    },
   ]);
-  const watchDir: Method = { kind: 'server-stream', open: async (...opening) => (await filesystem()).watchDir(...opening) };
+  const watchDir: Method = {
+    kind: 'server-stream',
+    open: async (...opening) => (await filesystem()).watchDir(...opening),
+  };
   return [...unary, ['/filesystem.Filesystem/WatchDir', watchDir]];
 }

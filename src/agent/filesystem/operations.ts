@@ -23,10 +23,14 @@ export type Filesystem = {
   watchDir(message: Message, call: Call, outbox: Outbox): Promise<void>;
 };
 
+/**
+ * The methods of `filesystem.Filesystem`, with one inotify instance and one set of polling watchers for all of them.
+ */
 export function openFilesystem(agent: Agent): Filesystem {
   const watching: WatchSources = { native: agent.native, inotify: new Inotify(agent.native, agent.initPath) };
   const watchers = new PollingWatchers();
-  const operation = (run: (agent: Agent, asked: Asked) => Promise<object>) => (message: Message, call: Call) => run(agent, ask(agent, message, call));
+  const operation = (run: (agent: Agent, asked: Asked) => Promise<object>) => (message: Message, call: Call) =>
+    run(agent, ask(agent, message, call));
   return {
     unary: {
       Stat: operation(statEntry),
@@ -37,7 +41,9 @@ export function openFilesystem(agent: Agent): Filesystem {
       CreateWatcher: operation(async (_, { message, resolve }) => ({
         watcherId: await watchers.create(watching, await readWatchTarget(message, resolve('path'))),
       })),
-      GetWatcherEvents: operation(async (_, { message }) => nonEmpty('events', watchers.take(stringField(message, 'watcherId') ?? ''))),
+      GetWatcherEvents: operation(async (_, { message }) =>
+        nonEmpty('events', await watchers.take(stringField(message, 'watcherId') ?? '')),
+      ),
       RemoveWatcher: operation(async (_, { message }) => {
         watchers.remove(stringField(message, 'watcherId') ?? '');
         return {};
@@ -68,9 +74,14 @@ async function statEntry(agent: Agent, { call, resolve }: Asked): Promise<object
 
 async function makeDir(agent: Agent, { call, user, resolve }: Asked): Promise<object> {
   const path = resolve('path');
-  const isNew = await makeDirectories(path, user).catch(error => Promise.reject(fileError(error, path, { ENOTDIR: 'internal', ENOENT: 'internal' })));
+  const isNew = await makeDirectories(path, user).catch(error =>
+    Promise.reject(fileError(error, path, { ENOTDIR: 'internal', ENOENT: 'internal' })),
+  );
   if (!isNew) {
-    const isDirectory = await stat(path).then(facts => facts.isDirectory(), () => false);
+    const isDirectory = await stat(path).then(
+      facts => facts.isDirectory(),
+      () => false,
+    );
     throw isDirectory
       ? new AtollError('conflict', `directory '${path}' already exists`)
       : new AtollError('invalid', `path '${path}' already exists and is not a directory`);
@@ -88,7 +99,11 @@ async function move(agent: Agent, { call, user, resolve }: Asked): Promise<objec
   } catch (error) {
     throw fileError(error, destination, { ENOTDIR: 'internal', ENOENT: 'internal' });
   }
-  agent.journal.add('info', 'filesystem', `moved ${source} to ${destination}`, { event: 'move', path: source, destination });
+  agent.journal.add('info', 'filesystem', `moved ${source} to ${destination}`, {
+    event: 'move',
+    path: source,
+    destination,
+  });
   return { entry: await entryAt(agent, destination, call) };
 }
 
@@ -100,7 +115,9 @@ async function remove(agent: Agent, { resolve }: Asked): Promise<object> {
 }
 
 async function list(agent: Agent, { message, call, resolve }: Asked): Promise<object> {
-  const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1, { wantsShortEntries: call.wantsShortEntries });
+  const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1, {
+    wantsShortEntries: call.wantsShortEntries,
+  });
   return nonEmpty('entries', entries);
 }
 

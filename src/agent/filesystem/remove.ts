@@ -22,9 +22,14 @@ async function removeDirectory(path: string, initPath: string): Promise<void> {
     error => (errnoOf(error) === 'ENOTEMPTY' ? false : Promise.reject(fileError(error, path))),
   );
   if (isEmptied) return;
-  const child = Bun.spawn([initPath, 'remove', withoutFinalSlashes(path)], { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = Bun.spawn([initPath, 'remove', withoutFinalSlashes(path)], {
+    cwd: '/',
+    env: {},
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const text = await new Response(child.stderr).text();
-  if ((await child.exited) !== 0) throw new AtollError('internal', `'${path}' was not removed whole: ${text.trim().replace(/^\d+ /, '')}`);
+  if ((await child.exited) !== 0)
+    throw new AtollError('internal', `'${path}' was not removed whole: ${text.trim().replace(/^\d+ /, '')}`);
 }
 
 function withoutFinalSlashes(path: string): string {

@@ -12,7 +12,10 @@ async function take(stream: ReadableStream<Uint8Array>, count: number): Promise<
     text += new TextDecoder().decode(value);
   }
   reader.releaseLock();
-  return text.split('\n').filter(Boolean).map(line => JSON.parse(line) as AgentLogLine);
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line) as AgentLogLine);
 }
 const messages = (lines: AgentLogLine[]) => lines.flatMap(line => ('message' in line ? [line.message] : []));
 

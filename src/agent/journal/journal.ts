@@ -1,11 +1,11 @@
 import type { AgentLogLine } from '../../protocol/agent.ts';
 import { sandboxLogLevels, type SandboxLogLevel } from '../../protocol/logs.ts';
 
-/** What waits for the platform, or was sent lately and may be asked for again. */
+/** Entries that wait for the platform, or were sent lately and may be asked for again. */
 const entriesMax = 1000;
 const bytesMax = 256 << 10;
 /** One entry: its message, and each of its fields. */
-export const messageCharactersMax = 2048;
+const messageCharactersMax = 2048;
 /** After something was sent, how long more is collected before it is sent too, milliseconds. */
 const collectMs = 20;
 /** Bytes that may wait in the connection before it is left alone. */
@@ -14,11 +14,13 @@ const streamBytesMax = 64 << 10;
 type Kept = { number: number; line: Uint8Array<ArrayBuffer> };
 type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>; sent: number; once: boolean };
 
-export type Fields = Record<string, string>;
+/** Facts of one entry by name. */
+type Fields = Record<string, string>;
 
 /**
- * What happened in the sandbox, for the platform to keep. The newest entries stay in memory, so that they are not lost while
- * nobody follows; it goes into a checkpoint with the rest of the agent. Environment values and the bytes of files never get in.
+ * The log of the sandbox until the platform has it. The newest entries stay in memory, so that none is lost while
+ * nobody follows; a checkpoint holds them with the rest of the agent. Values of the environment and content of files
+ * never get in.
  */
 export class Journal {
   /** Tells this agent from the one before it, whose numbers are its own. */
@@ -34,7 +36,7 @@ export class Journal {
     this.#epoch = epoch;
   }
 
-  /** Takes note of something. `now`: the platform is told without delay. */
+  /** Adds an entry. `now`: the platform gets it without delay. */
   add(level: SandboxLogLevel, logger: string, message: string, fields: Fields, { now = false } = {}): void {
     const line: AgentLogLine = {
       n: this.#next++,
@@ -47,12 +49,16 @@ export class Journal {
     const bytes = encode(line);
     this.#kept.push({ number: line.n, line: bytes });
     this.#bytes += bytes.length;
-    while (this.#kept.length > entriesMax || this.#bytes > bytesMax) this.#bytes -= this.#kept.shift()?.line.length ?? 0;
+    while (this.#kept.length > entriesMax || this.#bytes > bytesMax)
+      this.#bytes -= this.#kept.shift()?.line.length ?? 0;
     if (now) this.#send();
     else this.#sendSoon();
   }
 
-  /** The lines behind entry `after` of `epoch`, and unless `once` all that come. A new follower ends the stream of the one before. */
+  /**
+   * The lines after entry `after` of `epoch`, and unless `once` all later ones. A new follower ends the stream of the
+   * one before.
+   */
   follow(epoch: string, after: number, { once = false } = {}): ReadableStream<Uint8Array<ArrayBuffer>> {
     this.#end();
     const sent = epoch === this.#epoch ? Math.min(after, this.#next - 1) : 0;
@@ -106,7 +112,8 @@ export class Journal {
   }
 }
 
-const short = (text: string) => (text.length > messageCharactersMax ? `${text.slice(0, messageCharactersMax)}… (${text.length} characters)` : text);
+const short = (text: string) =>
+  text.length > messageCharactersMax ? `${text.slice(0, messageCharactersMax)}… (${text.length} characters)` : text;
 
 function encode(line: AgentLogLine): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`${JSON.stringify(line)}\n`);

@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test';
 import { createMask } from './mask.ts';
 
-const mask = createMask([{ OPENAI_API_KEY: 'hunter2hunter2', PLAIN: 'visible-value', DB_PASSWORD: 'x' }, { MY_TOKEN: 'abc def ghi' }]);
+const mask = createMask([
+  { OPENAI_API_KEY: 'hunter2hunter2', PLAIN: 'visible-value', DB_PASSWORD: 'x' },
+  { MY_TOKEN: 'abc def ghi' },
+]);
 
 test.each([
   ['echo hunter2hunter2', 'echo ***'],
@@ -21,12 +24,26 @@ test.each([
   expect(mask(text)).toBe(expected);
 });
 
-test.each(['ls -la /home/user', 'echo visible-value', 'python -c "print(1)"', 'https://host:8080/path', 'npm test -- --grep x', 'tokens are counted'])('leaves %s as it is', text => {
+test.each([
+  'ls -la /home/user',
+  'echo visible-value',
+  'python -c "print(1)"',
+  'https://host:8080/path',
+  'npm test -- --grep x',
+  'tokens are counted',
+])('leaves %s as it is', text => {
   expect(mask(text)).toBe(text);
 });
 
 // Patterns that look at a text again and again would make the test take minutes.
 test('is done with long texts of any kind', () => {
-  const texts = ['token'.repeat(800), '-'.repeat(4000), 'a'.repeat(4000), '://'.repeat(1300), ' '.repeat(4000), 'x-key-'.repeat(600)];
+  const texts = [
+    'token'.repeat(800),
+    '-'.repeat(4000),
+    'a'.repeat(4000),
+    '://'.repeat(1300),
+    ' '.repeat(4000),
+    'x-key-'.repeat(600),
+  ];
   expect(texts.map(mask)).toEqual(texts);
 });

@@ -2,7 +2,8 @@
 export const masked = '***';
 
 /** Words in the name of a variable, flag or header whose value is a secret. */
-const secretWords = 'passw(?:or)?d|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|authorization|cookie|session[-_]?id';
+const secretWords =
+  'passw(?:or)?d|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|authorization|cookie|session[-_]?id';
 const secretName = new RegExp(`${secretWords}|auth|(?:^|_)(?:key|pwd|pass|dsn)$`, 'i');
 /** Shorter values would blank out half of every line, and are no secrets. */
 const valueCharactersMin = 6;
@@ -10,7 +11,10 @@ const valueCharactersMin = 6;
 const value = `(?:"[^"]{1,4096}"|'[^']{1,4096}'|[^\\s"'&;,|]{1,4096})`;
 const patterns: [pattern: RegExp, replacement: string][] = [
   // `Authorization: Bearer …`, `X-Api-Key: …`, up to the end of the quoted header
-  [/((?:authorization|cookie|x-[a-z-]{0,30}(?:key|token|secret))["']?\s{0,4}:\s{0,4}["']?)[^"'\n]{1,4096}/gi, `$1${masked}`],
+  [
+    /((?:authorization|cookie|x-[a-z-]{0,30}(?:key|token|secret))["']?\s{0,4}:\s{0,4}["']?)[^"'\n]{1,4096}/gi,
+    `$1${masked}`,
+  ],
   // `PASSWORD=…`, `"token": "…"`
   [new RegExp(`((?:${secretWords})[\\w-]{0,20}["']?\\s{0,4}[=:]\\s{0,4})${value}`, 'gi'), `$1${masked}`],
   // `--token …`
@@ -19,22 +23,26 @@ const patterns: [pattern: RegExp, replacement: string][] = [
   [/(\s-u\s{0,4}["']?[^\s:"']{1,200}:)[^\s"']{1,1000}/g, `$1${masked}`],
   // `https://name:password@host`
   [/(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"']{0,200}:)[^\s/@"']{1,1000}@/gi, `$1${masked}@`],
-  // What is known by its form: keys of well-known services, JSON web tokens, our own.
-  [/\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,500}|\bgh[opsur]_[A-Za-z0-9]{16,255}|\bgithub_pat_\w{16,255}|\bglpat-[\w-]{16,100}|\bxox[abprs]-[\w-]{10,255}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\be2b_[0-9a-f]{16,64}|\bAIza[\w-]{30,60}|\beyJ[\w-]{8,4096}\.eyJ[\w-]{8,4096}(?:\.[\w-]{0,4096})?/g, masked],
+  // Secrets with a known form: keys of well-known services, JSON web tokens, our own.
+  [
+    /\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,500}|\bgh[opsur]_[A-Za-z0-9]{16,255}|\bgithub_pat_\w{16,255}|\bglpat-[\w-]{16,100}|\bxox[abprs]-[\w-]{10,255}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\be2b_[0-9a-f]{16,64}|\bAIza[\w-]{30,60}|\beyJ[\w-]{8,4096}\.eyJ[\w-]{8,4096}(?:\.[\w-]{0,4096})?/g,
+    masked,
+  ],
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,8192}/g, masked],
 ];
 
 /** Takes secrets out of a text. */
-export type Mask = (text: string) => string;
+type Mask = (text: string) => string;
 
 /**
- * A mask that knows the values of variables whose names say that they are secret, in each of `environments`, and the forms
- * in which secrets are commonly written. What looks like nothing of the kind can't be told from any other word.
+ * A mask for values of variables whose names say that they are secret, in each of `environments`, and for common forms
+ * of secrets. It can't know any other secret.
  */
 export function createMask(environments: readonly Record<string, string>[]): Mask {
   const values = new Set<string>();
   for (const environment of environments) {
-    for (const [name, text] of Object.entries(environment)) if (text.length >= valueCharactersMin && secretName.test(name)) values.add(text);
+    for (const [name, text] of Object.entries(environment))
+      if (text.length >= valueCharactersMin && secretName.test(name)) values.add(text);
   }
   // The longest first: one may hold another.
   const known = [...values].sort((a, b) => b.length - a.length);

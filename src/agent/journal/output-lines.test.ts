@@ -4,7 +4,10 @@ import { OutputLines } from './output-lines.ts';
 
 function collect(now: () => number = () => 0) {
   const told: string[] = [];
-  const lines = new OutputLines('stdout', createOutputBudget(now), { line: text => void told.push(text), dropped: bytes => void told.push(`dropped ${bytes}`) });
+  const lines = new OutputLines('stdout', createOutputBudget(now), {
+    line: text => void told.push(text),
+    dropped: bytes => void told.push(`dropped ${bytes}`),
+  });
   return { told, lines, write: (text: string) => lines.take(Buffer.from(text)) };
 }
 

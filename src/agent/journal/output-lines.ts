@@ -1,27 +1,27 @@
 import type { OutputName } from '../process/program.ts';
 import type { OutputBudget } from './budget.ts';
 
-/** What of a line gets into the log, bytes. */
+/** Bytes of a line that get into the log. */
 const lineBytesMax = 1024;
 const newline = 10;
 
-type Told = { line(text: string): void; dropped(bytes: number): void };
+type LineSink = { line(text: string): void; dropped(bytes: number): void };
 
 /** Makes lines of what a process writes, within the sandbox's budget; the rest is counted. */
 export class OutputLines {
   readonly name: OutputName;
   #budget: OutputBudget;
-  #told: Told;
+  #sink: LineSink;
   #begun: Uint8Array[] = [];
   #begunBytes = 0;
-  /** Of the present line, what does not fit. */
+  /** Bytes of the present line that do not fit. */
   #cutBytes = 0;
   #droppedBytes = 0;
 
-  constructor(name: OutputName, budget: OutputBudget, told: Told) {
+  constructor(name: OutputName, budget: OutputBudget, sink: LineSink) {
     this.name = name;
     this.#budget = budget;
-    this.#told = told;
+    this.#sink = sink;
   }
 
   take(bytes: Uint8Array): void {
@@ -61,11 +61,11 @@ export class OutputLines {
     this.#begun = [];
     this.#begunBytes = 0;
     this.#cutBytes = 0;
-    if (text !== '' || cut !== '') this.#told.line(text + cut);
+    if (text !== '' || cut !== '') this.#sink.line(text + cut);
   }
 
   #tellDropped(): void {
-    if (this.#droppedBytes > 0) this.#told.dropped(this.#droppedBytes);
+    if (this.#droppedBytes > 0) this.#sink.dropped(this.#droppedBytes);
     this.#droppedBytes = 0;
   }
 }

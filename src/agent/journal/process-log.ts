@@ -6,10 +6,10 @@ import type { Journal } from './journal.ts';
 import { createMask } from './mask.ts';
 import { OutputLines } from './output-lines.ts';
 
-/** What of a command line gets into the log. */
+/** Characters of a command line that get into the log. */
 const commandCharactersMax = 1000;
 
-/** Writes down what one process does. */
+/** Logs the life of one process. */
 export type ProcessLog = {
   /** For an output that is to be written down; undefined for one that is not. */
   linesOf(name: OutputName): OutputLines | undefined;
@@ -17,7 +17,8 @@ export type ProcessLog = {
   ended(event: EndEvent): void;
 };
 
-export type ProcessFacts = {
+/** Facts of a process that its log entries need. */
+type ProcessFacts = {
   pid: number;
   config: ProcessConfig;
   tag: string | undefined;
@@ -25,29 +26,50 @@ export type ProcessFacts = {
   user: string;
   /** The sandbox's environment: no secret of it is written down. */
   environment: Record<string, string>;
-  /** What it writes is written down. */
+  /** Its output is logged. */
   withOutput: boolean;
   /** It ran already: the agent was started again. */
   adopted?: boolean;
 };
 
-/** Takes note of the start of a process, and of what comes then. Of environments, nothing is written down. */
-export function logProcess(journal: Journal, budget: OutputBudget, { pid, config, tag, user, environment, withOutput, adopted = false }: ProcessFacts): ProcessLog {
+/** Logs the start of a process, and answers how to log the rest. The environment is never logged. */
+export function logProcess(
+  journal: Journal,
+  budget: OutputBudget,
+  { pid, config, tag, user, environment, withOutput, adopted = false }: ProcessFacts,
+): ProcessLog {
   const mask = createMask([environment, config.envs]);
   const startedAt = performance.now();
   const command = cut(mask(commandLine(config)));
   const about = { pid: String(pid), ...(tag !== undefined && { tag: mask(tag) }) };
-  journal.add('info', 'process', `${adopted ? 'taken over' : 'started'}: ${command}`, { event: adopted ? 'takeover' : 'start', ...about, command, ...(user !== '' && { user }), ...(config.cwd !== undefined && { cwd: config.cwd }) });
+  journal.add('info', 'process', `${adopted ? 'taken over' : 'started'}: ${command}`, {
+    event: adopted ? 'takeover' : 'start',
+    ...about,
+    command,
+    ...(user !== '' && { user }),
+    ...(config.cwd !== undefined && { cwd: config.cwd }),
+  });
   return {
     linesOf(name) {
-      // What goes over a terminal is half of a screen, and shows what people type.
+      // A terminal's output is half of a screen, and shows what people type.
       if (!withOutput || name === 'pty') return undefined;
       return new OutputLines(name, budget, {
         line: text => journal.add('info', 'process', mask(text), { event: name, ...about }),
-        dropped: bytes => journal.add('warn', 'process', `${bytes} bytes of ${name} are not in the log: processes wrote too much at a time`, { event: 'dropped', bytes: String(bytes), ...about }),
+        dropped: bytes =>
+          journal.add(
+            'warn',
+            'process',
+            `${bytes} bytes of ${name} are not in the log: processes wrote too much at a time`,
+            { event: 'dropped', bytes: String(bytes), ...about },
+          ),
       });
     },
-    signalled: number => journal.add('info', 'process', `signal ${number} was sent`, { event: 'signal', signal: String(number), ...about }),
+    signalled: number =>
+      journal.add('info', 'process', `signal ${number} was sent`, {
+        event: 'signal',
+        signal: String(number),
+        ...about,
+      }),
     ended({ exitCode = 0, status, error }) {
       const durationMs = String(Math.round(performance.now() - startedAt));
       const fields = { event: 'end', ...about, exitCode: String(exitCode), status, durationMs };
@@ -58,8 +80,12 @@ export function logProcess(journal: Journal, budget: OutputBudget, { pid, config
 
 /** A shell's script is shown as it is: that is what people ran. */
 function commandLine({ cmd, args }: ProcessConfig): string {
-  const script = /(?:^|\/)(?:ba|da|z)?sh$/.test(cmd) && args.length >= 2 && args.slice(0, -1).every(arg => /^-[a-z]+$/.test(arg)) ? args.at(-1) : undefined;
+  const script =
+    /(?:^|\/)(?:ba|da|z)?sh$/.test(cmd) && args.length >= 2 && args.slice(0, -1).every(arg => /^-[a-z]+$/.test(arg))
+      ? args.at(-1)
+      : undefined;
   return script ?? [cmd, ...args].map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }
 
-const cut = (text: string) => (text.length > commandCharactersMax ? `${text.slice(0, commandCharactersMax)}… (${text.length} characters)` : text);
+const cut = (text: string) =>
+  text.length > commandCharactersMax ? `${text.slice(0, commandCharactersMax)}… (${text.length} characters)` : text;

@@ -7,18 +7,18 @@ import { endEventOf, endingOfWaitStatus, type Ending } from './end-status.ts';
 import { Process } from './process.ts';
 import type { Program } from './program.ts';
 
-/** What is kept of a process in case that the agent is killed. */
+/** Record of a process in case that the agent is killed. */
 export type ProcessRecord = { pid: number; startedAtMs: number; config: ProcessConfig; tag: string | undefined };
 
-/** How often an adopted process is looked after, milliseconds: init reaps it, so nobody tells. */
+/** Interval at which an adopted process is looked at, milliseconds: init reaps it, so the agent gets no signal. */
 const lookMs = 200;
-/** Times of processes count in hundredths of a second (USER_HZ), and ours may be set meanwhile. */
+/** Start times count in hundredths of a second (USER_HZ), and the clock may be set meanwhile. */
 const ageSlackMs = 2000;
 const ticksPerSecond = 100;
 
 /**
- * Takes over the processes of an agent that was killed: they are children of init now. They can be listed, attached to and
- * signalled, and their end is told with its real status. Their input and output are lost, as those went with the agent.
+ * Adopts the processes of an agent that was killed: they are children of init now. They can be listed, attached to and
+ * signalled, and their real exit status is reported. Their input and output were lost with the agent.
  */
 export function adoptProcesses(agent: Agent): void {
   for (const { slot, record } of agent.state.readProcesses()) {
@@ -26,8 +26,19 @@ export function adoptProcesses(agent: Agent): void {
     const { pid, startedAtMs, config, tag } = record as ProcessRecord;
     const startTicks = startTicksOf(pid);
     if (startTicks !== undefined && isSame(startTicks, startedAtMs)) {
-      const log = logProcess(agent.journal, agent.outputBudget, { pid, config, tag, user: '', environment: agent.settings().envVars, withOutput: false, adopted: true });
-      const process = new Process(adoptedProgram(agent, pid, startTicks), config, tag, { outOfMemory: agent.outOfMemory, log });
+      const log = logProcess(agent.journal, agent.outputBudget, {
+        pid,
+        config,
+        tag,
+        user: '',
+        environment: agent.settings().envVars,
+        withOutput: false,
+        adopted: true,
+      });
+      const process = new Process(adoptedProgram(agent, pid, startTicks), config, tag, {
+        outOfMemory: agent.outOfMemory,
+        log,
+      });
       agent.processes.add(process, () => agent.state.removeProcess(slot));
       agent.log.warn('took over a process without its input and output', { pid });
     } else {
@@ -62,7 +73,7 @@ function adoptedProgram(agent: Agent, pid: number, startTicks: number): Program 
 
 const lastEnd = (ends: OrphanEnd[], pid: number): OrphanEnd | undefined => ends.findLast(end => end.pid === pid);
 
-/** When a process started, in ticks since the start of the machine; undefined: there is none, or only what is left to be reaped. */
+/** Start of a process in ticks since the machine's; undefined where there is none, or only a zombie. */
 function startTicksOf(pid: number): number | undefined {
   const text = readSmallFile(`/proc/${pid}/stat`);
   // The name, in parentheses, can hold anything; after it come the fields from the third on (proc_pid_stat(5)).

@@ -1,14 +1,24 @@
 import { AtollError } from '../../base/error.ts';
-import { asMessage, messageField, stringField, stringMapField, stringsField, uint32Field, type Message } from '../connect/message.ts';
+import {
+  asMessage,
+  messageField,
+  stringField,
+  stringMapField,
+  stringsField,
+  uint32Field,
+  type Message,
+} from '../connect/message.ts';
 
 /** A command as a client gave it: what `List` shows. */
 export type ProcessConfig = { cmd: string; args: string[]; envs: Record<string, string>; cwd?: string };
 
+/** Size of a terminal in characters. */
 export type TerminalSize = { cols: number; rows: number };
 
 /** Larger ones don't fit into the kernel's `struct winsize`. */
 const terminalSideMax = 0xffff;
 
+/** Reads `ProcessConfig` of a start. Errors: `invalid`, naming the field. */
 export function readProcessConfig(value: unknown): ProcessConfig {
   const message = asMessage(value, 'process');
   const config: ProcessConfig = {
@@ -18,9 +28,11 @@ export function readProcessConfig(value: unknown): ProcessConfig {
   };
   const cwd = stringField(message, 'cwd');
   if (cwd !== undefined) config.cwd = cwd;
-  for (const text of [config.cmd, ...config.args]) if (text.includes('\0')) throw new AtollError('invalid', 'an argument contains a zero byte');
+  for (const text of [config.cmd, ...config.args])
+    if (text.includes('\0')) throw new AtollError('invalid', 'an argument contains a zero byte');
   for (const [name, text] of Object.entries(config.envs)) {
-    if (name === '' || /[=\0]/.test(name) || text.includes('\0')) throw new AtollError('invalid', `'${name.slice(0, 40)}' can't be an environment variable`);
+    if (name === '' || /[=\0]/.test(name) || text.includes('\0'))
+      throw new AtollError('invalid', `'${name.slice(0, 40)}' can't be an environment variable`);
   }
   return config;
 }

@@ -1,4 +1,4 @@
-/** How a program ended, as the kernel has it. `signal` is a number. */
+/** The end of a program by the kernel. `signal` is a number. */
 export type Ending = { exitCode: number } | { signal: number };
 
 /** The wire's `EndEvent`; members at their default value are absent, as protobuf's JSON has it. */
@@ -10,7 +10,7 @@ export function endingOfWaitStatus(status: number): Ending {
 }
 
 /**
- * The end as clients are told. `outOfMemory`: the kernel ended something in the sandbox because its memory was used up.
+ * The end as clients see it. `outOfMemory`: the kernel ended something in the sandbox because its memory was used up.
  * `status` stays the plain text even then, as clients compare it; `error` says why.
  */
 export function endEventOf(ending: Ending, outOfMemory: boolean): EndEvent {
@@ -35,13 +35,37 @@ function signalText(number: number): string {
 
 // The descriptions that POSIX systems print, in lower case; index 0 is signal 1 of Linux.
 const signals: [name: string, text: string][] = [
-  ['SIGHUP', 'hangup'], ['SIGINT', 'interrupt'], ['SIGQUIT', 'quit'], ['SIGILL', 'illegal instruction'], ['SIGTRAP', 'trace/breakpoint trap'],
-  ['SIGABRT', 'aborted'], ['SIGBUS', 'bus error'], ['SIGFPE', 'floating point exception'], ['SIGKILL', 'killed'], ['SIGUSR1', 'user defined signal 1'],
-  ['SIGSEGV', 'segmentation fault'], ['SIGUSR2', 'user defined signal 2'], ['SIGPIPE', 'broken pipe'], ['SIGALRM', 'alarm clock'],
-  ['SIGTERM', 'terminated'], ['SIGSTKFLT', 'stack fault'], ['SIGCHLD', 'child exited'], ['SIGCONT', 'continued'], ['SIGSTOP', 'stopped (signal)'],
-  ['SIGTSTP', 'stopped'], ['SIGTTIN', 'stopped (tty input)'], ['SIGTTOU', 'stopped (tty output)'], ['SIGURG', 'urgent I/O condition'],
-  ['SIGXCPU', 'CPU time limit exceeded'], ['SIGXFSZ', 'file size limit exceeded'], ['SIGVTALRM', 'virtual timer expired'],
-  ['SIGPROF', 'profiling timer expired'], ['SIGWINCH', 'window changed'], ['SIGIO', 'I/O possible'], ['SIGPWR', 'power failure'], ['SIGSYS', 'bad system call'],
+  ['SIGHUP', 'hangup'],
+  ['SIGINT', 'interrupt'],
+  ['SIGQUIT', 'quit'],
+  ['SIGILL', 'illegal instruction'],
+  ['SIGTRAP', 'trace/breakpoint trap'],
+  ['SIGABRT', 'aborted'],
+  ['SIGBUS', 'bus error'],
+  ['SIGFPE', 'floating point exception'],
+  ['SIGKILL', 'killed'],
+  ['SIGUSR1', 'user defined signal 1'],
+  ['SIGSEGV', 'segmentation fault'],
+  ['SIGUSR2', 'user defined signal 2'],
+  ['SIGPIPE', 'broken pipe'],
+  ['SIGALRM', 'alarm clock'],
+  ['SIGTERM', 'terminated'],
+  ['SIGSTKFLT', 'stack fault'],
+  ['SIGCHLD', 'child exited'],
+  ['SIGCONT', 'continued'],
+  ['SIGSTOP', 'stopped (signal)'],
+  ['SIGTSTP', 'stopped'],
+  ['SIGTTIN', 'stopped (tty input)'],
+  ['SIGTTOU', 'stopped (tty output)'],
+  ['SIGURG', 'urgent I/O condition'],
+  ['SIGXCPU', 'CPU time limit exceeded'],
+  ['SIGXFSZ', 'file size limit exceeded'],
+  ['SIGVTALRM', 'virtual timer expired'],
+  ['SIGPROF', 'profiling timer expired'],
+  ['SIGWINCH', 'window changed'],
+  ['SIGIO', 'I/O possible'],
+  ['SIGPWR', 'power failure'],
+  ['SIGSYS', 'bad system call'],
 ];
 const signalNames = signals.map(([name]) => name);
 const signalTexts = signals.map(([, text]) => text);

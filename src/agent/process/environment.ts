@@ -1,9 +1,27 @@
 import type { User } from '../sandbox/users.ts';
 
-/** Where programs are found if nobody says otherwise. */
-export const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** `PATH` where nobody sets another. */
+const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The whole environment of a process; what comes later wins: the user's, the sandbox's, the call's. Nothing of the agent's own is in it. */
-export function processEnvironment(user: User, sandbox: Record<string, string>, call: Record<string, string>): Record<string, string> {
-  return { PATH: defaultPath, HOME: user.home, USER: user.name, LOGNAME: user.name, ...sandbox, ...call };
+/** Text is UTF-8; in every C library there is without a package. musl knows no other. */
+const defaultLocale = 'C.UTF-8';
+
+/**
+ * The whole environment of a process: the user's, the sandbox's, then the call's, and the later wins. Nothing is the
+ * agent's own.
+ */
+export function processEnvironment(
+  user: User,
+  sandbox: Record<string, string>,
+  call: Record<string, string>,
+): Record<string, string> {
+  return {
+    PATH: defaultPath,
+    LANG: defaultLocale,
+    HOME: user.home,
+    USER: user.name,
+    LOGNAME: user.name,
+    ...sandbox,
+    ...call,
+  };
 }

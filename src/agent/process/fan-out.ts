@@ -2,23 +2,23 @@ import { AtollError } from '../../base/error.ts';
 import { wireErrorOf } from '../connect/code.ts';
 import type { Outbox } from '../connect/outbox.ts';
 
-/** Bytes of output that wait for one subscriber before it counts as full. Waiting chunks are shared by all subscribers. */
-export const subscriberBytesMax = 512 << 10;
+/** Bytes of output that wait for one subscriber before it counts as full. Subscribers share waiting chunks. */
+const subscriberBytesMax = 512 << 10;
 
-/** How long one full subscriber may make a process wait while others keep up, milliseconds: at most at once, and of each second that passes. */
-export const stallCreditMsMax = 1000;
-export const stallCreditMsPerSecond = 100;
+/** Longest wait of a process for one full subscriber while others keep up, milliseconds. */
+const stallCreditMsMax = 1000;
+/** Milliseconds of credit that come back with each second. */
+const stallCreditMsPerSecond = 100;
 
 type Subscriber = { outbox: Outbox; creditMs: number; creditAt: number };
 
 /**
- * Gives everything that a process writes to everyone who is attached, in bounded memory:
- *
- * - Nobody attached: output is thrown away, the process never waits.
- * - Everyone attached is full (one client that stopped reading is such a case): the process waits, as it would for a full pipe.
+ * Sends a process's output to all attached clients, in bounded memory:
+ * - Nobody attached: the output is dropped, the process never waits.
+ * - Everyone attached is full (e.g. the only client stopped reading): the process waits, as it would for a full pipe.
  * - Some are full and some keep up: the process waits for the full ones as long as their credit lasts, which evens out
- *   different connections; then they are ended with `resource_exhausted`, after all that waits for them. So a slow client
- *   neither stops nor truncates another, and is itself never truncated without being told.
+ *   different connections; then they end with `resource_exhausted`, after everything that waits for them. So a slow
+ *   client neither stops nor truncates another, and learns when it is truncated itself.
  */
 export class FanOut {
   #subscribers = new Map<Outbox, Subscriber>();
@@ -55,7 +55,8 @@ export class FanOut {
 
   /** Resolves when more may be added. Undefined: at once. */
   room(): Promise<void> | undefined {
-    if (this.#room || this.#full().length > 0) return (this.#room ??= this.#waitForRoom().finally(() => (this.#room = undefined)));
+    if (this.#room || this.#full().length > 0)
+      return (this.#room ??= this.#waitForRoom().finally(() => (this.#room = undefined)));
     return undefined;
   }
 
@@ -79,7 +80,14 @@ export class FanOut {
     subscriber.creditMs -= waitedMs;
     if (subscriber.creditMs > 0 || subscriber.outbox.bytes < subscriberBytesMax) return;
     const { outbox } = subscriber;
-    outbox.end(wireErrorOf(new AtollError('rate_limited', `output was read too slowly: more than ${subscriberBytesMax} bytes waited while other clients kept up`)));
+    outbox.end(
+      wireErrorOf(
+        new AtollError(
+          'rate_limited',
+          `output was read too slowly: more than ${subscriberBytesMax} bytes waited while other clients kept up`,
+        ),
+      ),
+    );
     this.#subscribers.delete(outbox);
   }
 

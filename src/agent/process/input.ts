@@ -3,7 +3,10 @@ import { AtollError, messageOf } from '../../base/error.ts';
 /** Bytes that may wait for a program that doesn't read its input, over all calls; more calls are refused. */
 const waitingBytesMax = 256 << 20;
 
-/** The way into a program: its stdin or its terminal. Writes go in the order of the calls and answer when the kernel has taken them. */
+/**
+ * The input of a program: its stdin or its terminal. Writes go in the order of the calls and answer when the kernel has
+ * taken them.
+ */
 export type Input = {
   readonly kind: 'stdin' | 'pty';
   write(bytes: Uint8Array): Promise<void>;

@@ -19,14 +19,27 @@ const signals: Record<string, number> = { SIGNAL_SIGTERM: 15, SIGNAL_SIGKILL: 9,
 /** The service `process.Process`. */
 export function processMethods(agent: Agent): [path: string, method: Method][] {
   const { processes } = agent;
-  const unary = (name: string, messageBytesMax: number, answer: (message: Message) => unknown): [string, Method] =>
-    [`/process.Process/${name}`, { kind: 'unary', messageBytesMax, answer }];
+  const unary = (name: string, messageBytesMax: number, answer: (message: Message) => unknown): [string, Method] => [
+    `/process.Process/${name}`,
+    { kind: 'unary', messageBytesMax, answer },
+  ];
   return [
-    ['/process.Process/Start', { kind: 'server-stream', open: (message, call, outbox) => start(agent, message, call, outbox) }],
-    ['/process.Process/Connect', { kind: 'server-stream', open: (message, call, outbox) => connect(agent, message, call, outbox) }],
-    ['/process.Process/StreamInput', { kind: 'client-stream', messageBytesMax: inputBytesMax, answer: messages => streamInput(agent, messages) }],
+    [
+      '/process.Process/Start',
+      { kind: 'server-stream', open: (message, call, outbox) => start(agent, message, call, outbox) },
+    ],
+    [
+      '/process.Process/Connect',
+      { kind: 'server-stream', open: (message, call, outbox) => connect(agent, message, call, outbox) },
+    ],
+    [
+      '/process.Process/StreamInput',
+      { kind: 'client-stream', messageBytesMax: inputBytesMax, answer: messages => streamInput(agent, messages) },
+    ],
     unary('List', smallBytesMax, () => list(processes.alive())),
-    unary('SendInput', inputBytesMax, message => sendInput(processes.selectAlive(message), messageField(message, 'input'))),
+    unary('SendInput', inputBytesMax, message =>
+      sendInput(processes.selectAlive(message), messageField(message, 'input')),
+    ),
     unary('SendSignal', smallBytesMax, message => sendSignal(agent, message)),
     unary('CloseStdin', smallBytesMax, message => closeStdin(processes.selectAlive(message))),
     unary('Update', smallBytesMax, message => update(processes.selectAlive(message), message)),
@@ -49,14 +62,17 @@ function connect(agent: Agent, message: Message, call: Call, outbox: Outbox): vo
 }
 
 const list = (processes: Process[]) =>
-  processes.length === 0 ? {} : { processes: processes.map(({ config, pid, tag }) => ({ config, pid, ...(tag === undefined ? {} : { tag }) })) };
+  processes.length === 0
+    ? {}
+    : { processes: processes.map(({ config, pid, tag }) => ({ config, pid, ...(tag === undefined ? {} : { tag }) })) };
 
 async function sendInput(process: Process, input: Message | undefined): Promise<object> {
   const kind = input && ['stdin', 'pty'].find(one => bytesField(input, one) !== undefined);
   const bytes = input && kind && bytesField(input, kind);
   if (!bytes) throw new AtollError('unimplemented', 'input must be stdin or pty');
   if (!process.program.input) throw new AtollError('internal', 'the process has no input');
-  if (process.program.input.kind !== kind) throw new AtollError('internal', `the process takes input as ${process.program.input.kind}, not as ${kind}`);
+  if (process.program.input.kind !== kind)
+    throw new AtollError('internal', `the process takes input as ${process.program.input.kind}, not as ${kind}`);
   await process.program.input.write(bytes);
   return {};
 }
@@ -79,20 +95,26 @@ function sendSignal(agent: Agent, message: Message): object {
   const selected = agent.processes.select(message);
   if (!('process' in selected)) throw new AtollError('not_found', 'the process has ended');
   const number = signals[asked ?? ''];
-  if (number === undefined) throw new AtollError('unimplemented', `signal ${asked ?? 'UNSPECIFIED'} can't be sent: SIGNAL_SIGTERM and SIGNAL_SIGKILL can`);
+  if (number === undefined)
+    throw new AtollError(
+      'unimplemented',
+      `signal ${asked ?? 'UNSPECIFIED'} can't be sent: SIGNAL_SIGTERM and SIGNAL_SIGKILL can`,
+    );
   selected.process.signal(number);
   return {};
 }
 
 async function closeStdin(process: Process): Promise<object> {
   const { input } = process.program;
-  if (input?.kind === 'pty') throw new AtollError('unknown', 'a terminal has no stdin to close: send the byte 0x04 instead');
+  if (input?.kind === 'pty')
+    throw new AtollError('unknown', 'a terminal has no stdin to close: send the byte 0x04 instead');
   await input?.close();
   return {};
 }
 
 function update(process: Process, message: Message): object {
   const pty = messageField(message, 'pty');
-  if (pty && !process.program.resize(readTerminalSize(pty))) throw new AtollError('internal', 'the process has no terminal');
+  if (pty && !process.program.resize(readTerminalSize(pty)))
+    throw new AtollError('internal', 'the process has no terminal');
   return {};
 }

@@ -3,15 +3,15 @@ import { messageField, stringField, uint32Field, type Message } from '../connect
 import type { EndEvent } from './end-status.ts';
 import type { Process } from './process.ts';
 
-/** How long the end of a process can still be asked for, milliseconds. */
+/** Time for which the end of a process is kept, milliseconds. */
 const endedKeptMs = 30_000;
-/** Ends that are kept at most; beyond, the oldest are forgotten early. */
+/** Ends that are kept; beyond, the oldest are forgotten early. */
 const endedMax = 2000;
 
 type Ended = { pid: number; tag: string | undefined; event: EndEvent; atMs: number };
 
-/** What a selector named: a process that runs (or whose children still write for it), or the end of one. */
-export type Selected = { process: Process } | { pid: number; event: EndEvent };
+/** The process of a selector: one that runs (or whose children still write for it), or the end of one. */
+type Selected = { process: Process } | { pid: number; event: EndEvent };
 
 /** The processes that were started through the agent. */
 export class ProcessTable {
@@ -65,7 +65,10 @@ export class ProcessTable {
   }
 }
 
-function readSelector(message: Message): { matches: (one: { pid: number; tag: string | undefined }) => boolean; text: string } {
+function readSelector(message: Message): {
+  matches: (one: { pid: number; tag: string | undefined }) => boolean;
+  text: string;
+} {
   const selector = messageField(message, 'process') ?? {};
   const tag = stringField(selector, 'tag');
   if (tag !== undefined) return { matches: one => one.tag === tag, text: `tag '${tag}'` };

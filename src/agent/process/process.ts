@@ -14,7 +14,7 @@ const quietMs = 50;
 /** …or when more came than a pipe can have held at the end (the largest that Linux lets an ordinary user have). */
 const leftInPipeBytesMax = 1 << 20;
 
-/** Whether the kernel ended something in the sandbox for want of memory since it was last asked. */
+/** Says whether the kernel killed something in the sandbox for want of memory since the last call. */
 export type OutOfMemoryWatch = { sawKill(): boolean };
 
 /** A program with the clients that are attached to it. */
@@ -35,7 +35,12 @@ export class Process {
   #programEndedAt = Number.POSITIVE_INFINITY;
   #outputs: { bytesSinceEnd: number; readingSince: number; isOver: boolean }[] = [];
 
-  constructor(program: Program, config: ProcessConfig, tag: string | undefined, { outOfMemory, log }: { outOfMemory: OutOfMemoryWatch; log: ProcessLog }) {
+  constructor(
+    program: Program,
+    config: ProcessConfig,
+    tag: string | undefined,
+    { outOfMemory, log }: { outOfMemory: OutOfMemoryWatch; log: ProcessLog },
+  ) {
     this.program = program;
     this.pid = program.pid;
     this.config = config;
@@ -71,15 +76,18 @@ export class Process {
     this.#programEndedAt = performance.now();
     void this.program.input?.close();
     const event = endEventOf(ending, endedByKernel(ending) && !this.#wasSignalled && outOfMemory.sawKill());
-    // What is left in the pipe belongs before the end. Children that have the pipe too may keep it open for ever: that is
-    // waited for, as a shell's `$(…)` does, unless a client wanted the process gone.
+    // The rest of the pipe's content comes before the end. Children that have the pipe too may keep it open for ever:
+    // we wait for them, as a shell's `$(…)` does, unless a client wanted the process gone.
     await Promise.race([Promise.all(outputs), this.#signalled.promise.then(() => this.#quiet())]);
     this.#log.ended(event);
     this.#fanOut.end(encodeMessage({ event: { end: event } }));
     return event;
   }
 
-  /** Reads an output to its end. Goes on when nobody is attached, so that the program never waits for a pipe that nobody reads. */
+  /**
+   * Reads an output to its end, also when nobody is attached, so that the program never waits for a pipe that nobody
+   * reads.
+   */
   async #pump({ name, reader }: Output): Promise<void> {
     const progress = { bytesSinceEnd: 0, readingSince: 0, isOver: false };
     this.#outputs.push(progress);
@@ -103,11 +111,17 @@ export class Process {
   }
 
   async #quiet(): Promise<void> {
-    const isQuiet = () => this.#outputs.every(({ bytesSinceEnd, readingSince, isOver }) =>
-      isOver || bytesSinceEnd > leftInPipeBytesMax || performance.now() - Math.max(readingSince, this.#programEndedAt) >= quietMs);
+    const isQuiet = () =>
+      this.#outputs.every(
+        ({ bytesSinceEnd, readingSince, isOver }) =>
+          isOver ||
+          bytesSinceEnd > leftInPipeBytesMax ||
+          performance.now() - Math.max(readingSince, this.#programEndedAt) >= quietMs,
+      );
     while (!isQuiet()) await Bun.sleep(quietMs / 5);
   }
 }
 
 /** SIGKILL, or a shell's report of it: the two ways in which the kernel's choice of a victim shows. */
-const endedByKernel = (ending: Ending): boolean => ('signal' in ending ? ending.signal === 9 : ending.exitCode === 128 + 9);
+const endedByKernel = (ending: Ending): boolean =>
+  'signal' in ending ? ending.signal === 9 : ending.exitCode === 128 + 9;

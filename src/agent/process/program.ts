@@ -6,10 +6,14 @@ import type { TerminalSize } from './config.ts';
 import { signalNumber, type Ending } from './end-status.ts';
 import { openInput, type Input } from './input.ts';
 
+/** The outputs of a program: two pipes, or one terminal. */
 export type OutputName = 'stdout' | 'stderr' | 'pty';
 
 /** Bytes of one output, read only as fast as they are asked for. */
-export type Output = { name: OutputName; reader: { read(): Promise<{ value?: Uint8Array | undefined; done: boolean }> } };
+export type Output = {
+  name: OutputName;
+  reader: { read(): Promise<{ value?: Uint8Array | undefined; done: boolean }> };
+};
 
 /** A program that runs, or ran. */
 export type Program = {
@@ -24,7 +28,8 @@ export type Program = {
   resize(size: TerminalSize): boolean;
 };
 
-export type Launch = {
+/** A program to start, with everything resolved: no name is looked up any more. */
+type Launch = {
   argv: string[];
   environment: Record<string, string>;
   user: User;
@@ -38,11 +43,13 @@ const execSession = 1;
 const execTerminal = 2;
 
 /**
- * Starts a program as `launch.user`, in a process group of its own, through `init exec`, which does what Bun.spawn can't
+ * Starts a program as `launch.user`, in a process group of its own, through `init exec`. That does what Bun.spawn can't
  * (supplementary groups, priority, terminal) and then becomes the program, under the same PID.
  */
 export function startProgram(launch: Launch, initPath: string, native: Native): Program {
-  return launch.terminal ? startInTerminal(launch, launch.terminal, initPath, native) : startWithPipes(launch, initPath, native);
+  return launch.terminal
+    ? startInTerminal(launch, launch.terminal, initPath, native)
+    : startWithPipes(launch, initPath, native);
 }
 
 // Pipes, where Bun.spawn would make sockets: a script that writes to /dev/stdout can't open a socket.
@@ -92,14 +99,10 @@ function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, n
     });
     const outputs = [{ name: 'pty' as const, reader: readerOf(master) }];
     const input = openInput('pty', master);
-    // Bun makes a terminal that is written to one that waits. Its reads then tell the kernel not to, and gVisor's does all the same.
+    // Bun makes a terminal that it writes to a blocking one. It asks for non-blocking reads, but gVisor's block all the
+    // same.
     native.neverWait(master);
-    return {
-      ...child,
-      outputs,
-      input,
-      resize: ({ cols, rows }) => open && native.setTerminalSize(master, cols, rows),
-    };
+    return { ...child, outputs, input, resize: ({ cols, rows }) => open && native.setTerminalSize(master, cols, rows) };
   } catch (error) {
     closeSync(terminal);
     closeSync(master);
@@ -107,7 +110,10 @@ function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, n
   }
 }
 
-/** Held as long as the program runs: to gVisor's kernel, a terminal that the program has not opened yet is one that has ended. */
+/**
+ * Stays open as long as the program runs: gVisor's kernel takes a terminal that the program has not opened yet for one
+ * that has ended.
+ */
 function openTerminal(master: number, native: Native): number {
   try {
     return openSync(native.terminalOf(master) ?? '', constants.O_RDWR | constants.O_NOCTTY);
@@ -117,23 +123,27 @@ function openTerminal(master: number, native: Native): number {
   }
 }
 
-function spawn(launch: Launch, flags: number, initPath: string, stdio: (number | 'ignore')[]): Pick<Program, 'pid' | 'ended' | 'signal'> {
+function spawn(
+  launch: Launch,
+  flags: number,
+  initPath: string,
+  stdio: (number | 'ignore')[],
+): Pick<Program, 'pid' | 'ended' | 'signal'> {
   const { user, cwd, argv } = launch;
   const ended = Promise.withResolvers<Ending>();
   const [stdin = 'ignore', stdout = 'ignore', stderr = 'ignore', ...more] = stdio;
-  const child = Bun.spawn([initPath, 'exec', `${user.uid}`, `${user.gid}`, user.groups.join(','), `${flags}`, cwd, '--', ...argv], {
-    cwd: '/',
-    env: launch.environment,
-    stdio: [stdin, stdout, stderr, ...more],
-    onExit(_, exitCode, signal) {
-      ended.resolve(signal === null ? { exitCode: exitCode ?? 0 } : { signal: signalNumber(signal) });
+  const child = Bun.spawn(
+    [initPath, 'exec', `${user.uid}`, `${user.gid}`, user.groups.join(','), `${flags}`, cwd, '--', ...argv],
+    {
+      cwd: '/',
+      env: launch.environment,
+      stdio: [stdin, stdout, stderr, ...more],
+      onExit(_, exitCode, signal) {
+        ended.resolve(signal === null ? { exitCode: exitCode ?? 0 } : { signal: signalNumber(signal) });
+      },
     },
-  });
-  return {
-    pid: child.pid,
-    ended: ended.promise,
-    signal: number => child.kill(number),
-  };
+  );
+  return { pid: child.pid, ended: ended.promise, signal: number => child.kill(number) };
 }
 
 // A duplicate of `fd` is read: the caller still has to close it.

@@ -18,8 +18,8 @@ import { startProgram } from './program.ts';
 const sigkill = 9;
 
 /**
- * `process.Process/Start`: starts a process and attaches the caller to it. The process lives on when the caller goes away;
- * only the call's deadline ends it.
+ * `process.Process/Start`: starts a process and attaches the caller to it. The process outlives the caller; only the
+ * call's deadline ends it.
  */
 export function start(agent: Agent, message: Message, call: Call, outbox: Outbox): void {
   const settings = agent.settings();
@@ -39,14 +39,22 @@ export function start(agent: Agent, message: Message, call: Call, outbox: Outbox
     agent.native,
   );
   const tag = stringField(message, 'tag');
-  const facts = { pid: program.pid, config, tag, user: user.name, environment: settings.envVars, withOutput: settings.logOutput };
+  const facts = {
+    pid: program.pid,
+    config,
+    tag,
+    user: user.name,
+    environment: settings.envVars,
+    withOutput: settings.logOutput,
+  };
   const log = logProcess(agent.journal, agent.outputBudget, facts);
   const process = new Process(program, config, tag, { outOfMemory: agent.outOfMemory, log });
   const record: ProcessRecord = { pid: process.pid, startedAtMs: Date.now(), config, tag: process.tag };
   const slot = agent.state.addProcess(record);
   agent.processes.add(process, () => agent.state.removeProcess(slot));
   process.attach(outbox);
-  const timer = call.timeoutMs === undefined ? undefined : setTimeout(() => endAtDeadline(process, outbox), call.timeoutMs);
+  const timer =
+    call.timeoutMs === undefined ? undefined : setTimeout(() => endAtDeadline(process, outbox), call.timeoutMs);
   // It is the process' own deadline: the caller may be long gone.
   void process.ended.then(() => clearTimeout(timer));
   outbox.onClose = () => process.detach(outbox);
@@ -56,7 +64,11 @@ export function start(agent: Agent, message: Message, call: Call, outbox: Outbox
 function endAtDeadline(process: Process, outbox: Outbox): void {
   process.signal(sigkill);
   process.detach(outbox);
-  outbox.end(wireErrorOf(new AtollError('deadline_exceeded', 'the process was killed: it did not end before the timeout of the call')));
+  outbox.end(
+    wireErrorOf(
+      new AtollError('deadline_exceeded', 'the process was killed: it did not end before the timeout of the call'),
+    ),
+  );
 }
 
 function workingDirectory(config: ProcessConfig, user: User, defaultWorkdir: string): string {
@@ -66,5 +78,8 @@ function workingDirectory(config: ProcessConfig, user: User, defaultWorkdir: str
   if (isDirectory) return path;
   // As login(1) does: a user without a home is no reason to start nothing.
   if (!isAsked) return '/';
-  throw new AtollError('invalid', `cwd '${path}' ${isDirectory === undefined ? 'does not exist' : 'is not a directory'}`);
+  throw new AtollError(
+    'invalid',
+    `cwd '${path}' ${isDirectory === undefined ? 'does not exist' : 'is not a directory'}`,
+  );
 }

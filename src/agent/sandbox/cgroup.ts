@@ -1,7 +1,7 @@
 import { readSmallFile } from './small-file.ts';
 
-/** What the sandbox's own cgroup says, version 1 or 2. Undefined members: no file tells it. */
-export type CgroupFacts = {
+/** The sandbox's own cgroup, version 1 or 2. Undefined members: no file shows them. */
+type CgroupFacts = {
   /** Undefined also when there is no limit. */
   memoryLimitBytes: number | undefined;
   memoryUsedBytes: number | undefined;
@@ -17,11 +17,12 @@ const root = '/sys/fs/cgroup';
 /** Version 1 writes "no limit" as a number near 2⁶³, rounded to pages. */
 const unlimitedFrom = 2 ** 60;
 
+/** Limits and use of the sandbox as its control group shows them, version 2 or 1. */
 export function readCgroup(): CgroupFacts {
   return readSmallFile(`${root}/cgroup.controllers`) === undefined ? readVersion1() : readVersion2();
 }
 
-/** How many processes the kernel has ended in the sandbox for want of memory; 0 where nothing tells. */
+/** Processes that the kernel has killed in the sandbox for want of memory; 0 where no file shows it. */
 export function readOutOfMemoryKills(): number {
   const text = readSmallFile(`${root}/memory.events`) ?? readSmallFile(`${root}/memory/memory.oom_control`);
   return keyed(text, 'oom_kill') ?? 0;

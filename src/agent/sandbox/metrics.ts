@@ -6,7 +6,7 @@ import { readCgroup } from './cgroup.ts';
 const cpuWindowMs = 1000;
 
 /** The body of `GET /metrics`. Memory and disk in bytes, `_mib` in MiB, `ts` in seconds of Unix time. */
-export type Metrics = {
+type Metrics = {
   ts: number;
   cpu_count: number;
   /** 0 to 100, over all processors of the sandbox. */

@@ -2,8 +2,8 @@ import type { OutOfMemoryWatch } from '../process/process.ts';
 import { readOutOfMemoryKills } from './cgroup.ts';
 
 /**
- * Watches the kernel's count of processes ended for want of memory. The count is the whole sandbox's: a process that was
- * killed while it rose is taken for the one that it rose for.
+ * Watches the kernel's count of processes killed for want of memory. The whole sandbox shares the count: a process that
+ * was killed while it rose is taken for the reason.
  */
 export function watchOutOfMemory(): OutOfMemoryWatch {
   let seen = readOutOfMemoryKills();

@@ -2,7 +2,7 @@ import { json } from '../answer.ts';
 import type { Route } from '../route.ts';
 import { createMetrics } from './metrics.ts';
 
-/** What tells about the sandbox as a whole. */
+/** The routes about the sandbox as a whole. */
 export function sandboxRoutes(): [methodAndPath: string, route: Route][] {
   const metrics = createMetrics();
   return [

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 
 /** Files of the sandbox that the agent reads whole (user lists, cgroup counters) are cut here. */
-export const smallFileBytesMax = 4 << 20;
+const smallFileBytesMax = 4 << 20;
 
 /**
  * The text of a small file, or undefined where there is none. The sandbox can put anything at any path:
@@ -20,7 +20,8 @@ export function readSmallFile(path: string): string | undefined {
     // Files of proc and cgroup say that they are empty.
     const bytes = new Uint8Array(Math.min(Math.max(facts.size, 16 << 10), smallFileBytesMax));
     let length = 0;
-    for (let size = -1; size !== 0 && length < bytes.length; length += size) size = readSync(fd, bytes, length, bytes.length - length, null);
+    for (let size = -1; size !== 0 && length < bytes.length; length += size)
+      size = readSync(fd, bytes, length, bytes.length - length, null);
     return new TextDecoder().decode(bytes.subarray(0, length));
   } catch {
     return undefined;
@@ -30,8 +31,8 @@ export function readSmallFile(path: string): string | undefined {
 }
 
 /**
- * Writes a small file anew, and makes the directories above it. What is there stays what it is, with its owner and mode.
- * Throws where something else than a file is there: a pipe must not make the agent wait.
+ * Rewrites a small file, and makes the directories above it. An existing file keeps its owner and mode. Throws for
+ * anything but a regular file: a pipe must not make the agent wait.
  */
 export function writeSmallFile(path: string, text: string): void {
   mkdirSync(path.slice(0, path.lastIndexOf('/')) || '/', { recursive: true });

@@ -13,11 +13,17 @@ const ownFile = '/usr/local/share/ca-certificates/atoll.crt';
 /** The bundle of Debian and Alpine: made where there is none. */
 const mainBundle = '/etc/ssl/certs/ca-certificates.crt';
 /** Further bundles: Fedora and its family, openSUSE. Written where they exist. */
-const otherBundles = ['/etc/pki/tls/certs/ca-bundle.crt', '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem', '/etc/ssl/ca-bundle.pem', '/etc/ssl/cert.pem'];
+const otherBundles = [
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
 
 /**
- * Variables for programs that bring their own list of authorities, where the sandbox has some to show: of its own, or of a template
- * that was built behind a proxy which opens connections, and whose sandboxes are behind it too. `path`: where those are.
+ * Variables for programs that bring their own list of authorities. They are set where the sandbox has further
+ * authorities: its own, or those of a template that was built behind a proxy which opens connections. `path`: where
+ * those are.
  */
 export function trustVariablesFor(caBundle: string | undefined, path = ownFile): Record<string, string> {
   return caBundle || existsSync(path) ? trustVariables : {};
@@ -26,8 +32,12 @@ export function trustVariablesFor(caBundle: string | undefined, path = ownFile):
 const begin = '# Certificates of this sandbox';
 const end = '# End of the certificates of this sandbox';
 
-/** Adds certificates to what programs of the sandbox trust. Again with others replaces them. */
-export function trustCertificates(pem: string): void {
+/** A template that was built, and changed, on ever other networks keeps the latest of their authorities. */
+const certificatesMax = 64;
+
+/** Adds certificates to what programs of the sandbox trust, beside those that its template was built with. */
+export function trustCertificates(given: string): void {
+  const pem = withThoseBefore(given, readSmallFile(ownFile) ?? '');
   writeWhereOther(ownFile, pem);
   writeWhereOther(mainBundle, withOurs(readSmallFile(mainBundle) ?? '', pem));
   for (const bundle of otherBundles) {
@@ -37,10 +47,27 @@ export function trustCertificates(pem: string): void {
   }
 }
 
+/** The certificates of two texts (PEM), the given ones first, each once. */
+export function withThoseBefore(given: string, before: string): string {
+  const all = new Set([...certificatesOf(given), ...certificatesOf(before)]);
+  return [...all].slice(0, certificatesMax).join('');
+}
+
+const certificateBegin = '-----BEGIN CERTIFICATE-----';
+const certificateEnd = '-----END CERTIFICATE-----';
+
+function certificatesOf(pem: string): string[] {
+  return pem.split(certificateEnd).flatMap(text => {
+    const start = text.lastIndexOf(certificateBegin);
+    return start < 0 ? [] : [`${text.slice(start).trim()}\n${certificateEnd}\n`];
+  });
+}
+
 function withOurs(bundle: string, pem: string): string {
   const start = bundle.indexOf(begin);
   const stop = bundle.indexOf(end);
-  const others = start >= 0 && stop > start ? bundle.slice(0, start) + bundle.slice(stop + end.length).replace(/^\n/, '') : bundle;
+  const others =
+    start >= 0 && stop > start ? bundle.slice(0, start) + bundle.slice(stop + end.length).replace(/^\n/, '') : bundle;
   const before = others.trimEnd();
   return `${before === '' ? '' : `${before}\n`}${begin}\n${pem.trim()}\n${end}\n`;
 }

@@ -17,9 +17,9 @@ type Account = { name: string; uid: number; gid: number; home: string };
 export type OwnerNames = { user(uid: number): string; group(gid: number): string };
 
 /**
- * The user called `name` in the sandbox's `/etc/passwd`. Numbers (`1000`, `1000:100`), as images may name their user, need no
- * entry there; nor does root, so that a root file system without users works. Throws `unauthenticated`, with a text that
- * clients compare. Nothing is remembered between calls: the sandbox changes its users as it likes.
+ * The user called `name` in the sandbox's `/etc/passwd`. Numbers (`1000`, `1000:100`), as images may name their user,
+ * need no entry there; nor does root, so that a root file system without users works. Nothing is cached: the sandbox
+ * may change its users. Errors: `unauthenticated`, with a text that clients compare.
  */
 export function findUser(name: string): User {
   const accounts = readAccounts();
@@ -47,7 +47,9 @@ function numbered(name: string, accounts: Account[]): Account | undefined {
 function readAccounts(): Account[] {
   return lines('/etc/passwd').flatMap(line => {
     const [name, , uid, gid, , home] = line.split(':');
-    return name && isNumber(uid) && isNumber(gid) ? [{ name, uid: Number(uid), gid: Number(gid), home: home || '/' }] : [];
+    return name && isNumber(uid) && isNumber(gid)
+      ? [{ name, uid: Number(uid), gid: Number(gid), home: home || '/' }]
+      : [];
   });
 }
 
@@ -59,7 +61,12 @@ function readGroups(): { name: string; gid: number; members: string[] }[] {
 }
 
 const groupsOf = ({ name, gid }: Account): number[] => [
-  ...new Set([gid, ...readGroups().filter(group => group.members.includes(name)).map(group => group.gid)]),
+  ...new Set([
+    gid,
+    ...readGroups()
+      .filter(group => group.members.includes(name))
+      .map(group => group.gid),
+  ]),
 ];
 
 const lines = (path: string): string[] => (readSmallFile(path) ?? '').split('\n');

@@ -11,7 +11,7 @@ export const bodyBytesMax = {
 } as const;
 
 /** A body that was read: its JSON, undefined where there is none, and its length in bytes. */
-export type JsonBody = { value: unknown; bytes: number };
+type JsonBody = { value: unknown; bytes: number };
 
 /**
  * Reads a JSON body. The content type is not looked at: some clients send none.

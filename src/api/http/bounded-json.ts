@@ -36,7 +36,8 @@ function checkBounds(text: string): void {
       values++;
     } else if (close.has(code)) depth--;
     if (depth > jsonDepthMax) throw new AtollError('invalid', `request body: nests deeper than ${jsonDepthMax}`);
-    if (values > jsonValuesMax) throw new AtollError('invalid', `request body: has more than ${jsonValuesMax} members and elements`);
+    if (values > jsonValuesMax)
+      throw new AtollError('invalid', `request body: has more than ${jsonValuesMax} members and elements`);
   }
 }
 

@@ -8,15 +8,19 @@ const messageCharactersMax = 2000;
 export function errorResponse(error: unknown): Response {
   if (!(error instanceof AtollError)) return errorBody({ code: 500, message: 'Internal error' });
   const { retryAfterSeconds } = error;
-  return errorBody(apiError(error), retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) });
+  return errorBody(
+    apiError(error),
+    retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) },
+  );
 }
 
 /** An error as clients are told of it. */
 export function apiError({ status, message, detail }: AtollError): ApiError {
-  const told = message.length > messageCharactersMax ? `${message.slice(0, messageCharactersMax)}…` : message;
-  return { code: status, message: told, ...(detail !== undefined && { error_code: detail }) };
+  const text = message.length > messageCharactersMax ? `${message.slice(0, messageCharactersMax)}…` : message;
+  return { code: status, message: text, ...(detail !== undefined && { error_code: detail }) };
 }
 
+/** The answer with an error as its body. */
 export function errorBody(body: ApiError, headers: Record<string, string> = {}): Response {
   return Response.json(body, { status: body.code, headers });
 }

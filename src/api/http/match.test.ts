@@ -29,7 +29,17 @@ test('routes are found by method and raw path, and each parameter is decoded onc
 });
 
 test('what is no route is not found, and a wrong method says which are right', () => {
-  for (const path of ['/', '', '//things', '/things/', '/things//parts/x', '/thing', '/things/a/b', '/things/a/parts', '/THINGS']) {
+  for (const path of [
+    '/',
+    '',
+    '//things',
+    '/things/',
+    '/things//parts/x',
+    '/thing',
+    '/things/a/b',
+    '/things/a/parts',
+    '/THINGS',
+  ]) {
     expect({ path, ...table('GET', path) }).toEqual({ path, kind: 'not_found' });
   }
   expect(table('PUT', '/things')).toEqual({ kind: 'method_not_allowed', allowed: ['GET', 'POST'] });
@@ -41,5 +51,10 @@ test('a broken encoding is invalid, and two routes in one place are a bug', () =
   for (const path of ['/things/%', '/things/%zz', '/things/%E0%A4%A', '/things/%ff']) {
     expect(() => table('GET', path)).toThrow(AtollError);
   }
-  expect(() => routeTable([{ method: 'GET', path: '/a/{x}' }, { method: 'GET', path: '/a/{y}' }])).toThrow('two routes');
+  expect(() =>
+    routeTable([
+      { method: 'GET', path: '/a/{x}' },
+      { method: 'GET', path: '/a/{y}' },
+    ]),
+  ).toThrow('two routes');
 });

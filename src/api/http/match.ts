@@ -3,11 +3,13 @@ import type { Method, Route } from './route.ts';
 
 /**
  * Finds routes by raw path. (Bun's own route table also matches the raw path and decodes parameters once, but takes a
- * broken encoding for U+FFFD, answers a wrong method as a missing route, and lets `GET /a/fixed` fall through to `/a/:any`.)
+ * broken encoding for U+FFFD, answers a wrong method as a missing route, and lets `GET /a/fixed` fall through to
+ * `/a/:any`.)
  */
 export type RouteTable<R> = (method: string, rawPath: string) => Match<R>;
 
-export type Match<R> =
+/** What was found for a path and a method. */
+type Match<R> =
   | { kind: 'found'; route: R; params: Record<string, string> }
   | { kind: 'method_not_allowed'; allowed: Method[] }
   | { kind: 'not_found' };
@@ -39,7 +41,9 @@ export function routeTable<R extends Pick<Route, 'method' | 'path'>>(routes: rea
     if (branch.routes.size === 0) return { kind: 'not_found' };
     const entry = branch.routes.get((method === 'HEAD' ? 'GET' : method) as Method);
     if (!entry) return { kind: 'method_not_allowed', allowed: [...branch.routes.keys()] };
-    const params = Object.fromEntries(entry.names.map((name, index) => [name, decodeSegment(name, values[index] ?? '')]));
+    const params = Object.fromEntries(
+      entry.names.map((name, index) => [name, decodeSegment(name, values[index] ?? '')]),
+    );
     return { kind: 'found', route: entry.route, params };
   };
 }

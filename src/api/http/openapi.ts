@@ -2,8 +2,10 @@ import { Kind, OptionalKind } from '@sinclair/typebox';
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { assert } from '../../base/error.ts';
 import { ApiError } from '../../protocol/api/primitives.ts';
-import type { Way } from '../app/authentication.ts';
-import { waysOf } from './authenticate.ts';
+import type { Way } from '../credential/caller.ts';
+import { sessionCookie } from '../session/cookie.ts';
+import { actsForTeam, waysOf } from './auth.ts';
+import { examples } from './examples.ts';
 import type { Route } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -11,25 +13,53 @@ type Json = Record<string, unknown>;
 const securitySchemes: Json = {
   apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'API key of a team: e2b_<hex>' },
   accessToken: { type: 'http', scheme: 'bearer', description: 'Access token of a user: sk_e2b_<hex>' },
-  adminToken: { type: 'apiKey', in: 'header', name: 'X-Admin-Token', description: 'Token of the installation\'s operator' },
+  adminToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Admin-Token',
+    description: "Token of the installation's operator",
+  },
   volumeToken: { type: 'http', scheme: 'bearer', description: 'Token of one volume, as its create and read answer it' },
   metricsToken: { type: 'http', scheme: 'bearer', description: 'Token of the installation that reads its metrics' },
-  teamId: { type: 'apiKey', in: 'header', name: 'X-Team-ID', description: 'The team for which a user or operator acts' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: sessionCookie,
+    description: "A user's session at the dashboard; counts from a page of this very origin alone",
+  },
+  operatorSession: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'The same of an operator' },
+  teamId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Team-ID',
+    description: 'The team for which a user or operator acts',
+  },
 };
 
-/** Alternatives; all members of one are needed together. */
-const securityOf: Record<Way, Json> = {
-  apiKey: { apiKey: [] },
-  userTeam: { accessToken: [], teamId: [] },
-  adminTeam: { adminToken: [], teamId: [] },
-  userDefaultTeam: { accessToken: [] },
-  user: { accessToken: [] },
-  admin: { adminToken: [] },
-  volumeToken: { volumeToken: [] },
-  metricsToken: { metricsToken: [] },
+/** For each way its alternatives; all members of one are needed together. */
+const securityOf: Record<Way, Json[]> = {
+  apiKey: [{ apiKey: [] }],
+  userTeam: [
+    { accessToken: [], teamId: [] },
+    { session: [], teamId: [] },
+  ],
+  adminTeam: [
+    { adminToken: [], teamId: [] },
+    { operatorSession: [], teamId: [] },
+  ],
+  userDefaultTeam: [{ accessToken: [] }, { session: [] }],
+  user: [{ accessToken: [] }, { session: [] }],
+  admin: [{ adminToken: [] }, { operatorSession: [] }],
+  session: [{ session: [] }, { operatorSession: [] }],
+  userSession: [{ session: [] }],
+  operatorSession: [{ operatorSession: [] }],
+  volumeToken: [{ volumeToken: [] }],
+  metricsToken: [{ metricsToken: [] }],
 };
 
-/** The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes. */
+/**
+ * The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes.
+ */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
   const components = new Components();
   const paths: Record<string, Json> = {};
@@ -44,27 +74,46 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       version,
       description: 'Sandboxes and templates. The interface inside a sandbox is another one: see docs/.',
     },
+    // The document is served where the API is.
+    servers: [{ url: '/' }],
+    tags: [...new Set(routes.map(({ path }) => tagOf(path)))].toSorted().map(name => ({ name })),
     paths,
     components: { schemas: components.schemas(), responses: errors, securitySchemes },
   };
 }
 
+/** The resource of a path: its first word that is neither a version nor says that it is the operator's. */
+const tagOf = (path: string): string =>
+  path.split('/').find(word => word !== '' && word !== 'admin' && !/^v\d+$/.test(word) && !word.startsWith('{')) ??
+  'other';
+
 function operation(route: Route, components: Components): Json {
-  const parameters = [...parametersOf(route.params, 'path', components), ...parametersOf(route.query, 'query', components)];
+  const parameters = [
+    ...parametersOf(route.params, 'path', components),
+    ...parametersOf(route.query, 'query', components),
+    ...parametersOf(route.headers, 'header', components),
+  ];
   return {
     operationId: route.operationId,
     summary: route.summary,
+    tags: [tagOf(route.path)],
     ...(route.deprecated && { deprecated: true }),
-    security: waysOf[route.auth].map(way => securityOf[way]),
+    security: waysOf[route.auth].flatMap(way => securityOf[way]),
+    ...(actsForTeam(route.auth) && { 'x-atoll-role': route.role }),
+    ...(route.proof && { 'x-atoll-proof': true }),
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
-      requestBody: { required: !route.bodyOptional, content: jsonContent(components.refer(route.body)) },
+      requestBody: {
+        required: !route.bodyOptional,
+        content: jsonContent(components.refer(route.body), examples[route.operationId]),
+      },
     }),
+    ...(route.upload && { requestBody: { required: true, content: bytesContent() } }),
     responses: responsesOf(route, components),
   };
 }
 
-function parametersOf(schema: TObject | null, place: 'path' | 'query', components: Components): Json[] {
+function parametersOf(schema: TObject | null, place: 'path' | 'query' | 'header', components: Components): Json[] {
   return Object.entries(schema?.properties ?? {}).map(([name, member]) => {
     const { description, ...rest } = components.refer(member);
     return {
@@ -78,6 +127,10 @@ function parametersOf(schema: TObject | null, place: 'path' | 'query', component
   });
 }
 
+function bytesContent(contentType = 'application/octet-stream'): Json {
+  return { [contentType]: { schema: { type: 'string', format: 'binary' } } };
+}
+
 function responsesOf(route: Route, components: Components): Json {
   const responses: Json = {};
   for (const [status, { description, schema, binary, headers, contentType }] of Object.entries(route.responses)) {
@@ -88,8 +141,13 @@ function responsesOf(route: Route, components: Components): Json {
           Object.entries(headers).map(([name, text]) => [name, { description: text, schema: { type: 'string' } }]),
         ),
       }),
-      ...(schema && { content: contentType === undefined ? jsonContent(components.refer(schema)) : { [contentType]: { schema: components.refer(schema) } } }),
-      ...(binary && { content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } }),
+      ...(schema && {
+        content:
+          contentType === undefined
+            ? jsonContent(components.refer(schema))
+            : { [contentType]: { schema: components.refer(schema) } },
+      }),
+      ...(binary && { content: bytesContent(contentType) }),
     };
   }
   for (const status of route.errors) {
@@ -102,7 +160,7 @@ const errorWords: Record<number, string> = {
   400: 'The request is malformed or breaks a rule; the message names the member',
   401: 'No valid credential',
   403: 'The credential is valid, but this is not for it',
-  404: 'Absent, or not the caller\'s',
+  404: "Absent, or not the caller's",
   409: 'Conflicts with the present state',
   410: 'No longer offered',
   413: 'The request body is too long',
@@ -114,7 +172,9 @@ const errorWords: Record<number, string> = {
   507: 'There is no space left; nothing was changed',
 };
 
-const jsonContent = (schema: Json): Json => ({ 'application/json': { schema } });
+const jsonContent = (schema: Json, example?: object): Json => ({
+  'application/json': { schema, ...(example && { example }) },
+});
 
 /** Collects the schemas that have an `$id`, and the answers of errors, and refers to them. */
 class Components {
@@ -125,7 +185,10 @@ class Components {
     const id = schema.$id;
     if (id === undefined) return this.#plain(schema);
     const known = this.#schemas.get(id);
-    assert(!known || known.source === schema || JSON.stringify(known.source) === JSON.stringify(schema), `two schemas are named ${id}`);
+    assert(
+      !known || known.source === schema || JSON.stringify(known.source) === JSON.stringify(schema),
+      `two schemas are named ${id}`,
+    );
     if (!known) {
       const json: Json = {};
       this.#schemas.set(id, { source: schema, json });
@@ -144,11 +207,15 @@ class Components {
       description: errorWords[status] ?? 'Error',
       content: jsonContent(this.refer(ApiError)),
     });
-    return Object.fromEntries([...this.#errors].toSorted((a, b) => a - b).map(status => [`Error${status}`, answer(status)]));
+    return Object.fromEntries(
+      [...this.#errors].toSorted((a, b) => a - b).map(status => [`Error${status}`, answer(status)]),
+    );
   }
 
   schemas(): Json {
-    return Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, { json }]) => [id, json]));
+    return Object.fromEntries(
+      [...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([id, { json }]) => [id, json]),
+    );
   }
 
   #plain(schema: TSchema): Json {
@@ -160,7 +227,8 @@ class Components {
       );
     }
     if (additionalProperties !== undefined) {
-      json['additionalProperties'] = typeof additionalProperties === 'object' ? this.refer(additionalProperties as TSchema) : additionalProperties;
+      json['additionalProperties'] =
+        typeof additionalProperties === 'object' ? this.refer(additionalProperties as TSchema) : additionalProperties;
     }
     if (items) json['items'] = this.refer(items as TSchema);
     if (anyOf) Object.assign(json, this.#union(anyOf as TSchema[]));

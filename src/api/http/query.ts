@@ -21,6 +21,23 @@ export function queryValidator(schema: TObject): Validator {
   };
 }
 
+/** Reads the headers that a schema of texts names in lower case; all others are ignored. */
+export function headersValidator(schema: TObject): Validator {
+  const validate = validator(schema, 'headers');
+  const names = Object.keys(schema.properties);
+  return headers => {
+    const given = headers as Headers;
+    return validate(
+      Object.fromEntries(
+        names.flatMap(name => {
+          const text = given.get(name);
+          return text === null ? [] : [[name, text]];
+        }),
+      ),
+    );
+  };
+}
+
 /** What can't be converted stays text, for the validator to refuse by the member's name. */
 function convert(schema: TSchema, text: string): unknown {
   switch (schema[Kind]) {

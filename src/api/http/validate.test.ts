@@ -16,13 +16,24 @@ const schema = Type.Object({
 const validate = validator(schema, 'request body');
 
 test('unknown members go, null where a member is optional means not given', () => {
-  const body = { name: 'n', extra: 1, count: null, kind: null, inner: { list: null, more: {} }, labels: { x: 'y' }, map: { k: { x: 'v', y: 'w' } }, maybe: null };
+  const body = {
+    name: 'n',
+    extra: 1,
+    count: null,
+    kind: null,
+    inner: { list: null, more: {} },
+    labels: { x: 'y' },
+    map: { k: { x: 'v', y: 'w' } },
+    maybe: null,
+  };
   expect(validate(body)).toEqual({ name: 'n', inner: {}, labels: { x: 'y' }, map: { k: { x: 'v' } }, maybe: null });
 });
 
 test('keys of maps are data, whatever they are called', () => {
   const body = JSON.parse('{"name":"n","labels":{"__proto__":"p","constructor":"c","toString":"t"}}') as unknown;
-  expect(JSON.stringify(validate(body))).toBe('{"name":"n","labels":{"__proto__":"p","constructor":"c","toString":"t"}}');
+  expect(JSON.stringify(validate(body))).toBe(
+    '{"name":"n","labels":{"__proto__":"p","constructor":"c","toString":"t"}}',
+  );
   expect(validate(JSON.parse('{"name":"n","__proto__":{"count":5}}'))).toEqual({ name: 'n' });
 });
 
@@ -58,10 +69,25 @@ test('query values become what the schema says', () => {
       text: Type.Optional(Type.String()),
     }),
   );
-  expect(query('limit=5&on=true&states=a,b&text=x%26y+z&other=1')).toEqual({ limit: 5, on: true, states: ['a', 'b'], text: 'x&y z' });
+  expect(query('limit=5&on=true&states=a,b&text=x%26y+z&other=1')).toEqual({
+    limit: 5,
+    on: true,
+    states: ['a', 'b'],
+    text: 'x&y z',
+  });
   expect(query('')).toEqual({});
   expect(query('limit=1&limit=2')).toEqual({ limit: 1 });
-  for (const bad of ['limit=0', 'limit=1.0', 'limit=0x5', 'limit=', 'limit=1e3', 'on=1', 'on=', 'states=c', 'states=a,']) {
+  for (const bad of [
+    'limit=0',
+    'limit=1.0',
+    'limit=0x5',
+    'limit=',
+    'limit=1e3',
+    'on=1',
+    'on=',
+    'states=c',
+    'states=a,',
+  ]) {
     expect(() => query(bad)).toThrow(bad.split('=')[0]);
   }
 });

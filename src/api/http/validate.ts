@@ -14,7 +14,7 @@ const nameCharactersShown = 64;
 export type Validator = (value: unknown) => unknown;
 
 /** What becomes of members that a schema does not name. */
-export type Unknown = 'drop' | 'refuse';
+type Unknown = 'drop' | 'refuse';
 
 /** `whole` names the value itself in errors, e.g. `request body`. */
 export function validator(schema: TSchema, whole: string, unknown: Unknown = 'drop'): Validator {
@@ -39,8 +39,8 @@ export function answerChecker(schema: TSchema, whole: string): (value: unknown) 
 }
 
 /**
- * Drops what the schema does not name, and null where a member is optional that can't be null itself (null means "not given").
- * Maps keep all their keys; `Object.fromEntries` defines even a key like `__proto__` as plain data.
+ * Drops what the schema does not name, and null where a member is optional that can't be null itself (null means "not
+ * given"). Maps keep all their keys; `Object.fromEntries` defines even a key like `__proto__` as plain data.
  */
 function keepKnown(schema: TSchema, value: unknown): unknown {
   if (Array.isArray(value)) {
@@ -53,7 +53,8 @@ function keepKnown(schema: TSchema, value: unknown): unknown {
   for (const [key, member] of Object.entries(value)) {
     const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
     if (known) {
-      if (member !== null || known[OptionalKind] === undefined || mayBeNull(known)) members.push([key, keepKnown(known, member)]);
+      if (member !== null || known[OptionalKind] === undefined || mayBeNull(known))
+        members.push([key, keepKnown(known, member)]);
     } else if (typeof additionalProperties === 'object') {
       members.push([key, keepKnown(additionalProperties, member)]);
     } else if (additionalProperties === true) {
@@ -72,7 +73,10 @@ function refuseUnknown(schema: TSchema, value: unknown, pointer: string): void {
     const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
     if (known) refuseUnknown(known, member, path);
     else if (additionalProperties === undefined || additionalProperties === false) {
-      throw new AtollError('invalid', `${fieldOf(path)}: there is no such member; there are ${Object.keys(properties).join(', ')}`);
+      throw new AtollError(
+        'invalid',
+        `${fieldOf(path)}: there is no such member; there are ${Object.keys(properties).join(', ')}`,
+      );
     }
   }
 }
@@ -93,7 +97,9 @@ function fieldOf(pointer: string): string {
     .split('/')
     .slice(1)
     .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .map((part, index) => (/^\d+$/.test(part) ? `[${part}]` : /^[\w-]+$/.test(part) ? `${index === 0 ? '' : '.'}${part}` : `["${part}"]`))
+    .map((part, index) =>
+      /^\d+$/.test(part) ? `[${part}]` : /^[\w-]+$/.test(part) ? `${index === 0 ? '' : '.'}${part}` : `["${part}"]`,
+    )
     .join('');
 }
 

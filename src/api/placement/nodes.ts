@@ -1,11 +1,20 @@
 import { AtollError } from '../../base/error.ts';
-import type { NodeProtocol } from '../../protocol/node.ts';
+import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
+
+/** What programs are told of where no machine in reach has what a sandbox needs: `detail` of the error. */
+export const noCompatibleNode = 'sandbox_no_compatible_node';
+
+/** A machine that takes no calls now. `connecting`: it answers, and is not ready yet; else it is out of reach. */
+export type AwayNode = { nodeId: string; isConnecting: boolean; sinceUs: number; info: NodeInfo | null };
 
 /** The machines that host sandboxes, by their IDs. */
 export type Nodes = {
-  list(): ReadonlyArray<{ nodeId: string; protocol: NodeProtocol }>;
+  /** `info`: of a machine in a cluster, as it last said; it is placed by that. */
+  list(): ReadonlyArray<{ nodeId: string; protocol: NodeProtocol; info?: NodeInfo }>;
   /** Throws `unavailable` for a node that is not connected. */
   get(nodeId: string): NodeProtocol;
+  /** The others of a cluster. */
+  away?(): AwayNode[];
 };
 
 /** The one node of an installation on a single machine. */

@@ -1,18 +1,84 @@
 import { AtollError } from '../../base/error.ts';
-import type { NodeProtocol } from '../../protocol/node.ts';
-import type { Db } from '../store/database.ts';
-import { drainingNodes } from '../store/nodes.ts';
-import type { Nodes } from './nodes.ts';
+import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
+import type { DriverName } from '../../protocol/driver.ts';
+import type { Db } from '../database/db.ts';
+import { drainingNodes, nodeAllocations, type NodeAllocation } from './node-status.ts';
+import { noCompatibleNode, type Nodes } from './nodes.ts';
+import { roomOf } from './room.ts';
+
+/** What a sandbox needs of its machine. */
+type Wanted = {
+  cpuCount: number;
+  memoryMiB: number;
+  /** Absent: any. */
+  driver?: DriverName | undefined;
+  /** The one machine that has what it begins with: a volume, or memory. */
+  home?: string | undefined;
+  /** Machines that had no room a moment ago. */
+  full?: ReadonlySet<string>;
+};
+
+/** A machine for a sandbox. */
+export type Placed = { nodeId: string; protocol: NodeProtocol };
+
+/** What each of these counts for, where machines are compared: all of it promised, or starting. */
+const weights = { memory: 0.5, cpu: 0.3, starting: 0.2 } as const;
+/** So many starts at a time keep a machine busy. */
+const startsMax = 8;
 
 /**
- * Chooses the machine of a new sandbox among those that an operator did not take out. Whether it has room it says itself.
- * Throws `unavailable` when there is none.
+ * Chooses the machine of a new sandbox among those that an operator did not take out: the one with the most room, or
+ * the one that has what the sandbox begins with. Whether it still has room is settled when its row is written. Throws
+ * `unavailable` when there is none, with the numbers.
  */
-export async function placeSandbox(nodes: Nodes, db: Db): Promise<{ nodeId: string; protocol: NodeProtocol }> {
+export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promise<Placed> {
   const closed = await drainingNodes(db);
-  const node = nodes.list().find(({ nodeId }) => !closed.has(nodeId));
-  if (node) return node;
-  throw new AtollError('unavailable', 'No machine takes new sandboxes now; nothing was changed', {
-    detail: 'sandbox_no_compatible_node',
+  const open = nodes
+    .list()
+    .filter(({ nodeId }) => !closed.has(nodeId) && (wanted?.home === undefined || wanted.home === nodeId));
+  const [only] = open;
+  if (open.length === 1 && only && !only.info) return only;
+  const able = open.filter(({ info }) => info && hasDriver(info, wanted?.driver));
+  const allocations = able.length > 0 ? await nodeAllocations(db) : new Map<string, NodeAllocation>();
+  const scored = able
+    .filter(({ nodeId }) => !wanted?.full?.has(nodeId))
+    .map(node => ({ node, score: scoreOf(node.info, allocations.get(node.nodeId)) }))
+    // Equal ones take turns.
+    .toSorted((a, b) => a.score - b.score || Math.random() - 0.5);
+  const best = scored.find(({ node }) => !wanted || roomOf(node.info, allocations.get(node.nodeId)).fits(wanted))?.node;
+  if (best) return best;
+  throw noRoom(nodes, { closed: closed.size, able: able.length }, wanted);
+}
+
+/** The error for a sandbox for which no machine has room. */
+function noRoom(
+  nodes: Nodes,
+  { closed, able }: { closed: number; able: number },
+  wanted: Wanted | undefined,
+): AtollError {
+  const reached = nodes.list().length;
+  if (wanted?.home !== undefined && !nodes.list().some(({ nodeId }) => nodeId === wanted.home))
+    return new AtollError(
+      'unavailable',
+      `The machine that has what the sandbox begins with (node ${wanted.home}) is out of reach; nothing was changed`,
+      { detail: noCompatibleNode, retryAfterSeconds: 5 },
+    );
+  const size = wanted ? ` with ${wanted.cpuCount} CPUs and ${wanted.memoryMiB} MiB` : '';
+  const why =
+    able === 0
+      ? `${reached} are in reach, and ${closed} were taken out`
+      : `${able} of ${reached} in reach take sandboxes, and none of them has that much left`;
+  return new AtollError('unavailable', `No machine takes a new sandbox${size} now: ${why}; nothing was changed`, {
+    detail: able === 0 ? noCompatibleNode : 'sandbox_capacity_unavailable',
+    retryAfterSeconds: 5,
   });
+}
+
+function hasDriver(info: NodeInfo, driver: DriverName | undefined): boolean {
+  return driver === undefined || info.memoryByDriver[driver] !== undefined;
+}
+
+function scoreOf(info: NodeInfo | undefined, allocation: NodeAllocation | undefined): number {
+  const { memory, cpu } = roomOf(info, allocation).used;
+  return weights.memory * memory + weights.cpu * cpu + weights.starting * ((allocation?.starting ?? 0) / startsMax);
 }

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 
-/** What the node says when it serves. */
+/** The node's report once it serves. */
 export type NodeAbout = { installation: number; runDir: string; helperPid: number };
 
-/** What the api says when it serves. */
-export type ApiAbout = { apiKey: string; building: string[] };
+/** The api's report once it serves. */
+export type ApiAbout = {
+  apiKey: string;
+  building: string[];
+  /** Path of a link that signs the operator in at the dashboard; null where that is not built. */
+  signInPath: string | null;
+};
 
-/** What the edge says when it serves. */
+/** The edge's report once it serves. */
 export type EdgeAbout = { port: number; tlsPort: number | null };
 
 /** The sockets over which the parts of an installation speak; each is for one of them alone. */
@@ -19,7 +24,7 @@ export function socketsIn(runDir: string) {
     folder,
     api: join(folder, 'http.sock'),
     directory: join(folder, 'directory.sock'),
-    /** Where the api alone sees what is its own of the data directory, under the same names. */
+    /** Mount point of the api's own folders of the data directory, under the same names; only the api sees it. */
     data: join(folder, 'data'),
   };
 }

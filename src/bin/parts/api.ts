@@ -1,63 +1,77 @@
-import { edgeFamilies } from '../../api/app/edge-families.ts';
+import { loadDocs } from '../../api/dashboard/docs.ts';
+import { loadDashboard } from '../../api/dashboard/files.ts';
+import { edgeMetrics } from '../../api/metrics/edge-metrics.ts';
+import { createSignInLink } from '../../api/session/rules/links.ts';
 import { startApi } from '../../api/start.ts';
 import { AtollError } from '../../base/error.ts';
-import { createLog } from '../../base/log.ts';
-import type { Family } from '../../base/meter.ts';
-import { userIdOf } from '../../base/part-users.ts';
+import { createLog, type Log } from '../../base/telemetry/log.ts';
+import type { Metric } from '../../base/telemetry/meter.ts';
+import { userIdOf } from '../../base/process/part-users.ts';
 import type { EdgeStats } from '../../protocol/directory.ts';
+import type { DriverName } from '../../protocol/driver.ts';
 import { sandboxLogDays } from '../../protocol/logs.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { serveDirectory } from '../../wire/directory-service.ts';
-import { nodeAt } from '../../wire/node-service.ts';
-import { ensureApiKey, ensureTeam } from '../accounts.ts';
-import { filesDirOf } from '../data-directory.ts';
-import type { Identity } from '../identity.ts';
-import type { Pair } from '../installation/check.ts';
-import { keepPair, openPair } from '../installation/open.ts';
-import type { Settings } from '../settings.ts';
-import { beginWantedTemplates, ensureBaseTemplate } from '../shipped-templates.ts';
-import { shippedNotes } from '../shipped-record.ts';
+import type { ClusterLinks } from '../../protocol/cluster.ts';
+import { copyLayer } from '../../wire/layer-copy.ts';
+import { machineAt, nodeAt } from '../../wire/node-service.ts';
+import { openShared } from '../../api/installation/control.ts';
+import { ensureClusterBase } from '../../api/shipped/cluster-base.ts';
+import type { ShippedTemplatesOptions } from '../../api/shipped/options.ts';
+import type { Store } from '../../api/database/database.ts';
+import type { StoreLocation } from '../../api/database/db.ts';
+import { ensureFirstApiKey, ensureFirstTeam } from '../../api/local/first-accounts.ts';
+import { filesDirOf } from '../../api/installation/data-directory.ts';
+import type { Identity } from '../platform/identity.ts';
+import type { Pair } from '../../api/installation/check.ts';
+import { placeOf } from '../../api/installation/place.ts';
+import { keepPair, openPair } from '../../api/installation/open.ts';
+import { dashboardDir, docsDir } from '../repository.ts';
+import type { Settings } from '../settings/settings.ts';
+import { beginWantedTemplates, ensureBaseTemplate } from '../../api/shipped/templates.ts';
+import { shippedNotes } from '../../api/shipped/notes.ts';
 import { spanExportOf } from '../spans.ts';
 import { type ApiAbout, socketsIn } from './about.ts';
 
-// The api: rules and state. It runs as a user of its own, which owns its database and uploaded files and can read nothing else.
+// The api: rules and state. It runs as its own user, who owns its database and the uploaded files and can read nothing
+// else.
 
+/** Settings and secrets of the api, from the supervisor: it reads none by itself. */
 export type ApiSettings = {
   settings: Settings;
   identity: Identity;
-  pair: Pair;
+  /** Null: a replica of control, whose sandboxes are on machines that join. */
+  pair: Pair | null;
   installation: number;
   runDir: string;
-  /** Of the source that runs. */
+  /** Commit of the source that runs. */
   commit: string;
-  /** Texts of files that it may not read: the key of the first start, and which shipped templates were built. */
+  /** Texts of files that it can't read: the key of the first start, and which shipped templates were built. */
   apiKey: string | undefined;
   shippedNotes: string | undefined;
-  restarts: Family;
+  restarts: Metric;
 };
 
 /** Starts of processes again, as the supervisor counts them. */
-export type ApiUpdate = { restarts: Family };
+export type ApiUpdate = { restarts: Metric };
 
-/** Who connects: the owner and the group of the folder, which is the edge's. */
+/** For the folder's owner and its group, which is the edge's. */
 const ownerAndGroup = 0o660;
 
 runPart<ApiSettings, ApiUpdate>(async (given, control) => {
   const { identity, installation, runDir } = given;
   const sockets = socketsIn(runDir);
-  // What is its own of the data directory, it sees here.
+  // It sees its folders of the data directory here.
   const settings = { ...given.settings, dataDir: sockets.data };
+  // Loaded while the checkout is still readable.
+  const [dashboard, docs] = [loadDashboard(dashboardDir), loadDocs(docsDir)];
   control.becomeUser(userIdOf('api', installation));
   process.umask(0o077);
   const log = createLog(settings.logLevel, text => void process.stderr.write(text)).with({ part: 'api' });
   await using started = new AsyncDisposableStack();
-  const node = nodeAt(sockets.nodeForApi);
-  started.defer(() => node.close());
-  const write = (note: unknown) => control.ask('installation note', note);
-  const opened = await openPair(settings, identity, given.pair, write);
-  const store = started.use(opened.store);
-  // The whole platform has to end then: another database is not another attempt.
-  started.use(keepPair(write, opened, log, error => void control.ask('end', error.message)));
+  const node = given.pair && nodeAt(sockets.nodeForApi);
+  started.defer(() => node?.close());
+  const store = await openState(given, placeOf(settings).database, control.ask, { started, log });
   const spans = spanExportOf(settings, log);
   if (spans) started.defer(() => spans.stop());
   let { restarts } = given;
@@ -66,56 +80,108 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     socketPath: sockets.api,
     socketMode: ownerAndGroup,
     store,
-    node: node.node,
-    builder: node.builds,
+    ...(node
+      ? { node: node.node, builder: node.builds }
+      : { cluster: { links: clusterLinks(log), isolationSeconds: settings.isolationSeconds } }),
     commit: given.commit,
-    trace: settings.trace,
+    dashboard,
+    docs,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
-    families: () => [...(spans?.families() ?? []), ...(edgeStats ? edgeFamilies(edgeStats) : []), restarts],
-    retention: { teamDays: settings.teamMetricsDays, pastSandboxHours: Math.max(settings.metricsHours, sandboxLogDays * 24) },
-    filesDir: filesDirOf(settings.dataDir),
-    diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
+    metrics: () => [...(spans?.metrics() ?? []), ...(edgeStats ? edgeMetrics(edgeStats) : []), restarts],
+    ...optionsOf(settings),
     seed: identity.seed,
     adminToken: identity.adminToken,
     metricsToken: identity.metricsToken,
-    webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
-    requireSecure: settings.requireSecure,
-    templateDrivers: settings.templateDrivers ?? new Map(),
-    buildsAllowed: settings.builds,
-    features: { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true, volumes: true },
-    domain: settings.domain,
-    volumeTokenSeconds: settings.volumeTokenHours * 3600,
-    limits: { volumeMiB: settings.volumeMiB },
     log,
   });
   started.defer(() => api.stop());
   const uid = userIdOf('edge', installation);
   const directory = { ...api.forEdge, report: async (stats: EdgeStats) => void (edgeStats = stats) };
-  const served = serveDirectory(directory, { path: sockets.directory, uid, onGone: () => api.directory.edgeGone() }, log);
+  const served = serveDirectory(
+    directory,
+    { path: sockets.directory, uid, onGone: () => api.directory.edgeGone() },
+    log,
+  );
   started.defer(() => served.stop());
 
-  const team = await ensureTeam(api.app);
-  const apiKey = await ensureApiKey(api.app, team, given.apiKey);
+  const team = await ensureFirstTeam(api.parts);
+  const apiKey = await ensureFirstApiKey(api.parts, team, given.apiKey);
   const stopping = new AbortController();
   const shippedOptions = {
-    app: api.app,
-    shipped: node.shipped,
+    parts: api.parts,
     team,
     settings,
     notes: shippedNotes(given.shippedNotes, text => control.ask('shipped templates', text)),
     signal: stopping.signal,
   };
-  await ensureBaseTemplate({ ...shippedOptions, onPhase: control.phase });
-  const background = await beginWantedTemplates({ ...shippedOptions, onPhase: () => {} });
+  const { machines } = api.parts;
+  const background = node
+    ? await ensureShipped({ ...shippedOptions, shipped: node.shipped, onPhase: () => {} }, control.phase)
+    : { names: [], done: machines ? ensureClusterBase({ ...shippedOptions, onPhase: () => {} }, machines) : undefined };
   started.defer(() => {
     stopping.abort(new AtollError('canceled', 'The platform was stopped'));
     return background.done;
   });
   const disposal = started.move();
-  const about: ApiAbout = { apiKey, building: background.names };
-  return {
-    about,
-    stop: () => disposal.disposeAsync(),
-    update: update => void ({ restarts } = update),
-  };
+  const signInPath = dashboard && (await createSignInLink(api.parts, null)).path;
+  const about: ApiAbout = { apiKey, building: background.names, signInPath };
+  return { about, stop: () => disposal.disposeAsync(), update: update => void ({ restarts } = update) };
 });
+
+/** The state of one machine, which belongs to its data directory, or that of a cluster. `started` closes it. */
+async function openState(
+  { pair, identity }: ApiSettings,
+  database: StoreLocation,
+  ask: (what: string, value: unknown) => Promise<void>,
+  { started, log }: { started: AsyncDisposableStack; log: Log },
+): Promise<Store> {
+  if (!pair) return started.use(await openShared(database, identity.seed));
+  const write = (note: unknown) => ask('installation note', note);
+  const opened = await openPair(database, identity, pair, write);
+  started.use(opened.store);
+  // The whole platform has to end then: another database is not another attempt.
+  started.use(keepPair(write, opened, log, error => void ask('end', error.message)));
+  return opened.store;
+}
+
+/** By which clients reach the API where nothing else is said. */
+function apiUrl({ domain, port, tlsPort }: Settings): string {
+  return tlsPort === undefined ? `http://${domain}:${port}` : new URL(`https://api.${domain}:${tlsPort}`).origin;
+}
+
+/** What the operator's settings say to the api, in its units. */
+function optionsOf(settings: Settings) {
+  return {
+    trace: settings.trace,
+    retention: {
+      teamDays: settings.teamMetricsDays,
+      pastSandboxHours: Math.max(settings.metricsHours, sandboxLogDays * 24),
+    },
+    filesDir: filesDirOf(settings.dataDir),
+    diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
+    webhooks: { allowPrivateAddresses: settings.webhooksToPrivate },
+    requireSecure: settings.requireSecure,
+    templateDrivers: settings.templateDrivers ?? new Map<string, DriverName>(),
+    buildsAllowed: settings.builds,
+    features: {
+      egressAddresses: true,
+      egressDomains: true,
+      egressProxy: true,
+      headerRules: true,
+      volumes: true,
+      iam: true,
+    },
+    issuer: settings.issuer ?? apiUrl(settings),
+    domain: settings.domain,
+    volumeTokenSeconds: settings.volumeTokenHours * 3600,
+    limits: { volumeMiB: settings.volumeMiB },
+  };
+}
+/** `base` is there before the platform serves; the others are built meanwhile. */
+async function ensureShipped(options: ShippedTemplatesOptions, onPhase: (phase: string) => void) {
+  await ensureBaseTemplate({ ...options, onPhase });
+  return beginWantedTemplates(options);
+}
+
+/** Reaches the machines of a cluster over TLS. */
+const clusterLinks = (log: Log): ClusterLinks => ({ connect: (nodeId, way) => machineAt(nodeId, way, log), copyLayer });

@@ -1,28 +1,39 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { userIdOf } from '../../base/part-users.ts';
+import { layerExchange } from '../../node/layers/exchange.ts';
+import { userIdOf } from '../../base/process/part-users.ts';
 import { AtollError } from '../../base/error.ts';
-import { createLog } from '../../base/log.ts';
+import { createLog } from '../../base/telemetry/log.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { serveNode } from '../../wire/node-service.ts';
-import { apiFolders } from '../data-directory.ts';
+import { apiFolders } from '../../api/installation/data-directory.ts';
 import { startOwnNode } from '../own-node.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { shippedOnNode } from '../shipped-node.ts';
 import { type NodeAbout, socketsIn } from './about.ts';
 
 // The node: the only part that runs as root. It opens no port and reads nothing of the internet.
 
-export type NodeSettings = { settings: Settings; nodeId: string; environment: Record<string, string> };
+/** Settings of the node, from the supervisor. */
+export type NodeSettings = {
+  settings: Settings;
+  nodeId: string;
+  environment: Record<string, string>;
+  /** Of a cluster: the gate of this machine is its one caller. */
+  isForGate: boolean;
+};
 
-/** How long to wait for the process before this one to be gone, after the supervisor before was killed. Milliseconds. */
+/** Longest wait for the previous node to end, after its supervisor was killed. Milliseconds. */
 const claimTimeoutMs = 5_000;
 
-runPart<NodeSettings>(async ({ settings, nodeId, environment }, control) => {
+runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, control) => {
   const log = createLog(settings.logLevel, text => void process.stderr.write(text)).with({ part: 'node' });
-  const node = await claimed(() => startOwnNode({ settings, log, nodeId, poolSize: settings.poolSize, onLost: control.fail }));
+  const node = await claimed(() =>
+    startOwnNode({ settings, log, nodeId, poolSize: settings.poolSize, onLost: control.fail }),
+  );
   const { installation, runDir } = node;
-  const users = { api: userIdOf('api', installation), edge: userIdOf('edge', installation) };
+  const userOf = (part: 'api' | 'edge') => userIdOf(isForGate ? 'gate' : part, installation);
+  const users = { api: userOf('api'), edge: userOf('edge') };
   const sockets = socketsIn(runDir);
   // The api's own sockets are for the edge, which is the group of their folder.
   mkdirSync(sockets.folder, { recursive: true });
@@ -32,7 +43,11 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment }, control) => {
   chownSync(sockets.data, users.api, users.api);
   const shipped = shippedOnNode({ layers: node.layers, settings, environment, onPhase: control.phase });
   const served = [
-    serveNode({ node: node.protocol, builds: node.builds, shipped }, { path: sockets.nodeForApi, caller: 'api', uid: users.api }, log),
+    serveNode(
+      { node: node.protocol, builds: node.builds, shipped, layers: layerExchange(node.layers, settings.dataDir) },
+      { path: sockets.nodeForApi, caller: 'api', uid: users.api },
+      log,
+    ),
     serveNode({ node: node.protocol }, { path: sockets.nodeForEdge, caller: 'edge', uid: users.edge }, log),
   ];
   const about: NodeAbout = { installation, runDir, helperPid: node.helperPid };
@@ -50,7 +65,7 @@ const ownerAllGroupPass = 0o710;
 
 /** A data directory is locked by one process. One that is being killed has it for a moment yet. */
 async function claimed<T>(start: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + claimTimeoutMs; ; ) {
+  for (const deadline = performance.now() + claimTimeoutMs; ;) {
     try {
       return await start();
     } catch (error) {

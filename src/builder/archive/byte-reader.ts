@@ -6,10 +6,11 @@ export type ByteReader = {
   read(count: number): Promise<Uint8Array | undefined>;
   /** Hands the next `count` bytes on as they come, without copying them together. */
   forward(count: number, take: (part: Uint8Array) => void): Promise<void>;
-  /** How many bytes were read so far. */
+  /** Bytes read so far. */
   position(): number;
 };
 
+/** Reads `source` from its beginning, with one chunk in memory. */
 export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
   const iterator = source[Symbol.asyncIterator]();
   let rest: Uint8Array = new Uint8Array(0);
@@ -22,8 +23,9 @@ export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader 
     return true;
   };
   const forward = async (count: number, take: (part: Uint8Array) => void) => {
-    for (let left = count; left > 0; ) {
-      if (rest.length === 0 && !(await more())) throw new AtollError('invalid', 'the archive ends in the middle of an entry');
+    for (let left = count; left > 0;) {
+      if (rest.length === 0 && !(await more()))
+        throw new AtollError('invalid', 'the archive ends in the middle of an entry');
       const part = rest.subarray(0, left);
       rest = rest.subarray(part.length);
       left -= part.length;

@@ -19,7 +19,11 @@ export async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGener
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value;
   };
   const startsWith = (magic: number[]) => magic.every((byte, index) => head[index] === byte);
-  const decompressor = startsWith(gzipMagic) ? createGunzip() : startsWith(zstdMagic) ? createZstdDecompress() : undefined;
+  const decompressor = startsWith(gzipMagic)
+    ? createGunzip()
+    : startsWith(zstdMagic)
+      ? createZstdDecompress()
+      : undefined;
   if (!decompressor) return yield* whole();
   const input = Readable.from(whole());
   input.on('error', error => decompressor.destroy(error));
@@ -27,6 +31,8 @@ export async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGener
   try {
     yield* decompressor as AsyncIterable<Uint8Array>;
   } catch (error) {
-    throw error instanceof AtollError ? error : new AtollError('invalid', `the archive can't be decompressed: ${messageOf(error)}`);
+    throw error instanceof AtollError
+      ? error
+      : new AtollError('invalid', `the archive can't be decompressed: ${messageOf(error)}`);
   }
 }

@@ -2,7 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import { isStorable } from '../erofs/format.ts';
 import type { ByteString } from '../erofs/tree.ts';
 
-/** What extended headers say about the entry that follows them. */
+/** The content of extended headers, for the entry that follows them (pax(1), "pax Extended Header"). */
 export type Extension = {
   path?: ByteString;
   target?: ByteString;
@@ -15,10 +15,13 @@ export type Extension = {
   sparse?: boolean;
 };
 
+/** An extended header that says nothing. */
 export const emptyExtension = (): Extension => ({ xattrs: new Map() });
 
 const xattrPrefix = 'SCHILY.xattr.';
-/** Attributes that an archive may set: `trusted.*` belongs to the overlay, the rest to a security module of the host. */
+/**
+ * Attributes that an archive may set: `trusted.*` belongs to the overlay, the rest to a security module of the host.
+ */
 const allowedXattr = /^(user\.|security\.capability$)/;
 
 /** Digits of a record's length, and bytes of all attributes of a file: more than any file system of Linux keeps. */
@@ -31,19 +34,21 @@ const xattrsBytesMax = 64 << 10;
  */
 export function extensionOfPax(text: string): Extension {
   const extension = emptyExtension();
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     // Only so far is looked for the end of the number: a longer one would be read again for each record.
     const digits = /^[0-9]+ /.exec(text.slice(at, at + lengthDigitsMax + 1))?.[0] ?? '';
     const end = at + Number.parseInt(digits, 10);
     const start = at + digits.length;
     const equals = text.indexOf('=', start);
-    if (!(end > start) || text[end - 1] !== '\n' || equals < 0 || equals >= end) throw new AtollError('invalid', 'the archive has a malformed extended header');
+    if (!(end > start) || text[end - 1] !== '\n' || equals < 0 || equals >= end)
+      throw new AtollError('invalid', 'the archive has a malformed extended header');
     take(extension, text.slice(start, equals), text.slice(equals + 1, end - 1));
     at = end;
   }
   let bytes = 0;
   for (const [name, value] of extension.xattrs) bytes += name.length + value.length;
-  if (bytes > xattrsBytesMax) throw new AtollError('invalid', `the archive has a file with more than ${xattrsBytesMax} bytes of attributes`);
+  if (bytes > xattrsBytesMax)
+    throw new AtollError('invalid', `the archive has a file with more than ${xattrsBytesMax} bytes of attributes`);
   return extension;
 }
 
@@ -68,6 +73,7 @@ function take(extension: Extension, key: string, value: string): void {
   } else if (key.startsWith('GNU.sparse.')) extension.sparse = true;
   else if (key.startsWith(xattrPrefix)) {
     const name = key.slice(xattrPrefix.length);
-    if (allowedXattr.test(name) && isStorable(name) && value.length < 65_536) extension.xattrs.set(name, Buffer.from(value, 'latin1'));
+    if (allowedXattr.test(name) && isStorable(name) && value.length < 65_536)
+      extension.xattrs.set(name, Buffer.from(value, 'latin1'));
   }
 }

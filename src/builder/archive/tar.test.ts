@@ -18,9 +18,13 @@ async function read(bytes: Uint8Array, partSize = 100): Promise<(TarEntry & { te
   return entries;
 }
 
-/** What GNU tar writes, with its options. */
+/** Output of GNU tar with these options. */
 function gnuTar(script: string, ...options: string[]): Uint8Array {
-  const result = Bun.spawnSync(['sh', '-c', `set -e; d=$(mktemp -d); cd "$d"; ${script}; tar ${options.join(' ')} -cf - .; cd /; rm -rf "$d"`]);
+  const result = Bun.spawnSync([
+    'sh',
+    '-c',
+    `set -e; d=$(mktemp -d); cd "$d"; ${script}; tar ${options.join(' ')} -cf - .; cd /; rm -rf "$d"`,
+  ]);
   if (result.exitCode !== 0) throw new Error(result.stderr.toString());
   return result.stdout;
 }
@@ -56,7 +60,7 @@ test.each(['gnu', 'posix', 'ustar'])('%s archives: links, times, long names', as
 });
 
 test('extended attributes and large numbers of pax and GNU headers', async () => {
-  const script = 'echo x >f; python3 -c "import os; os.setxattr(\'f\', \'user.note\', b\'a=b\\\\n\')"';
+  const script = "echo x >f; python3 -c \"import os; os.setxattr('f', 'user.note', b'a=b\\\\n')\"";
   const [, file] = await read(gnuTar(script, '--format=posix', '--xattrs', '--sort=name'));
   expect(Buffer.from(file?.attributes.xattrs.get('user.note') ?? []).toString()).toContain('a=b');
   const old = await read(gnuTar('echo x >f; touch -d @9999999999 f', '--format=gnu', '--owner=:70000', '--group=:12'));

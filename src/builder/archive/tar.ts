@@ -3,28 +3,38 @@ import type { Attributes, ByteString } from '../erofs/tree.ts';
 import { createByteReader, type ByteReader } from './byte-reader.ts';
 import { emptyExtension, extensionOfPax, type Extension } from './pax.ts';
 
-export type TarEntryType = 'file' | 'link' | 'symlink' | 'directory' | 'fifo' | 'device';
+/** Kinds of entries that reach a layer. `link` is another name of a file before it in the archive. */
+type TarEntryType = 'file' | 'link' | 'symlink' | 'directory' | 'fifo' | 'device';
 
+/** One entry of an archive; its content follows in the stream. */
 export type TarEntry = {
   type: TarEntryType;
   /** As written in the archive: nothing is checked yet. */
   path: ByteString;
-  /** Of a `link` or `symlink`. */
+  /** Target of a `link` or `symlink`. */
   target: ByteString;
   attributes: Attributes;
   size: number;
   /** Where its content begins in the uncompressed archive. */
   offset: number;
-  /** Hands on the content of a `file`. What is not asked for is skipped. */
+  /** Passes the content of a `file` on. Content that nobody asks for is skipped. */
   content(take: (part: Uint8Array) => void): Promise<void>;
 };
 
 const blockSize = 512;
-/** Of the headers that extend an entry: names and extended attributes. */
+/** Bytes of the headers that extend an entry: names and extended attributes. */
 const extensionBytesMax = 1 << 20;
 
 const types: Record<string, TarEntryType> = {
-  '\0': 'file', '0': 'file', '7': 'file', '1': 'link', '2': 'symlink', '3': 'device', '4': 'device', '5': 'directory', '6': 'fifo',
+  '\0': 'file',
+  '0': 'file',
+  '7': 'file',
+  '1': 'link',
+  '2': 'symlink',
+  '3': 'device',
+  '4': 'device',
+  '5': 'directory',
+  '6': 'fifo',
 };
 
 /**
@@ -34,12 +44,13 @@ const types: Record<string, TarEntryType> = {
 export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   const reader = createByteReader(source);
   let extension = emptyExtension();
-  for (let header; (header = await reader.read(blockSize)); ) {
+  for (let header; (header = await reader.read(blockSize));) {
     if (header.every(byte => byte === 0)) continue; // padding, or the end
     checkSum(header);
     const flag = String.fromCharCode(header[156] ?? 0);
     const size = extension.size ?? numberAt(header, 124, 12);
-    if (!Number.isSafeInteger(size) || size < 0) throw new AtollError('invalid', 'the archive has an entry of impossible size');
+    if (!Number.isSafeInteger(size) || size < 0)
+      throw new AtollError('invalid', 'the archive has an entry of impossible size');
     if ('xgLK'.includes(flag)) {
       const text = await readExtension(reader, numberAt(header, 124, 12));
       if (flag === 'x') extension = { ...extension, ...extensionOfPax(text) };
@@ -48,7 +59,11 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       continue;
     }
     const type = types[flag];
-    if (flag === 'S' || extension.sparse) throw new AtollError('invalid', 'the archive holds a sparse file in a form that is not supported; make it without --sparse');
+    if (flag === 'S' || extension.sparse)
+      throw new AtollError(
+        'invalid',
+        'the archive holds a sparse file in a form that is not supported; make it without --sparse',
+      );
     let unread = type === 'file' || type === undefined ? size : 0;
     const forward = (take: (part: Uint8Array) => void) => {
       const count = unread;
@@ -56,14 +71,19 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
       return reader.forward(count, take);
     };
     const padding = (blockSize - (unread % blockSize)) % blockSize;
-    if (type !== undefined) yield { ...describe(header, type, extension), size: unread, offset: reader.position(), content: forward };
+    if (type !== undefined)
+      yield { ...describe(header, type, extension), size: unread, offset: reader.position(), content: forward };
     await forward(() => {});
     await reader.forward(padding, () => {});
     extension = emptyExtension();
   }
 }
 
-function describe(header: Uint8Array, type: TarEntryType, extension: Extension): Omit<TarEntry, 'size' | 'offset' | 'content'> {
+function describe(
+  header: Uint8Array,
+  type: TarEntryType,
+  extension: Extension,
+): Omit<TarEntry, 'size' | 'offset' | 'content'> {
   // GNU's own form keeps times where ustar has the prefix.
   const ustar = textAt(header, 257, 6) === 'ustar';
   const prefix = ustar ? textAt(header, 345, 155) : '';
@@ -90,13 +110,14 @@ function idOf(id: number): number {
   return Number.isInteger(id) && id >= 0 && id < 65_536 ? id : 0;
 }
 
-/** What no clock says is the beginning of time. */
+/** A time that no clock shows becomes 1970. */
 function timeOf(seconds: number): number {
   return Number.isSafeInteger(seconds) ? seconds : 0;
 }
 
 async function readExtension(reader: ByteReader, size: number): Promise<string> {
-  if (!(size >= 0 && size <= extensionBytesMax)) throw new AtollError('invalid', 'the archive has an entry with too long a name or attributes');
+  if (!(size >= 0 && size <= extensionBytesMax))
+    throw new AtollError('invalid', 'the archive has an entry with too long a name or attributes');
   const bytes = size > 0 ? await reader.read(Math.ceil(size / blockSize) * blockSize) : new Uint8Array(0);
   if (!bytes) throw new AtollError('invalid', 'the archive ends in the middle of an entry');
   return Buffer.from(bytes.subarray(0, size)).toString('latin1');

@@ -3,10 +3,20 @@ import { parseDockerfile } from './parse.ts';
 
 const long = 'x'.repeat(70_000);
 
+/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
 test.each([
   ['a long file', `FROM x\n${'#'.repeat(1 << 20)}`, 'is longer than'],
   ['a long line', `FROM x\nRUN ${long}`, 'line 2: the instruction is longer than'],
-  ['many short lines of one instruction', `FROM x\nRUN ${'a\\\n'.repeat(40_000)}b`, 'line 2: the instruction is longer than'],
+  [
+    'many short lines of one instruction',
+    `FROM x\nRUN ${'a\\\n'.repeat(40_000)}b`,
+    'line 2: the instruction is longer than',
+  ],
   ['many instructions', `FROM x\n${'RUN a\n'.repeat(1_001)}`, 'more than 1000 instructions'],
   ['many stages', 'FROM x\n'.repeat(101), 'more than 100 stages'],
   ['many here-documents', `FROM x\nRUN cat ${'<<A '.repeat(40)}`, 'more than 32 here-documents'],
@@ -18,7 +28,7 @@ test.each([
   expect(() => parseDockerfile(text)).toThrow(message);
 });
 
-// What took minutes where each character was looked at once for each before it. Counted is what is left over, not the time.
+// These inputs once took minutes. The test counts the reads of each character, not the time.
 test.each([
   ['flags', `RUN ${'--a '.repeat(16_000)}x`],
   ['white space', `RUN a${' '.repeat(65_000)}b`],
@@ -30,12 +40,12 @@ test.each([
   ['returns', `RUN a\n${'\r'.repeat(900_000)}`],
   ['comments', `RUN a\\\n${`${' '.repeat(100)}#\n`.repeat(9_000)}b`],
 ])('%s in thousands are read in one go', (_, text) => {
-  const startedAt = performance.now();
+  const startedMs = cpuMs();
   try {
     parseDockerfile(`FROM x\n${text}`);
   } catch (error) {
     expect(String(error)).toContain('dockerfile: line');
   }
   // Quadratic, each takes from several seconds to minutes.
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(cpuMs() - startedMs).toBeLessThan(2_000);
 });

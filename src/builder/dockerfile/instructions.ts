@@ -1,8 +1,13 @@
 import { AtollError } from '../../base/error.ts';
 import type { Heredoc } from '../../protocol/build.ts';
 
-/** Of a file that nobody wrote by hand, any of these would do. */
-export const dockerfileBounds = { charactersMax: 1 << 20, instructionsMax: 1_000, instructionCharactersMax: 65_536, heredocsMax: 32 } as const;
+/** Limits of a Dockerfile, far above any that a person writes. */
+const dockerfileBounds = {
+  charactersMax: 1 << 20,
+  instructionsMax: 1_000,
+  instructionCharactersMax: 65_536,
+  heredocsMax: 32,
+} as const;
 
 /** One instruction: its line with continuations joined and comments left out, and the texts that follow it inline. */
 export type Instruction = {
@@ -16,16 +21,18 @@ export type Instruction = {
   following: string;
 };
 
-export type InstructionFile = { instructions: Instruction[]; escape: string };
+/** The instructions of a Dockerfile, and its escape character: `\` or a backtick. */
+type InstructionFile = { instructions: Instruction[]; escape: string };
 
 type Lines = { all: string[]; at: number };
 
 /**
- * Cuts a Dockerfile into its instructions (Dockerfile reference, "Format", "Escape character" and "Here-Documents"). Each
- * character is looked at a few times, however the file is written. Errors: `invalid` beyond the bounds.
+ * Cuts a Dockerfile into its instructions (Dockerfile reference, "Format", "Escape character" and "Here-Documents"),
+ * reading each character a few times at most. Errors: `invalid` beyond the limits.
  */
 export function readInstructions(source: string): InstructionFile {
-  if (source.length > dockerfileBounds.charactersMax) throw new AtollError('invalid', `dockerfile: is longer than ${dockerfileBounds.charactersMax} characters`);
+  if (source.length > dockerfileBounds.charactersMax)
+    throw new AtollError('invalid', `dockerfile: is longer than ${dockerfileBounds.charactersMax} characters`);
   const lines: Lines = { all: source.split('\n').map(line => (line.endsWith('\r') ? line.slice(0, -1) : line)), at: 0 };
   const escape = readDirectives(lines);
   const instructions: Instruction[] = [];
@@ -34,7 +41,11 @@ export function readInstructions(source: string): InstructionFile {
       lines.at++;
       continue;
     }
-    if (instructions.length === dockerfileBounds.instructionsMax) throw new AtollError('invalid', `dockerfile: line ${lines.at + 1}: there are more than ${dockerfileBounds.instructionsMax} instructions`);
+    if (instructions.length === dockerfileBounds.instructionsMax)
+      throw new AtollError(
+        'invalid',
+        `dockerfile: line ${lines.at + 1}: there are more than ${dockerfileBounds.instructionsMax} instructions`,
+      );
     instructions.push(readInstruction(lines, escape));
   }
   return { instructions, escape };
@@ -65,7 +76,7 @@ function isEmptyOrComment(line: string): boolean {
 function readInstruction(lines: Lines, escape: string): Instruction {
   const first = lines.at;
   const parts: string[] = [];
-  for (let length = 0; lines.at < lines.all.length; ) {
+  for (let length = 0; lines.at < lines.all.length;) {
     const line = lines.all[lines.at++] ?? '';
     // Comments and empty lines may stand between the lines of one instruction.
     if (parts.length > 0 && isEmptyOrComment(line)) continue;
@@ -74,7 +85,10 @@ function readInstruction(lines: Lines, escape: string): Instruction {
     parts.push(goesOn ? trimmed.slice(0, -1) : line);
     length += line.length;
     if (length > dockerfileBounds.instructionCharactersMax) {
-      throw new AtollError('invalid', `dockerfile: line ${first + 1}: the instruction is longer than ${dockerfileBounds.instructionCharactersMax} characters`);
+      throw new AtollError(
+        'invalid',
+        `dockerfile: line ${first + 1}: the instruction is longer than ${dockerfileBounds.instructionCharactersMax} characters`,
+      );
     }
     if (!goesOn) break;
   }
@@ -84,7 +98,13 @@ function readInstruction(lines: Lines, escape: string): Instruction {
   const keyword = text.slice(0, end).toUpperCase();
   const start = lines.at;
   const heredocs = ['RUN', 'COPY', 'ADD'].includes(keyword) ? readHeredocs(text, lines, first + 1) : [];
-  return { keyword, argument: text.slice(end).trim(), line: first + 1, heredocs, following: lines.all.slice(start, lines.at).join('\n') };
+  return {
+    keyword,
+    argument: text.slice(end).trim(),
+    line: first + 1,
+    heredocs,
+    following: lines.all.slice(start, lines.at).join('\n'),
+  };
 }
 
 /** `<<NAME`, `<<-NAME` (leading tabs are left out), `<<"NAME"` (nothing is expanded). */
@@ -92,7 +112,11 @@ export const heredocPattern = /<<(-?)(["']?)([A-Za-z_][\w.]{0,127})\2/g;
 
 function readHeredocs(text: string, lines: Lines, line: number): Heredoc[] {
   const marks = [...text.matchAll(heredocPattern)];
-  if (marks.length > dockerfileBounds.heredocsMax) throw new AtollError('invalid', `dockerfile: line ${line}: there are more than ${dockerfileBounds.heredocsMax} here-documents`);
+  if (marks.length > dockerfileBounds.heredocsMax)
+    throw new AtollError(
+      'invalid',
+      `dockerfile: line ${line}: there are more than ${dockerfileBounds.heredocsMax} here-documents`,
+    );
   return marks.map(([, dash, quote, name = '']) => {
     const content: string[] = [];
     for (; lines.at < lines.all.length; lines.at++) {
@@ -112,6 +136,7 @@ function withoutTabs(line: string): string {
   return line.slice(start);
 }
 
+/** Says whether a character is white space, as Unicode has it. */
 export function isSpace(character: string): boolean {
   return character === ' ' || character === '\t' || character === '\n' || character === '\r' || character.trim() === '';
 }

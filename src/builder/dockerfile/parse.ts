@@ -3,7 +3,7 @@ import type { DockerInstruction, DockerMount, DockerStage, Heredoc } from '../..
 import { heredocPattern, readInstructions, type Instruction } from './instructions.ts';
 import { jsonForm, splitWords, takeFlags } from './words.ts';
 
-/** What says nothing about the file system or how a sandbox starts. */
+/** Instructions that affect neither the file system nor the start of a sandbox. */
 const ignored = ['LABEL', 'EXPOSE', 'VOLUME', 'HEALTHCHECK', 'STOPSIGNAL', 'MAINTAINER', 'ONBUILD'];
 const stagesMax = 100;
 
@@ -43,13 +43,18 @@ type Fail = (why: string) => never;
 function stageOf(argument: string, globalArgs: Record<string, string>, fail: Fail): DockerStage {
   const words = splitWords(takeFlags(argument).rest, '\\');
   const [from, as, name] = words;
-  if (from === undefined || (words.length !== 1 && (words.length !== 3 || as?.toUpperCase() !== 'AS'))) return fail('FROM needs an image and may have AS and a name');
+  if (from === undefined || (words.length !== 1 && (words.length !== 3 || as?.toUpperCase() !== 'AS')))
+    return fail('FROM needs an image and may have AS and a name');
   return { from, name: name?.toLowerCase() ?? null, globalArgs, instructions: [] };
 }
 
 type Place = { line: number; text: string };
 
-function instructionsOf({ keyword, argument, line, heredocs, following }: Instruction, escape: string, fail: Fail): DockerInstruction[] {
+function instructionsOf(
+  { keyword, argument, line, heredocs, following }: Instruction,
+  escape: string,
+  fail: Fail,
+): DockerInstruction[] {
   const required = (): string => (argument === '' ? fail(`${keyword} needs an argument`) : argument);
   const place: Place = { line, text: `${keyword} ${argument}`.trim() };
   switch (keyword) {
@@ -98,7 +103,8 @@ function pairsOf(argument: string, escape: string, fail: Fail): [string, string]
 
 function runOf(argument: string, heredocs: Heredoc[], following: string, place: Place, fail: Fail): DockerInstruction {
   const { flags, rest } = takeFlags(argument);
-  for (const flag of flags.keys()) if (flag !== 'mount' && flag !== 'network' && flag !== 'security') fail(`RUN does not know --${flag}`);
+  for (const flag of flags.keys())
+    if (flag !== 'mount' && flag !== 'network' && flag !== 'security') fail(`RUN does not know --${flag}`);
   const mounts = (flags.get('mount') ?? []).flatMap(text => mountOf(text, fail));
   const [script] = heredocs;
   // A document alone is a script; with a command beside it, the shell reads it itself.
@@ -108,7 +114,9 @@ function runOf(argument: string, heredocs: Heredoc[], following: string, place: 
 }
 
 function mountOf(text: string, fail: Fail): DockerMount[] {
-  const options = new Map(text.split(',').map(option => [option.split('=')[0] ?? '', option.slice(option.indexOf('=') + 1)] as const));
+  const options = new Map(
+    text.split(',').map(option => [option.split('=')[0] ?? '', option.slice(option.indexOf('=') + 1)] as const),
+  );
   const kind = options.get('type') ?? 'bind';
   const target = options.get('target') ?? options.get('dst') ?? options.get('destination') ?? '';
   if (kind === 'cache' || kind === 'tmpfs') {
@@ -121,20 +129,27 @@ function mountOf(text: string, fail: Fail): DockerMount[] {
 }
 
 const targetCharactersMax = 500;
-/** What a sandbox has from the platform. */
+/** Directories of the platform in a sandbox. */
 const reserved = ['', '.agent', 'dev', 'proc', 'sys'];
 
-/** Where something is shown inside: a plain absolute path, not above and not among what the platform puts there. */
+/** A mount's target: a plain absolute path, neither above nor below the platform's own. */
 function checkTarget(target: string, kind: string, fail: Fail): string {
   if (!target.startsWith('/')) fail(`--mount=type=${kind} needs an absolute target`);
-  if (target.length > targetCharactersMax) fail(`the target of --mount=type=${kind} is longer than ${targetCharactersMax} characters`);
+  if (target.length > targetCharactersMax)
+    fail(`the target of --mount=type=${kind} is longer than ${targetCharactersMax} characters`);
   const parts = target.split('/').filter(part => part !== '' && part !== '.');
   if (parts.includes('..')) fail(`the target of --mount=type=${kind} must not have ..`);
-  if (/[\0\n]/.test(target) || reserved.includes(parts[0] ?? '')) fail(`--mount=type=${kind} can't be shown at ${target}`);
+  if (/[\0\n]/.test(target) || reserved.includes(parts[0] ?? ''))
+    fail(`--mount=type=${kind} can't be shown at ${target}`);
   return `/${parts.join('/')}`;
 }
 
-function copyOf(keyword: string, argument: string, heredocs: Heredoc[], { escape, place, fail }: { escape: string; place: Place; fail: Fail }): DockerInstruction[] {
+function copyOf(
+  keyword: string,
+  argument: string,
+  heredocs: Heredoc[],
+  { escape, place, fail }: { escape: string; place: Place; fail: Fail },
+): DockerInstruction[] {
   const { flags, rest } = takeFlags(argument);
   const flag = (name: string) => flags.get(name)?.at(-1) ?? '';
   const words = jsonForm(rest) ?? splitWords(rest, escape);
@@ -142,7 +157,9 @@ function copyOf(keyword: string, argument: string, heredocs: Heredoc[], { escape
   if (words.length < 2 || destination === undefined) return fail(`${keyword} needs a source and a destination`);
   const owners = { destination, chown: flag('chown'), chmod: flag('chmod') };
   const sources = words.slice(0, -1).filter(word => !/^<<-?["']?[A-Za-z_]/.test(word));
-  if (sources.some(source => /^(https?:|git@)/.test(source))) fail(`${keyword} of an address is not supported; use RUN with curl or git`);
-  const copies: DockerInstruction[] = sources.length > 0 ? [{ ...place, kind: 'copy', from: flag('from'), sources, ...owners }] : [];
+  if (sources.some(source => /^(https?:|git@)/.test(source)))
+    fail(`${keyword} of an address is not supported; use RUN with curl or git`);
+  const copies: DockerInstruction[] =
+    sources.length > 0 ? [{ ...place, kind: 'copy', from: flag('from'), sources, ...owners }] : [];
   return heredocs.length > 0 ? [...copies, { ...place, kind: 'write', files: heredocs, ...owners }] : copies;
 }

@@ -16,6 +16,7 @@ export type BlockOutput = {
 
 const bufferSize = 1 << 20;
 
+/** Writes behind the first block of a file, which is left for the superblock. Errors: `no_space` beyond `bytesMax`. */
 export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
   const buffer = Buffer.alloc(bufferSize);
   let used = 0;
@@ -26,8 +27,9 @@ export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
     used = 0;
   };
   const append = (bytes: Uint8Array) => {
-    if (flushed + used + bytes.length > bytesMax) throw new AtollError('no_space', `the layer is larger than ${Math.floor(bytesMax / 1024 / 1024)} MiB`);
-    for (let rest = bytes; rest.length > 0; ) {
+    if (flushed + used + bytes.length > bytesMax)
+      throw new AtollError('no_space', `the layer is larger than ${Math.floor(bytesMax / 1024 / 1024)} MiB`);
+    for (let rest = bytes; rest.length > 0;) {
       // Only full buffers go out, which hold whole blocks: the unfinished block can be taken back.
       if (used === bufferSize) flush();
       const part = rest.subarray(0, bufferSize - used);
@@ -48,6 +50,7 @@ export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
   };
 }
 
+/** Writes all of `bytes`, however many calls that takes. */
 export function writeAt(fd: number, bytes: Uint8Array, position: number): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, position + done);
+  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, position + done);
 }

@@ -6,6 +6,7 @@ import type { Attributes, ByteString } from './tree.ts';
  * little endian, blocks of 4 KiB, inodes in slots of 32 bytes from the block `metaBlock` on.
  */
 export const blockSize = 4096;
+/** Unit of inode numbers, bytes: an inode begins at a multiple of it. */
 export const slotSize = 32;
 /** We write the extended form alone: the compact one has neither times nor IDs above 65535. */
 export const inodeSize = 64;
@@ -14,7 +15,7 @@ const superblockSize = 128;
 const magic = 0xe0f5_e1e2;
 const featureMtime = 2;
 
-/** How an inode's data is found: in blocks, or in blocks with the last part right behind the inode. */
+/** Layout of an inode's data: in blocks, or in blocks with the last part right behind the inode. */
 export const dataLayout = { plain: 0, inline: 2 } as const;
 
 /** Type bits of a mode and the type in a directory entry. */
@@ -26,7 +27,8 @@ export const fileTypes = {
   symlink: { modeBits: 0o120000, entryType: 7 },
 } as const;
 
-export type Inode = {
+/** One inode as it is written. */
+type Inode = {
   typeBits: number;
   attributes: Attributes;
   layout: number;
@@ -76,8 +78,8 @@ export function isStorable(name: string): boolean {
   return suffixLength <= 255 && (suffixLength > 0 || !name.endsWith('.'));
 }
 
-/** Of all extended attributes of one file, as they are written: the kernel lets a file have no more (xattr(7)). */
-export const xattrBytesMax = 65_536;
+/** All extended attributes of one file, as they are written: the kernel lets a file have no more (xattr(7)). */
+const xattrBytesMax = 65_536;
 
 /** Bytes that extended attributes take behind an inode. */
 export function xattrsSize(xattrs: ReadonlyMap<string, Uint8Array>): number {
@@ -99,15 +101,17 @@ function encodeXattrs(xattrs: ReadonlyMap<string, Uint8Array>): Uint8Array {
     parts.push(entry);
   }
   const bytes = Buffer.concat(parts);
-  if (bytes.length > xattrBytesMax) throw new AtollError('invalid', `a file has more than ${xattrBytesMax} bytes of extended attributes`);
+  if (bytes.length > xattrBytesMax)
+    throw new AtollError('invalid', `a file has more than ${xattrBytesMax} bytes of extended attributes`);
   return bytes;
 }
 
-export type Entry = { name: ByteString; slot: number; type: number };
+/** One entry of a directory: a name, and the slot of its inode. */
+type Entry = { name: ByteString; slot: number; type: number };
 
 const entrySize = 12;
 
-/** How a directory's sorted entries fall into blocks. */
+/** Splits a directory's sorted entries into blocks. */
 export function splitEntries<T extends { name: ByteString }>(entries: T[]): T[][] {
   const blocks: T[][] = [];
   let used = blockSize;
@@ -123,6 +127,7 @@ export function splitEntries<T extends { name: ByteString }>(entries: T[]): T[][
   return blocks;
 }
 
+/** Bytes of a directory whose entries fall into `blocks`; the last block counts as far as it is used. */
 export function entriesSize(blocks: { name: ByteString }[][]): number {
   const last = blocks.at(-1) ?? [];
   return (blocks.length - 1) * blockSize + last.reduce((sum, { name }) => sum + entrySize + name.length, 0);
@@ -144,7 +149,12 @@ export function encodeEntries(entries: Entry[]): Uint8Array {
 }
 
 /** The first block of an image. No time and no UUID: equal content has an equal digest. */
-export function encodeSuperblock(facts: { rootSlot: number; inodes: number; blocks: number; metaBlock: number }): Uint8Array {
+export function encodeSuperblock(facts: {
+  rootSlot: number;
+  inodes: number;
+  blocks: number;
+  metaBlock: number;
+}): Uint8Array {
   const bytes = new Uint8Array(blockSize);
   const view = new DataView(bytes.buffer, superblockOffset, superblockSize);
   view.setUint32(0, magic, true);
@@ -157,6 +167,7 @@ export function encodeSuperblock(facts: { rootSlot: number; inodes: number; bloc
   return bytes;
 }
 
+/** The smallest multiple of `unit` that is not below `value`. */
 export function roundUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
 }

@@ -1,5 +1,16 @@
 import { AtollError } from '../../base/error.ts';
-import { blockSize, dataLayout, encodeEntries, encodeInode, entriesSize, fileTypes, inodeSize, roundUp, slotSize, splitEntries } from './format.ts';
+import {
+  blockSize,
+  dataLayout,
+  encodeEntries,
+  encodeInode,
+  entriesSize,
+  fileTypes,
+  inodeSize,
+  roundUp,
+  slotSize,
+  splitEntries,
+} from './format.ts';
 import { defaultAttributes, type Attributes, type ByteString, type DirectoryNode, type TreeNode } from './tree.ts';
 
 /** An inode with its place in the image. */
@@ -9,7 +20,7 @@ export type PlannedInode = {
   parent: PlannedInode | undefined;
   children: { name: ByteString; inode: PlannedInode }[];
   links: number;
-  /** Of the data, bytes. */
+  /** Bytes of data. */
   size: number;
   layout: number;
   /** First block of data that is not inline; of directories and links it is set when they are written. */
@@ -34,7 +45,18 @@ export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[]
       return known;
     }
     if (plan.length >= inodesMax) throw new AtollError('no_space', `the layer has more than ${inodesMax} files`);
-    const inode = { node, parent, number: plan.length + 1, children: [], links: 1, size: 0, layout: 0, firstBlock: 0, offset: 0, inlineSize: 0 };
+    const inode = {
+      node,
+      parent,
+      number: plan.length + 1,
+      children: [],
+      links: 1,
+      size: 0,
+      layout: 0,
+      firstBlock: 0,
+      offset: 0,
+      inlineSize: 0,
+    };
     byNode.set(node, inode);
     plan.push(inode);
     return inode;
@@ -45,7 +67,9 @@ export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[]
   for (const inode of plan) {
     const { node } = inode;
     if (node.kind === 'directory') {
-      inode.children = [...node.entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, child]) => ({ name, inode: add(child, inode) }));
+      inode.children = [...node.entries]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, child]) => ({ name, inode: add(child, inode) }));
       inode.links = 2 + inode.children.filter(child => child.inode.node.kind === 'directory').length;
     }
     end = place(inode, end);
@@ -53,7 +77,7 @@ export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[]
   return plan;
 }
 
-/** What is inline must end in the block in which the inode begins. */
+/** Inline data must end in the block in which the inode begins. */
 function place(inode: PlannedInode, end: number): number {
   const head = encodeHead(inode).length;
   inode.size = sizeOf(inode);
@@ -70,13 +94,22 @@ function place(inode: PlannedInode, end: number): number {
 function sizeOf({ node, children }: PlannedInode): number {
   if (node.kind === 'file') return node.data.size;
   if (node.kind === 'symlink') return node.target.length;
-  if (node.kind === 'directory') return entriesSize(splitEntries(withDots<{ name: ByteString }>(children, { name: '.' }, { name: '..' })));
+  if (node.kind === 'directory')
+    return entriesSize(splitEntries(withDots<{ name: ByteString }>(children, { name: '.' }, { name: '..' })));
   return 0;
 }
 
 /** The inode with its extended attributes. */
 export function encodeHead({ node, layout, size, firstBlock, links, number }: PlannedInode): Uint8Array {
-  return encodeInode({ typeBits: fileTypes[node.kind].modeBits, attributes: attributesOf(node), layout, size, firstBlock, links, number });
+  return encodeInode({
+    typeBits: fileTypes[node.kind].modeBits,
+    attributes: attributesOf(node),
+    layout,
+    size,
+    firstBlock,
+    links,
+    number,
+  });
 }
 
 const opaqueXattr = ['trusted.overlay.opaque', Buffer.from('y')] as const;

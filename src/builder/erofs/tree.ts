@@ -1,9 +1,10 @@
 /**
- * A file tree in memory, as it is written to an image. Names, targets and paths are byte strings: one character for each
- * byte (`latin1`), because file names need not be valid UTF-8 and directories are sorted by bytes.
+ * A name, target or path of a file tree in memory: one character for each byte (`latin1`), because file names need not
+ * be valid UTF-8 and directories are sorted by bytes.
  */
 export type ByteString = string;
 
+/** Attributes of an inode. */
 export type Attributes = {
   /** Permission bits with setuid, setgid and sticky. */
   mode: number;
@@ -24,11 +25,15 @@ export type FileData = {
   tail: Uint8Array;
 };
 
+/** A regular file. */
 export type FileNode = { kind: 'file'; attributes: Attributes; data: FileData };
+/** A symbolic link. */
 export type SymlinkNode = { kind: 'symlink'; attributes: Attributes; target: ByteString };
-export type FifoNode = { kind: 'fifo'; attributes: Attributes };
+/** A named pipe. */
+type FifoNode = { kind: 'fifo'; attributes: Attributes };
 /** Hides what lower layers have by this name: in an overlay's layer, a character device 0:0. */
-export type WhiteoutNode = { kind: 'whiteout' };
+type WhiteoutNode = { kind: 'whiteout' };
+/** A directory with all that is in it. */
 export type DirectoryNode = {
   kind: 'directory';
   attributes: Attributes;
@@ -40,8 +45,17 @@ export type DirectoryNode = {
 /** A node that appears twice in a tree is a file with two names. */
 export type TreeNode = FileNode | SymlinkNode | FifoNode | WhiteoutNode | DirectoryNode;
 
-export const defaultAttributes: Attributes = { mode: 0o755, uid: 0, gid: 0, mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() };
+/** Attributes of directories that no archive names: root's, with time 0, so that equal content has an equal digest. */
+export const defaultAttributes: Attributes = {
+  mode: 0o755,
+  uid: 0,
+  gid: 0,
+  mtimeSeconds: 0,
+  mtimeNanoseconds: 0,
+  xattrs: new Map(),
+};
 
+/** An empty directory. */
 export function newDirectory(attributes: Attributes = defaultAttributes): DirectoryNode {
   return { kind: 'directory', attributes, opaque: false, entries: new Map() };
 }

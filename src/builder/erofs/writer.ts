@@ -49,7 +49,7 @@ export function createImageWriter(fd: number, limits: ImageLimits): ImageWriter 
   };
 }
 
-/** What of a directory or link is not inline. The content of files is written already. */
+/** Writes the part of a directory or link that is not inline. The content of files is written already. */
 function writeBlocks(inode: PlannedInode, output: BlockOutput): void {
   if (inode.node.kind === 'file' || inode.size <= inode.inlineSize) return;
   inode.firstBlock = output.block();

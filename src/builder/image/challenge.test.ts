@@ -2,7 +2,11 @@ import { expect, test } from 'bun:test';
 import { readChallenge } from './challenge.ts';
 
 test.each([
-  ['Bearer realm="https://auth.example/token",service="registry",scope="repository:a/b:pull"', 'bearer', { realm: 'https://auth.example/token', service: 'registry', scope: 'repository:a/b:pull' }],
+  [
+    'Bearer realm="https://auth.example/token",service="registry",scope="repository:a/b:pull"',
+    'bearer',
+    { realm: 'https://auth.example/token', service: 'registry', scope: 'repository:a/b:pull' },
+  ],
   ['Basic realm="r"', 'basic', { realm: 'r' }],
   ['  bearer  REALM=plain , service = x', 'bearer', { realm: 'plain' }],
   ['Bearer realm="open', 'bearer', { realm: 'open' }],

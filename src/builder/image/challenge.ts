@@ -1,14 +1,17 @@
-/** What a registry says when it wants to know who asks: a scheme and its parameters (RFC 9110, section 11.2). */
-export type Challenge = {
+/** A registry's question for credentials: a scheme and its parameters (RFC 9110, section 11.2). */
+type Challenge = {
   /** In small letters; empty where there is none. */
   scheme: string;
   parameters: Map<string, string>;
 };
 
-/** Of a header that says it; what is behind is not looked at. */
+/** Characters of the header that are read; the rest is ignored. */
 const charactersMax = 4_096;
 
-/** Reads the first challenge of a `WWW-Authenticate` header, from left to right. What is no parameter ends it. */
+/**
+ * Reads the first challenge of a `WWW-Authenticate` header, from left to right, up to the first text that is no
+ * parameter.
+ */
 export function readChallenge(header: string): Challenge {
   const text = header.slice(0, charactersMax);
   const parameters = new Map<string, string>();
@@ -38,5 +41,11 @@ export function readChallenge(header: string): Challenge {
 }
 
 function isToken(character: string): boolean {
-  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') || (character >= '0' && character <= '9') || character === '_' || character === '-';
+  return (
+    (character >= 'a' && character <= 'z') ||
+    (character >= 'A' && character <= 'Z') ||
+    (character >= '0' && character <= '9') ||
+    character === '_' ||
+    character === '-'
+  );
 }

@@ -6,10 +6,15 @@ import type { Conversation } from '../conversation.ts';
 const redirectsMax = 5;
 
 /**
- * Requests a URL that a stranger may have chosen: of each host on the way, redirects included, the node says where it is and
- * whether it may be reached. Credentials stay with the host that they were meant for. Errors: `forbidden`, `unavailable`.
+ * Requests a URL that a stranger may have chosen: the node names the address of each host on the way, redirects
+ * included, and decides whether it may be reached. Credentials stay with their host. Errors: `forbidden`,
+ * `unavailable`.
  */
-export async function guardedFetch(url: string, request: PinnedRequest, { resolve }: Pick<Conversation, 'resolve'>): Promise<Response> {
+export async function guardedFetch(
+  url: string,
+  request: PinnedRequest,
+  { resolve }: Pick<Conversation, 'resolve'>,
+): Promise<Response> {
   let target = new URL(url);
   let { headers } = request;
   for (let redirects = 0; ; redirects++) {
@@ -20,8 +25,10 @@ export async function guardedFetch(url: string, request: PinnedRequest, { resolv
     await response.body?.cancel();
     if (redirects === redirectsMax) throw new AtollError('unavailable', `${target.host} redirects too often`);
     const next = URL.parse(location.slice(0, locationCharactersMax), target.href);
-    if (!next || (next.protocol !== 'https:' && next.protocol !== target.protocol)) throw new AtollError('unavailable', `${target.host} redirects to where it must not`);
-    if (next.host !== target.host) headers = Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'authorization'));
+    if (!next || (next.protocol !== 'https:' && next.protocol !== target.protocol))
+      throw new AtollError('unavailable', `${target.host} redirects to where it must not`);
+    if (next.host !== target.host)
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'authorization'));
     target = next;
   }
 }

@@ -1,10 +1,10 @@
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
-import { sha256Hex } from '../../base/secret.ts';
+import { sha256Hex } from '../../base/crypto/secret.ts';
 import { readTar } from '../archive/tar.ts';
 import { decompress } from '../archive/decompress.ts';
-import type { BuilderJob, FoundImage } from '../../protocol/builder.ts';
+import type { BuilderJob, FoundFile } from '../../protocol/builder.ts';
 import { shownAs } from '../shown.ts';
 import { readImage } from './manifest.ts';
 import { writeBounded } from './registry-image.ts';
@@ -13,14 +13,20 @@ import type { ImageStore } from './registry.ts';
 /** A file of the archive by name: where its bytes are. */
 type Files = { read(name: string): Promise<AsyncIterable<Uint8Array>>; has(name: string): boolean };
 
-/** An image in files of this machine that `image` shows: the directory of an OCI layout, an archive of one, or what `docker save` writes. Errors: `invalid`. */
-export async function fileImage(): Promise<FoundImage & { version: string }> {
+/**
+ * An image in files of this machine that `image` shows: the directory of an OCI layout, an archive of one, or the
+ * output of `docker save`. Errors: `invalid`.
+ */
+export async function fileImage(): Promise<FoundFile> {
   const { store, version } = await openImage();
   return { image: await readImage(store, version), version };
 }
 
 /** Writes a blob of it. */
-export async function fileBlob({ digest, bytesMax }: BuilderJob & { kind: 'file-blob' }, output: number): Promise<null> {
+export async function fileBlob(
+  { digest, bytesMax }: BuilderJob & { kind: 'file-blob' },
+  output: number,
+): Promise<null> {
   const { store } = await openImage();
   await writeBounded(await store.blob(digest), output, bytesMax);
   return null;
@@ -59,7 +65,10 @@ async function savedStore(files: Files): Promise<{ store: ImageStore; version: s
   // Its layers are not compressed: they are what the configuration's digests name.
   const diffIds = (JSON.parse(config) as { rootfs?: { diff_ids?: string[] } }).rootfs?.diff_ids ?? [];
   const names = new Map(diffIds.map((digest, index) => [digest, saved.Layers[index] ?? '']));
-  const manifest = JSON.stringify({ config: { digest: configDigest }, layers: diffIds.map(digest => ({ digest, size: 0 })) });
+  const manifest = JSON.stringify({
+    config: { digest: configDigest },
+    layers: diffIds.map(digest => ({ digest, size: 0 })),
+  });
   return {
     version: `sha256:${sha256Hex(manifest)}`,
     store: {
@@ -70,7 +79,10 @@ async function savedStore(files: Files): Promise<{ store: ImageStore; version: s
 }
 
 function directoryFiles(path: string): Files {
-  return { has: name => existsSync(join(path, name)), read: async name => createReadStream(join(path, name)) as AsyncIterable<Uint8Array> };
+  return {
+    has: name => existsSync(join(path, name)),
+    read: async name => createReadStream(join(path, name)) as AsyncIterable<Uint8Array>,
+  };
 }
 
 /** Finds where each file of the archive begins. */
@@ -98,7 +110,10 @@ async function archiveFiles(path: string): Promise<Files> {
 
 const clean = (path: string) => path.replace(/^(\.?\/)+/, '');
 
-async function* part(content: AsyncIterable<Uint8Array>, { offset, size }: { offset: number; size: number }): AsyncGenerator<Uint8Array> {
+async function* part(
+  content: AsyncIterable<Uint8Array>,
+  { offset, size }: { offset: number; size: number },
+): AsyncGenerator<Uint8Array> {
   let position = 0;
   for await (const bytes of content) {
     const wanted = bytes.subarray(Math.max(0, offset - position), Math.max(0, offset + size - position));

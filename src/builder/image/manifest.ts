@@ -1,42 +1,60 @@
 import { AtollError } from '../../base/error.ts';
-import { sha256Hex } from '../../base/secret.ts';
-import type { ImageDescription } from '../../protocol/builder.ts';
+import { sha256Hex } from '../../base/crypto/secret.ts';
+import { imageLayersMax, type ImageDescription } from '../../protocol/builder.ts';
 import type { ImageStore } from './registry.ts';
 
-type Descriptor = { digest?: string; size?: number; mediaType?: string; platform?: { architecture?: string; os?: string } };
+type Descriptor = {
+  digest?: string;
+  size?: number;
+  mediaType?: string;
+  platform?: { architecture?: string; os?: string };
+};
 type Manifest = { manifests?: Descriptor[]; config?: Descriptor; layers?: Descriptor[]; mediaType?: string };
 type Config = { architecture?: string; config?: { Env?: string[] | null }; rootfs?: { diff_ids?: string[] } };
 
-const layersMax = 127;
 /** A list of images may name other lists. */
 const nestedIndexesMax = 4;
 const configBytesMax = 8 << 20;
 
-/** Finds the image of this machine's architecture. Every byte is checked against the digest that names it. Errors: `invalid`, `not_found`. */
+/**
+ * Finds the image for this machine's architecture. Every byte is checked against its digest. Errors: `invalid`,
+ * `not_found`.
+ */
 export async function readImage(store: ImageStore, version: string): Promise<ImageDescription> {
   let { manifest, digest } = await readManifest(store, version);
-  for (let depth = 0; Array.isArray(manifest.manifests) && depth < nestedIndexesMax; depth++) ({ manifest, digest } = await readManifest(store, choose(manifest.manifests)));
+  for (let depth = 0; Array.isArray(manifest.manifests) && depth < nestedIndexesMax; depth++)
+    ({ manifest, digest } = await readManifest(store, choose(manifest.manifests)));
   const { config, layers } = manifest;
-  if (!config?.digest || !Array.isArray(layers)) throw new AtollError('invalid', 'the image has no manifest of a kind that is supported (schema 1 is not)');
-  if (layers.length > layersMax) throw new AtollError('invalid', `the image has more than ${layersMax} layers`);
+  if (!config?.digest || !Array.isArray(layers))
+    throw new AtollError('invalid', 'the image has no manifest of a kind that is supported (schema 1 is not)');
+  if (layers.length > imageLayersMax)
+    throw new AtollError('invalid', `the image has more than ${imageLayersMax} layers`);
   const { config: settings, rootfs } = parseJson(await readBlob(store, digestIn(config)), 'configuration') as Config;
   const diffIds = rootfs?.diff_ids ?? [];
-  if (!Array.isArray(diffIds) || diffIds.some(diffId => !isDigest(diffId))) throw new AtollError('invalid', 'the image names its layers by digests that are not SHA-256');
-  if (diffIds.length !== layers.length) throw new AtollError('invalid', 'the image names another number of layers than it has');
+  if (!Array.isArray(diffIds) || diffIds.some(diffId => !isDigest(diffId)))
+    throw new AtollError('invalid', 'the image names its layers by digests that are not SHA-256');
+  if (diffIds.length !== layers.length)
+    throw new AtollError('invalid', 'the image names another number of layers than it has');
   return {
     digest,
     env: environmentOf(settings?.Env ?? []),
-    layers: layers.map((layer, index) => ({ digest: digestIn(layer), size: Number.isSafeInteger(layer.size) ? Math.max(Number(layer.size), 0) : 0, diffId: diffIds[index] ?? '' })),
+    layers: layers.map((layer, index) => ({
+      digest: digestIn(layer),
+      size: Number.isSafeInteger(layer.size) ? Math.max(Number(layer.size), 0) : 0,
+      diffId: diffIds[index] ?? '',
+    })),
   };
 }
 
 async function readManifest(store: ImageStore, version: string): Promise<{ manifest: Manifest; digest: string }> {
   const bytes = await store.manifest(version);
   const digest = `sha256:${sha256Hex(bytes)}`;
-  if (version.startsWith('sha256:') && version !== digest) throw new AtollError('invalid', 'the manifest of the image is not the one that its digest names');
+  if (version.startsWith('sha256:') && version !== digest)
+    throw new AtollError('invalid', 'the manifest of the image is not the one that its digest names');
   const manifest = parseJson(bytes, 'manifest') as Manifest;
   for (const list of [manifest.manifests, manifest.layers]) {
-    if (Array.isArray(list) && !list.every(item => typeof item === 'object' && item !== null)) throw new AtollError('invalid', 'the manifest of the image has a form that is not known');
+    if (Array.isArray(list) && !list.every(item => typeof item === 'object' && item !== null))
+      throw new AtollError('invalid', 'the manifest of the image has a form that is not known');
   }
   return { manifest, digest };
 }
@@ -46,21 +64,28 @@ function parseJson(bytes: Uint8Array, what: string): object {
     const value = JSON.parse(Buffer.from(bytes).toString()) as unknown;
     if (typeof value === 'object' && value !== null) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new AtollError('invalid', `the ${what} of the image is not JSON`);
 }
 
 /** `NAME=value` each. */
 function environmentOf(pairs: unknown): Record<string, string> {
-  if (!Array.isArray(pairs) || !pairs.every(pair => typeof pair === 'string')) throw new AtollError('invalid', 'the image has an environment of no known form');
-  return Object.fromEntries(pairs.filter(pair => pair.indexOf('=') > 0).map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+  if (!Array.isArray(pairs) || !pairs.every(pair => typeof pair === 'string'))
+    throw new AtollError('invalid', 'the image has an environment of no known form');
+  return Object.fromEntries(
+    pairs
+      .filter(pair => pair.indexOf('=') > 0)
+      .map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  );
 }
 
 const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 
 function choose(manifests: Descriptor[]): string {
-  const fits = manifests.find(({ platform }) => platform?.architecture === architecture && (platform.os ?? 'linux') === 'linux');
+  const fits = manifests.find(
+    ({ platform }) => platform?.architecture === architecture && (platform.os ?? 'linux') === 'linux',
+  );
   // A single image without platform is for whoever finds it.
   const only = manifests.length === 1 && manifests[0]?.platform === undefined ? manifests[0] : undefined;
   const found = fits ?? only;
@@ -86,6 +111,7 @@ async function readBlob(store: ImageStore, digest: string): Promise<Uint8Array> 
     parts.push(part);
   }
   const bytes = Buffer.concat(parts);
-  if (digest !== `sha256:${sha256Hex(bytes)}`) throw new AtollError('invalid', 'the configuration of the image is not what its digest says');
+  if (digest !== `sha256:${sha256Hex(bytes)}`)
+    throw new AtollError('invalid', 'the configuration of the image is not what its digest says');
   return bytes;
 }

@@ -9,16 +9,20 @@ import { attributesOf } from './read-directory.ts';
 import { openRoot, xattrsOf, type Opened, type Root } from './root.ts';
 
 const readSize = 1 << 20;
-/** Of the files that one source with globs stands for. */
+/** Files that match one source with globs. */
 const matchesMax = 10_000;
 /** The kernel's own bound of a path. */
 const sourceBytesMax = 4095;
 
 /**
- * Copies paths of one file system into another. Errors: `not_found` for a source that names nothing, `invalid` for one with
- * `..`, or with globs that match too much.
+ * Copies paths of one file system into another. Errors: `not_found` for a source without a match, `invalid` for one
+ * with `..`, or with globs that match too much.
  */
-export async function copyBetween(job: { from: ByteString; sources: ByteString[]; copy: Copy }, tree: MergedTree, writer: ImageWriter): Promise<void> {
+export async function copyBetween(
+  job: { from: ByteString; sources: ByteString[]; copy: Copy },
+  tree: MergedTree,
+  writer: ImageWriter,
+): Promise<void> {
   using from = openRoot(job.from);
   for (const source of job.sources) {
     const found = matchesOf(from, source);
@@ -28,21 +32,29 @@ export async function copyBetween(job: { from: ByteString; sources: ByteString[]
       if (!stat) continue;
       const name = path.slice(path.lastIndexOf('/') + 1);
       const entries = stat.isDirectory() ? entriesBelow(from, path, '.') : [entryOf(from, path, name, stat)];
-      await copyFiles(iterate(entries), tree, writer, { ...job.copy, source: stat.isDirectory() ? '' : escapeGlob(name) });
+      await copyFiles(iterate(entries), tree, writer, {
+        ...job.copy,
+        source: stat.isDirectory() ? '' : escapeGlob(name),
+      });
     }
   }
 }
 
 /** The files that a path stands for: links on the way to it are followed inside of `from`, each part may be a glob. */
 function matchesOf(from: Root, source: ByteString): ByteString[] {
-  if (source.length > sourceBytesMax) throw new AtollError('invalid', `a source is longer than ${sourceBytesMax} bytes`);
+  if (source.length > sourceBytesMax)
+    throw new AtollError('invalid', `a source is longer than ${sourceBytesMax} bytes`);
   const parts = source.split('/').filter(part => part !== '' && part !== '.');
-  if (parts.includes('..')) throw new AtollError('invalid', `${shown(source)} leads upwards: a source must not have ..`);
+  if (parts.includes('..'))
+    throw new AtollError('invalid', `${shown(source)} leads upwards: a source must not have ..`);
   let places: ByteString[] = [''];
   for (const [index, part] of parts.entries()) {
     const last = index === parts.length - 1;
-    places = places.flatMap(place => namesOf(from, place, part).flatMap(name => placeOf(from, place === '' ? name : `${place}/${name}`, last)));
-    if (places.length > matchesMax) throw new AtollError('invalid', `${shown(source)} stands for more than ${matchesMax} files`);
+    places = places.flatMap(place =>
+      namesOf(from, place, part).flatMap(name => placeOf(from, place === '' ? name : `${place}/${name}`, last)),
+    );
+    if (places.length > matchesMax)
+      throw new AtollError('invalid', `${shown(source)} stands for more than ${matchesMax} files`);
   }
   return places;
 }
@@ -52,10 +64,13 @@ function namesOf(from: Root, place: ByteString, part: ByteString): ByteString[] 
   if (!/[*?[]/.test(part)) return [part];
   if (from.stat(place)?.isDirectory() !== true) return [];
   const glob = new Bun.Glob(part);
-  return from.names(place).filter(name => glob.match(name)).sort();
+  return from
+    .names(place)
+    .filter(name => glob.match(name))
+    .sort();
 }
 
-/** Where a path without links but in its last part leads, if anywhere. */
+/** The places that a path leads to when only its last part may be a link; none where it leads nowhere. */
 function placeOf(from: Root, path: ByteString, last: boolean): ByteString[] {
   const stat = from.stat(path);
   if (!stat) return [];
@@ -70,7 +85,12 @@ function* entriesBelow(from: Root, directory: ByteString, relative: ByteString):
   if (!stat) return;
   yield entryOf(from, directory, relative, stat);
   if (!stat.isDirectory()) return;
-  for (const name of from.names(directory).sort()) yield* entriesBelow(from, directory === '' ? name : `${directory}/${name}`, relative === '.' ? name : `${relative}/${name}`);
+  for (const name of from.names(directory).sort())
+    yield* entriesBelow(
+      from,
+      directory === '' ? name : `${directory}/${name}`,
+      relative === '.' ? name : `${relative}/${name}`,
+    );
 }
 
 function entryOf(from: Root, path: ByteString, name: ByteString, stat: BigIntStats): TarEntry {
@@ -95,7 +115,7 @@ function entryOf(from: Root, path: ByteString, name: ByteString, stat: BigIntSta
 
 function readAll(file: Opened, take: (part: Uint8Array) => void): void {
   const buffer = Buffer.alloc(readSize);
-  for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0; ) take(buffer.subarray(0, count));
+  for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0;) take(buffer.subarray(0, count));
 }
 
 async function* iterate(entries: Iterable<TarEntry>): AsyncGenerator<TarEntry> {

@@ -2,9 +2,11 @@ import { AtollError } from '../../base/error.ts';
 import type { TarEntry } from '../archive/tar.ts';
 import type { Attributes, ByteString, DirectoryNode, FileNode, SymlinkNode } from '../erofs/tree.ts';
 import type { ImageWriter } from '../erofs/writer.ts';
+import { freshAttributes } from './fresh-attributes.ts';
 import { checkedTarget, partsOf } from './import-layer.ts';
 import type { MergedTree } from './merged-tree.ts';
 
+/** One source and one destination of a COPY. */
 export type Copy = {
   /** File, directory or link in the archive; from the first glob character on it only says what the archive holds. */
   source: ByteString;
@@ -23,21 +25,33 @@ const newDirectoryMode = 0o755;
  * replace files, directories that are there keep their owners and modes, links to directories are followed.
  * Errors: `not_found` when the archive holds nothing of that name, `invalid` where a file and a directory collide.
  */
-export async function copyFiles(entries: AsyncIterable<TarEntry>, tree: MergedTree, writer: ImageWriter, options: Copy): Promise<void> {
+export async function copyFiles(
+  entries: AsyncIterable<TarEntry>,
+  tree: MergedTree,
+  writer: ImageWriter,
+  options: Copy,
+): Promise<void> {
   const wanted = sourceOf(options.source);
   const attributesFor = (entry: TarEntry): Attributes => ({
     ...entry.attributes,
     ...options.owner,
     ...(options.mode !== undefined && entry.type !== 'symlink' && { mode: options.mode }),
   });
-  const fresh: Attributes = { mode: options.mode ?? newDirectoryMode, ...(options.owner ?? { uid: 0, gid: 0 }), mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() };
+  const fresh = freshAttributes({ mode: options.mode ?? newDirectoryMode, ...(options.owner ?? { uid: 0, gid: 0 }) });
   const placed = new Map<ByteString, FileNode | SymlinkNode>();
   let found = false;
 
   const place = async (entry: TarEntry, parent: DirectoryNode, name: ByteString) => {
     // A file with several names has its content where it comes first.
-    const node = entry.type === 'link' ? placed.get(partsOf(entry.target).join('/')) : await nodeOf(entry, attributesFor(entry), writer);
-    if (!node) throw new AtollError('invalid', `the archive links ${entry.path} to ${entry.target}, which is not copied with it`);
+    const node =
+      entry.type === 'link'
+        ? placed.get(partsOf(entry.target).join('/'))
+        : await nodeOf(entry, attributesFor(entry), writer);
+    if (!node)
+      throw new AtollError(
+        'invalid',
+        `the archive links ${entry.path} to ${entry.target}, which is not copied with it`,
+      );
     tree.put(parent, name, node);
     placed.set(partsOf(entry.path).join('/'), node);
   };
@@ -49,7 +63,7 @@ export async function copyFiles(entries: AsyncIterable<TarEntry>, tree: MergedTr
     if (below === undefined) continue;
     found = true;
     const name = below.pop();
-    // Of the directory itself, only the contents are copied.
+    // Only the content of the directory is copied, not the directory.
     if (name === undefined && entry.type === 'directory') tree.directory(options.destination, fresh);
     else if (name === undefined) {
       const own = path.at(-1) ?? '';
@@ -65,9 +79,15 @@ export async function copyFiles(entries: AsyncIterable<TarEntry>, tree: MergedTr
   if (!found) throw new AtollError('not_found', `${shown(options.source)} is not among the uploaded files`);
 }
 
-/** Where a single file goes: into the destination if that is a directory, else to its name. */
-function placeOf(tree: MergedTree, destination: ByteString, name: ByteString, fresh: Attributes): { parent: DirectoryNode; name: ByteString } {
-  if (destination.endsWith('/') || tree.findDirectory(destination)) return { parent: tree.directory(destination, fresh), name };
+/** Destination of a single file: into a directory there, else at its name. */
+function placeOf(
+  tree: MergedTree,
+  destination: ByteString,
+  name: ByteString,
+  fresh: Attributes,
+): { parent: DirectoryNode; name: ByteString } {
+  if (destination.endsWith('/') || tree.findDirectory(destination))
+    return { parent: tree.directory(destination, fresh), name };
   const slash = destination.lastIndexOf('/');
   return { parent: tree.directory(destination.slice(0, slash + 1), fresh), name: destination.slice(slash + 1) };
 }
@@ -83,7 +103,7 @@ async function nodeOf(entry: TarEntry, attributes: Attributes, writer: ImageWrit
 function sourceOf(source: ByteString): { partsBelow(path: ByteString[]): ByteString[] | undefined } {
   const glob = source.search(/[*?[{]/);
   const text = glob < 0 ? source : source.slice(0, source.lastIndexOf('/', glob) + 1);
-  // What a partial name with a glob matches is all that the archive holds of that directory.
+  // The archive holds exactly the matches of a partial name with a glob.
   const wanted = partsOf(text);
   return {
     partsBelow: path => (wanted.every((part, index) => path[index] === part) ? path.slice(wanted.length) : undefined),

@@ -30,11 +30,12 @@ async function addEntry(root: DirectoryNode, entry: TarEntry, writer: ImageWrite
   const parent = directoryAt(root, path, 0);
   if (name === opaqueName) parent.opaque = true;
   else if (name.startsWith(unionPrefix)) return;
-  else if (name.startsWith(whiteoutPrefix)) addWhiteout(parent, whiteoutName(name.slice(whiteoutPrefix.length), entry.path));
+  else if (name.startsWith(whiteoutPrefix))
+    addWhiteout(parent, whiteoutName(name.slice(whiteoutPrefix.length), entry.path));
   else await addNamed(root, parent, name, entry, writer);
 }
 
-/** What a whiteout hides has a name, and is no directory's own. */
+/** The name that a whiteout hides, which is not empty, `.` or `..`. */
 function whiteoutName(name: ByteString, path: ByteString): ByteString {
   if (name === '' || name === '.' || name === '..') return refuseName(path);
   return name;
@@ -47,7 +48,13 @@ function addWhiteout(parent: DirectoryNode, name: ByteString): void {
   else if (!present) parent.entries.set(name, { kind: 'whiteout' });
 }
 
-async function addNamed(root: DirectoryNode, parent: DirectoryNode, name: ByteString, entry: TarEntry, writer: ImageWriter): Promise<void> {
+async function addNamed(
+  root: DirectoryNode,
+  parent: DirectoryNode,
+  name: ByteString,
+  entry: TarEntry,
+  writer: ImageWriter,
+): Promise<void> {
   const { attributes } = entry;
   const present = parent.entries.get(name);
   if (entry.type === 'directory') {
@@ -85,9 +92,14 @@ function directoryAt(root: DirectoryNode, path: ByteString[], linksFollowed: num
     const next = directory.entries.get(name);
     if (next?.kind === 'directory') directory = next;
     else if (next?.kind === 'symlink') {
-      if (linksFollowed >= linksFollowedMax) throw new AtollError('invalid', 'the archive has links that lead in a circle');
+      if (linksFollowed >= linksFollowedMax)
+        throw new AtollError('invalid', 'the archive has links that lead in a circle');
       const from = next.target.startsWith('/') ? [] : path.slice(0, index);
-      return directoryAt(root, [...clean([...from, ...next.target.split('/')]), ...path.slice(index + 1)], linksFollowed + 1);
+      return directoryAt(
+        root,
+        [...clean([...from, ...next.target.split('/')]), ...path.slice(index + 1)],
+        linksFollowed + 1,
+      );
     } else {
       const made = { ...newDirectory(), opaque: next?.kind === 'whiteout' };
       directory.entries.set(name, made);
@@ -115,10 +127,12 @@ const pathBytesMax = 4095;
 export function partsOf(path: ByteString): ByteString[] {
   if (path.length > pathBytesMax) return refuseName(path);
   const parts = path.split('/').filter(part => part !== '' && part !== '.');
-  return parts.some(part => part === '..' || part.length > nameBytesMax || part.includes('\0')) ? refuseName(path) : parts;
+  return parts.some(part => part === '..' || part.length > nameBytesMax || part.includes('\0'))
+    ? refuseName(path)
+    : parts;
 }
 
-/** Where a link leads to, as the kernel could have been told. Errors: `invalid`. */
+/** Checks the target of a link as the kernel would. Errors: `invalid`. */
 export function checkedTarget(target: ByteString, path: ByteString): ByteString {
   if (target !== '' && target.length <= pathBytesMax && !target.includes('\0')) return target;
   throw new AtollError('invalid', `the archive holds a link ${path.slice(0, 200)} to nothing that a link can lead to`);

@@ -11,19 +11,20 @@ import { createImageWriter, type ImageWriter } from '../erofs/writer.ts';
 import { shownAs } from '../shown.ts';
 import { copyBetween } from './copy-between.ts';
 import { copyFiles, type Copy } from './copy-files.ts';
+import { freshAttributes } from './fresh-attributes.ts';
 import { importLayer } from './import-layer.ts';
 import { readMarks } from './marks.ts';
 import { createMergedTree } from './merged-tree.ts';
 import { readUpper } from './read-directory.ts';
 import { openRoot, type Root } from './root.ts';
 
-/** What a job reads and writes. */
-export type LayerFiles = {
+/** Files that a job reads and writes. */
+type LayerFiles = {
   /** Open for reading and writing, and empty. */
   output: number;
   /** The archive, or marks, where the job has one. */
   input(): AsyncIterable<Uint8Array>;
-  /** Where the job is shown layers; by default where every builder is. */
+  /** Directories of the job; default: those of every builder. */
   shown?: { [name in keyof typeof shownAs]: string };
 };
 
@@ -43,20 +44,27 @@ async function treeOf(job: LayerJob, files: LayerFiles, writer: ImageWriter): Pr
   if (job.kind === 'import') {
     const hash = createHash('sha256');
     const tree = await importLayer(entriesOf(hashed(bounded(decompress(input()), bytesMax), hash), inodesMax), writer);
-    if (job.diffId !== undefined && job.diffId !== `sha256:${hash.digest('hex')}`) throw new AtollError('invalid', 'the content of a layer is not what the image says');
+    if (job.diffId !== undefined && job.diffId !== `sha256:${hash.digest('hex')}`)
+      throw new AtollError('invalid', 'the content of a layer is not what the image says');
     return tree;
   }
-  if (job.kind === 'seal') {
+  if (job.kind === 'pack') {
     const marks = job.marked ? await readMarks(input()) : new Map();
     return readUpper({ upper: shown.upper, marks, excluded: new Set(job.excluded.map(bytesOf)) }, writer);
   }
   using view = openRoot(shown.view);
   const tree = createMergedTree(view);
-  if (job.kind === 'copy') await copyFiles(entriesOf(bounded(decompress(input()), bytesMax), inodesMax), tree, writer, copyOf(job.copy, view));
-  else if (job.kind === 'copy-between') await copyBetween({ from: shown.from, sources: job.sources.map(bytesOf), copy: copyOf(job.copy, view) }, tree, writer);
+  if (job.kind === 'copy')
+    await copyFiles(entriesOf(bounded(decompress(input()), bytesMax), inodesMax), tree, writer, copyOf(job.copy, view));
+  else if (job.kind === 'copy-between')
+    await copyBetween(
+      { from: shown.from, sources: job.sources.map(bytesOf), copy: copyOf(job.copy, view) },
+      tree,
+      writer,
+    );
   else {
     const { uid, gid } = currentAccount(readAccounts(view), job.user);
-    tree.directory(bytesOf(job.path), { mode: 0o755, uid, gid, mtimeSeconds: 0, mtimeNanoseconds: 0, xattrs: new Map() });
+    tree.directory(bytesOf(job.path), freshAttributes({ mode: 0o755, uid, gid }));
   }
   return tree.changed() ? tree.root : undefined;
 }
@@ -86,12 +94,16 @@ async function* bounded(archive: AsyncIterable<Uint8Array>, bytesMax: number): A
   let bytes = 0;
   for await (const part of archive) {
     bytes += part.length;
-    if (bytes > 2 * bytesMax) throw new AtollError('no_space', `the archive is longer than ${Math.floor((2 * bytesMax) / 1024 / 1024)} MiB`);
+    if (bytes > 2 * bytesMax)
+      throw new AtollError('no_space', `the archive is longer than ${Math.floor((2 * bytesMax) / 1024 / 1024)} MiB`);
     yield part;
   }
 }
 
-async function* hashed(source: AsyncIterable<Uint8Array>, hash: { update(part: Uint8Array): unknown }): AsyncGenerator<Uint8Array> {
+async function* hashed(
+  source: AsyncIterable<Uint8Array>,
+  hash: { update(part: Uint8Array): unknown },
+): AsyncGenerator<Uint8Array> {
   for await (const part of source) {
     hash.update(part);
     yield part;

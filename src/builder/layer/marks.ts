@@ -1,6 +1,9 @@
 import type { Marks } from './read-directory.ts';
 
-/** Reads what native/confine.c tells: for each attribute the directory's path, its name and its value, a NUL behind each. */
+/**
+ * Reads the output of native/confine.c: for each attribute the directory's path, its name and its value, each with a
+ * NUL behind it.
+ */
 export async function readMarks(input: AsyncIterable<Uint8Array>): Promise<Marks> {
   const parts: Uint8Array[] = [];
   for await (const part of input) parts.push(part);

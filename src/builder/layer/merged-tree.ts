@@ -12,9 +12,15 @@ const linksFollowedMax = 40;
  */
 export type MergedTree = {
   root: DirectoryNode;
-  /** The directory at `path`, brought into the layer; made with `attributes` where missing. Errors: `invalid` where a file is in the way. */
+  /**
+   * The directory at `path`, brought into the layer; made with `attributes` where missing. Errors: `invalid` where a
+   * file is there.
+   */
   directory(path: ByteString, attributes: Attributes): DirectoryNode;
-  /** The directory that `parent` has by this name or that its link leads to, made with `attributes` where missing. Errors as above. */
+  /**
+   * The directory of this name in `parent`, or the one that its link leads to, made with `attributes` where missing.
+   * Errors as above.
+   */
   child(parent: DirectoryNode, name: ByteString, attributes: Attributes): DirectoryNode;
   /** The directory at `path` if there is one. */
   findDirectory(path: ByteString): DirectoryNode | undefined;
@@ -26,15 +32,18 @@ export type MergedTree = {
 
 type Found = DirectoryNode | { kind: 'symlink'; target: ByteString } | { kind: 'other' } | undefined;
 
+type Missing = (parent: DirectoryNode, name: ByteString, found: Found) => DirectoryNode | undefined;
+
+/** An empty layer above the file system that `view` shows. */
 export function createMergedTree(view: Root): MergedTree {
-  /** Where a directory of the layer continues one of the layers below. */
+  /** The directory of the layers below that a directory of this layer continues. */
   const below = new WeakMap<DirectoryNode, ByteString>();
   const parents = new WeakMap<DirectoryNode, DirectoryNode>();
   let changed = false;
 
   const bring = (path: ByteString, stat: BigIntStats): DirectoryNode => {
     using opened = view.open(path);
-    const directory: DirectoryNode = { kind: 'directory', attributes: attributesOf(stat, xattrsOf(opened)), opaque: false, entries: new Map() };
+    const directory = emptyDirectory(attributesOf(stat, xattrsOf(opened)));
     below.set(directory, path);
     return directory;
   };
@@ -59,35 +68,15 @@ export function createMergedTree(view: Root): MergedTree {
     return stat.isDirectory() ? adopt(parent, name, bring(path, stat)) : { kind: 'other' };
   };
 
-  /** Follows `names` from `start`; `missing` decides what comes of a name that is not there or not a directory. */
-  const walk = (start: DirectoryNode, names: ByteString[], missing: (parent: DirectoryNode, name: ByteString, found: Found) => DirectoryNode | undefined) => {
-    let directory = start;
-    let followed = 0;
-    const pending = names.toReversed();
-    for (let name; (name = pending.pop()) !== undefined; ) {
-      if (name === '' || name === '.') continue;
-      if (name === '..') {
-        directory = parents.get(directory) ?? root;
-        continue;
-      }
-      const found = lookUp(directory, name);
-      if (found?.kind === 'symlink' && followed++ < linksFollowedMax) {
-        if (found.target.startsWith('/')) directory = root;
-        pending.push(...found.target.split('/').toReversed());
-        continue;
-      }
-      const next = found?.kind === 'directory' ? found : missing(directory, name, found);
-      if (!next) return undefined;
-      directory = next;
-    }
-    return directory;
-  };
+  const walk = (start: DirectoryNode, names: ByteString[], missing: Missing) =>
+    walkNames({ root, lookUp, parentOf: directory => parents.get(directory) ?? root }, start, names, missing);
 
   const make = (start: DirectoryNode, names: ByteString[], attributes: Attributes): DirectoryNode => {
     const made = walk(start, names, (parent, name, found) => {
-      if (found) throw new AtollError('invalid', `${shown(names.join('/'))} can't be a directory: ${shown(name)} is in the way`);
+      if (found)
+        throw new AtollError('invalid', `${shown(names.join('/'))} can't be a directory: ${shown(name)} is in the way`);
       changed = true;
-      return adopt(parent, name, { kind: 'directory', attributes, opaque: false, entries: new Map() });
+      return adopt(parent, name, emptyDirectory(attributes));
     });
     return made ?? root;
   };
@@ -98,12 +87,50 @@ export function createMergedTree(view: Root): MergedTree {
     child: (parent, name, attributes) => make(parent, [name], attributes),
     findDirectory: path => walk(root, path.split('/'), () => undefined),
     put(parent, name, node) {
-      if (lookUp(parent, name)?.kind === 'directory') throw new AtollError('invalid', `${shown(name)} is a directory and can't be replaced by a file`);
+      if (lookUp(parent, name)?.kind === 'directory')
+        throw new AtollError('invalid', `${shown(name)} is a directory and can't be replaced by a file`);
       changed = true;
       parent.entries.set(name, node);
     },
     changed: () => changed,
   };
+}
+
+function emptyDirectory(attributes: Attributes): DirectoryNode {
+  return { kind: 'directory', attributes, opaque: false, entries: new Map() };
+}
+
+/** Follows `names` from `start`; `missing` decides what comes of a name that is not there or not a directory. */
+function walkNames(
+  tree: {
+    root: DirectoryNode;
+    lookUp(parent: DirectoryNode, name: ByteString): Found;
+    parentOf(directory: DirectoryNode): DirectoryNode;
+  },
+  start: DirectoryNode,
+  names: ByteString[],
+  missing: Missing,
+): DirectoryNode | undefined {
+  let directory = start;
+  let followed = 0;
+  const pending = names.toReversed();
+  for (let name; (name = pending.pop()) !== undefined;) {
+    if (name === '' || name === '.') continue;
+    if (name === '..') {
+      directory = tree.parentOf(directory);
+      continue;
+    }
+    const found = tree.lookUp(directory, name);
+    if (found?.kind === 'symlink' && followed++ < linksFollowedMax) {
+      if (found.target.startsWith('/')) directory = tree.root;
+      pending.push(...found.target.split('/').toReversed());
+      continue;
+    }
+    const next = found?.kind === 'directory' ? found : missing(directory, name, found);
+    if (!next) return undefined;
+    directory = next;
+  }
+  return directory;
 }
 
 function shown(name: ByteString): string {

@@ -4,7 +4,10 @@ import type { Attributes, ByteString, DirectoryNode, TreeNode } from '../erofs/t
 import type { ImageWriter } from '../erofs/writer.ts';
 import { openRoot, xattrsOf, type Opened } from './root.ts';
 
-/** What `overlay` notes for itself on an upper directory's files and would only make equal layers differ. */
+/**
+ * Attributes that become part of a layer. Overlay's own notes on an upper directory would only make equal layers
+ * differ.
+ */
 const keptXattr = /^(user\.|security\.capability$|system\.posix_acl_(access|default)$|trusted\.overlay\.redirect$)/;
 const opaqueXattr = 'trusted.overlay.opaque';
 const typeBits = 0o170000n;
@@ -13,10 +16,11 @@ const readSize = 1 << 20;
 /** Extended attributes of directories, by their path. */
 export type Marks = ReadonlyMap<ByteString, ReadonlyMap<string, Uint8Array>>;
 
-export type SealOptions = {
+/** An upper directory that becomes a layer. */
+type PackOptions = {
   /** The upper directory of an overlay that nothing writes to any more. */
   upper: ByteString;
-  /** What overlay has noted on directories: attributes that only the host's administrator can read. */
+  /** Overlay's notes on directories: attributes that only the host's administrator can read. */
   marks: Marks;
   /** Paths relative to `upper` that do not become part of the layer. */
   excluded: ReadonlySet<ByteString>;
@@ -26,14 +30,15 @@ export type SealOptions = {
  * Reads an overlay's upper directory into a tree that serves as a layer: whiteouts, opaque directories and renamed
  * directories included. Undefined where nothing was written.
  */
-export function readUpper(options: SealOptions, writer: ImageWriter): DirectoryNode | undefined {
+export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryNode | undefined {
   using upper = openRoot(options.upper);
   const byInode = new Map<bigint, TreeNode>();
   const buffer = Buffer.alloc(readSize);
 
   const readFile = (file: Opened, attributes: Attributes): TreeNode => {
     const output = writer.beginFile(attributes);
-    for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0; ) output.write(buffer.subarray(0, count));
+    for (let count; (count = readSync(file.fd, buffer, 0, readSize, null)) > 0;)
+      output.write(buffer.subarray(0, count));
     return { kind: 'file', attributes, data: output.end() };
   };
 

@@ -5,12 +5,12 @@ import { AtollError } from '../../base/error.ts';
 import type { ByteString } from '../erofs/tree.ts';
 
 /**
- * A file system of a stranger's, read by paths that the kernel resolves beneath its root: a path has neither links nor `..`
- * (openat2(2), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS), so that whatever it was made of, it leads nowhere else. Links are
- * followed by `follow`, which reads them as a system with this root would.
+ * A stranger's file system, read by paths that the kernel resolves beneath its root, without links and `..`
+ * (openat2(2), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS): whatever a path was made of, it leads nowhere else. `follow`
+ * reads links as a system with this root would.
  */
 export type Root = Disposable & {
-  /** Undefined where there is nothing of that name. */
+  /** Undefined where the name does not exist. */
   stat(path: ByteString): BigIntStats | undefined;
   /** Names in a directory, in no order. */
   names(path: ByteString): ByteString[];
@@ -18,12 +18,13 @@ export type Root = Disposable & {
   /** A descriptor of a file or directory for reading; FIFOs and devices are never opened. */
   open(path: ByteString): Opened;
   /**
-   * Where a path leads when links in it are followed, without links, `..` and slash at its beginning; `''` is the root
-   * itself. Undefined where it leads to nothing.
+   * The place of a path after following its links, without links, `..` and leading slash; `''` is the root itself.
+   * Undefined where it leads nowhere.
    */
   follow(path: ByteString): ByteString | undefined;
 };
 
+/** An open file or directory, closed at the end of its block. */
 export type Opened = Disposable & { fd: number };
 
 const calls = dlopen('libc.so.6', {
@@ -58,7 +59,13 @@ const nameOf = new Map(Object.entries(system.errno).map(([name, number]) => [num
 /** Opens the directory at `path` as a root. Errors: those of the system calls, by `code`. */
 export function openRoot(path: ByteString): Root {
   const top = openFrom(AT_FDCWD, path, constants.O_DIRECTORY | O_PATH, 0);
-  const handle = (beneath: ByteString, flags: number) => openFrom(top.fd, beneath === '' ? '.' : beneath, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  const handle = (beneath: ByteString, flags: number) =>
+    openFrom(
+      top.fd,
+      beneath === '' ? '.' : beneath,
+      flags,
+      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    );
 
   const stat = (beneath: ByteString): BigIntStats | undefined => {
     try {
@@ -88,7 +95,7 @@ export function openRoot(path: ByteString): Root {
     follow(path) {
       let at: ByteString[] = [];
       const pending = path.split('/').toReversed();
-      for (let followed = 0, name; (name = pending.pop()) !== undefined; ) {
+      for (let followed = 0, name; (name = pending.pop()) !== undefined;) {
         if (name === '' || name === '.') continue;
         if (name === '..') {
           at.pop();
@@ -111,7 +118,10 @@ export function openRoot(path: ByteString): Root {
   };
 }
 
-/** The extended attributes of an open file or directory: nothing else can have any that a layer keeps. Errors: those of the system calls. */
+/**
+ * The extended attributes of an open file or directory: only these have attributes that a layer keeps. Errors: the
+ * system calls'.
+ */
 export function xattrsOf({ fd }: Opened): Map<string, Uint8Array> {
   const xattrs = new Map<string, Uint8Array>();
   const length = Number(calls.flistxattr(fd, ptr(xattrBuffer), xattrBytesMax));
@@ -138,7 +148,7 @@ function openFrom(at: number, path: ByteString, flags: number, resolve: number):
 function namesIn(fd: number, path: ByteString): ByteString[] {
   const names: ByteString[] = [];
   const buffer = Buffer.alloc(directoryBytesMax);
-  for (let count; (count = Number(calls.getdents64(fd, ptr(buffer), buffer.length))) !== 0; ) {
+  for (let count; (count = Number(calls.getdents64(fd, ptr(buffer), buffer.length))) !== 0;) {
     if (count < 0) throw failure('getdents64', path);
     for (let at = 0; at < count; at += buffer.readUInt16LE(at + 16)) {
       const name = buffer.toString('latin1', at + 19, buffer.indexOf(0, at + 19));
@@ -165,7 +175,11 @@ function isMissing(error: unknown): boolean {
 
 function failure(call: string, path: ByteString): Error {
   const number = errno();
-  if (number === ENAMETOOLONG) return new AtollError('invalid', 'there are directories nested so deep that their path is too long');
+  if (number === ENAMETOOLONG)
+    return new AtollError('invalid', 'there are directories nested so deep that their path is too long');
   const code = nameOf.get(number) ?? 'EIO';
-  return Object.assign(new Error(`${code}: ${call} '${Buffer.from(path, 'latin1').toString().slice(0, 200)}'`), { code, errno: number });
+  return Object.assign(new Error(`${code}: ${call} '${Buffer.from(path, 'latin1').toString().slice(0, 200)}'`), {
+    code,
+    errno: number,
+  });
 }

@@ -1,10 +1,16 @@
-import { type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  type IncomingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { Duplex } from 'node:stream';
-import { ClientConnection } from '../client-connection.ts';
-import type { Evictable, Seat } from '../client-table.ts';
-import type { EdgeContext, OpenClient } from '../context.ts';
-import { Outlet } from '../outlet.ts';
-import { serve } from '../serve.ts';
+import type { ResponseLimits } from '../../http1/response-reader.ts';
+import { ClientConnection, type Serve } from '../connection/client-connection.ts';
+import type { Evictable, Seat } from '../clients/client-table.ts';
+import type { ConnectionContext, OpenClient } from '../context.ts';
+import { SendBuffer } from '../send-buffer.ts';
+import type { EdgeLimits } from '../limits.ts';
 import { requestBytes } from './request-bytes.ts';
 import { type SocketUser, StreamSocket } from './stream-socket.ts';
 
@@ -13,17 +19,21 @@ const streamsMax = 256;
 const windowBytes = 1_048_576;
 /** What the runtime may hold for one connection; above what the streams' windows and send buffers come to. */
 const sessionMemoryMaxMB = 64;
-/** Streams that a client may reset within the interval before it is thrown out: opening and resetting costs us more than it. */
+/**
+ * Streams that a client may reset within the interval before it is thrown out: opening and resetting costs us more than
+ * it.
+ */
 const resetsMax = 500;
 const resetsIntervalMs = 10_000;
 
 /** A client's HTTP/2 connection: each of its streams is served like an HTTP/1.1 connection of its own. */
 export class Http2Connection implements SocketUser, OpenClient, Evictable {
   deadlineMs: number;
-  readonly #context: EdgeContext;
+  readonly #context: ConnectionContext;
+  readonly #serve: Serve;
   readonly #socket: Bun.Socket<SocketUser>;
   readonly #seat: Seat;
-  readonly #outlet: Outlet;
+  readonly #sendBuffer: SendBuffer;
   readonly #duplex: Duplex;
   readonly #session: ServerHttp2Session;
   readonly #streams = new Set<StreamSocket>();
@@ -33,12 +43,13 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   #closed = false;
 
   /** Takes over the place that the connection has had since it was accepted. */
-  constructor(context: EdgeContext, socket: Bun.Socket<SocketUser>, seat: Seat) {
+  constructor(context: ConnectionContext, socket: Bun.Socket<SocketUser>, seat: Seat, serve: Serve) {
+    this.#serve = serve;
     this.#seat = seat;
     seat.owner = this;
     this.#context = context;
     this.#socket = socket;
-    this.#outlet = new Outlet(socket);
+    this.#sendBuffer = new SendBuffer(socket);
     this.#duplex = this.#openDuplex();
     this.deadlineMs = context.clock.nowMs + context.limits.firstByteTimeoutMs;
     this.#session = performServerHandshake(this.#duplex, {
@@ -53,13 +64,13 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     });
     // The same as the streams' own window: the runtime mistakes this for a change of theirs.
     this.#session.setLocalWindowSize(windowBytes);
-    this.#session.on('stream', (stream, headers) => this.#serve(stream, headers));
+    this.#session.on('stream', (stream, headers) => this.#begin(stream, headers));
     this.#session.on('error', () => this.terminate());
     this.#session.on('close', () => this.#socket.close());
     context.clients.add(this);
   }
 
-  #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  #begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const request = requestBytes(headers, stream.endAfterHeaders ?? false);
     if (request === undefined) {
       stream.on('error', () => {});
@@ -69,8 +80,14 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     const { limits } = this.#context;
     this.deadlineMs = Number.POSITIVE_INFINITY;
     this.#seat.busy();
-    const socket = new StreamSocket(stream, this.#socket.remoteAddress, request, headers[':method'] === 'HEAD', limits.headerLinesMax);
-    const client = new ClientConnection(this.#context, socket, true, serve, this.#seat.origin, null);
+    const socket = new StreamSocket(
+      stream,
+      this.#socket.remoteAddress,
+      request,
+      headers[':method'] === 'HEAD',
+      ofOwnResponses(limits),
+    );
+    const client = new ClientConnection(this.#context, socket, true, this.#serve, this.#seat.origin, null);
     this.#context.clients.add(client);
     this.#streams.add(socket);
     stream.on('close', () => this.#ended(socket, stream.aborted));
@@ -97,7 +114,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   }
 
   drained(): void {
-    if (this.#outlet.idle || !this.#outlet.flush()) return;
+    if (this.#sendBuffer.idle || !this.#sendBuffer.flush()) return;
     const written = this.#written;
     this.#written = null;
     written?.();
@@ -140,15 +157,27 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
         if (!this.#closed) this.#socket.resume();
       },
       write: (bytes: Buffer, _encoding, done) => {
-        if (this.#outlet.write(bytes, 0, bytes.length, false)) done();
+        if (this.#sendBuffer.write(bytes, 0, bytes.length, false)) done();
         else this.#written = done;
       },
       final: done => {
-        this.#outlet.finish();
+        this.#sendBuffer.finish();
         done();
       },
     });
     duplex.on('error', () => this.terminate());
     return duplex;
   }
+}
+
+/** What the edge adds to a response that it has let pass. */
+const added = { lines: 4, bytes: 1024 } as const;
+
+/** Bounds of responses as the edge writes them: what it lets pass, and what it adds. */
+function ofOwnResponses({ responseHeadBytesMax, headerLinesMax, interimResponsesMax }: EdgeLimits): ResponseLimits {
+  return {
+    headBytesMax: responseHeadBytesMax + added.bytes,
+    fieldsMax: headerLinesMax + added.lines,
+    interimsMax: interimResponsesMax,
+  };
 }

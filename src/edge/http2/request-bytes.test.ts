@@ -5,17 +5,24 @@ const base = { ':method': 'GET', ':path': '/a?b', ':authority': 'x.example', ':s
 
 test('a request is written as HTTP/1.1', () => {
   const request = requestBytes({ ...base, accept: '*/*', cookie: 'a=b; c=d', 'content-length': '3' }, false);
-  expect(request?.head.toString()).toBe('GET /a?b HTTP/1.1\r\nHost: x.example\r\naccept: */*\r\ncookie: a=b; c=d\r\ncontent-length: 3\r\n\r\n');
+  expect(request?.head.toString()).toBe(
+    'GET /a?b HTTP/1.1\r\nHost: x.example\r\naccept: */*\r\ncookie: a=b; c=d\r\ncontent-length: 3\r\n\r\n',
+  );
   expect(request?.body).toEqual({ kind: 'length', length: 3 });
 });
 
 test('a body without a length comes in chunks, and none is none', () => {
-  expect(requestBytes({ ...base, ':method': 'POST' }, false)?.head.toString()).toContain('Transfer-Encoding: chunked\r\n');
+  expect(requestBytes({ ...base, ':method': 'POST' }, false)?.head.toString()).toContain(
+    'Transfer-Encoding: chunked\r\n',
+  );
   expect(requestBytes(base, true)?.body).toEqual({ kind: 'none' });
 });
 
 test('fields of a connection do not pass', () => {
-  const head = requestBytes({ ...base, connection: 'x', 'transfer-encoding': 'chunked', upgrade: 'h2c', te: 'trailers', host: 'evil' }, true)?.head.toString();
+  const head = requestBytes(
+    { ...base, connection: 'x', 'transfer-encoding': 'chunked', upgrade: 'h2c', te: 'trailers', host: 'evil' },
+    true,
+  )?.head.toString();
   expect(head).toBe('GET /a?b HTTP/1.1\r\nHost: x.example\r\n\r\n');
 });
 

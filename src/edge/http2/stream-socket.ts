@@ -1,7 +1,8 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import type { ByteSocket } from '../outlet.ts';
+import { type ResponseLimits, ResponseReader } from '../../http1/response-reader.ts';
+import type { ByteSocket } from '../send-buffer.ts';
 import type { RequestBytes } from './request-bytes.ts';
-import { ResponseReader } from './response-reader.ts';
+import { http2Headers } from './response-headers.ts';
 
 /** Who serves the bytes of a socket. */
 export type SocketUser = {
@@ -16,8 +17,8 @@ const crlf = Buffer.from('\r\n');
 const lastChunk = Buffer.from('0\r\n\r\n');
 
 /**
- * A stream of an HTTP/2 connection as a client's socket that carries one request in HTTP/1.1: so HTTP/2 obeys every rule
- * that HTTP/1.1 does, because there is one set of them. A reset is a reset of the stream.
+ * A stream of an HTTP/2 connection as a client's socket that carries one request in HTTP/1.1: so HTTP/2 obeys every
+ * rule that HTTP/1.1 does, because there is one set of them. A reset is a reset of the stream.
  */
 export class StreamSocket implements ByteSocket {
   readonly remoteAddress: string;
@@ -29,19 +30,25 @@ export class StreamSocket implements ByteSocket {
   #taken = 0;
   #closed = false;
 
-  constructor(stream: ServerHttp2Stream, remoteAddress: string, request: RequestBytes, toHead: boolean, fieldsMax: number) {
+  constructor(
+    stream: ServerHttp2Stream,
+    remoteAddress: string,
+    request: RequestBytes,
+    toHead: boolean,
+    limits: ResponseLimits,
+  ) {
     this.remoteAddress = remoteAddress;
     this.#stream = stream;
     this.#body = request.body;
     this.#response = new ResponseReader(
       {
-        interim: headers => this.#attempt(() => stream.additionalHeaders(headers)),
-        head: (headers, hasBody) => this.#attempt(() => stream.respond(headers, { endStream: !hasBody })),
+        interim: head => this.#attempt(() => stream.additionalHeaders(http2Headers(head))),
+        head: (head, hasBody) => this.#attempt(() => stream.respond(http2Headers(head), { endStream: !hasBody })),
         // The bytes are the edge's own and change after the call.
         data: bytes => void stream.write(Buffer.from(bytes)),
         end: () => this.#endResponse(),
       },
-      fieldsMax,
+      limits,
       toHead,
     );
   }
@@ -53,7 +60,7 @@ export class StreamSocket implements ByteSocket {
     stream.on('error', () => {
       // A close event follows.
     });
-    stream.on('close', () => this.#end(this.#response.ended ? undefined : new Error('the stream was reset')));
+    stream.on('close', () => this.#end(this.#response.over ? undefined : new Error('the stream was reset')));
     stream.on('drain', () => user.drained());
     if (this.#body.kind !== 'none') {
       stream.on('data', (bytes: Buffer) => this.#takeBody(bytes));
@@ -68,7 +75,11 @@ export class StreamSocket implements ByteSocket {
     // In pieces, so that no stream holds more than its buffer and one of them.
     while (taken < length && !this.#stream.writableNeedDrain) {
       const size = Math.min(pieceBytes, length - taken);
-      this.#response.read(Buffer.from(bytes.buffer, bytes.byteOffset + start + taken, size));
+      const fault = this.#response.read(Buffer.from(bytes.buffer, bytes.byteOffset + start + taken, size));
+      if (fault !== undefined) {
+        this.terminate();
+        return -1;
+      }
       taken += size;
     }
     this.bytesWritten += taken;
@@ -84,9 +95,8 @@ export class StreamSocket implements ByteSocket {
   }
 
   shutdown(): void {
-    this.#response.close();
     // What was promised and did not come is no response.
-    if (!this.#response.ended) this.terminate();
+    if (!this.#response.close()) this.terminate();
   }
 
   close(): void {
@@ -128,7 +138,8 @@ export class StreamSocket implements ByteSocket {
     const stream = this.#stream;
     if (!stream.writableEnded) stream.end();
     // The rest of the request is of no use to anybody: the client may stop sending it (RFC 9113 8.1).
-    if (!stream.readableEnded && this.#body.kind !== 'none') stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (!stream.readableEnded && this.#body.kind !== 'none')
+      stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
   }
 
   /** Does what throws for headers that HTTP/2 can't carry; such a response is none. */

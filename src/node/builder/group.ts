@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { randomHex } from '../../base/secret.ts';
+import { ifThere } from '../../base/if-there.ts';
+import { randomHex } from '../../base/crypto/secret.ts';
 
 const hostRoot = '/sys/fs/cgroup';
 /** The controllers that bound a builder, where version 1 has a hierarchy for each. */
@@ -12,15 +13,16 @@ const removalTries = 200;
 const removalPauseMs = 5;
 
 /**
- * The control groups of a node's builders, one for each process: with the limit of memory for each and for all together. Of the
- * processors, all together have the weight of one sandbox.
+ * The control groups of a node's builders, one for each process: with the limit of memory for each and for all
+ * together. Of the processors, all together have the weight of one sandbox.
  */
-export type BuilderGroups = {
+type BuilderGroups = {
   create(memoryMiB: number): BuilderGroup;
   /** Removes what is left. No builder may run any more. */
   remove(): Promise<void>;
 };
 
+/** The control group of one builder. */
 export type BuilderGroup = {
   /** A process that writes `0` into these files is in it. */
   joinFiles: string[];
@@ -33,7 +35,9 @@ export type BuilderGroup = {
 /** `topName`: a directory of the root of each hierarchy, and nobody else's. What a crash has left there is removed. */
 export function createBuilderGroups(topName: string, memoryMiBMax: number, root = hostRoot): BuilderGroups {
   const isV2 = existsSync(join(root, 'cgroup.controllers'));
-  const hierarchies = isV2 ? [root] : controllers.map(controller => join(root, controller)).filter(path => existsSync(path));
+  const hierarchies = isV2
+    ? [root]
+    : controllers.map(controller => join(root, controller)).filter(path => existsSync(path));
   const top = (hierarchy: string) => join(hierarchy, topName);
 
   const make = (path: string, memoryMiB: number) => {
@@ -43,7 +47,8 @@ export function createBuilderGroups(topName: string, memoryMiBMax: number, root 
     writeWhereThere(join(path, isV2 ? 'memory.swap.max' : 'memory.memsw.limit_in_bytes'), isV2 ? '0' : bytes);
   };
   const delegate = (path: string) => {
-    if (isV2) writeWhereThere(join(path, 'cgroup.subtree_control'), controllers.map(controller => `+${controller}`).join(' '));
+    if (isV2)
+      writeWhereThere(join(path, 'cgroup.subtree_control'), controllers.map(controller => `+${controller}`).join(' '));
   };
   if (isV2) delegate(root);
   for (const hierarchy of hierarchies) {
@@ -56,7 +61,9 @@ export function createBuilderGroups(topName: string, memoryMiBMax: number, root 
     wasOutOfMemory: () => paths.some(path => counts(join(path, isV2 ? 'memory.events' : 'memory.oom_control'))),
     remove: async () => void (await Promise.all(paths.map(removeGroup))),
   });
-  const leftovers = hierarchies.flatMap(hierarchy => directoriesIn(top(hierarchy)).map(below => join(top(hierarchy), below)));
+  const leftovers = hierarchies.flatMap(hierarchy =>
+    directoriesIn(top(hierarchy)).map(below => join(top(hierarchy), below)),
+  );
   const cleaned = groupAt(leftovers).remove();
 
   return {
@@ -91,7 +98,9 @@ async function removeGroup(path: string): Promise<void> {
 }
 
 function counts(path: string): boolean {
-  return readOr(path).split('\n').some(line => line.startsWith('oom_kill ') && line !== 'oom_kill 0');
+  return readOr(path)
+    .split('\n')
+    .some(line => line.startsWith('oom_kill ') && line !== 'oom_kill 0');
 }
 
 function processesOf(path: string): number[] {
@@ -99,27 +108,16 @@ function processesOf(path: string): number[] {
 }
 
 function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
-  }
+  ifThere(() => process.kill(pid, 'SIGKILL'), false);
 }
 
 function directoriesIn(path: string): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true }).filter(entry => entry.isDirectory()).map(entry => entry.name);
-  } catch {
-    return [];
-  }
+  const entries = ifThere(() => readdirSync(path, { withFileTypes: true }), []);
+  return entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
 }
 
 function readOr(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
+  return ifThere(() => readFileSync(path, 'utf8'), '');
 }
 
 /** Hosts differ in what their kernels count. */

@@ -1,5 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 
+/** How much builds may write, so that one of them, or one team, can't fill the disk. */
 export type ByteBounds = {
   /** Layers that one build makes, what it fetches for them included, bytes. */
   perBuild: number;
@@ -32,9 +33,17 @@ export function createBuildBytes(bounds: ByteBounds, nowMs: () => number): { beg
     begin(teamId) {
       const own = { atMs: nowMs(), bytes: 0 };
       const refuse = (missing: number) => {
-        if (own.bytes + missing > bounds.perBuild) throw new AtollError('no_space', `the build has made ${gib(own.bytes)} of layers, and a build may make ${gib(bounds.perBuild)}`);
+        if (own.bytes + missing > bounds.perBuild)
+          throw new AtollError(
+            'no_space',
+            `the build has made ${gib(own.bytes)} of layers, and a build may make ${gib(bounds.perBuild)}`,
+          );
         const used = usedBy(teamId);
-        if (used + missing > bounds.perTeam) throw new AtollError('no_space', `builds of the team have made ${gib(used)} of layers within ${bounds.windowMs / 3_600_000} hours, and may make ${gib(bounds.perTeam)}: what is cached costs nothing`);
+        if (used + missing > bounds.perTeam)
+          throw new AtollError(
+            'no_space',
+            `builds of the team have made ${gib(used)} of layers within ${bounds.windowMs / 3_600_000} hours, and may make ${gib(bounds.perTeam)}: what is cached costs nothing`,
+          );
       };
       return {
         require: () => refuse(1),

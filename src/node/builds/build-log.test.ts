@@ -1,6 +1,12 @@
 import { expect, test } from 'bun:test';
 import { createBuildLog, createLineSplitter } from './build-log.ts';
 
+/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
 test('entries are read by number, none lost and none twice, and the result after the last', async () => {
   const log = createBuildLog(() => 5);
   log.write('one', { step: '1' });
@@ -26,7 +32,7 @@ test('a log has an end, and says so', async () => {
   const log = createBuildLog(() => 0);
   for (let i = 0; i < 30_000; i++) log.write('x');
   let last = '';
-  for (let next = 0; ; ) {
+  for (let next = 0; ;) {
     const page = await log.read(next, 0);
     if (page.entries.length === 0) break;
     last = page.entries.at(-1)?.message ?? '';
@@ -55,19 +61,19 @@ test.each([
 ])('thousands of returns are read in one go', (output, expected) => {
   const lines: string[] = [];
   const splitter = createLineSplitter(line => lines.push(line));
-  const startedAt = performance.now();
+  const startedMs = cpuMs();
   for (let part = 0; part < 20; part++) splitter.take('stdout', Buffer.from(output));
   splitter.end();
   expect(lines).toEqual(Array.from({ length: 20 }, () => expected).flat());
   // Quadratic, one such line takes several seconds.
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(cpuMs() - startedMs).toBeLessThan(2_000);
 });
 
 test('a log has an end in characters too', async () => {
   const log = createBuildLog(() => 0);
   for (let i = 0; i < 5_000; i++) log.write('x'.repeat(8_192));
   let entries = 0;
-  for (let next = 0; ; ) {
+  for (let next = 0; ;) {
     const page = await log.read(next, 0);
     if (page.entries.length === 0) break;
     entries += page.entries.length;

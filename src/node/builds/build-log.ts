@@ -18,6 +18,7 @@ export type BuildLog = {
   read(after: number, waitMs: number): Promise<BuildProgress>;
 };
 
+/** Makes an empty log. `now`: epoch milliseconds. */
 export function createBuildLog(now: () => number): BuildLog {
   const entries: BuildLogEntry[] = [];
   let characters = 0;
@@ -32,7 +33,9 @@ export function createBuildLog(now: () => number): BuildLog {
     write(message, { level = 'info', step } = {}) {
       if (result || isCut) return;
       isCut = entries.length === entriesMax || characters >= logCharactersMax;
-      const text = isCut ? `the log is cut here: it has ${entries.length} lines` : message.slice(0, messageCharactersMax);
+      const text = isCut
+        ? `the log is cut here: it has ${entries.length} lines`
+        : message.slice(0, messageCharactersMax);
       characters += text.length;
       entries.push({ timestampMs: now(), level, message: text, ...(step !== undefined && { step }) });
       wake();
@@ -52,7 +55,10 @@ export function createBuildLog(now: () => number): BuildLog {
 }
 
 /** Cuts a program's output into lines, each stream for itself, and hands them on without colours or returns. */
-export function createLineSplitter(onLine: (line: string) => void): { take(stream: string, bytes: Uint8Array): void; end(): void } {
+export function createLineSplitter(onLine: (line: string) => void): {
+  take(stream: string, bytes: Uint8Array): void;
+  end(): void;
+} {
   const rests = new Map<string, { decoder: TextDecoder; text: string }>();
   const emit = (line: string) => {
     const text = lastState(line);

@@ -1,17 +1,18 @@
+import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
-import type { BuildProtocol, DockerStage, StartBuild } from '../../protocol/build.ts';
+import type { BuildProtocol, StartBuild } from '../../protocol/build.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
-import type { NodeContext } from '../context.ts';
-import type { UploadedFiles } from './build-context.ts';
+import type { Build, NodeForBuilds, UploadedFiles } from './build.ts';
 import { createBuildBytes, type ByteBounds } from './build-bytes.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
-import { collectCached, type CachedFile } from './collect.ts';
+import { collectCached, type CachedFile, type CollectParts } from './cache/collect.ts';
 import { runBuild, type ResolveSource } from './run-build.ts';
-import type { StepCache } from './step-cache.ts';
+import type { StepCache } from './cache/step-cache.ts';
 
-export type BuildsOptions = {
-  node: NodeContext;
+/** What the builds of a node are made with. */
+type BuildsOptions = {
+  node: NodeForBuilds & CollectParts;
   cache: StepCache;
   files: UploadedFiles;
   resolveSource: ResolveSource;
@@ -31,61 +32,41 @@ export type BuildsOptions = {
   byteBounds: ByteBounds;
 };
 
-type Build = { request: StartBuild; startedAtMs: number; log: BuildLog; abort: AbortController; done: Promise<void> };
+/** A build that was started, until its caller forgets it. */
+type StartedBuild = {
+  request: StartBuild;
+  startedAtMs: number;
+  log: BuildLog;
+  abort: AbortController;
+  done: Promise<void>;
+};
 
-/** The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for failed. */
+/**
+ * The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for
+ * failed.
+ */
 export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): Promise<void> } {
   const { node } = options;
-  const builds = new Map<string, Build>();
+  const builds = new Map<string, StartedBuild>();
   const written = createBuildBytes(options.byteBounds, () => Date.now());
-  const cacheLocks = new Map<string, Promise<void>>();
-  const known = (buildId: string): Build => {
+  const cacheLocks = new KeyedMutex<string>();
+  const known = (buildId: string): StartedBuild => {
     const build = builds.get(buildId);
     if (!build) throw new AtollError('not_found', `this node knows no build ${buildId}`);
     return build;
   };
   const running = () => [...builds.values()].filter(build => !build.log.result());
 
-  const begin = (request: StartBuild): Build => {
-    const log = createBuildLog(() => Date.now());
-    const abort = new AbortController();
-    const late = AbortSignal.timeout(options.buildTimeoutMs);
-    late.addEventListener('abort', () => abort.abort(new AtollError('deadline_exceeded', `the build took longer than ${options.buildTimeoutMs / 60_000} minutes`)));
-    let step = 'base';
-    const bytes = written.begin(request.teamId);
-    const context = {
-      node,
-      request,
-      cache: options.cache,
-      files: options.files,
-      bytes,
-      get limits() {
-        return { ...options.limits, bytesMax: Math.min(options.limits.bytesMax, bytes.left()) };
-      },
-      signal: abort.signal,
-      deadlineMs: Date.now() + options.buildTimeoutMs,
-      forced: request.force,
-      cacheLocks,
-      authorities: options.authorities,
-      network: options.network,
-      log: (message: string, more = {}) => log.write(message, { ...more, step }),
-    };
-    const done = runBuild(context, options.resolveSource, next => (step = next)).then(
-      result => {
-        if (result.status === 'error') log.write(result.message, { level: 'error', step });
-        log.end(result);
-      },
-      error => log.end({ status: 'error', message: messageOf(error), step }),
-    );
-    return { request, startedAtMs: Date.now(), log, abort, done };
-  };
-
   return {
-    readDockerfile: text => node.builder.run<DockerStage[]>({ job: { kind: 'dockerfile', text } }),
+    readDockerfile: text => node.builder.run({ job: { kind: 'dockerfile', text } }),
     async start(request) {
       if (builds.has(request.buildId)) return;
-      if (running().length >= options.concurrentMax) throw new AtollError('unavailable', `this node runs ${options.concurrentMax} builds, its maximum; try again later`);
-      builds.set(request.buildId, begin(request));
+      if (running().length >= options.concurrentMax)
+        throw new AtollError(
+          'unavailable',
+          `this node runs ${options.concurrentMax} builds, its maximum; try again later`,
+        );
+      builds.set(request.buildId, begin(request, options, { written, cacheLocks }));
     },
     progress: async (buildId, after, waitMs) => known(buildId).log.read(after, waitMs),
     async cancel(buildId, reason) {
@@ -110,6 +91,49 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
       await Promise.all([...builds.values()].map(build => build.done));
     },
   };
+}
+
+/** Starts a build in the background. `written` counts what builds write, by their teams. */
+function begin(
+  request: StartBuild,
+  options: BuildsOptions,
+  { written, cacheLocks }: { written: ReturnType<typeof createBuildBytes>; cacheLocks: KeyedMutex<string> },
+): StartedBuild {
+  const log = createBuildLog(() => Date.now());
+  const abort = new AbortController();
+  const late = AbortSignal.timeout(options.buildTimeoutMs);
+  late.addEventListener('abort', () =>
+    abort.abort(
+      new AtollError('deadline_exceeded', `the build took longer than ${options.buildTimeoutMs / 60_000} minutes`),
+    ),
+  );
+  let step = 'base';
+  const bytes = written.begin(request.teamId);
+  const build: Build = {
+    ...options.node,
+    request,
+    cache: options.cache,
+    files: options.files,
+    bytes,
+    get limits() {
+      return { ...options.limits, bytesMax: Math.min(options.limits.bytesMax, bytes.left()) };
+    },
+    signal: abort.signal,
+    deadlineMs: Date.now() + options.buildTimeoutMs,
+    forced: request.force,
+    cacheLocks,
+    authorities: options.authorities,
+    network: options.network,
+    log: (message, more = {}) => log.write(message, { ...more, step }),
+  };
+  const done = runBuild(build, options.resolveSource, next => (step = next)).then(
+    result => {
+      if (result.status === 'error') log.write(result.message, { level: 'error', step });
+      log.end(result);
+    },
+    error => log.end({ status: 'error', message: messageOf(error), step }),
+  );
+  return { request, startedAtMs: Date.now(), log, abort, done };
 }
 
 /** The layers that a build may stand on. */

@@ -1,15 +1,20 @@
 import { join } from 'node:path';
 import type { BuildProtocol } from '../../protocol/build.ts';
 import type { EgressPolicy } from '../../protocol/network.ts';
-import type { NodeContext } from '../context.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
+import type { CollectParts } from './cache/collect.ts';
+import { openBuildSandbox, type BuildSandboxParts } from './sandbox/build-sandbox.ts';
+import { createStartedSandboxes } from './start/start-memory.ts';
+import { layerLimits } from '../layers/limits.ts';
 import { readAuthorities } from './authorities.ts';
-import { cachedFilesOf } from './cached-files.ts';
+import { cachedFilesOf } from './cache/cached-files.ts';
 import type { ByteBounds } from './build-bytes.ts';
 import { createBuilds } from './builds.ts';
 import { clearScratch } from './scratch.ts';
 import { createSource } from './source.ts';
-import { createStepCache } from './step-cache.ts';
-import { uploadedFilesIn } from './uploaded-files.ts';
+import { createStepCache } from './cache/step-cache.ts';
+import { uploadedFilesIn } from './cache/uploaded-files.ts';
 
 /** What an operator may set for builds. */
 export type BuildSettings = {
@@ -17,9 +22,14 @@ export type BuildSettings = {
   filesDir: string;
   /** What the operator says about images; see image/settings.ts. May be missing. */
   imagesFile?: string;
-  /** Authorities that build sandboxes trust beside their image's own: a PEM file, or a folder of them. May be missing. */
+  /**
+   * Authorities that build sandboxes trust beside their image's own: a PEM file, or a folder of them. May be missing.
+   */
   authorities?: string;
-  /** Disk for what is cached and no template needs: layers of steps, cache mounts, uploaded files; bytes. Default 20 GiB. */
+  /**
+   * Disk for what is cached and no template needs: layers of steps, cache mounts, uploaded files; bytes. Default 20
+   * GiB.
+   */
   cacheBytesMax?: number;
   /** What the commands of steps reach. Default: the internet. */
   network?: EgressPolicy;
@@ -33,22 +43,29 @@ export type BuildSettings = {
 
 const defaults = { cacheBytesMax: 20 * 2 ** 30, concurrentMax: 20, timeoutMs: 60 * 60_000 };
 const defaultByteBounds = { perBuild: 40 * 2 ** 30, perTeam: 100 * 2 ** 30, windowMs: 24 * 60 * 60_000 };
-/** Of one layer. */
-const limits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
+
+/** The parts of a node that its builds are made with. */
+type BuildsParts = BuildSandboxParts & CollectParts & { log: Log; checkpoints: CheckpointSupport };
 
 /** The builds of a node with all that they need. */
-export function composeBuilds(node: NodeContext, settings: BuildSettings): BuildProtocol & { stop(): Promise<void> } {
-  const scratchDir = clearScratch(node);
+export function composeBuilds(parts: BuildsParts, settings: BuildSettings): BuildProtocol & { stop(): Promise<void> } {
+  const { builder, disks, helper, layers, layout, log, sandboxes, space } = parts;
+  const scratchDir = clearScratch(layout);
   return createBuilds({
-    node,
-    limits,
+    node: {
+      ...{ builder, disks, helper, layers, layout, sandboxes, space },
+      nodeLog: log,
+      openSandbox: options => openBuildSandbox(parts, options),
+      started: createStartedSandboxes(parts),
+    },
+    limits: layerLimits,
     byteBounds: settings.byteBounds ?? defaultByteBounds,
-    cache: createStepCache(join(node.layout.data, 'build-cache'), digest => node.layers.has(digest)),
+    cache: createStepCache(join(layout.data, 'build-cache'), digest => layers.has(digest)),
     files: uploadedFilesIn(settings.filesDir),
     authorities: settings.authorities === undefined ? undefined : readAuthorities(settings.authorities),
     network: settings.network ?? { internetAccess: true },
     resolveSource: createSource({ settingsFile: settings.imagesFile ?? '', scratchDir }),
-    cachedFiles: () => cachedFilesOf(node, settings.filesDir),
+    cachedFiles: () => cachedFilesOf(layout, settings.filesDir),
     cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
     concurrentMax: settings.concurrentMax ?? defaults.concurrentMax,
     buildTimeoutMs: settings.timeoutMs ?? defaults.timeoutMs,

@@ -12,8 +12,10 @@ export function valueOf<T>(table: Record<string, T>, name: string): T | undefine
 /** The same environment. Errors: `invalid` for one that is too large. */
 export function boundedEnvironment(env: Record<string, string>): Record<string, string> {
   const entries = Object.entries(env);
-  if (entries.length > variablesMax) throw new AtollError('invalid', `the environment has more than ${variablesMax} variables`);
+  if (entries.length > variablesMax)
+    throw new AtollError('invalid', `the environment has more than ${variablesMax} variables`);
   const characters = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  if (characters > environmentCharactersMax) throw new AtollError('invalid', `the environment is larger than ${environmentCharactersMax} characters`);
+  if (characters > environmentCharactersMax)
+    throw new AtollError('invalid', `the environment is larger than ${environmentCharactersMax} characters`);
   return env;
 }

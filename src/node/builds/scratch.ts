@@ -1,15 +1,15 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { NodeContext } from '../context.ts';
+import type { Layout } from '../layout.ts';
 
 /** Where builds keep what lives no longer than they do. */
-export function scratchDirOf(node: NodeContext): string {
-  return join(node.layout.data, 'build-scratch');
+export function scratchDirOf({ data }: Pick<Layout, 'data'>): string {
+  return join(data, 'build-scratch');
 }
 
 /** Empties it: what is there was left by a crash. */
-export function clearScratch(node: NodeContext): string {
-  const dir = scratchDirOf(node);
+export function clearScratch(layout: Pick<Layout, 'data'>): string {
+  const dir = scratchDirOf(layout);
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return dir;

@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
-import type { BuildContext } from './build-context.ts';
+import type { Build } from './build.ts';
 import { runDockerfile } from './docker/run-dockerfile.ts';
 import { pullImage, type PullOptions } from './image/pull.ts';
 import { provision } from './provision.ts';
@@ -8,25 +8,31 @@ import type { ResolveSource } from './run-build.ts';
 
 /** Where the state comes from that a build's first step works on. */
 export function createSource(options: PullOptions): ResolveSource {
-  return async context => {
-    const { source } = context.request;
+  return async build => {
+    const { source } = build.request;
     switch (source.kind) {
       case 'state':
-        return { state: await fromState(context, source) };
+        return { state: await fromState(build, source) };
       case 'image':
-        return { state: await provision(context, await pullImage(context, options, source.reference, source.credential)) };
+        return { state: await provision(build, await pullImage(build, options, source.reference, source.credential)) };
       case 'dockerfile':
-        return runDockerfile(context, options, source);
+        return runDockerfile(build, options, source);
     }
   };
 }
 
-async function fromState(context: BuildContext, { state, provisions }: { state: BuildState; provisions?: boolean }): Promise<BuildState> {
-  const { node, log } = context;
-  if (!state.layers.every(digest => node.layers.has(digest))) {
-    throw new AtollError('not_found', 'a layer of the template that this one is built from is missing on this node; build that template again');
+async function fromState(
+  build: Build,
+  { state, provisions }: { state: BuildState; provisions?: boolean },
+): Promise<BuildState> {
+  const { log } = build;
+  if (!state.layers.every(digest => build.layers.has(digest))) {
+    throw new AtollError(
+      'not_found',
+      'a layer of the template that this one is built from is missing on this node; build that template again',
+    );
   }
-  if (provisions) return provision(context, state);
+  if (provisions) return provision(build, state);
   log('[base] from a template');
   return state;
 }

@@ -32,7 +32,8 @@ test('what a group uses is read of version 1, with what is below it', () => {
   write({
     'cpuacct/g/s1/cpuacct.usage': '123456789\n',
     'memory/g/s1/memory.usage_in_bytes': '10485760\n',
-    'memory/g/s1/memory.stat': 'cache 1\nrss 2\nhierarchical_memory_limit 3\ntotal_cache 3145728\ntotal_rss 4\ntotal_shmem 1048576\n',
+    'memory/g/s1/memory.stat':
+      'cache 1\nrss 2\nhierarchical_memory_limit 3\ntotal_cache 3145728\ntotal_rss 4\ntotal_shmem 1048576\n',
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v1');
@@ -40,7 +41,13 @@ test('what a group uses is read of version 1, with what is below it', () => {
 });
 
 test('a group of version 2 is empty when nothing of it is populated, and is killed as a whole', () => {
-  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/cgroup.events': 'populated 1\nfrozen 1\n', 'g/s1/cgroup.procs': '', 'g/s1/cgroup.kill': '', 'g/s2/cgroup.events': 'populated 0\nfrozen 0\n' });
+  write({
+    'cgroup.controllers': 'cpu memory\n',
+    'g/s1/cgroup.events': 'populated 1\nfrozen 1\n',
+    'g/s1/cgroup.procs': '',
+    'g/s1/cgroup.kill': '',
+    'g/s2/cgroup.events': 'populated 0\nfrozen 0\n',
+  });
   const cgroups = detectCgroups(root);
   // No process is listed: those that are ending are not.
   expect([cgroups.isEmpty('/g/s1'), cgroups.isEmpty('/g/s2'), cgroups.isEmpty('/g/gone')]).toEqual([false, true, true]);

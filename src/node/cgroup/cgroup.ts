@@ -3,13 +3,16 @@ import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
+import { createPins, type Pins } from './pins.ts';
+import { readings, type Readings } from './readings.ts';
 
 const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
 /**
- * Of all sandboxes together. Under version 1 every process of the host that is in no group has 1024 by itself, and the platform, by
- * its niceness, three times that; under version 2 the groups beside theirs have 100.
+ * Of all sandboxes together. Under version 1 every process of the host that is in no group has 1024 by itself, and the
+ * platform's groups have three times that and more; under version 2 the groups beside theirs have 100, and the
+ * platform's have 200.
  */
 const parentWeight = { v1: 1024, v2: 50 } as const;
 /** Of one sandbox among the others, which have 1024 (v1) or 100 (v2). */
@@ -20,7 +23,8 @@ const endingTimeoutMs = 10_000;
 /** Between two tries to remove a group, longer each time. */
 const endingPollMs = { first: 1, max: 50 } as const;
 
-export type CgroupVersion = 'v1' | 'v2';
+/** The two interfaces of the kernel to control groups. Source: cgroups(7). */
+type CgroupVersion = 'v1' | 'v2';
 
 /** Processes and threads of one sandbox, however large it is. */
 export const pidsMax = 4096;
@@ -28,54 +32,48 @@ const pidsPerMiB = 2;
 const pidsMin = 512;
 
 /**
- * Processes and threads that a sandbox of a size may have. One that only forks takes about 0.2 MiB for each: more of them than
- * its memory holds would not be refused but killed one by one, with all others, the agent among them, waiting in the kernel.
+ * Processes and threads that a sandbox of a size may have. One that only forks takes about 0.2 MiB for each: more of
+ * them than its memory holds would not be refused but killed one by one, with all others, the agent among them, waiting
+ * in the kernel.
  */
 export function pidsMaxOf({ memoryMiB }: Pick<SandboxResources, 'memoryMiB'>): number {
   return Math.min(pidsMax, Math.max(pidsMin, memoryMiB * pidsPerMiB));
 }
 
-/** What the processes of a group use. */
-export type GroupUsage = {
-  /** Processor time so far, microseconds. */
-  cpuUs: number;
-  /** With the files that the kernel keeps in memory for them, bytes. */
-  memoryBytes: number;
-  /** Those files' part of it, without what is in memory alone (tmpfs, and all of a gVisor sandbox): the kernel can't give that up. */
-  cacheBytes: number;
-};
-
 /** The control groups of this host's sandboxes. Paths are relative to the root of each hierarchy, e.g. `/atoll0/s7`. */
-export type Cgroups = {
+export type Cgroups = Readings & {
   version: CgroupVersion;
   setLimits(path: string, resources: SandboxResources): void;
   /**
-   * Makes the group above those of all sandboxes, with less weight than the platform has by itself: however much they want to compute,
-   * it answers, and it ends them.
+   * Makes the group above those of all sandboxes, with less weight than the platform has by itself: however much they
+   * want to compute, it answers, and it ends them.
    */
   makeParent(path: string): void;
   /** Gives a group that is about to be killed all the processor time that it can get: what dies has work to do. */
   hasten(path: string): void;
-  /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
-  memoryUsed(path: string): number;
-  /** Fails where the group is gone. */
-  usage(path: string): GroupUsage;
+  /**
+   * Which of the machine's processors run each group: as many as it may use, so that its programs count those.
+   * `setLimits` chooses them.
+   */
+  pins: Pins;
   /** How many processes the kernel has killed there for lack of memory. */
   outOfMemoryKills(path: string): number;
   /** Processes in the group and below it. */
   processes(path: string): number[];
-  /** No process is left in the group or below it, none that is still ending either; true also where the group is gone. */
+  /**
+   * No process is left in the group or below it, none that is still ending either; true also where the group is gone.
+   */
   isEmpty(path: string): boolean;
   /** Sends SIGKILL to every process there, frozen ones too. More may come meanwhile under version 1: see `isEmpty`. */
   kill(path: string): void;
-  /** Tells the kernel to stop every process of the group where it is. They stand still when `isFrozen` says so. */
+  /** Tells the kernel to stop every process of the group where it is. They are stopped when `isFrozen` says so. */
   freeze(path: string): void;
   isFrozen(path: string): boolean;
   /** Lets them go on. A group that is gone or was never frozen is fine. */
   thaw(path: string): void;
   /**
-   * Removes the group and what is below it. Its processes must be gone or ending: the kernel takes its time, and nobody else
-   * waits for it. Fails with `unavailable` where they do not end.
+   * Removes the group and what is below it. Its processes must be gone or ending: the kernel takes its time, and nobody
+   * else waits for it. Fails with `unavailable` where they do not end.
    */
   remove(path: string): Promise<void>;
   /** Names of the groups directly below `path`. */
@@ -89,32 +87,29 @@ export function detectCgroups(root = hostRoot): Cgroups {
 
 function v2(root: string): Cgroups {
   const file = (path: string, name: string) => join(root, path, name);
+  const pins = createPins(path => file(path, 'cpuset.cpus'));
   return {
     version: 'v2',
+    pins,
     setLimits(path, { cpuCount, memoryMiB }) {
       writeFileSync(file(path, 'memory.max'), String(memoryMiB * 1024 * 1024));
       writeIfThere(file(path, 'memory.swap.max'), '0');
       writeFileSync(file(path, 'cpu.max'), `${cpuCount * cpuPeriodUs} ${cpuPeriodUs}`);
       writeFileSync(file(path, 'pids.max'), String(pidsMaxOf({ memoryMiB })));
+      pins.choose(path, cpuCount);
     },
     makeParent(path) {
       mkdirSync(join(root, path), { recursive: true });
       writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu +memory +pids');
+      handDown(join(root, 'cgroup.subtree_control'), 'cpuset');
+      handDown(join(root, path, 'cgroup.subtree_control'), 'cpuset');
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
     },
     hasten(path) {
       writeIfThere(file(path, 'cpu.max'), 'max');
       writeIfThere(file(path, 'cpu.weight'), String(hastenedWeight.v2));
     },
-    memoryUsed: path => Number(readFileSync(file(path, 'memory.current'), 'utf8')),
-    usage(path) {
-      const memory = readFileSync(file(path, 'memory.stat'), 'latin1');
-      return {
-        cpuUs: keyed(readFileSync(file(path, 'cpu.stat'), 'latin1'), 'usage_usec'),
-        memoryBytes: Number(readFileSync(file(path, 'memory.current'), 'latin1')),
-        cacheBytes: keyed(memory, 'file') - keyed(memory, 'shmem'),
-      };
-    },
+    ...readings.v2(file),
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
     // Processes that are ending are no longer listed, and hold their group all the same.
@@ -123,26 +118,35 @@ function v2(root: string): Cgroups {
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
     isFrozen: path => counter(file(path, 'cgroup.events'), 'frozen') === 1,
     thaw: path => writeIfThere(file(path, 'cgroup.freeze'), '0'),
-    remove: path => removeTree(join(root, path)),
+    remove(path) {
+      pins.forget(path);
+      return removeTree(join(root, path));
+    },
     list: path => directories(join(root, path)),
   };
 }
 
 function v1(root: string): Cgroups {
-  const controllers = readdirSync(root).filter(name => existsSync(join(root, name, 'cgroup.procs')) && name !== 'unified');
+  const controllers = readdirSync(root).filter(
+    name => existsSync(join(root, name, 'cgroup.procs')) && name !== 'unified',
+  );
   const file = (controller: string, path: string, name: string) => join(root, controller, path, name);
+  const pins = createPins(path => file('cpuset', path, 'cpuset.cpus'));
   return {
     version: 'v1',
+    pins,
     setLimits(path, { cpuCount, memoryMiB }) {
       const bytes = String(memoryMiB * 1024 * 1024);
       const memory = file('memory', path, 'memory.limit_in_bytes');
       const withSwap = file('memory', path, 'memory.memsw.limit_in_bytes');
       // The limit with swap must never be below the one without: which comes first depends on the direction.
       if (!existsSync(withSwap)) writeFileSync(memory, bytes);
-      else if (Number(readFileSync(memory, 'utf8')) > Number(bytes)) for (const path of [memory, withSwap]) writeFileSync(path, bytes);
+      else if (Number(readFileSync(memory, 'utf8')) > Number(bytes))
+        for (const path of [memory, withSwap]) writeFileSync(path, bytes);
       else for (const path of [withSwap, memory]) writeFileSync(path, bytes);
       writeFileSync(file('cpu', path, 'cpu.cfs_quota_us'), String(cpuCount * cpuPeriodUs));
       writeFileSync(file('pids', path, 'pids.max'), String(pidsMaxOf({ memoryMiB })));
+      pins.choose(path, cpuCount);
     },
     makeParent(path) {
       mkdirSync(join(root, 'cpu', path), { recursive: true });
@@ -152,21 +156,13 @@ function v1(root: string): Cgroups {
       writeIfThere(file('cpu', path, 'cpu.cfs_quota_us'), '-1');
       writeIfThere(file('cpu', path, 'cpu.shares'), String(hastenedWeight.v1));
     },
-    memoryUsed: path => Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'utf8')),
-    usage(path) {
-      const memory = readFileSync(file('memory', path, 'memory.stat'), 'latin1');
-      return {
-        cpuUs: Number(readFileSync(file('cpuacct', path, 'cpuacct.usage'), 'latin1')) / 1000,
-        memoryBytes: Number(readFileSync(file('memory', path, 'memory.usage_in_bytes'), 'latin1')),
-        cacheBytes: keyed(memory, 'total_cache') - keyed(memory, 'total_shmem'),
-      };
-    },
+    ...readings.v1(file),
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
     isEmpty: path => processesBelow(join(root, 'memory', path)).length === 0,
     kill(path) {
       for (const pid of processesBelow(join(root, 'memory', path))) killIfThere(pid);
-      // A frozen process dies when it is let go; with the signal waiting for it, that is all it does.
+      // A frozen process dies when it is thawed; with the signal waiting for it, that is all it does.
       writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED');
     },
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
@@ -174,6 +170,7 @@ function v1(root: string): Cgroups {
     isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
     thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
     async remove(path) {
+      pins.forget(path);
       for (const controller of controllers) await removeTree(join(root, controller, path));
     },
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
@@ -197,6 +194,15 @@ function killIfThere(pid: number): void {
   }
 }
 
+/** Where the group above does not have the controller, the groups below do without. */
+function handDown(file: string, controller: string): void {
+  try {
+    writeFileSync(file, `+${controller}`);
+  } catch {
+    // A host in a container may keep it for itself.
+  }
+}
+
 /** Of a file of a group that went while it was open. */
 const isGone = (error: unknown) => ['ENOENT', 'ENODEV'].includes(systemCodeOf(error));
 
@@ -206,13 +212,6 @@ function counter(path: string, name: string): number {
   } catch {
     return 0; // the group is gone, and its count with it
   }
-}
-
-/** The value of a line `name value`; 0 where there is none. Without a regular expression: this is read hundreds of times a second. */
-function keyed(text: string, name: string): number {
-  const start = text.startsWith(`${name} `) ? 0 : text.indexOf(`\n${name} `) + 1;
-  if (start === 0 && !text.startsWith(`${name} `)) return 0;
-  return Number.parseInt(text.slice(start + name.length + 1, start + name.length + 21), 10);
 }
 
 function processesBelow(path: string): number[] {
@@ -226,7 +225,9 @@ function processesBelow(path: string): number[] {
 
 function directories(path: string): string[] {
   try {
-    return readdirSync(path, { withFileTypes: true }).filter(entry => entry.isDirectory()).map(entry => entry.name);
+    return readdirSync(path, { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(entry => entry.name);
   } catch {
     return [];
   }
@@ -245,7 +246,11 @@ async function removeTree(path: string): Promise<void> {
       for (const name of below) await removeTree(join(path, name));
       if (performance.now() > deadline) {
         const pids = processesBelow(path).slice(0, 10).join(' ');
-        throw new AtollError('unavailable', `the control group ${path} can't be removed: ${pids === '' ? 'it is in use' : `processes ${pids} do not end`}`, { cause: error });
+        throw new AtollError(
+          'unavailable',
+          `the control group ${path} can't be removed: ${pids === '' ? 'it is in use' : `processes ${pids} do not end`}`,
+          { cause: error },
+        );
       }
       if (below.length === 0) await Bun.sleep(waitMs);
     }

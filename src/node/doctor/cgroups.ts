@@ -1,19 +1,29 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { limited, missing, ok, type Probe, type Sight } from './probe.ts';
+import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 
 const root = '/sys/fs/cgroup';
 
 /** A limit that every group may have, for trying out: the file and a value, by controller. */
 const limitsV2 = { memory: ['memory.max', '64M'], cpu: ['cpu.max', '50000 100000'], pids: ['pids.max', '10'] } as const;
-const limitsV1 = { memory: ['memory.limit_in_bytes', '67108864'], cpu: ['cpu.cfs_quota_us', '50000'], pids: ['pids.max', '10'] } as const;
+const limitsV1 = {
+  memory: ['memory.limit_in_bytes', '67108864'],
+  cpu: ['cpu.cfs_quota_us', '50000'],
+  pids: ['pids.max', '10'],
+} as const;
 
+/** Whether control groups bound what a sandbox takes. */
 export const cgroupProbes: Probe[] = [
-  { name: 'cgroups', needed: true, remedy: 'Memory, CPU and process limits need the cgroup controllers memory, cpu and pids, writable for root.', look: lookAtCgroups },
+  {
+    name: 'cgroups',
+    needed: true,
+    remedy: 'Memory, CPU and process limits need the cgroup controllers memory, cpu and pids, writable for root.',
+    look: lookAtCgroups,
+  },
   { name: 'cgroup kill and freeze', needed: false, look: lookAtCoreFiles },
 ];
 
-function lookAtCgroups(): Sight {
+function lookAtCgroups(): ProbeResult {
   if (existsSync(join(root, 'cgroup.controllers'))) {
     tryLimitsV2();
     return ok('v2; memory, cpu and process limits can be set');
@@ -30,7 +40,8 @@ function tryLimitsV2(): void {
   const enabled = readFileSync(join(root, 'cgroup.subtree_control'), 'utf8').trim().split(' ');
   // Controllers that nobody uses yet are switched on when sandboxes start; only what is on can be tried.
   inThrowawayGroup(root, group => {
-    for (const [name, [file, value]] of Object.entries(limitsV2)) if (enabled.includes(name)) writeFileSync(join(group, file), value);
+    for (const [name, [file, value]] of Object.entries(limitsV2))
+      if (enabled.includes(name)) writeFileSync(join(group, file), value);
   });
 }
 
@@ -41,12 +52,18 @@ function tryLimitsV1(): void {
   }
 }
 
-function lookAtCoreFiles(): Sight {
+function lookAtCoreFiles(): ProbeResult {
   const hierarchy = [root, join(root, 'unified')].find(path => existsSync(join(path, 'cgroup.controllers')));
-  if (hierarchy === undefined) return limited('no cgroup v2: processes are killed and frozen through v1 and signals', 'Boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1).');
+  if (hierarchy === undefined)
+    return limited(
+      'no cgroup v2: processes are killed and frozen through v1 and signals',
+      'Boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1).',
+    );
   return inThrowawayGroup(hierarchy, group => {
     const lacking = ['cgroup.kill', 'cgroup.freeze'].filter(file => !existsSync(join(group, file)));
-    return lacking.length === 0 ? ok(`in ${hierarchy}`) : missing(`no ${lacking.join(', ')} in ${hierarchy}`, 'A kernel of 5.14 or newer has them.');
+    return lacking.length === 0
+      ? ok(`in ${hierarchy}`)
+      : missing(`no ${lacking.join(', ')} in ${hierarchy}`, 'A kernel of 5.14 or newer has them.');
   });
 }
 

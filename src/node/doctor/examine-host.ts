@@ -1,6 +1,6 @@
 import type { BuildsAllowed } from '../../protocol/build.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
-import type { DriverName } from '../../protocol/node.ts';
+import type { DriverName } from '../../protocol/driver.ts';
 import { cgroupProbes } from './cgroups.ts';
 import { clientProbe } from './clients.ts';
 import { filesystemProbes } from './filesystem.ts';
@@ -14,12 +14,36 @@ import { shareProbes } from './shares.ts';
 
 /**
  * Finds out what this host can do for sandboxes by trying it, one thing after the other, and leaves nothing behind.
- * `dataDir` need not exist yet; `port` is the one that the platform would listen on; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor.
- * The parts come in the order in which a start needs them, a whole sandbox behind all that it needs.
+ * `dataDir` need not exist yet; `port` is the one that the platform would listen on, and `servesPort` says that it
+ * does; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor. The parts come in the order in which a start
+ * needs them, a whole sandbox behind all that it needs.
  */
-export async function examineHost(options: { dataDir: string; port: number; criuDir: string; runscDir: string; requireSecure: boolean; builds: BuildsAllowed; driver: DriverName } & BuiltPrograms): Promise<HostFinding[]> {
-  const { dataDir, port, runscDir } = options;
-  const probes = [...kernelProbes, ...cgroupProbes, ...filesystemProbes(dataDir), ...networkProbes(port), crunProbe, sandboxProbe(dataDir, options), ...otherIsolationProbes(runscDir), buildsProbe(options), memoryProbe(options), clientProbe, ...shareProbes(options.requireSecure)];
+export async function examineHost(
+  options: {
+    dataDir: string;
+    port: number;
+    servesPort: boolean;
+    criuDir: string;
+    runscDir: string;
+    requireSecure: boolean;
+    builds: BuildsAllowed;
+    driver: DriverName;
+  } & BuiltPrograms,
+): Promise<HostFinding[]> {
+  const { dataDir, runscDir } = options;
+  const probes = [
+    ...kernelProbes,
+    ...cgroupProbes,
+    ...filesystemProbes(dataDir),
+    ...networkProbes(options),
+    crunProbe,
+    sandboxProbe(dataDir, options),
+    ...otherIsolationProbes(runscDir),
+    buildsProbe(options),
+    memoryProbe(options),
+    clientProbe,
+    ...shareProbes(options.requireSecure),
+  ];
   const findings: HostFinding[] = [];
   for (const probe of probes) findings.push(await findingOf(probe));
   return findings;

@@ -1,8 +1,10 @@
 import { closeSync, mkdirSync, openSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tryCommand } from './command.ts';
-import { limited, missing, ok, type Probe } from './probe.ts';
+import { tryCommand } from '../../base/process/command.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
+import { failedWriteCode, isNoSpace } from '../../base/disk-room.ts';
+import { limited, missing, ok, placeUnusable, type Probe } from './probe.ts';
 import { Descriptors, makeFilesystem, openIdmapped } from './syscalls.ts';
 import { openUserNamespace } from './user-namespace.ts';
 
@@ -41,19 +43,11 @@ export function filesystemProbes(dir: string): Probe[] {
     {
       name: 'disk limit',
       needed: true,
-      remedy: 'Loop devices and ext4 are needed: `modprobe loop`; in a container, /dev/loop-control and /dev/loop* must be passed in.',
+      remedy:
+        'Loop devices and ext4 are needed: `modprobe loop`; in a container, /dev/loop-control and /dev/loop* must be passed in.',
       look: () => inScratch(dir, lookAtLoopDisk),
     },
-    {
-      name: 'quota',
-      needed: false,
-      look() {
-        const options = mountOptions(dir);
-        const quota = options.split(',').find(option => /^(prjquota|pquota|quota=|usrquota|squota)/.test(option));
-        // Sandboxes' disks are images of their own, so quotas of the host's file system are not used.
-        return ok(quota === undefined ? 'none on the data directory’s file system; each sandbox has an ext4 image' : `${quota}; each sandbox has an ext4 image all the same`);
-      },
-    },
+    { name: 'quota', needed: false, look: () => lookAtQuota(dir) },
     {
       name: 'reflinks',
       needed: false,
@@ -68,17 +62,7 @@ export function filesystemProbes(dir: string): Probe[] {
           }
         }),
     },
-    {
-      name: 'disk space',
-      needed: false,
-      async look() {
-        const { bavail, bsize } = await statfs(existing(dir));
-        const free = bavail * bsize;
-        const detail = `${(free / GiB).toFixed(1)} GiB free for ${dir}`;
-        if (free < freeBytesMin) return missing(detail, `Free at least ${freeBytesMin / GiB} GiB, or set ATOLL_DATA_DIR.`);
-        return free < freeBytesWanted ? limited(detail, `${freeBytesWanted / GiB} GiB or more leave room for templates and snapshots.`) : ok(detail);
-      },
-    },
+    { name: 'disk space', needed: false, look: () => lookAtSpace(dir) },
   ];
 }
 
@@ -128,11 +112,42 @@ async function lookAtLoopDisk(scratch: string) {
   }
 }
 
+function lookAtQuota(dir: string) {
+  const options = mountOptions(dir);
+  const quota = options.split(',').find(option => /^(prjquota|pquota|quota=|usrquota|squota)/.test(option));
+  // Sandboxes' disks are images of their own, so quotas of the host's file system are not used.
+  return ok(
+    quota === undefined
+      ? 'none on the data directory’s file system; each sandbox has an ext4 image'
+      : `${quota}; each sandbox has an ext4 image all the same`,
+  );
+}
+
+async function lookAtSpace(dir: string) {
+  const { bavail, bsize } = await statfs(existing(dir));
+  const free = bavail * bsize;
+  const detail = `${(free / GiB).toFixed(1)} GiB free for ${dir}`;
+  if (free < freeBytesMin) return missing(detail, `Free at least ${freeBytesMin / GiB} GiB, or set ATOLL_DATA_DIR.`);
+  return free < freeBytesWanted
+    ? limited(detail, `${freeBytesWanted / GiB} GiB or more leave room for templates and snapshots.`)
+    : ok(detail);
+}
+
 /** A throwaway folder on the file system of `dir`, removed whatever happens. */
 export async function inScratch<T>(dir: string, look: (scratch: string) => Promise<T>): Promise<T> {
-  const scratch = await mkdtemp(join(existing(dir), '.atoll-doctor-'));
+  const scratch = await mkdtemp(join(existing(dir), '.atoll-doctor-')).catch((cause: unknown) => {
+    throw new AtollError(
+      isNoSpace(cause) ? 'no_space' : 'unavailable',
+      `nothing can be written to ${existing(dir)}: ${messageOf(cause)}`,
+      { detail: placeUnusable, cause },
+    );
+  });
   try {
     return await look(scratch);
+  } catch (cause) {
+    // A program that found no room says so in words alone.
+    if (failedWriteCode(scratch) !== 'no_space') throw cause;
+    throw new AtollError('no_space', `the disk of ${existing(dir)} is full: this could not be tried`, { cause });
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -147,8 +162,12 @@ function existing(dir: string): string {
 function mountOptions(dir: string): string {
   const wanted = existing(dir);
   const holds = (point: string) => wanted === point || wanted.startsWith(point === '/' ? '/' : `${point}/`);
-  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map(line => line.split(' '));
-  const mounts = lines.filter(fields => holds(fields[4] ?? '\0')).sort((a, b) => (a[4] ?? '').length - (b[4] ?? '').length);
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map(line => line.split(' '));
+  const mounts = lines
+    .filter(fields => holds(fields[4] ?? '\0'))
+    .sort((a, b) => (a[4] ?? '').length - (b[4] ?? '').length);
   const last = mounts[mounts.length - 1] ?? [];
   return `${last[5] ?? ''},${last[last.length - 1] ?? ''}`;
 }

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { release } from 'node:os';
-import { tryCommand } from './command.ts';
+import { tryCommand } from '../../base/process/command.ts';
 import { limited, missing, ok, type Probe } from './probe.ts';
 import { openUserNamespace } from './user-namespace.ts';
 
-/** Overlay and EROFS take idmapped mounts since then. */
-const kernelMin = [5, 19] as const;
+/** The oldest kernel, major and minor: overlay and EROFS take idmapped mounts since then. */
+export const kernelMin = [5, 19] as const;
 const openFilesWanted = 65_536;
 
 /** What the kernel itself must offer: its version, namespaces, seccomp, limits. */
@@ -17,13 +17,19 @@ export const kernelProbes: Probe[] = [
       const version = release();
       const [major = 0, minor = 0] = version.split('.').map(Number);
       const enough = major > kernelMin[0] || (major === kernelMin[0] && minor >= kernelMin[1]);
-      return enough ? ok(version) : missing(`${version}; ${kernelMin.join('.')} or newer is needed`, 'Install a newer kernel (Debian: from backports; Ubuntu: the HWE kernel) and reboot.');
+      return enough
+        ? ok(version)
+        : missing(
+            `${version}; ${kernelMin.join('.')} or newer is needed`,
+            'Install a newer kernel (Debian: from backports; Ubuntu: the HWE kernel) and reboot.',
+          );
     },
   },
   {
     name: 'root',
     needed: true,
-    look: () => (process.getuid?.() === 0 ? ok('running as root') : missing('not running as root', 'Run it with sudo.')),
+    look: () =>
+      process.getuid?.() === 0 ? ok('running as root') : missing('not running as root', 'Run it with sudo.'),
   },
   {
     name: 'user namespaces',
@@ -55,7 +61,10 @@ export const kernelProbes: Probe[] = [
     look() {
       const hard = Number(/^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 0);
       if (hard >= openFilesWanted) return ok(`up to ${hard} for one process`);
-      return limited(`up to ${hard} for one process, in sandboxes too`, `Raise the hard limit of open files to ${openFilesWanted} for root (systemd: LimitNOFILE=).`);
+      return limited(
+        `up to ${hard} for one process, in sandboxes too`,
+        `Raise the hard limit of open files to ${openFilesWanted} for root (systemd: LimitNOFILE=).`,
+      );
     },
   },
 ];

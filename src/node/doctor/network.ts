@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { findHostFeatures, flowsPerSandbox, trackedMax } from '../network/host-features.ts';
-import { hostTable } from '../network/host-table.ts';
-import { proxyCount } from '../network/egress/proxies.ts';
-import { tryInNetworkNamespace } from './command.ts';
-import { limited, ok, type Probe, type Sight } from './probe.ts';
+import { findHostFeatures, flowsPerSandbox, trackedMax } from '../network/rules/host-features.ts';
+import { hostTable } from '../network/rules/host-table.ts';
+import { proxyCount } from '../network/egress/proxies/proxies.ts';
+import { tryInNetworkNamespace } from '../../base/process/command.ts';
+import { limited, ok, type Probe, type ProbeResult } from './probe.ts';
 
 /** Rules of the kinds that network policies need beyond the ones in force today. */
 const policyRules = `
@@ -17,23 +17,34 @@ table inet atoll-doctor {
 }
 `;
 
-/** What the network of sandboxes needs, tried in a network namespace that is gone afterwards; and whether `port` is free. */
-export function networkProbes(port: number): Probe[] {
+/**
+ * What the network of sandboxes needs, tried in a network namespace that is gone afterwards; and whether `port` is free
+ * or, with
+ * `servesPort`, the platform's own.
+ */
+export function networkProbes({ port, servesPort }: { port: number; servesPort: boolean }): Probe[] {
   return [
     {
       name: 'nftables',
       needed: true,
       remedy: 'Install nftables, and a kernel with CONFIG_NF_TABLES, NFT_NAT, NFT_MASQ and NFT_CT.',
       async look() {
-        await tryInNetworkNamespace(['nft', '-f', '-'], hostTable({ installation: 0, resolvers: [], proxies: proxyCount(), flowsMax: 1, features: await findHostFeatures(), linksNow: [], policies: [] }));
+        await tryInNetworkNamespace(
+          ['nft', '-f', '-'],
+          hostTable({
+            installation: 0,
+            resolvers: [],
+            proxies: proxyCount(),
+            flowsMax: 1,
+            features: await findHostFeatures(),
+            linksNow: [],
+            policies: [],
+          }),
+        );
         return ok('the rules of an installation load');
       },
     },
-    {
-      name: 'connection tracking',
-      needed: false,
-      look: lookAtTracking,
-    },
+    { name: 'connection tracking', needed: false, look: lookAtTracking },
     {
       name: 'transparent proxy',
       needed: false,
@@ -56,16 +67,23 @@ export function networkProbes(port: number): Probe[] {
       name: 'way out',
       needed: false,
       look() {
-        const gateway = readFileSync('/proc/net/route', 'utf8').split('\n').some(line => line.split('\t')[1] === '00000000');
-        return gateway ? ok('IPv4 default route') : limited('no IPv4 default route: sandboxes reach nothing outside', 'Give the host a default route.');
+        const gateway = readFileSync('/proc/net/route', 'utf8')
+          .split('\n')
+          .some(line => line.split('\t')[1] === '00000000');
+        return gateway
+          ? ok('IPv4 default route')
+          : limited('no IPv4 default route: sandboxes reach nothing outside', 'Give the host a default route.');
       },
     },
     {
       name: 'port',
       needed: false,
       async look() {
+        if (servesPort) return ok(`${port} is served by this installation`);
         const failure = await listenFailure(port);
-        return failure === undefined ? ok(`${port} is free`) : limited(`${port}: ${failure}`, 'It is right while Atoll runs; else set ATOLL_PORT to another one.');
+        return failure === undefined
+          ? ok(`${port} is free`)
+          : limited(`${port}: ${failure}`, 'End what uses it, or set ATOLL_PORT to another one.');
       },
     },
   ];
@@ -74,14 +92,23 @@ export function networkProbes(port: number): Probe[] {
 /** Sandboxes at their limit that the table should hold, with a quarter left for the host. */
 const sandboxesWanted = 64;
 
-async function lookAtTracking(): Promise<Sight> {
+async function lookAtTracking(): Promise<ProbeResult> {
   const { countsFlows } = await findHostFeatures();
   const tracked = trackedMax();
   const each = flowsPerSandbox(tracked);
-  if (!countsFlows) return limited('the kernel does not count connections by sandbox; new ones are limited instead', 'A kernel with CONFIG_NFT_CONNLIMIT counts them.');
+  if (!countsFlows)
+    return limited(
+      'the kernel does not count connections by sandbox; new ones are limited instead',
+      'A kernel with CONFIG_NFT_CONNLIMIT counts them.',
+    );
   const detail = `${tracked} connections in all, ${each} for one sandbox`;
   const enough = (tracked * 3) / 4 / each >= sandboxesWanted;
-  return enough ? ok(detail) : limited(`${detail}: fewer than ${sandboxesWanted} sandboxes can take all of them`, 'Raise it: `sysctl net.netfilter.nf_conntrack_max=262144`.');
+  return enough
+    ? ok(detail)
+    : limited(
+        `${detail}: fewer than ${sandboxesWanted} sandboxes can take all of them`,
+        'Raise it: `sysctl net.netfilter.nf_conntrack_max=262144`.',
+      );
 }
 
 function listenFailure(port: number): Promise<string | undefined> {

@@ -1,22 +1,37 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
-import { notInstalled } from './command.ts';
+import { notInstalled } from '../../base/process/command.ts';
 
 /** What a probe saw; the rest of a finding is known before it runs. */
-export type Sight = { status: HostFinding['status']; detail: string; remedy?: string };
+export type ProbeResult = { status: HostFinding['status']; detail: string; remedy?: string };
 
+/** One thing that is looked at on a host. */
 export type Probe = {
   name: string;
   needed: boolean;
   /** Tries the ability out and leaves nothing behind. Throwing means that it is missing. */
-  look(): Promise<Sight> | Sight;
+  look(): Promise<ProbeResult> | ProbeResult;
   /** What to do when `look` throws. */
   remedy?: string;
 };
 
-export const ok = (detail: string): Sight => ({ status: 'ok', detail });
-export const limited = (detail: string, remedy?: string): Sight => ({ status: 'limited', detail, ...(remedy === undefined ? {} : { remedy }) });
-export const missing = (detail: string, remedy?: string): Sight => ({ status: 'missing', detail, ...(remedy === undefined ? {} : { remedy }) });
+/** It works. `detail` says how. */
+export const ok = (detail: string): ProbeResult => ({ status: 'ok', detail });
+/** The platform can do without, at a price. `remedy` says what to do about it. */
+export const limited = (detail: string, remedy?: string): ProbeResult => ({
+  status: 'limited',
+  detail,
+  ...(remedy === undefined ? {} : { remedy }),
+});
+/** The platform does not run without it. `remedy` says what to do about it. */
+export const missing = (detail: string, remedy?: string): ProbeResult => ({
+  status: 'missing',
+  detail,
+  ...(remedy === undefined ? {} : { remedy }),
+});
+
+/** `detail` of the error of a probe for which there was no place to try anything. */
+export const placeUnusable = 'place_unusable';
 
 /** Runs a probe. It never fails: what it throws is what it found. */
 export async function findingOf(probe: Probe): Promise<HostFinding> {
@@ -25,7 +40,21 @@ export async function findingOf(probe: Probe): Promise<HostFinding> {
     return { name, needed, ...(await probe.look()) };
   } catch (error) {
     // Before set-up a machine lacks what set-up installs: that is no lack of the machine.
-    if (error instanceof AtollError && error.detail === notInstalled) return { name, needed, ...limited(`not tried: ${error.message}`, 'Run `npm run up`: it installs what is missing.') };
-    return { name, needed, ...missing(messageOf(error).split('\n')[0] ?? '', probe.remedy) };
+    if (error instanceof AtollError && error.detail === notInstalled)
+      return {
+        name,
+        needed,
+        ...limited(`not tried: ${error.message}`, 'Run `npm run up`: it installs what is missing.'),
+      };
+    return { name, needed, ...missing(messageOf(error).split('\n')[0] ?? '', remedyFor(error) ?? probe.remedy) };
   }
+}
+
+/** Without room, or a place, every probe that writes fails: its own remedy would be none. */
+function remedyFor(error: unknown): string | undefined {
+  if (!(error instanceof AtollError)) return undefined;
+  if (error.code === 'no_space') return 'Make room on that disk, or set ATOLL_DATA_DIR to another one.';
+  return error.detail === placeUnusable
+    ? 'Set ATOLL_DATA_DIR to a directory on ext4, xfs or btrfs where root can write.'
+    : undefined;
 }

@@ -2,14 +2,15 @@ import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { newSandboxId, newUuid } from '../../base/id.ts';
-import { silentLog } from '../../base/log.ts';
+import { silentLog } from '../../base/telemetry/log.ts';
 import { agentPort } from '../../protocol/agent.ts';
 import type { CreateSandbox } from '../../protocol/node.ts';
-import { runByAgent } from '../agent-process.ts';
-import { startNode, type Node } from '../start.ts';
-import { notInstalled } from './command.ts';
+import { runByAgent } from '../agent-client/process.ts';
+import type { Node } from '../start/options.ts';
+import { startNode } from '../start/start.ts';
+import { notInstalled } from '../../base/process/command.ts';
 import { inScratch } from './filesystem.ts';
-import { limited, missing, ok, type Probe, type Sight } from './probe.ts';
+import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 
 const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
 const commandTimeoutMs = 30_000;
@@ -25,14 +26,21 @@ export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
   return {
     name: 'a sandbox',
     needed: true,
-    remedy: 'This is what a start of the platform needs: mend what is said above, or report it with this line and the kernel’s log (`dmesg`).',
+    remedy:
+      'This is what a start of the platform needs: mend what is said above, or report it with this line and the kernel’s log (`dmesg`).',
     look: () => inScratch(dataDir, scratch => lookAtSandbox(scratch, built)),
   };
 }
 
-async function lookAtSandbox(scratch: string, { helperBinary, agentDir, builderDir }: BuiltPrograms): Promise<Sight> {
+async function lookAtSandbox(
+  scratch: string,
+  { helperBinary, agentDir, builderDir }: BuiltPrograms,
+): Promise<ProbeResult> {
   if (![helperBinary, agentDir, builderDir].every(path => existsSync(path))) {
-    return limited('not tried: set-up has not yet built what runs one', 'Run `npm run up`: it sets up what is missing and tries this first.');
+    return limited(
+      'not tried: set-up has not yet built what runs one',
+      'Run `npm run up`: it sets up what is missing and tries this first.',
+    );
   }
   const lost = Promise.withResolvers<never>();
   lost.promise.catch(() => {});
@@ -58,7 +66,9 @@ async function lookAtSandbox(scratch: string, { helperBinary, agentDir, builderD
   const took = Math.round(performance.now() - startedAt);
   // What it held of the host goes whatever happened, and what does not go is a finding too.
   await node.down().catch((error: unknown) => (failure ??= error));
-  return failure === undefined ? ok(`one was made, ran a program as root and as a user, and is gone again (${took} ms)`) : missing(messageOf(failure).split('\n')[0] ?? '');
+  return failure === undefined
+    ? ok(`one was made, ran a program as root and as a user, and is gone again (${took} ms)`)
+    : missing(messageOf(failure).split('\n')[0] ?? '');
 }
 
 /** Two layers with a shell: what a template has, and a file of a user's in the upper one. */
@@ -73,7 +83,7 @@ async function layersIn(scratch: string, node: Node): Promise<string[]> {
   writeFileSync(join(lower, 'etc/group'), 'root:x:0:\nuser:x:1000:\n');
   mkdirSync(join(upper, 'etc'), { recursive: true });
   writeFileSync(join(upper, 'etc/upper'), 'upper\n');
-  return [await node.layers.seal(lower), await node.layers.seal(upper)];
+  return [await node.layers.pack(lower), await node.layers.pack(upper)];
 }
 
 async function runOne(node: Node, layers: string[]): Promise<void> {
@@ -88,14 +98,37 @@ async function runOne(node: Node, layers: string[]): Promise<void> {
   };
   await node.protocol.create(request);
   // Layers lie over each other, owners are shifted, and what is written stays.
-  await command(node, request, 'root', '0 0 upper', 'echo written > /etc/upper2 && echo $(busybox id -u) $(busybox stat -c %u /etc/passwd) $(busybox cat /etc/upper)');
+  await command(
+    node,
+    request,
+    'root',
+    '0 0 upper',
+    'echo written > /etc/upper2 && echo $(busybox id -u) $(busybox stat -c %u /etc/passwd) $(busybox cat /etc/upper)',
+  );
   await command(node, request, 'user', '1000 written', 'echo $(busybox id -u) $(busybox cat /etc/upper2)');
   await node.protocol.kill(request);
 }
 
-async function command(node: Node, { sandboxId }: CreateSandbox, user: string, expected: string, script: string): Promise<void> {
+async function command(
+  node: Node,
+  { sandboxId }: CreateSandbox,
+  user: string,
+  expected: string,
+  script: string,
+): Promise<void> {
   let output = '';
-  const process = { argv: ['/bin/sh', '-c', script] as [string, ...string[]], user, env: { PATH: '/bin' }, cwd: '/', timeoutMs: commandTimeoutMs };
-  const { status } = await runByAgent(await node.protocol.dial(sandboxId, agentPort), process, (_, bytes) => void (output += Buffer.from(bytes).toString()));
-  if (output.trim() !== expected) throw new AtollError('internal', `a program in the sandbox said '${output.trim()}' (${status}), not '${expected}'`);
+  const process = {
+    argv: ['/bin/sh', '-c', script] as [string, ...string[]],
+    user,
+    env: { PATH: '/bin' },
+    cwd: '/',
+    timeoutMs: commandTimeoutMs,
+  };
+  const { status } = await runByAgent(
+    await node.protocol.dial(sandboxId, agentPort),
+    process,
+    (_, bytes) => void (output += Buffer.from(bytes).toString()),
+  );
+  if (output.trim() !== expected)
+    throw new AtollError('internal', `a program in the sandbox said '${output.trim()}' (${status}), not '${expected}'`);
 }

@@ -9,9 +9,15 @@ export const shareProbes = (requireSecure: boolean): Probe[] => [
     needed: false,
     look() {
       const low = lowHostLimits();
-      if (low.length === 0) return ok('process IDs, threads, terminals and open files are enough for all sandboxes together');
-      const names = low.map(({ setting, present, least }) => `${setting.replaceAll('/', '.')} is ${present} of ${least}`);
-      return limited(names.join('; '), 'A start of the platform raises them; where that is not allowed, raise them with sysctl: a few sandboxes can use them up.');
+      if (low.length === 0)
+        return ok('process IDs, threads, terminals and open files are enough for all sandboxes together');
+      const names = low.map(
+        ({ setting, present, least }) => `${setting.replaceAll('/', '.')} is ${present} of ${least}`,
+      );
+      return limited(
+        names.join('; '),
+        'A start of the platform raises them; where that is not allowed, raise them with sysctl: a few sandboxes can use them up.',
+      );
     },
   },
   {
@@ -20,7 +26,10 @@ export const shareProbes = (requireSecure: boolean): Probe[] => [
     look() {
       const pattern = readFileSync('/proc/sys/kernel/core_pattern', 'utf8').trim();
       if (!pattern.startsWith('@')) return ok('no program of the host gets the memory of what crashes in sandboxes');
-      return limited(`the host sends the memory of what crashes to ${pattern.slice(1)}, that of sandboxes too`, 'sysctl kernel.core_pattern=core');
+      return limited(
+        `the host sends the memory of what crashes to ${pattern.slice(1)}, that of sandboxes too`,
+        'sysctl kernel.core_pattern=core',
+      );
     },
   },
   {
@@ -28,7 +37,9 @@ export const shareProbes = (requireSecure: boolean): Probe[] => [
     needed: false,
     look() {
       if (requireSecure) return ok('refused: every new sandbox has a token of its own');
-      return ok('allowed: one that is created by POST /sandboxes without `secure: true` can be used by whoever knows its ID; ATOLL_REQUIRE_SECURE=1 refuses them');
+      return ok(
+        'allowed: one that is created by POST /sandboxes without `secure: true` can be used by whoever knows its ID; ATOLL_REQUIRE_SECURE=1 refuses them',
+      );
     },
   },
 ];

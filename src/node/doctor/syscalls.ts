@@ -21,7 +21,9 @@ const FSCONFIG_SET_STRING = 1;
 const FSCONFIG_SET_FD = 5;
 const FSCONFIG_CMD_CREATE = 6;
 
-/** Descriptors of one probe, closed together at its end. No mount here is ever attached: closing is all the cleaning. */
+/**
+ * Descriptors of one probe, closed together at its end. No mount here is ever attached: closing is all the cleaning.
+ */
 export class Descriptors implements Disposable {
   readonly #open: number[] = [];
 
@@ -45,7 +47,7 @@ export function openIdmapped(open: Descriptors, path: string, userns: number): n
 }
 
 /** What a file system is to be made of: text options, and directories given as descriptors. */
-export type FilesystemOptions = { strings?: Record<string, string>; descriptors?: [string, number][] };
+type FilesystemOptions = { strings?: Record<string, string>; descriptors?: [string, number][] };
 
 /** Makes a detached mount of a file system. fsopen(2), fsconfig(2), fsmount(2). */
 export function makeFilesystem(open: Descriptors, type: string, options: FilesystemOptions, readOnly = false): number {

@@ -1,20 +1,23 @@
 import { closeSync, openSync, readlinkSync, writeFileSync } from 'node:fs';
+import { startProgram } from '../../base/process/child-process.ts';
 import { AtollError } from '../../base/error.ts';
 import { idsPerSandbox, slotOf } from '../layout.ts';
 
+/** Until the process has made its namespace, and for all that is tried out in it. */
 const waitMsMax = 2_000;
+const lifeMsMax = 60_000;
 
 /** A user namespace with the ID range of a sandbox, and a process that keeps it. */
-export type UserNamespace = AsyncDisposable & { fd: number; baseId: number };
+type UserNamespace = AsyncDisposable & { fd: number; baseId: number };
 
 /** Makes a user namespace as a sandbox gets one. Fails where the host forbids it. */
 export async function openUserNamespace(): Promise<UserNamespace> {
   const program = Bun.which('unshare');
   if (!program) throw new AtollError('unavailable', 'unshare (util-linux) is not installed');
-  const child = Bun.spawn([program, '--user', 'sleep', '60'], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' });
+  const child = startProgram([program, '--user', 'sleep', 'infinity'], { input: 'ignore', timeoutMs: lifeMsMax });
   const end = async () => {
-    child.kill('SIGKILL');
-    await child.exited;
+    child.kill();
+    await child.ended;
   };
   try {
     const path = `/proc/${child.pid}/ns/user`;
@@ -24,7 +27,8 @@ export async function openUserNamespace(): Promise<UserNamespace> {
       await Bun.sleep(1);
     }
     const { baseId } = slotOf(0, 0);
-    for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${child.pid}/${map}`, `0 ${baseId} ${idsPerSandbox}\n`);
+    for (const map of ['uid_map', 'gid_map'])
+      writeFileSync(`/proc/${child.pid}/${map}`, `0 ${baseId} ${idsPerSandbox}\n`);
     const fd = openSync(path, 'r');
     return {
       fd,

@@ -1,42 +1,66 @@
-import type { DriverName, SandboxResources } from '../../protocol/node.ts';
+import type { SandboxResources } from '../../protocol/node.ts';
+import type { DriverName } from '../../protocol/driver.ts';
 import type { Slot } from '../layout.ts';
+import type { Used } from '../numbers/own-files.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 
-/** What a started sandbox without a root file system is to its driver. */
-export type StartedBlank = {
+/** A process of a sandbox that was started. */
+type StartedProcess = {
   /** The sandbox's first process, in the host's numbers. */
   pid: number;
 };
 
 /** What a sandbox's root is made of: mounted layers, lowest first, and the sandbox's own mounted disk above them. */
-export type Root = { layers: string[]; disk: string };
+type Root = { layers: string[]; disk: string };
 
 /** A root that a sandbox starts with, and directories, owners shifted, that are mounted in it. */
 export type StartRoot = Root & { volumes: { point: string; path: string }[] };
 
+/** What the sandboxes of a driver can do, for everything in the node that depends on it. */
+type Capabilities = {
+  /**
+   * Sandboxes start without a root file system and get it, their limits, their volumes and more mounts later: they can
+   * wait in a pool, and a directory can be shown in one that runs. Where not, `start` gets the root.
+   */
+  adoptsRoot: boolean;
+  /**
+   * Null: CRIU checkpoints their processes, where the host can. Else why their memory can't be kept, for the caller.
+   */
+  withoutCheckpoints: string | null;
+};
+
 /** How sandboxes are isolated from the host and from each other. One conformance suite runs against every driver. */
 export type Driver = {
   name: DriverName;
-  /** Sandboxes can start before they have a root, and so wait in a pool. Where not, `startBlank` gets the root. */
-  adoptsRoot: boolean;
+  capabilities: Capabilities;
   /**
-   * Starts the processes of a sandbox, without a root file system where the driver can. `controlToken` reaches its init by
-   * a pipe; `bootId` is what programs read in /proc/sys/kernel/random/boot_id, where the driver can say it.
-   * A failed start leaves nothing.
+   * Starts the processes of a sandbox; `root` is null exactly where the driver adopts roots. `controlToken` reaches its
+   * init by a pipe; `bootId` is what programs read in /proc/sys/kernel/random/boot_id, where the driver can say it. A
+   * failed start leaves nothing.
    */
-  startBlank(slot: Slot, options: { controlToken: string; bootId: string; resources: SandboxResources; root?: StartRoot }): Promise<StartedBlank>;
+  start(
+    slot: Slot,
+    options: { controlToken: string; bootId: string; resources: SandboxResources; root: StartRoot | null },
+  ): Promise<StartedProcess>;
   /** Lets what was started go on when its link to the host is there. Absent: it runs already. */
   begin?(slot: Slot, pid: number): Promise<void>;
   /** Puts the root file system in place, where it is not there from the start. */
   giveRoot(slot: Slot, pid: number, root: Root): Promise<void>;
-  /** Shows a directory of the helper's namespace in a sandbox that has its root, owners shifted. Fails with `invalid` where a link or a file is on the way to `path`. */
+  /**
+   * Shows a directory of the helper's namespace in a sandbox that has its root, owners shifted. Fails with `invalid`
+   * where a link or a file is on the way to `path`.
+   */
   mountVolume(slot: Slot, pid: number, options: { source: string; path: string }): Promise<void>;
   /** The way into the network of a sandbox whose first process is `pid`. Throws where it has ended. */
   openNetwork(slot: Slot, pid: number): NetworkNamespace;
-  setLimits(slot: Slot, resources: SandboxResources): void;
+  /** Gives a standby sandbox, which has no root yet, another size. */
+  resize(slot: Slot, pid: number, resources: SandboxResources): Promise<void>;
   /** Lets the processes of a sandbox that is about to end have all the processor time they can get. */
   hasten(slot: Slot): void;
-  /** Stops every process of a sandbox where it is; resolves when they stand still. Fails with `unavailable` where one does not, and all go on. */
+  /**
+   * Freezes every process of a sandbox; resolves when they are frozen. Fails with `unavailable` where one
+   * does not, and all go on.
+   */
   freeze(slot: Slot): Promise<void>;
   /** Lets a frozen sandbox go on. One that is not frozen is fine. */
   thaw(slot: Slot): void;
@@ -44,13 +68,18 @@ export type Driver = {
   killFrozen(slot: Slot): void;
   /** The sandbox's control group, relative to the root of each hierarchy. */
   cgroupPath(slot: Slot): string;
-  /** Begins to stop every process, for those that stand still for another reason yet; `freeze` waits for it. */
-  hold(slot: Slot): void;
+  /** Begins to freeze every process, for those that are stopped for another reason yet; `freeze` waits for it. */
+  beginFreeze(slot: Slot): void;
   isFrozen(slot: Slot): boolean;
   /** All processes of a sandbox, in the host's numbers. */
   processes(slot: Slot): number[];
-  /** Writes the boot ID of a sandbox that is not started but restored, and answers the file. */
-  writeBootId(slot: Slot, bootId: string): string;
+  /**
+   * Makes the files that stand for the kernel's in a sandbox that is not started but restored, and answers their
+   * directory.
+   */
+  makeOwnFiles(slot: Slot, facts: { bootId: string; resources: SandboxResources }): string;
+  /** Lets programs in the sandbox read what it uses now. */
+  refreshOwnFiles(slot: Slot, resources: SandboxResources, used: Used): void;
   /** Kills what processes are left, until there are none. */
   endProcesses(slot: Slot): Promise<void>;
   /** Removes what the runtime keeps of a sandbox. Its processes are killed if any are left. Repeatable. */

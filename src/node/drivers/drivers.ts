@@ -1,58 +1,75 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { AtollError } from '../../base/error.ts';
-import type { DriverName } from '../../protocol/node.ts';
-import type { Layout, Slot } from '../layout.ts';
+import { AtollError, assert } from '../../base/error.ts';
+import type { DriverName } from '../../protocol/driver.ts';
 import type { Driver } from './driver.ts';
+import { crunFactory } from './crun/driver.ts';
+import type { DriverFactory, DriverHost } from './factory.ts';
+import { gvisorFactory } from './gvisor/driver.ts';
+
+/** Every driver there is: a new one is a folder, its name in the protocol, and a line here. */
+const factories: readonly [DriverFactory, ...DriverFactory[]] = [crunFactory, gvisorFactory];
+
+/** How people write a driver's name, and whose kernel serves its sandboxes. For the doctor. */
+export function describeDriver(name: DriverName): Pick<DriverFactory, 'title' | 'kernel'> {
+  const found = factories.find(factory => factory.name === name);
+  assert(found, `there is no driver ${name}`);
+  return found;
+}
 
 /** What isolates the sandboxes of a node. */
 export type Drivers = {
-  /** Of sandboxes whose template asks for none. */
-  defaultName: DriverName;
+  /** Isolates sandboxes whose template asks for no driver. */
+  default: Driver;
+  /** Whose sandboxes CRIU checkpoints; undefined: there is none. */
+  withCheckpoints: Driver | undefined;
   /** Those that can start sandboxes here. */
   names: DriverName[];
-  /** The driver of that name, or the default one. Fails with `precondition` where it can't start sandboxes here. */
-  of(name: DriverName | undefined): Driver;
-  /** For all that is done to a sandbox that was started: passes it to the driver whose slot it is. */
-  bySlot: Omit<Driver, 'name' | 'adoptsRoot' | 'startBlank'>;
+  /**
+   * The driver of that name, or the default one, for a start. Errors: `precondition` where it can't start sandboxes
+   * here.
+   */
+  toStart(name: DriverName | undefined): Driver;
+  /** The driver of a sandbox that it has started before, whether or not it can start others now. */
+  of(name: DriverName): Driver;
+  /** Every driver that still keeps something of the slot, of a sandbox that nothing is noted of. */
+  keepersOf(slotNumber: number): Driver[];
+  /** Slots of which a driver still keeps something. */
+  leftovers(): Set<number>;
+  /** Removes what the drivers themselves keep on the host. For when no slot is in use. */
+  retire(): Promise<void>;
 };
 
-/** `gvisorReason`: why gVisor can't start sandboxes, where it can't. What it has started earlier is looked after all the same. */
-export function createDrivers(options: { layout: Layout; crun: Driver; gvisor: Driver; gvisorReason: string | undefined; defaultName: DriverName }): Drivers {
-  const { layout, crun, gvisor, gvisorReason, defaultName } = options;
-  const names: DriverName[] = gvisorReason === undefined ? ['crun', 'gvisor'] : ['crun'];
-  const at = (slot: Slot) => (existsSync(join(layout.gvisorState, slot.name)) ? gvisor : crun);
+/** Makes the drivers of a node. `defaultName`: the operator's choice, else the first. */
+export function createDrivers(host: DriverHost, defaultName: DriverName | undefined): Drivers {
+  const drivers = new Map(
+    factories.map(({ name, title, create, whyUnavailable }) => [
+      name,
+      { title, driver: create(host), reason: whyUnavailable(host) },
+    ]),
+  );
+  const all = [...drivers.values()].map(({ driver }) => driver);
+  const known = (name: DriverName) => {
+    const found = drivers.get(name);
+    assert(found, `there is no driver ${name}`);
+    return found;
+  };
+  const standard = known(defaultName ?? factories[0].name).driver;
   return {
-    defaultName,
-    names,
-    of(name = defaultName) {
-      if (!names.includes(name)) throw new AtollError('precondition', `gVisor can't start sandboxes on this node: ${gvisorReason}`, { detail: 'driver_unavailable' });
-      return name === 'gvisor' ? gvisor : crun;
+    default: standard,
+    withCheckpoints: all.find(({ capabilities }) => capabilities.withoutCheckpoints === null),
+    names: [...drivers].flatMap(([name, { reason }]) => (reason === undefined ? [name] : [])),
+    toStart(name = standard.name) {
+      const { title, driver, reason } = known(name);
+      if (reason === undefined) return driver;
+      throw new AtollError('precondition', `${title} can't start sandboxes on this node: ${reason}`, {
+        detail: 'driver_unavailable',
+      });
     },
-    bySlot: {
-      giveRoot: (slot, pid, root) => at(slot).giveRoot(slot, pid, root),
-      begin: async (slot, pid) => at(slot).begin?.(slot, pid),
-      mountVolume: (slot, pid, volume) => at(slot).mountVolume(slot, pid, volume),
-      openNetwork: (slot, pid) => at(slot).openNetwork(slot, pid),
-      hasten: slot => at(slot).hasten(slot),
-      setLimits: (slot, resources) => at(slot).setLimits(slot, resources),
-      freeze: slot => at(slot).freeze(slot),
-      thaw: slot => at(slot).thaw(slot),
-      killFrozen: slot => at(slot).killFrozen(slot),
-      cgroupPath: slot => at(slot).cgroupPath(slot),
-      hold: slot => at(slot).hold(slot),
-      isFrozen: slot => at(slot).isFrozen(slot),
-      processes: slot => at(slot).processes(slot),
-      writeBootId: (slot, bootId) => at(slot).writeBootId(slot, bootId),
-      endProcesses: slot => at(slot).endProcesses(slot),
-      remove: slot => at(slot).remove(slot),
-      leftovers: () => new Set([...crun.leftovers(), ...gvisor.leftovers()]),
-      memoryUsed: slot => at(slot).memoryUsed(slot),
-      outOfMemoryKills: slot => at(slot).outOfMemoryKills(slot),
-      async retire() {
-        await gvisor.retire();
-        await crun.retire();
-      },
+    of: name => known(name).driver,
+    keepersOf: slotNumber => all.filter(driver => driver.leftovers().has(slotNumber)),
+    leftovers: () => new Set(all.flatMap(driver => [...driver.leftovers()])),
+    async retire() {
+      // The last first: the group of the first is around all others.
+      for (const driver of all.toReversed()) await driver.retire();
     },
   };
 }

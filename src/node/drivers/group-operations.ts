@@ -4,12 +4,22 @@ import type { Slot } from '../layout.ts';
 import type { Driver } from './driver.ts';
 
 const processesGoneTimeoutMs = 10_000;
-/** How long processes may take to stand still: only one that waits for the kernel itself takes any time. */
+/** How long processes may take until they are frozen: only one that waits for the kernel itself takes any time. */
 const freezeTimeoutMs = 5_000;
 
 type GroupOperations = Pick<
   Driver,
-  'setLimits' | 'hasten' | 'freeze' | 'thaw' | 'hold' | 'isFrozen' | 'processes' | 'cgroupPath' | 'killFrozen' | 'endProcesses' | 'memoryUsed' | 'outOfMemoryKills'
+  | 'hasten'
+  | 'freeze'
+  | 'thaw'
+  | 'beginFreeze'
+  | 'isFrozen'
+  | 'processes'
+  | 'cgroupPath'
+  | 'killFrozen'
+  | 'endProcesses'
+  | 'memoryUsed'
+  | 'outOfMemoryKills'
 >;
 
 /** What a driver does by the control group that all processes of a sandbox are in. */
@@ -22,7 +32,6 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
         // The group has gone meanwhile, and all that was in it.
       }
     },
-    setLimits: (slot, resources) => cgroups.setLimits(cgroupOf(slot), resources),
 
     async freeze(slot) {
       const path = cgroupOf(slot);
@@ -32,13 +41,16 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
         if (performance.now() < deadline) await Bun.sleep(1);
         else {
           cgroups.thaw(path);
-          throw new AtollError('unavailable', 'the sandbox does not stand still: a process of it waits for the kernel; try again later');
+          throw new AtollError(
+            'unavailable',
+            'the sandbox can’t be frozen: a process of it waits for the kernel; try again later',
+          );
         }
       }
     },
 
     thaw: slot => cgroups.thaw(cgroupOf(slot)),
-    hold: slot => cgroups.freeze(cgroupOf(slot)),
+    beginFreeze: slot => cgroups.freeze(cgroupOf(slot)),
     isFrozen: slot => cgroups.isFrozen(cgroupOf(slot)),
     processes: slot => cgroups.processes(cgroupOf(slot)),
     cgroupPath: cgroupOf,
@@ -55,7 +67,11 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
 export async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
   const deadline = performance.now() + processesGoneTimeoutMs;
   while (!cgroups.isEmpty(path)) {
-    if (performance.now() > deadline) throw new AtollError('internal', `processes of ${path} do not end: ${cgroups.processes(path).slice(0, 10).join(' ')}`);
+    if (performance.now() > deadline)
+      throw new AtollError(
+        'internal',
+        `processes of ${path} do not end: ${cgroups.processes(path).slice(0, 10).join(' ')}`,
+      );
     cgroups.kill(path);
     await Bun.sleep(1);
   }

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test';
 import { appendFileSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../../base/log.ts';
+import { silentLog } from '../../base/telemetry/log.ts';
 import { openLogStore } from './log-store.ts';
 import { pruneSegments } from './prune.ts';
 
@@ -22,11 +22,20 @@ test('entries come in order, each with a time of its own, and survive a restart'
   const directory = newDirectory();
   const store = open(directory);
   for (let count = 0; count < 50; count++) store.note('s', 'info', 'sandbox', `entry ${count}`);
-  store.add('s', { timestampMs: 5, level: 'warn', logger: 'process', message: 'from the agent', fields: { pid: '7' } }, { epoch: 'e', number: 12 });
+  store.add(
+    's',
+    { timestampMs: 5, level: 'warn', logger: 'process', message: 'from the agent', fields: { pid: '7' } },
+    { epoch: 'e', number: 12 },
+  );
   const entries = await store.read(all);
-  expect(entries.map(entry => entry.message)).toEqual([...Array.from({ length: 50 }, (_, count) => `entry ${count}`), 'from the agent']);
+  expect(entries.map(entry => entry.message)).toEqual([
+    ...Array.from({ length: 50 }, (_, count) => `entry ${count}`),
+    'from the agent',
+  ]);
   expect(new Set(entries.map(entry => entry.timestampMs)).size).toBe(51);
-  expect(entries.map(entry => entry.timestampMs)).toEqual(entries.map(entry => entry.timestampMs).toSorted((a, b) => a - b));
+  expect(entries.map(entry => entry.timestampMs)).toEqual(
+    entries.map(entry => entry.timestampMs).toSorted((a, b) => a - b),
+  );
   await store.close();
 
   const again = open(directory);
@@ -44,7 +53,7 @@ test('a page says where the next one begins, in both directions', async () => {
   for (let count = 0; count < 25; count++) store.note('s', 'info', 'sandbox', `entry ${count}`);
   const everything = await store.read(all);
   const forward = [];
-  for (let fromMs = 0; ; ) {
+  for (let fromMs = 0; ;) {
     const page = await store.read({ ...all, fromMs, limit: 10 });
     forward.push(...page);
     if (page.length < 10) break;
@@ -52,7 +61,7 @@ test('a page says where the next one begins, in both directions', async () => {
   }
   expect(forward).toEqual(everything);
   const backward = [];
-  for (let beforeMs = Number.MAX_SAFE_INTEGER; ; ) {
+  for (let beforeMs = Number.MAX_SAFE_INTEGER; ;) {
     const page = await store.read({ ...all, backward: true, beforeMs, limit: 10 });
     backward.push(...page);
     if (page.length < 10) break;
@@ -64,7 +73,8 @@ test('a page says where the next one begins, in both directions', async () => {
 
 test('level and text choose', async () => {
   const store = open(newDirectory());
-  for (const level of ['debug', 'info', 'warn', 'error'] as const) store.note('s', level, 'sandbox', `Said at ${level}`);
+  for (const level of ['debug', 'info', 'warn', 'error'] as const)
+    store.note('s', level, 'sandbox', `Said at ${level}`);
   const messages = async (wanted: object) => (await store.read({ ...all, ...wanted })).map(entry => entry.level);
   expect(await messages({ minimum: 'warn' })).toEqual(['warn', 'error']);
   expect(await messages({ search: 'said AT w' })).toEqual(['warn']);

@@ -2,7 +2,11 @@ import { expect, test } from 'bun:test';
 import { secretsOf, withoutSecrets } from './policy-secrets.ts';
 
 test('values of headers and their words are secret, and a proxy’s password', () => {
-  const secrets = secretsOf({ internetAccess: true, headerRules: { 'a.com': { Authorization: 'Bearer abcdefgh', Short: 'abc' } }, egressProxy: { address: 'p:1', password: 'hunter22' } });
+  const secrets = secretsOf({
+    internetAccess: true,
+    headerRules: { 'a.com': { Authorization: 'Bearer abcdefgh', Short: 'abc' } },
+    egressProxy: { address: 'p:1', password: 'hunter22' },
+  });
   expect(secrets).toEqual(['Bearer abcdefgh', 'hunter22', 'abcdefgh', 'Bearer']);
   expect(withoutSecrets('said abcdefgh and hunter22', secrets)).toBe('said *** and ***');
 });

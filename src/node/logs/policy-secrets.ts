@@ -2,10 +2,16 @@ import type { SandboxNetwork } from '../../protocol/node.ts';
 
 /** Shorter words would blank out half of every line. */
 const charactersMin = 6;
-/** Each is looked for in all that is logged. A policy with more has its whole values taken out, and the longest of their words. */
+/**
+ * Each is looked for in all that is logged. A policy with more has its whole values taken out, and the longest of their
+ * words.
+ */
 const secretsMax = 256;
 
-/** What the policy adds to requests or proves itself with: a server may tell it back to the sandbox, and the log must not. */
+/**
+ * What the policy adds to requests or proves itself with: a server may tell it back to the sandbox, and the log must
+ * not.
+ */
 export function secretsOf({ headerRules = {}, egressProxy }: SandboxNetwork): string[] {
   const values = Object.values(headerRules).flatMap(headers => Object.values(headers));
   if (egressProxy?.password !== undefined) values.push(egressProxy.password);
@@ -19,5 +25,8 @@ const longestFirst = (a: string, b: string) => b.length - a.length;
 
 /** Takes `secrets` out of a text. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((result, secret) => (result.includes(secret) ? result.replaceAll(secret, '***') : result), text);
+  return secrets.reduce(
+    (result, secret) => (result.includes(secret) ? result.replaceAll(secret, '***') : result),
+    text,
+  );
 }

@@ -9,7 +9,10 @@ type Bounds = {
   bytesMax: number;
 };
 
-/** Removes what is too old, and the oldest files of all while there is too much. Answers the sandboxes of which nothing is left. */
+/**
+ * Removes what is too old, and the oldest files of all while there is too much. Answers the sandboxes of which nothing
+ * is left.
+ */
 export async function pruneSegments(directory: string, { oldestMs, bytesMax }: Bounds): Promise<string[]> {
   const files: { path: string; bytes: number; writtenMs: number }[] = [];
   const sandboxes = await readdir(directory);
@@ -26,9 +29,15 @@ export async function pruneSegments(directory: string, { oldestMs, bytesMax }: B
     await unlink(file.path);
     bytes -= file.bytes;
   }
-  const emptied = await Promise.all(sandboxes.map(async sandboxId => ((await isRemoved(join(directory, sandboxId))) ? [sandboxId] : [])));
+  const emptied = await Promise.all(
+    sandboxes.map(async sandboxId => ((await isRemoved(join(directory, sandboxId))) ? [sandboxId] : [])),
+  );
   return emptied.flat();
 }
 
 /** Only what is empty can be removed like this. */
-const isRemoved = (directory: string): Promise<boolean> => rmdir(directory).then(() => true, () => false);
+const isRemoved = (directory: string): Promise<boolean> =>
+  rmdir(directory).then(
+    () => true,
+    () => false,
+  );

@@ -1,8 +1,9 @@
-import type { Log } from '../../base/log.ts';
-import type { TrafficCounters } from '../../protocol/node.ts';
-import type { Running } from '../context.ts';
-import type { RunningRecord } from '../sandbox/record.ts';
-import { followAgent, type Follower } from './follow-agent.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { SandboxNetwork } from '../../protocol/node.ts';
+import type { TrafficCounters } from '../../protocol/node-usage.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
+import { LogFollower } from '../agent-client/follow-log.ts';
+import { agentSink } from './agent-sink.ts';
 import { openLogStore, type LogStore } from './log-store.ts';
 import { secretsOf } from './policy-secrets.ts';
 
@@ -10,15 +11,27 @@ import { secretsOf } from './policy-secrets.ts';
 const denialsMax = 50;
 const denialsPerSecond = 5;
 
+/** A running sandbox whose agent is listened to. */
+type LoggedSandbox = {
+  sandboxId: string;
+  namespace: NetworkNamespace;
+  /** Proves the platform to its agent. */
+  controlToken: string;
+  /** Its policy now: what that proves itself with must not be in a log. */
+  network(): SandboxNetwork;
+};
+
 /** What happened in and with the sandboxes of a node. */
 export type SandboxLogs = Pick<LogStore, 'note'> & {
   /** As the store's, and what the agent has told up to now is in it. */
   read: LogStore['read'];
-  /** Takes over what the sandbox's agent tells from now on. `createdMs`: see `Followed`. */
-  follow(running: Running, createdMs?: number): void;
+  /** Takes over what the sandbox's agent tells from now on. `createdMs`: see `FollowedAgent`. */
+  follow(sandbox: LoggedSandbox, createdMs?: number): void;
   /** Somebody has come to the sandbox: its agent is listened to again. */
   wake(sandboxId: string): void;
-  /** Resolves when what its agent has to tell now is kept, or it did not answer soon. Before its processes are ended. */
+  /**
+   * Resolves when what its agent has to tell now is kept, or it did not answer soon. Before its processes are ended.
+   */
   catchUp(sandboxId: string): Promise<void>;
   /** Takes what the agent has told, and leaves the sandbox alone. Before its processes are ended or frozen for good. */
   leave(sandboxId: string): Promise<void>;
@@ -30,17 +43,20 @@ export type SandboxLogs = Pick<LogStore, 'note'> & {
 };
 
 /** Worked out once for each policy that a sandbox has had. */
-function secretsOfPolicy(record: RunningRecord): () => readonly string[] {
-  let [policy, secrets] = [record.network, secretsOf(record.network)];
+function secretsOfPolicy(network: () => SandboxNetwork): () => readonly string[] {
+  let policy = network();
+  let secrets = secretsOf(policy);
   return () => {
-    if (policy !== record.network) [policy, secrets] = [record.network, secretsOf(record.network)];
+    const now = network();
+    if (policy !== now) [policy, secrets] = [now, secretsOf(now)];
     return secrets;
   };
 }
 
+/** Opens the logs in `directory`. `bytesMax` bounds all of them together: the oldest entries go first. */
 export function openSandboxLogs(options: { directory: string; bytesMax: number; log: Log }): SandboxLogs {
   const store = openLogStore(options);
-  const followers = new Map<string, Follower>();
+  const followers = new Map<string, LogFollower>();
   const denials = new Map<string, { left: number; atMs: number; dropped: number }>();
   const leave = async (sandboxId: string) => {
     const follower = followers.get(sandboxId);
@@ -56,10 +72,16 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
     },
     wake: sandboxId => followers.get(sandboxId)?.wake(),
     catchUp: async sandboxId => followers.get(sandboxId)?.catchUp(),
-    follow({ record, namespace }, createdMs) {
-      const { sandboxId, controlToken } = record;
+    follow({ sandboxId, namespace, controlToken, network }, createdMs) {
       void leave(sandboxId);
-      followers.set(sandboxId, followAgent({ sandboxId, namespace, controlToken, createdMs, secrets: secretsOfPolicy(record) }, { store, log: options.log }));
+      followers.set(
+        sandboxId,
+        new LogFollower(
+          { sandboxId, namespace, controlToken, createdMs },
+          agentSink(store, sandboxId, secretsOfPolicy(network)),
+          options.log,
+        ),
+      );
     },
     leave,
     denied(sandboxId, { host, port, rule }) {
@@ -72,12 +94,23 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
       budget.left--;
       const more = budget.dropped > 0 ? ` (and ${budget.dropped} more that are not in the log)` : '';
       budget.dropped = 0;
-      store.note(sandboxId, 'warn', 'network', `denied: host ${host} port ${port} by rule ${rule}${more}`, { event: 'denied', host, port: String(port), rule });
+      store.note(sandboxId, 'warn', 'network', `denied: host ${host} port ${port} by rule ${rule}${more}`, {
+        event: 'denied',
+        host,
+        port: String(port),
+        rule,
+      });
     },
     traffic(sandboxId, { bytesOut, bytesIn, denied }) {
       if (bytesOut + bytesIn + denied === 0) return;
       const fields = { event: 'traffic', bytesOut: String(bytesOut), bytesIn: String(bytesIn), denied: String(denied) };
-      store.note(sandboxId, 'info', 'network', `${bytesOut} bytes sent, ${bytesIn} received, ${denied} times refused`, fields);
+      store.note(
+        sandboxId,
+        'info',
+        'network',
+        `${bytesOut} bytes sent, ${bytesIn} received, ${denied} times refused`,
+        fields,
+      );
     },
     async close() {
       await Promise.all([...followers.keys()].map(leave));

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AgentPlace } from '../agent-client/log-line.ts';
 import { sandboxLogLevels, type SandboxLogEntry } from '../../protocol/logs.ts';
 
 /** Bytes of one file, and files of one sandbox: the oldest goes when there are more. */
@@ -8,11 +9,16 @@ const segmentsMax = 8;
 /** What of the end of a file is read to find its last line. */
 const tailBytes = 32 << 10;
 
-/** The last entry of an agent that was written down. */
-export type AgentPlace = { epoch: string; number: number };
-
 /** An entry as a line of a file, in short. Those of an agent have their place in its stream. */
-export type StoredEntry = { t: number; l: number; g: string; m: string; f?: Record<string, string>; e?: string; n?: number };
+export type StoredEntry = {
+  t: number;
+  l: number;
+  g: string;
+  m: string;
+  f?: Record<string, string>;
+  e?: string;
+  n?: number;
+};
 
 /** One sandbox's files, named by the time of their first entry. */
 export type Segments = {
@@ -22,6 +28,7 @@ export type Segments = {
   append(entries: StoredEntry[]): Promise<number>;
 };
 
+/** Opens the files of one sandbox. `directory` is made where it is missing. */
 export async function openSegments(directory: string): Promise<Segments> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const names = await segmentsIn(directory);
@@ -66,7 +73,17 @@ export async function readSegment(path: string): Promise<SandboxLogEntry[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text.split('\n').flatMap(line => {
     const stored = line === '' ? undefined : parse(line);
-    return stored ? [{ timestampMs: stored.t, level: sandboxLogLevels[stored.l] ?? 'info', logger: stored.g, message: stored.m, fields: stored.f ?? {} }] : [];
+    return stored
+      ? [
+          {
+            timestampMs: stored.t,
+            level: sandboxLogLevels[stored.l] ?? 'info',
+            logger: stored.g,
+            message: stored.m,
+            fields: stored.f ?? {},
+          },
+        ]
+      : [];
   });
 }
 
@@ -78,9 +95,17 @@ async function endOf(path: string): Promise<End> {
   await using file = await open(path);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
   const text = buffer.toString('utf8', 0, bytesRead);
-  const entries = text.split('\n').slice(start > 0 ? 1 : 0).flatMap(line => (line === '' ? [] : (parse(line) ?? [])));
-  const told = entries.findLast(entry => entry.e !== undefined);
-  return { isWhole: text.endsWith('\n'), bytes: size, last: entries.at(-1), place: told?.e === undefined ? undefined : { epoch: told.e, number: told.n ?? 0 } };
+  const entries = text
+    .split('\n')
+    .slice(start > 0 ? 1 : 0)
+    .flatMap(line => (line === '' ? [] : (parse(line) ?? [])));
+  const placed = entries.findLast(entry => entry.e !== undefined);
+  return {
+    isWhole: text.endsWith('\n'),
+    bytes: size,
+    last: entries.at(-1),
+    place: placed?.e === undefined ? undefined : { epoch: placed.e, number: placed.n ?? 0 },
+  };
 }
 
 /** Only `append` wrote it, so that whatever parses is whole. */

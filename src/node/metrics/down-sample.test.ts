@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { SandboxSample } from '../../protocol/node.ts';
+import type { SandboxSample } from '../../protocol/node-usage.ts';
 import { downSample } from './down-sample.ts';
 
 const sample = (atSeconds: number, more: Partial<SandboxSample> = {}): SandboxSample => ({
@@ -37,7 +37,9 @@ test('many are put together into spans of equal length: mean CPU, memory where m
 });
 
 test('never more than asked for, also of a day with a gap and a clock that went back', () => {
-  const day = Array.from({ length: 17_280 }, (_, index) => sample(1_000_000 + index * 5 + (index > 9_000 ? 40_000 : 0) - (index > 12_000 ? 7 : 0)));
+  const day = Array.from({ length: 17_280 }, (_, index) =>
+    sample(1_000_000 + index * 5 + (index > 9_000 ? 40_000 : 0) - (index > 12_000 ? 7 : 0)),
+  );
   const points = downSample(day, all);
   expect(points.length).toBeLessThanOrEqual(1000);
   expect(points.length).toBeGreaterThan(500);

@@ -1,9 +1,14 @@
-import type { SampleRange, SandboxSample } from '../../protocol/node.ts';
+import type { SampleRange, SandboxSample } from '../../protocol/node-usage.ts';
 
 /** The samples of a range, oldest first; more than `pointsMax` are put together into spans of equal length. */
-export function downSample(samples: readonly SandboxSample[], { startSeconds, endSeconds, pointsMax }: SampleRange): SandboxSample[] {
+export function downSample(
+  samples: readonly SandboxSample[],
+  { startSeconds, endSeconds, pointsMax }: SampleRange,
+): SandboxSample[] {
   // In order but for changes of the clock.
-  const asked = samples.filter(({ atSeconds }) => atSeconds >= startSeconds && atSeconds <= endSeconds).sort((a, b) => a.atSeconds - b.atSeconds);
+  const asked = samples
+    .filter(({ atSeconds }) => atSeconds >= startSeconds && atSeconds <= endSeconds)
+    .sort((a, b) => a.atSeconds - b.atSeconds);
   const [first] = asked;
   const last = asked.at(-1);
   if (!first || !last || asked.length <= pointsMax) return asked;
@@ -20,11 +25,20 @@ export function downSample(samples: readonly SandboxSample[], { startSeconds, en
   return spans.map(together);
 }
 
-/** Of several samples: when the first was taken, the mean of the CPU, memory where most was used, the highest use of the disk. */
+/**
+ * Of several samples: when the first was taken, the mean of the CPU, memory where most was used, the highest use of the
+ * disk.
+ */
 function together(span: readonly SandboxSample[]): SandboxSample {
   const first = span[0] as SandboxSample;
   const fullest = span.reduce((most, sample) => (sample.memUsed > most.memUsed ? sample : most), first);
   const largest = span.reduce((most, sample) => (sample.diskUsed > most.diskUsed ? sample : most), first);
   const cpuUsedPct = span.reduce((sum, sample) => sum + sample.cpuUsedPct, 0) / span.length;
-  return { ...fullest, atSeconds: first.atSeconds, cpuUsedPct: Math.round(cpuUsedPct * 100) / 100, diskUsed: largest.diskUsed, diskTotal: largest.diskTotal };
+  return {
+    ...fullest,
+    atSeconds: first.atSeconds,
+    cpuUsedPct: Math.round(cpuUsedPct * 100) / 100,
+    diskUsed: largest.diskUsed,
+    diskTotal: largest.diskTotal,
+  };
 }

@@ -11,8 +11,7 @@ test('old samples of sandboxes that are gone are removed, those of sandboxes tha
       writeFileSync(join(dir, name), '');
       if (name !== 'newgone') utimesSync(join(dir, name), 1000, 1000);
     }
-    const node = { layout: { metrics: dir }, running: new Map([['running', {}]]), paused: new Map([['paused', {}]]) };
-    pruneGone(node as unknown as Parameters<typeof pruneGone>[0], 2_000_000);
+    pruneGone(dir, sandboxId => sandboxId === 'running' || sandboxId === 'paused', 2_000_000);
     expect(readdirSync(dir).sort()).toEqual(['newgone', 'paused', 'running', 'running.old']);
   } finally {
     rmSync(dir, { recursive: true, force: true });

@@ -1,15 +1,15 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
-import type { SampleRange, SandboxSample } from '../../protocol/node.ts';
-import type { Cgroups } from '../cgroup/cgroup.ts';
-import type { NodeContext } from '../context.ts';
+import type { SampleRange, SandboxSample } from '../../protocol/node-usage.ts';
 import { downSample } from './down-sample.ts';
 import { readLastSample, readSamples, removeSamples, sandboxOfFile } from './sample-file.ts';
-import { sampleIntervalMs, samplesPath, startSampler } from './sampler.ts';
+import { sampleIntervalMs, samplesPath, startSampler, type SamplerParts } from './sampler.ts';
 
 const pruneIntervalMs = 10 * 60_000;
-/** Sandboxes that are gone and whose samples are kept: a storm of short ones must not fill the disk with small files. */
+/**
+ * Sandboxes that are gone and whose samples are kept: a storm of short ones must not fill the disk with small files.
+ */
 const goneMax = 10_000;
 
 /** What the node's sandboxes have used. */
@@ -19,26 +19,41 @@ export type History = {
   stop(): void;
 };
 
+/** What samples are taken and kept with. */
+export type HistoryParts = SamplerParts & {
+  sandboxes: {
+    /** Undefined where the node knows nothing of the sandbox (any more). */
+    get(sandboxId: string): unknown;
+  };
+};
+
 /**
- * Begins to sample. Of each sandbox at least the last `hours` in which it ran are kept; when it is gone, for so many hours
- * more, of at most 10,000 sandboxes.
+ * Begins to sample. Of each sandbox at least the last `hours` in which it ran are kept; when it is gone, for so many
+ * hours more, of at most 10,000 sandboxes.
  */
-export function startHistory(node: NodeContext, cgroups: Cgroups, hours: number): History {
-  mkdirSync(node.layout.metrics, { recursive: true, mode: 0o700 });
-  const sampler = startSampler(node, cgroups, (hours * 3_600_000) / sampleIntervalMs);
+export function startHistory(parts: HistoryParts, hours: number): History {
+  const { layout, sandboxes, log } = parts;
+  mkdirSync(layout.metrics, { recursive: true, mode: 0o700 });
+  const sampler = startSampler(parts, (hours * 3_600_000) / sampleIntervalMs);
   const prune = () => {
     try {
-      pruneGone(node, Date.now() - hours * 3_600_000);
+      pruneGone(layout.metrics, sandboxId => sandboxes.get(sandboxId) !== undefined, Date.now() - hours * 3_600_000);
     } catch (error) {
-      node.log.warn('old samples could not be removed', { error: messageOf(error) });
+      log.warn('old samples could not be removed', { error: messageOf(error) });
     }
   };
   const timer = setInterval(prune, pruneIntervalMs);
   prune();
   return {
-    samples: (sandboxId, range) => (isName(sandboxId) ? downSample(readSamples(samplesPath(node, sandboxId)), range) : []),
+    samples: (sandboxId, range) =>
+      isName(sandboxId) ? downSample(readSamples(samplesPath(layout, sandboxId)), range) : [],
     latest(sandboxIds) {
-      const found = sandboxIds.filter(isName).map(sandboxId => [sandboxId, sampler.latest(sandboxId) ?? readLastSample(samplesPath(node, sandboxId))] as const);
+      const found = sandboxIds
+        .filter(isName)
+        .map(
+          sandboxId =>
+            [sandboxId, sampler.latest(sandboxId) ?? readLastSample(samplesPath(layout, sandboxId))] as const,
+        );
       return Object.fromEntries(found.flatMap(([sandboxId, sample]) => (sample ? [[sandboxId, sample]] : [])));
     },
     stop() {
@@ -51,12 +66,18 @@ export function startHistory(node: NodeContext, cgroups: Cgroups, hours: number)
 /** IDs become names of files. */
 const isName = (sandboxId: string) => /^[a-z0-9]+$/.test(sandboxId);
 
-/** Removes the samples of sandboxes that are gone and had their last one before `beforeMs`, and of more than are kept. */
-export function pruneGone(node: Pick<NodeContext, 'layout' | 'running' | 'paused'>, beforeMs: number): void {
-  const dir = node.layout.metrics;
+/**
+ * Removes from `dir` the samples of sandboxes that are gone and had their last one before `beforeMs`, and of more than
+ * are kept.
+ */
+export function pruneGone(dir: string, isKnown: (sandboxId: string) => boolean, beforeMs: number): void {
   const gone = [...new Set(readdirSync(dir).map(sandboxOfFile))]
-    .filter(sandboxId => !node.running.has(sandboxId) && !node.paused.has(sandboxId))
-    .map(sandboxId => ({ path: join(dir, sandboxId), lastMs: statSync(join(dir, sandboxId), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .filter(sandboxId => !isKnown(sandboxId))
+    .map(sandboxId => ({
+      path: join(dir, sandboxId),
+      lastMs: statSync(join(dir, sandboxId), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+    }))
     .sort((a, b) => b.lastMs - a.lastMs);
-  for (const [index, { path, lastMs }] of gone.entries()) if (index >= goneMax || lastMs < beforeMs) removeSamples(path);
+  for (const [index, { path, lastMs }] of gone.entries())
+    if (index >= goneMax || lastMs < beforeMs) removeSamples(path);
 }

@@ -2,11 +2,27 @@ import { expect, test } from 'bun:test';
 import { diskUsage, machineFacts, observeMachine } from './machine.ts';
 
 test('processors of both kinds are named', () => {
-  const x86 = 'processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some Xeon @ 2.5GHz\n';
-  expect(machineFacts(x86, 'x86_64')).toEqual({ cpuFamily: '6', cpuModel: '85', cpuModelName: 'Some Xeon @ 2.5GHz', cpuArchitecture: 'x86_64' });
+  const x86 =
+    'processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Some Xeon @ 2.5GHz\n';
+  expect(machineFacts(x86, 'x86_64')).toEqual({
+    cpuFamily: '6',
+    cpuModel: '85',
+    cpuModelName: 'Some Xeon @ 2.5GHz',
+    cpuArchitecture: 'x86_64',
+  });
   const arm = 'processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n';
-  expect(machineFacts(arm, 'aarch64')).toEqual({ cpuFamily: '8', cpuModel: '0xd0c', cpuModelName: '0x41', cpuArchitecture: 'aarch64' });
-  expect(machineFacts('', 'riscv64')).toEqual({ cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: 'riscv64' });
+  expect(machineFacts(arm, 'aarch64')).toEqual({
+    cpuFamily: '8',
+    cpuModel: '0xd0c',
+    cpuModelName: '0x41',
+    cpuArchitecture: 'aarch64',
+  });
+  expect(machineFacts('', 'riscv64')).toEqual({
+    cpuFamily: '',
+    cpuModel: '',
+    cpuModelName: '',
+    cpuArchitecture: 'riscv64',
+  });
 });
 
 test('a disk is told once, without loop devices, and the data directory’s file system whatever it is', () => {
@@ -18,7 +34,9 @@ test('a disk is told once, without loop devices, and the data directory’s file
     'garbage',
     '',
   ].join('\n');
-  expect(diskUsage(mountinfo, '/usr/atoll').map(({ mountPoint, device }) => ({ mountPoint, device }))).toEqual([{ mountPoint: '/usr', device: '/dev/sda1' }]);
+  expect(diskUsage(mountinfo, '/usr/atoll').map(({ mountPoint, device }) => ({ mountPoint, device }))).toEqual([
+    { mountPoint: '/usr', device: '/dev/sda1' },
+  ]);
   expect(diskUsage(mountinfo, '/tmp/data').map(({ device }) => device)).toEqual(['/dev/loop3', '/dev/sda1']);
 });
 

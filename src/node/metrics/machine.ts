@@ -1,6 +1,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import { machine } from 'node:os';
-import type { DiskUsage, NodeInfo, NodeUsage } from '../../protocol/node.ts';
+import type { NodeInfo } from '../../protocol/node.ts';
+import type { DiskUsage, NodeUsage } from '../../protocol/node-usage.ts';
 
 type MachineFacts = NonNullable<NodeInfo['machine']>;
 type MachineUsage = Omit<NodeUsage, 'pool' | 'traffic' | 'space'>;
@@ -42,7 +43,9 @@ export function observeMachine(dataDir: string): Machine {
 /** Of the first processor. Arm names its parts by numbers of their own (proc(5), arch/arm64). */
 export function machineFacts(cpuinfo: string, architecture: string): MachineFacts {
   const value = (...names: string[]) =>
-    names.map(name => new RegExp(`^${name}\\s*:\\s*(.*)$`, 'm').exec(cpuinfo)?.[1]?.trim()).find(text => text !== undefined) ?? '';
+    names
+      .map(name => new RegExp(`^${name}\\s*:\\s*(.*)$`, 'm').exec(cpuinfo)?.[1]?.trim())
+      .find(text => text !== undefined) ?? '';
   return {
     cpuFamily: value('cpu family', 'CPU architecture'),
     cpuModel: value('model', 'CPU part'),
@@ -55,7 +58,9 @@ type CpuTimes = { busy: number; all: number };
 
 /** Clock ticks of all processors since boot. Source: proc(5), /proc/stat; time of guests is part of the user's. */
 function readCpu(): CpuTimes {
-  const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0] = (readFileSync('/proc/stat', 'latin1').split('\n', 1)[0] ?? '')
+  const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0] = (
+    readFileSync('/proc/stat', 'latin1').split('\n', 1)[0] ?? ''
+  )
     .split(/\s+/)
     .slice(1)
     .map(Number);
@@ -75,32 +80,53 @@ function keyedKiB(text: string): (name: string) => number {
 
 type Mount = { mountPoint: string; device: string; filesystemType: string; number: string };
 
-/** The file systems on disks of the machine, each once, and that of `dataDir`. Loop devices are disks of sandboxes and snaps. */
+/**
+ * The file systems on disks of the machine, each once, and that of `dataDir`. Loop devices are disks of sandboxes and
+ * snaps.
+ */
 export function diskUsage(mountinfo: string, dataDir: string): DiskUsage[] {
   const mounts = mountinfo.split('\n').flatMap(mountOf);
-  const own = mounts.filter(({ mountPoint }) => isBelow(dataDir, mountPoint)).sort((a, b) => b.mountPoint.length - a.mountPoint.length)[0];
-  const onDisks = mounts.filter(({ device }) => device.startsWith('/dev/') && !/^\/dev\/(loop|fuse|ram|zram)/.test(device));
+  const own = mounts
+    .filter(({ mountPoint }) => isBelow(dataDir, mountPoint))
+    .sort((a, b) => b.mountPoint.length - a.mountPoint.length)[0];
+  const onDisks = mounts.filter(
+    ({ device }) => device.startsWith('/dev/') && !/^\/dev\/(loop|fuse|ram|zram)/.test(device),
+  );
   const seen = new Map<string, Mount>();
   for (const mount of [...(own ? [own] : []), ...onDisks]) if (!seen.has(mount.number)) seen.set(mount.number, mount);
   return [...seen.values()].flatMap(usageOf);
 }
 
-/** Source: proc_pid_mountinfo(5): ID, parent, major:minor, root, mount point, options, optional fields, `-`, type, source. */
+/**
+ * Source: proc_pid_mountinfo(5): ID, parent, major:minor, root, mount point, options, optional fields, `-`, type,
+ * source.
+ */
 function mountOf(line: string): Mount[] {
   const fields = line.split(' ');
   const dash = fields.indexOf('-', 6);
   const [number, mountPoint, filesystemType, device] = [fields[2], fields[4], fields[dash + 1], fields[dash + 2]];
-  if (dash < 0 || number === undefined || mountPoint === undefined || filesystemType === undefined || device === undefined) return [];
+  if (
+    dash < 0 ||
+    number === undefined ||
+    mountPoint === undefined ||
+    filesystemType === undefined ||
+    device === undefined
+  )
+    return [];
   return [{ number, mountPoint: unescape(mountPoint), filesystemType, device: unescape(device) }];
 }
 
-const unescape = (text: string) => text.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-const isBelow = (path: string, mountPoint: string) => mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`);
+const unescape = (text: string) =>
+  text.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+const isBelow = (path: string, mountPoint: string) =>
+  mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`);
 
 function usageOf({ mountPoint, device, filesystemType }: Mount): DiskUsage[] {
   try {
     const { blocks, bfree, bsize } = statfsSync(mountPoint);
-    return blocks === 0 ? [] : [{ mountPoint, device, filesystemType, usedBytes: (blocks - bfree) * bsize, totalBytes: blocks * bsize }];
+    return blocks === 0
+      ? []
+      : [{ mountPoint, device, filesystemType, usedBytes: (blocks - bfree) * bsize, totalBytes: blocks * bsize }];
   } catch {
     return []; // a mount that another one hides, or that is not ours to see
   }

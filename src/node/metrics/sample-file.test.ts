@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { appendFileSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SandboxSample } from '../../protocol/node.ts';
+import type { SandboxSample } from '../../protocol/node-usage.ts';
 import { openSampleFile, readLastSample, readSamples, removeSamples } from './sample-file.ts';
 
 let dir: string;

@@ -1,9 +1,20 @@
-import { closeSync, constants, openSync, readFileSync, readSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
-import type { SandboxSample } from '../../protocol/node.ts';
+import {
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import type { SandboxSample } from '../../protocol/node-usage.ts';
 
 /**
- * A sample on disk, little-endian: seconds u32, CPUs u16, hundredths of a percent u16, then used, total and cached memory,
- * used and total disk in KiB, u32 each, and four bytes that are 0. A record of zeros is none: a crash of the host left it.
+ * A sample on disk, little-endian: seconds u32, CPUs u16, hundredths of a percent u16, then used, total and cached
+ * memory, used and total disk in KiB, u32 each, and four bytes that are 0. A record of zeros is none: a crash of the
+ * host left it.
  */
 const recordBytes = 32;
 const bytesPerKiB = 1024;
@@ -11,14 +22,17 @@ const endRecords = 64;
 const kibMax = 0xffff_ffff;
 
 /**
- * The samples of one sandbox: appended to `path`, which becomes `path.old` when it holds `recordsMax`. So at least the last
- * `recordsMax` are kept, and at most twice as many. Nothing is held open between two of them.
+ * The samples of one sandbox: appended to `path`, which becomes `path.old` when it holds `recordsMax`. So at least the
+ * last `recordsMax` are kept, and at most twice as many. Nothing is held open between two of them.
  */
 export type SampleFile = {
   /** Errors: those of the file system. */
   append(sample: SandboxSample): void;
 };
 
+/**
+ * Opens the file of a sandbox's samples, which keeps at least the last `recordsMax`. It is made where it is missing.
+ */
 export function openSampleFile(path: string, recordsMax: number): SampleFile {
   // What a crash has written of a record is overwritten.
   let records = Math.floor(sizeOf(path) / recordBytes);
@@ -46,11 +60,14 @@ export function readSamples(path: string): SandboxSample[] {
   return [oldOf(path), path].flatMap(part => decodeAll(readIfThere(part)));
 }
 
-/** The last sample at `path`, or undefined. Reads the end of the file alone: a hundred of them are asked for at a time. */
+/**
+ * The last sample at `path`, or undefined. Reads the end of the file alone: a hundred of them are asked for at a time.
+ */
 export function readLastSample(path: string): SandboxSample | undefined {
   return decodeAll(readEnd(path)).at(-1) ?? decodeAll(readEnd(oldOf(path))).at(-1);
 }
 
+/** Removes the samples of a sandbox. */
 export function removeSamples(path: string): void {
   for (const part of [path, oldOf(path)]) rmSync(part, { force: true });
 }

@@ -1,129 +1,56 @@
-import type { Socket } from 'bun';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { AtollError } from '../../base/error.ts';
-import type { Log } from '../../base/log.ts';
+import { startHelperProcess, type HelperProcess } from './helper-process.ts';
+import { operations, type AnswerOf, type ArgumentsOf, type OperationName, type SpawnResult } from './operations.ts';
 
-/** A system call that the native helper could not carry out. `errno` is the kernel's number. */
-export class HelperError extends AtollError {
-  readonly errno: number;
-  constructor(errno: number, message: string) {
-    super('internal', message, { fields: { errno } });
-    this.errno = errno;
-  }
-}
-
-export type SpawnResult = {
-  /** Exit status, or 128 + the signal's number. */
-  status: number;
-  /** The last 4 KiB of what it printed, line ends as spaces. */
-  output: string;
-};
-
-/** The process that does what needs raw system calls; native/helper.c says what each operation does. */
+/** The process that does what needs raw system calls; native/helper.c says how it is spoken to. */
 export type Helper = {
-  /** Carries out one operation and answers its result fields. Fails with `HelperError`. */
-  call(op: string, ...args: (string | number)[]): Promise<string[]>;
-  /** Runs a program in the helper's mount namespace and answers when it has ended. `NAME=value` before it is for its environment, `stdin` is one line. */
+  /** Carries out one operation. Fails with `HelperError`; `invalid` where an argument holds a line end or a NUL. */
+  call<Name extends OperationName>(name: Name, args: ArgumentsOf<Name>): Promise<AnswerOf<Name>>;
+  /**
+   * Runs a program in the helper's mount namespace and answers when it has ended. `NAME=value` before it is for its
+   * environment, `stdin` is one line.
+   */
   spawn(argv: string[], options: { timeoutMs: number; stdin?: string }): Promise<SpawnResult>;
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
   pid: number;
-  /** A process that is always in the helper's mount namespace, as the helper itself is not: its `/proc/PID/root` shows it. */
+  /**
+   * A process that is always in the helper's mount namespace, as the helper itself is not: its `/proc/PID/root` shows
+   * it.
+   */
   mountsPid: number;
   /** False once it has ended; calls fail then, and nothing is reported any more. */
   alive(): boolean;
   stop(): Promise<void>;
 };
 
-const startTimeoutMs = 5_000;
+/**
+ * Starts the helper at `binary`, with its socket in `runDir` while it starts. It ends when the platform ends, however
+ * that happens, and its mounts with it. `onLost` is told when it ends before it was stopped. Errors: `internal` where
+ * it does not start.
+ */
+export async function startHelper(options: { binary: string; runDir: string; onLost(): void }): Promise<Helper> {
+  return helperOf(await startHelperProcess(options));
+}
 
-type Pending = { resolve(fields: string[]): void; reject(error: Error): void };
-
-/** Starts the helper at `binary`. It ends when the platform ends, however that happens, and its mounts with it. */
-export async function startHelper(options: { binary: string; runDir: string; log: Log; onLost(): void }): Promise<Helper> {
-  const socketPath = join(options.runDir, `helper-${process.pid}.sock`);
-  const pending = new Map<string, Pending>();
-  const watched = new Map<string, () => void>();
-  const connected = Promise.withResolvers<Socket>();
-  const ready = Promise.withResolvers<number>();
-  let stopping = false;
-  let alive = true;
-  let tail: Buffer = Buffer.alloc(0);
-
-  const take = (line: string) => {
-    const [id = '', kind, ...fields] = line.split('\t');
-    if (id === '!') {
-      if (kind === 'ready') return ready.resolve(Number(fields[0]));
-      watched.get(fields[0] ?? '')?.();
-      watched.delete(fields[0] ?? '');
-      return;
-    }
-    const call = pending.get(id);
-    pending.delete(id);
-    if (kind === 'ok') call?.resolve(fields);
-    else call?.reject(new HelperError(Number(fields[0]), fields[1] ?? 'failed'));
+/** The helper's operations over its process. */
+export function helperOf({ pid, mountsPid, alive, exited, stop, request }: HelperProcess): Helper {
+  const call: Helper['call'] = async (name, args) => {
+    // The table says for each name what it takes and answers; the compiler does not follow it through a name that
+    // varies.
+    const { write, read } = operations[name] as {
+      write(args: unknown): (string | number)[];
+      read(fields: string[]): never;
+    };
+    return read(await request([name, ...write(args).map(String)]));
   };
-
-  const server = Bun.listen({
-    unix: socketPath,
-    socket: {
-      open: socket => connected.resolve(socket),
-      data(_, bytes) {
-        tail = tail.length ? Buffer.concat([tail, bytes]) : Buffer.from(bytes);
-        for (let end; (end = tail.indexOf(10)) >= 0; tail = tail.subarray(end + 1)) take(tail.toString('utf8', 0, end));
-      },
-      close() {
-        alive = false;
-        for (const call of pending.values()) call.reject(new AtollError('internal', 'the native helper has ended'));
-        pending.clear();
-        if (!stopping) options.onLost();
-      },
-    },
-  });
-  const child = Bun.spawn([options.binary, socketPath], { stdin: 'ignore', stdout: 'inherit', stderr: 'inherit' });
-  const timer = setTimeout(() => ready.reject(new AtollError('internal', 'the native helper did not start')), startTimeoutMs);
-  const [socket, mountsPid] = await Promise.all([connected.promise, ready.promise]).finally(() => {
-    clearTimeout(timer);
-    server.stop();
-    rmSync(socketPath, { force: true });
-  });
-
-  let lastId = 0;
-  let unsent: Buffer = Buffer.alloc(0);
-  const send = (bytes: Buffer) => {
-    // Requests are small; what the socket does not take at once is put in front of the next one.
-    unsent = unsent.length ? Buffer.concat([unsent, bytes]) : bytes;
-    const written = socket.write(unsent);
-    unsent = written < unsent.length ? unsent.subarray(Math.max(written, 0)) : Buffer.alloc(0);
-    if (unsent.length) setTimeout(() => send(Buffer.alloc(0)), 1);
-  };
-  const call = (op: string, ...args: (string | number)[]): Promise<string[]> => {
-    const fields = [op, ...args.map(String)];
-    const bad = fields.find(field => field.includes('\0') || field.includes('\n'));
-    if (bad !== undefined) throw new AtollError('invalid', 'a path or argument holds a line end or a NUL');
-    const id = String(++lastId);
-    return new Promise((resolve, reject) => {
-      pending.set(id, { resolve, reject });
-      send(Buffer.from(`${id}\0${fields.join('\0')}\0\n`));
-    });
-  };
-
   return {
-    pid: child.pid,
+    pid,
     mountsPid,
-    alive: () => alive,
+    alive,
+    exited,
+    stop,
     call,
-    async spawn(argv, { timeoutMs, stdin = '' }) {
-      const [status, output = ''] = await call('spawn', timeoutMs, stdin, ...argv);
-      return { status: Number(status), output };
-    },
-    exited: tag => new Promise(resolve => watched.set(tag, resolve)),
-    async stop() {
-      stopping = true;
-      socket.end();
-      await child.exited;
-    },
+    spawn: (argv, { timeoutMs, stdin = '' }) => call('spawn', { timeoutMs, stdin, argv }),
   };
 }
 

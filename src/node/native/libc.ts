@@ -21,6 +21,7 @@ export const libc = dlopen('libc.so.6', {
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;
 
+/** Numbers of errors that are told apart (errno(3)). */
 export const errnoOf = { EINPROGRESS: 115, ECONNREFUSED: 111 } as const;
 
 /** The error of the libc call made just before. */

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path';
 
 /**
- * Environment, as `NAME=value`, in which a program of ours makes user namespaces as the host's user `uid` instead of as root
- * (native/namespace-owner.c). What the kernel counts for each user it then counts for each sandbox by itself: the sandbox's
- * own users, all together, as the one who made their namespace. The file stands beside the helper.
+ * Environment, as `NAME=value`, in which a program of ours makes user namespaces as the host's user `uid` instead of as
+ * root (native/namespace-owner.c). What the kernel counts for each user it then counts for each sandbox by itself: the
+ * sandbox's own users, all together, as the one who made their namespace. The file stands beside the helper.
  */
 export function namespaceOwner(helperBinary: string, uid: number): string[] {
   return [`LD_PRELOAD=${join(dirname(helperBinary), 'namespace-owner.so')}`, `ATOLL_NAMESPACE_OWNER=${uid}`];

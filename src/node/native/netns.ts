@@ -56,9 +56,13 @@ export function openNetworkNamespace(pid: number): NetworkNamespace {
   };
 }
 
-/** A new socket in a namespace. Only this thread changes its namespace, and it is back before anything else can run on it. */
+/**
+ * A new socket in a namespace. Only this thread changes its namespace, and it is back before anything else can run on
+ * it.
+ */
 function socketIn(namespace: number, family: number, type = SOCK_STREAM_NONBLOCK_CLOEXEC, protocol = 0): number {
-  if (libc.setns(namespace, CLONE_NEWNET) < 0) throw new AtollError('internal', `can't enter the sandbox's network: errno ${errno()}`);
+  if (libc.setns(namespace, CLONE_NEWNET) < 0)
+    throw new AtollError('internal', `can't enter the sandbox's network: errno ${errno()}`);
   const fd = libc.socket(family, type, protocol);
   const error = errno();
   if (libc.setns(own, CLONE_NEWNET) < 0) process.abort(); // never go on in a stranger's network
@@ -67,7 +71,10 @@ function socketIn(namespace: number, family: number, type = SOCK_STREAM_NONBLOCK
 }
 
 function address4(address: string, port: number): Uint8Array {
-  return Uint8Array.of(AF_INET, 0, port >> 8, port & 255, ...address.split('.').map(Number), ...new Uint8Array(8));
+  const bytes = new Uint8Array(16);
+  bytes.set([AF_INET, 0, port >> 8, port & 255]);
+  bytes.set(address.split('.').map(Number), 4);
+  return bytes;
 }
 
 function loopback6(port: number): Uint8Array {

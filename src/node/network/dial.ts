@@ -16,7 +16,12 @@ export async function dial(namespace: NetworkNamespace, port: number, signal?: A
   throw new AtollError('unavailable', `nothing listens on port ${port} of the sandbox`);
 }
 
-async function attempt(namespace: NetworkNamespace, target: Target, port: number, signal?: AbortSignal): Promise<number | undefined> {
+async function attempt(
+  namespace: NetworkNamespace,
+  target: Target,
+  port: number,
+  signal?: AbortSignal,
+): Promise<number | undefined> {
   const { fd, progress } = namespace.connect(target, port);
   const deadline = performance.now() + connectTimeoutMs;
   for (let waitMs = 0; ; waitMs = Math.min(waitMs * 2 + 1, 50)) {

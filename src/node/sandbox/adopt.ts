@@ -1,141 +1,203 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
-import type { NodeContext, Paused, Running, Unreadable } from '../context.ts';
-import { slotOf, type Slot } from '../layout.ts';
-import type { NetworkNamespace } from '../native/netns.ts';
-import { undoDump } from '../snapshot/checkpoint.ts';
-import { watch } from './blank.ts';
-import { inTurn } from './in-turn.ts';
-import { isSealed, sealKept } from './kept.ts';
-import { everyMemoryOf } from './memory.ts';
-import { holdVolumes } from './mount-volumes.ts';
-import { startTicksOf, type PausedRecord, type ProcessPlace, type RunningRecord, type SandboxRecord } from './record.ts';
-import { releaseSlot } from './release.ts';
-import { onEnded } from './remove.ts';
-import { slotMountPoint } from './slot-disk.ts';
+import type { Drivers } from '../drivers/drivers.ts';
+import { slotOf, type Layout, type Slot } from '../layout.ts';
+import type { Disks } from '../disks/disks.ts';
+import type { Helper } from '../native/helper.ts';
+import type { Egress } from '../network/egress/egress.ts';
+import { undoDump } from '../snapshot/undo-dump.ts';
+import type { Volumes } from '../volumes/volumes.ts';
+import { checkpointSource } from './keep/checkpoint-support.ts';
+import type { KeptFiles } from './keep/kept.ts';
+import { removeMemory, removeOldMemory } from './keep/memory-files.ts';
+import { endWithProcesses, type EndParts } from './lifecycle/end.ts';
+import { followLogs, type FollowParts } from './lifecycle/follow-logs.ts';
+import type { PausedRecord, RunningRecord, SandboxRecord } from './records/record.ts';
+import type { Records } from './records/record-store.ts';
+import { isAlive } from './records/start-ticks.ts';
+import { holdVolumes } from './slot/mount-volumes.ts';
+import type { ProcessControl, Processes } from './slot/processes.ts';
+import { slotMountPoint } from './slot/slot-disk.ts';
+import type { SlotHost } from './slot/slot-host.ts';
+import type { Slots } from './slot/slots.ts';
+import type { Running, Unreadable } from './state/sandbox-state.ts';
+
+/** What sandboxes are adopted with. */
+type AdoptParts = EndParts &
+  FollowParts & {
+    layout: Layout;
+    helper: Helper;
+    helperBinary: string;
+    drivers: Drivers;
+    disks: Disks;
+    volumes: Volumes;
+    egress: Egress;
+    records: Records;
+    kept: KeptFiles;
+    slots: Slots;
+    slotHost: SlotHost;
+    processControl: ProcessControl;
+    logs: EndParts['logs'] & FollowParts['logs'];
+  };
 
 /**
- * Takes over the sandboxes that ran on while the platform did not and those that are paused, and removes whatever else is
- * there: the same code after a clean stop, after a crash, and after a reboot of the host.
+ * Takes over the sandboxes that ran on while the platform did not and those that are paused, and removes whatever else
+ * is there: the same code after a clean stop, after a crash, and after a reboot of the host.
  */
-export async function adoptSandboxes(node: NodeContext): Promise<{ adopted: number; removed: number; paused: number }> {
+export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: number; removed: number; paused: number }> {
+  const { sandboxes, records, slots } = parts;
   // All is read before anything is removed: what can't be looked at ends the start, and not a sandbox.
-  const known = node.records.list().map(({ record, ...found }) => ({ ...found, record: record && ranOn(node, record) }));
+  const known = records.list().map(({ record, ...found }) => ({ ...found, record: record && ranOn(parts, record) }));
   const alive = known.flatMap(({ record }) => (record?.state === 'running' && isAlive(record) ? [record] : []));
-  const adopted: RunningRecord[] = [];
-  for (const { sandboxId, damaged } of known) if (damaged !== undefined) noteUnreadable(node, sandboxId, { reason: `what the node has noted of it is damaged: ${damaged}` });
-  for (const record of alive) if (await adopt(node, record)) adopted.push(record);
-  const kept = [...node.unreadable.values()].flatMap(({ slot }) => slot?.number ?? []);
-  const leftovers = [...leftoverSlots(node)].filter(number => !kept.includes(number) && !adopted.some(record => record.slot === number));
-  for (const number of leftovers) await releaseLeftover(node, node.slots.occupy(number));
-  for (const { record } of known) if (record?.state === 'paused') adoptPaused(node, record);
-  const stays = (sandboxId: string) => node.running.has(sandboxId) || node.paused.has(sandboxId) || node.unreadable.has(sandboxId);
-  for (const { sandboxId } of known) if (!stays(sandboxId)) await node.records.remove(sandboxId);
-  return { adopted: adopted.length, removed: leftovers.length, paused: node.paused.size };
+  for (const { sandboxId, damaged } of known)
+    if (damaged !== undefined)
+      addUnreadable(parts, {
+        sandboxId,
+        reason: `what the node has noted of it is damaged: ${damaged}`,
+        slot: null,
+        record: null,
+      });
+  for (const record of alive) await adoptRunning(parts, record);
+  const adopted = sandboxes.running();
+  const used = new Set([
+    ...adopted.map(({ processes }) => processes.slot.number),
+    ...[...sandboxes.all()].flatMap(state => (state.kind === 'unreadable' && state.slot ? state.slot.number : [])),
+  ]);
+  const leftovers = [...leftoverSlots(parts)].filter(number => !used.has(number));
+  for (const number of leftovers) await releaseNowOrLater(parts, slots.occupy(number));
+  for (const { record } of known) if (record?.state === 'paused') adoptPaused(parts, record);
+  for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);
+  return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
+}
+
+/** Removes what is left of a slot of which it is not known who has it, and makes it free. */
+export async function releaseLeftover(
+  { drivers, slotHost }: Pick<AdoptParts, 'drivers' | 'slotHost'>,
+  slot: Slot,
+): Promise<void> {
+  await slotHost.release(slot, drivers.keepersOf(slot.number));
 }
 
 /** What can't be removed now is tried again behind the start: it holds its slot and nobody else. */
-async function releaseLeftover(node: NodeContext, slot: Slot): Promise<void> {
+async function releaseNowOrLater(parts: AdoptParts, slot: Slot): Promise<void> {
+  const release = () => releaseLeftover(parts, slot);
   try {
-    await releaseSlot(node, slot);
+    await release();
   } catch (error) {
-    node.log.warn('what a sandbox has left is removed later', { slot: slot.name, error: messageOf(error) });
-    node.releases.begin(slot.name, () => releaseSlot(node, slot));
+    parts.log.warn('what a sandbox has left is removed later', { slot: slot.name, error: messageOf(error) });
+    parts.cleanups.begin(slot.name, release);
   }
 }
 
-function noteUnreadable(node: NodeContext, sandboxId: string, facts: Pick<Unreadable, 'reason' | 'slot' | 'record'>): void {
-  node.unreadable.set(sandboxId, { sinceMs: Date.now(), ...facts });
-  node.log.error('a sandbox can’t be taken over and is set aside; `atoll sandbox orphans` lists it', { sandboxId, reason: facts.reason });
-}
-
-/**
- * What a record says after a crash. A pause is noted while its processes are held by the checkpoint; a crash at that very
- * moment lets them go again, and as nobody was told of the pause, the sandbox has simply run on.
- */
-function ranOn(node: NodeContext, record: SandboxRecord): SandboxRecord {
-  if (record.state === 'running' || !record.standing || !isAlive(record.standing)) return record;
-  if (node.driver.isFrozen(slotOf(node.layout.installation, record.standing.slot))) return record;
-  const { standing, kept: _kept, pausedAtMs: _pausedAtMs, ...rest } = record;
-  return { ...rest, ...standing, state: 'running' };
-}
-
-function isAlive({ pid, startTicks }: ProcessPlace): boolean {
-  return startTicksOf(pid) === startTicks;
-}
-
-/** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
-function adoptPaused(node: NodeContext, record: PausedRecord): void {
-  const { standing: _, ...rest } = record;
-  const paused: Paused = { record: rest };
-  node.paused.set(record.sandboxId, paused);
-  for (const directory of everyMemoryOf(node, record.sandboxId).slice(1)) rmSync(directory, { recursive: true, force: true });
-  if (isSealed(node, record.sandboxId)) return;
-  inTurn(paused, () => sealKept(node, record.sandboxId)).catch(error => {
-    node.log.error('a paused sandbox could not be sealed', { sandboxId: record.sandboxId, error: messageOf(error) });
+function addUnreadable({ sandboxes, log }: AdoptParts, facts: Omit<Unreadable, 'kind' | 'sinceMs'>): void {
+  sandboxes.add<Unreadable>({ kind: 'unreadable', sinceMs: Date.now(), ...facts });
+  log.error('a sandbox can’t be taken over and is set aside; `atoll sandbox orphans` lists it', {
+    sandboxId: facts.sandboxId,
+    reason: facts.reason,
   });
 }
 
 /**
- * Answers false where the sandbox ended while it was looked at: what is left of it is a leftover like any other. One that can't be taken
+ * What a record says after a crash. A pause is noted while its processes are held by the checkpoint; a crash at that
+ * very moment lets them go again, and as nobody was told of the pause, the sandbox has simply run on.
+ */
+function ranOn({ drivers, layout }: AdoptParts, record: SandboxRecord): SandboxRecord {
+  if (record.state === 'running' || !record.frozen || !isAlive(record.frozen)) return record;
+  if (drivers.of(record.driver).isFrozen(slotOf(layout.installation, record.frozen.slot))) return record;
+  const { frozen, kept: _kept, pausedAtMs: _pausedAtMs, setAside: _setAside, ...known } = record;
+  return { ...known, ...frozen, state: 'running', resumedFrom: null };
+}
+
+/** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
+function adoptPaused({ sandboxes, records, kept, log }: AdoptParts, record: PausedRecord): void {
+  const { sandboxId } = record;
+  sandboxes.add({ kind: 'paused', sandboxId, record: { ...record, frozen: null } });
+  removeOldMemory(records, sandboxId);
+  if (kept.hasChecksums(sandboxId)) return;
+  sandboxes
+    .inTurn(sandboxId, () => kept.writeChecksums(sandboxId))
+    .catch(error =>
+      log.error('the checksums of a paused sandbox could not be written', { sandboxId, error: messageOf(error) }),
+    );
+}
+
+/**
+ * Of a sandbox that ended while it was looked at, what is left is a leftover like any other. One that can't be taken
  * over though it runs keeps its slot and its files, for the next start or the operator.
  */
-async function adopt(node: NodeContext, record: RunningRecord): Promise<boolean> {
-  const place = slotOf(node.layout.installation, record.slot);
-  let namespace: NetworkNamespace | undefined;
+async function adoptRunning(parts: AdoptParts, record: RunningRecord): Promise<void> {
+  const { sandboxes, drivers, processControl, slots, egress, log } = parts;
+  const { sandboxId } = record;
+  const place = slotOf(parts.layout.installation, record.slot);
+  let processes: Processes | undefined;
   try {
-    namespace = node.driver.openNetwork(place, record.pid);
-    const { ended } = await watch(node, place, record.pid);
-    const running: Running = { record, namespace, ended, policyInForce: record.network };
-    await prepare(node, record);
-    const slot = node.slots.occupy(record.slot);
+    const driver = drivers.of(record.driver);
+    processes = await processControl.watch(driver, place, record.pid);
+    await prepare(parts, record);
     // A pause or snapshot that a crash cut off has never come to its end.
-    node.driver.thaw(slot);
-    await undoCutOff(node, slot, record.pid);
-    node.egress.adopt({ sandboxId: record.sandboxId, slot, namespace }, record.network);
-    node.running.set(record.sandboxId, running);
-    onEnded(node, running);
-    node.logs.follow(running);
-    return true;
+    driver.thaw(place);
+    await undoCutOff(parts, processes);
+    egress.adopt({ sandboxId, slot: place, namespace: processes.namespace }, record.network);
+    slots.occupy(record.slot);
+    const running: Running = {
+      kind: 'running',
+      sandboxId,
+      record,
+      processes,
+      policyInForce: record.network,
+      diskFailed: false,
+    };
+    sandboxes.add(running);
+    endWithProcesses(parts, running);
+    followLogs(parts, running);
   } catch (error) {
-    namespace?.close();
+    processes?.namespace.close();
     if (isAlive(record)) {
-      node.running.delete(record.sandboxId);
-      noteUnreadable(node, record.sandboxId, { reason: `it runs and could not be taken over: ${messageOf(error)}`, slot: place, record });
-      return false;
-    }
-    node.log.warn('a sandbox ended while it was taken over', { sandboxId: record.sandboxId, error: messageOf(error) });
-    return false;
+      slots.occupy(record.slot);
+      addUnreadable(parts, {
+        sandboxId,
+        reason: `it runs and could not be taken over: ${messageOf(error)}`,
+        slot: place,
+        record,
+      });
+    } else log.warn('a sandbox ended while it was taken over', { sandboxId, error: messageOf(error) });
   }
 }
 
 /** Of a checkpoint whose CRIU was killed with the platform, the files of its run are still there. */
-async function undoCutOff(node: NodeContext, slot: Slot, pid: number): Promise<void> {
-  const { run } = node.layout;
+async function undoCutOff({ layout, helper, helperBinary }: AdoptParts, processes: Processes): Promise<void> {
+  const { run } = layout;
+  const { slot } = processes;
   const runs = readdirSync(run).filter(name => name.endsWith(`-${slot.name}.conf`));
   if (runs.length === 0) return;
-  const group = { freeze: () => node.driver.freeze(slot), hold: () => node.driver.hold(slot), thaw: () => node.driver.thaw(slot), processes: () => node.driver.processes(slot) };
-  await undoDump({ ...node, runDir: run }, { pid, group }, `undo-${slot.name}`);
+  const source = checkpointSource(processes, { disk: '', diskMount: '', layers: [], volumes: [] });
+  await undoDump({ helper, helperBinary, runDir: run }, source, `undo-${slot.name}`);
   for (const name of runs) rmSync(join(run, name), { force: true });
 }
 
 /** What fails here is no reason to end a sandbox that runs. */
-async function prepare(node: NodeContext, record: RunningRecord): Promise<void> {
+async function prepare({ layout, disks, records, volumes, log }: AdoptParts, record: RunningRecord): Promise<void> {
+  const { sandboxId } = record;
+  const slot = slotOf(layout.installation, record.slot);
   try {
     // In the new helper's namespace its disk is mounted nowhere yet, and a pause writes it out by its mount.
-    await node.disks.open(node.records.diskOf(record.sandboxId), slotMountPoint(node, slotOf(node.layout.installation, record.slot)));
-    await holdVolumes(node, slotOf(node.layout.installation, record.slot), record.volumes ?? []);
-    for (const directory of everyMemoryOf(node, record.sandboxId)) rmSync(directory, { recursive: true, force: true });
-    await node.records.write(record);
+    await disks.open(records.diskOf(sandboxId), slotMountPoint(layout, slot));
+    await holdVolumes(volumes, slot, record.volumes);
+    removeMemory(records, sandboxId);
+    await records.write(record);
   } catch (error) {
-    node.log.error('a sandbox that was taken over can’t be paused', { sandboxId: record.sandboxId, error: messageOf(error) });
+    log.error('a sandbox that was taken over can’t be paused', { sandboxId, error: messageOf(error) });
   }
 }
 
-function leftoverSlots(node: NodeContext): Set<number> {
-  const prefix = slotOf(node.layout.installation, 0).interfaceName.slice(0, -1);
+function leftoverSlots({ layout, drivers }: AdoptParts): Set<number> {
+  const prefix = slotOf(layout.installation, 0).interfaceName.slice(0, -1);
   const links = readdirSync('/sys/class/net').filter(name => name.startsWith(prefix));
-  const disks = readdirSync(node.layout.disks).flatMap(name => /^s(\d+)\.img$/.exec(name)?.[1] ?? []);
-  return new Set([...node.driver.leftovers(), ...disks.map(Number), ...links.map(name => Number(name.slice(prefix.length)))]);
+  const disks = readdirSync(layout.disks).flatMap(name => /^s(\d+)\.img$/.exec(name)?.[1] ?? []);
+  return new Set([
+    ...drivers.leftovers(),
+    ...disks.map(Number),
+    ...links.map(name => Number(name.slice(prefix.length))),
+  ]);
 }

@@ -1,19 +1,31 @@
 import { basename, join } from 'node:path';
-import type { NodeContext } from '../context.ts';
-import { slotOf } from '../layout.ts';
-import { slotDisk, slotMountPoint } from './slot-disk.ts';
+import { slotOf, type Layout } from '../layout.ts';
+import type { Records } from './records/record-store.ts';
+import { slotDisk, slotMountPoint } from './slot/slot-disk.ts';
+import type { Sandboxes } from './state/sandboxes.ts';
 
 const volumePrefix = 'volume-';
 
-/** The image of a disk by where it is mounted; undefined for one that nobody writes to. The kernel knows it by a name that is gone. */
-export function imagesByPoint(node: NodeContext): (point: string) => string | undefined {
-  const ofSandboxes = new Map([...node.running.values()].map(({ record }) => [slotMountPoint(node, slotOf(node.layout.installation, record.slot)), node.records.diskOf(record.sandboxId)]));
+/**
+ * The image of a disk by where it is mounted; undefined for one that nobody writes to. The kernel knows it by a name
+ * that is gone.
+ */
+export function imagesByPoint(
+  sandboxes: Sandboxes,
+  records: Pick<Records, 'diskOf'>,
+  layout: Layout,
+): (point: string) => string | undefined {
+  const ofSandboxes = new Map(
+    sandboxes
+      .running()
+      .map(({ sandboxId, processes }) => [slotMountPoint(layout, processes.slot), records.diskOf(sandboxId)]),
+  );
   return point => {
     const known = ofSandboxes.get(point);
     if (known !== undefined) return known;
     const name = basename(point);
-    if (name.startsWith(volumePrefix)) return join(node.layout.volumes, name.slice(volumePrefix.length), 'disk.img');
+    if (name.startsWith(volumePrefix)) return join(layout.volumes, name.slice(volumePrefix.length), 'disk.img');
     const [, number] = /^s(\d{1,4})$/.exec(name) ?? [];
-    return number === undefined ? undefined : slotDisk(node, slotOf(node.layout.installation, Number(number)));
+    return number === undefined ? undefined : slotDisk(layout, slotOf(layout.installation, Number(number)));
   };
 }

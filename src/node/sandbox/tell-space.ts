@@ -1,19 +1,53 @@
-import type { NodeContext } from '../context.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Layout } from '../layout.ts';
+import type { SandboxLogs } from '../logs/sandbox-logs.ts';
 import type { MountedDisk } from '../space/mounted-disks.ts';
-import { slotOf } from '../layout.ts';
-import { slotMountPoint } from './slot-disk.ts';
+import type { Incidents } from './incidents.ts';
+import type { Processes } from './slot/processes.ts';
+import { slotMountPoint } from './slot/slot-disk.ts';
+import type { Sandboxes } from './state/sandboxes.ts';
+
+/** What is told with. */
+type TellParts = {
+  sandboxes: Sandboxes;
+  layout: Layout;
+  logs: Pick<SandboxLogs, 'note'>;
+  incidents: Pick<Incidents, 'note'>;
+  log: Log;
+};
 
 /** Says in the logs of running sandboxes that they can't write anything new, or can again. */
-export function tellSpace(node: NodeContext, held: boolean): void {
-  const message = held ? 'the disk of the platform is nearly full: nothing new can be written until there is room' : 'there is room on the disk of the platform again';
-  for (const sandboxId of node.running.keys()) node.logs.note(sandboxId, held ? 'error' : 'info', 'sandbox', message, { event: held ? 'disk_full' : 'disk_free' });
+export function tellSpace({ sandboxes, logs }: Pick<TellParts, 'sandboxes' | 'logs'>, held: boolean): void {
+  const message = held
+    ? 'the disk of the platform is nearly full: nothing new can be written until there is room'
+    : 'there is room on the disk of the platform again';
+  for (const { sandboxId } of sandboxes.running())
+    logs.note(sandboxId, held ? 'error' : 'info', 'sandbox', message, { event: held ? 'disk_full' : 'disk_free' });
 }
 
-/** Says of a sandbox whose file system has given up writing what happened, and the way out. */
-export function tellFailedDisk(node: NodeContext, disk: MountedDisk): void {
-  for (const [sandboxId, { record }] of node.running) {
-    if (slotMountPoint(node, slotOf(node.layout.installation, record.slot)) !== disk.point) continue;
-    node.log.error('the disk of a sandbox has failed and takes no more changes; a pause with its files and a resume repair it', { sandboxId, device: disk.device });
-    node.logs.note(sandboxId, 'error', 'sandbox', 'its disk has failed and is read-only: pause it without memory and resume it, which repairs it', { event: 'disk_failed' });
-  }
+/**
+ * Says of a sandbox whose file system has given up writing what happened, and the way out: in the logs, in its state
+ * and among the incidents. False: no sandbox runs on the disk (yet).
+ */
+export function tellFailedDisk(parts: TellParts, disk: MountedDisk): boolean {
+  const { sandboxes, layout, logs, log } = parts;
+  const failed = sandboxes.running().find(({ processes }) => slotMountPoint(layout, processes.slot) === disk.point);
+  if (!failed) return false;
+  const { sandboxId, processes } = failed;
+  log.error(
+    'the disk of a sandbox has failed and takes no more changes; a pause with its files and a resume repair it',
+    { sandboxId, device: disk.device },
+  );
+  const message = 'its disk has failed and is read-only: pause it without memory and resume it, which repairs it';
+  logs.note(sandboxId, 'error', 'sandbox', message, { event: 'disk_failed' });
+  void sandboxes.inTurn(sandboxId, async () => markFailed(parts, sandboxId, processes));
+  return true;
+}
+
+/** A pause or a kill that was under way has taken the disk away: nothing is left to say then. */
+function markFailed({ sandboxes, incidents }: TellParts, sandboxId: string, processes: Processes): void {
+  const state = sandboxes.get(sandboxId);
+  if (state?.kind !== 'running' || state.processes !== processes) return;
+  sandboxes.transition(state, { ...state, diskFailed: true });
+  incidents.note({ sandboxId, executionId: state.record.executionId, reason: 'disk_failed' });
 }

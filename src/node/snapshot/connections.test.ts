@@ -15,14 +15,25 @@ const listening = 10;
 const established = 1;
 const closeWait = 8;
 
-const numbers = (number: number, values: number[]): Field[] => values.map(value => ({ number, wire: 0, value: BigInt(value) }));
+const numbers = (number: number, values: number[]): Field[] =>
+  values.map(value => ({ number, wire: 0, value: BigInt(value) }));
 
 /** A `file_entry` with an `inet_sk_entry`, fields as in CRIU's images. */
-function socket(options: { state: number; from: [number[], number]; to?: [number[], number]; protocol?: number }): Field[] {
+function socket(options: {
+  state: number;
+  from: [number[], number];
+  to?: [number[], number];
+  protocol?: number;
+}): Field[] {
   const [peer, peerPort] = options.to ?? [[0], 0];
   const entry = [
-    ...numbers(1, [7]), ...numbers(5, [options.protocol ?? 6]), ...numbers(6, [options.state]), ...numbers(7, [options.from[1]]), ...numbers(8, [peerPort]),
-    ...numbers(11, options.from[0]), ...numbers(12, peer),
+    ...numbers(1, [7]),
+    ...numbers(5, [options.protocol ?? 6]),
+    ...numbers(6, [options.state]),
+    ...numbers(7, [options.from[1]]),
+    ...numbers(8, [peerPort]),
+    ...numbers(11, options.from[0]),
+    ...numbers(12, peer),
   ];
   return [...numbers(1, [3]), { number: 4, wire: 2, value: encodeFields(entry) }];
 }
@@ -40,7 +51,8 @@ function imageOf(files: Field[][]): string {
 }
 
 /** State, ports and shutdown of every socket of the image. */
-const facts = (path: string) => readImage(path).map(file => [6, 7, 8, 19].map(number => numberIn(messageIn(file, 4) ?? [], number)));
+const facts = (path: string) =>
+  readImage(path).map(file => [6, 7, 8, 19].map(number => numberIn(messageIn(file, 4) ?? [], number)));
 
 test('connections with both ends in the checkpoint stay, all others are closed', () => {
   const path = imageOf([
@@ -80,9 +92,15 @@ test('a half-closed connection is closed on both ends', () => {
 });
 
 test('everything that is not a connection is kept byte for byte', () => {
-  const file: Field[] = [...numbers(1, [1]), { number: 3, wire: 2, value: Buffer.from('a regular file') }, { number: 9, wire: 5, value: Buffer.from('four') }];
+  const file: Field[] = [
+    ...numbers(1, [1]),
+    { number: 3, wire: 2, value: Buffer.from('a regular file') },
+    { number: 9, wire: 5, value: Buffer.from('four') },
+  ];
   const path = imageOf([file]);
   closeOneEndedConnections(path);
-  expect(readImage(path)).toEqual([file.map(field => (field.wire === 0 ? field : { ...field, value: Buffer.from(field.value) }))]);
+  expect(readImage(path)).toEqual([
+    file.map(field => (field.wire === 0 ? field : { ...field, value: Buffer.from(field.value) })),
+  ]);
   expect(numbersIn(readImage(path)[0] ?? [], 1)).toEqual([1]);
 });

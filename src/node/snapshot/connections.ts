@@ -5,7 +5,15 @@ import { messageIn, numberIn, numbersIn, withMessages, withNumbers, type Field }
 /** Field of `file_entry` in CRIU's images/fdinfo.proto that holds an internet socket. */
 const internetSocket = 4;
 /** Fields of `inet_sk_entry` in CRIU's images/sk-inet.proto. */
-const socket = { protocol: 5, state: 6, localPort: 7, peerPort: 8, localAddress: 11, peerAddress: 12, shutdown: 19 } as const;
+const socket = {
+  protocol: 5,
+  state: 6,
+  localPort: 7,
+  peerPort: 8,
+  localAddress: 11,
+  peerAddress: 12,
+  shutdown: 19,
+} as const;
 
 const IPPROTO_TCP = 6;
 /** States of TCP sockets, include/net/tcp_states.h. */
@@ -29,7 +37,12 @@ export function closeOneEndedConnections(filesImage: string): number {
       if (!connection || (connection.open && ends.has(connection.there))) return file;
       count++;
       return withMessages(file, internetSocket, fields =>
-        withNumbers(fields, { [socket.state]: closed, [socket.localPort]: 0, [socket.peerPort]: 0, [socket.shutdown]: shutBoth }),
+        withNumbers(fields, {
+          [socket.state]: closed,
+          [socket.localPort]: 0,
+          [socket.peerPort]: 0,
+          [socket.shutdown]: shutBoth,
+        }),
       );
     });
   });
@@ -48,7 +61,8 @@ type Connection = {
 /** The TCP connection that an entry of the files image is an end of; undefined for every other file. */
 function connectionOf(file: Field[]): Connection | undefined {
   const fields = messageIn(file, internetSocket);
-  if (!fields || numberIn(fields, socket.protocol) !== IPPROTO_TCP || numberIn(fields, socket.peerPort) === 0) return undefined;
+  if (!fields || numberIn(fields, socket.protocol) !== IPPROTO_TCP || numberIn(fields, socket.peerPort) === 0)
+    return undefined;
   const local = `${address(numbersIn(fields, socket.localAddress))}:${numberIn(fields, socket.localPort)}`;
   const peer = `${address(numbersIn(fields, socket.peerAddress))}:${numberIn(fields, socket.peerPort)}`;
   const open = numberIn(fields, socket.state) === established;
@@ -57,5 +71,7 @@ function connectionOf(file: Field[]): Connection | undefined {
 
 /** An IPv4 address of a socket of the other family is the same address. */
 function address(words: number[]): string {
-  return words.length === 4 && words[0] === 0 && words[1] === 0 && words[2] === 0xffff0000 ? String(words[3]) : words.join('.');
+  return words.length === 4 && words[0] === 0 && words[1] === 0 && words[2] === 0xffff0000
+    ? String(words[3])
+    : words.join('.');
 }

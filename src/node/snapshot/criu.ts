@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
 import { namespaceOwner } from '../native/namespace-owner.ts';
@@ -22,6 +23,7 @@ export function findCriu(directory: string): Criu {
   return { argv: argv.map(part => part.replace('{}', directory)), version, source };
 }
 
+/** What CRIU is run with. */
 export type CriuHost = {
   helper: Helper;
   /** The helper's executable, which has the small programs that CRIU needs around it. */
@@ -33,7 +35,8 @@ export type CriuHost = {
   programDir: string;
 };
 
-export type CriuRun = {
+/** One run of CRIU. */
+type CriuRun = {
   command: 'dump' | 'restore';
   /** Names the files of this run; no other run at the time has it. */
   name: string;
@@ -56,7 +59,14 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const logFile = join(host.runDir, `${run.name}.log`);
   const configFile = join(host.runDir, `${run.name}.conf`);
   await using listener = listenForStages(join(host.runDir, `${run.name}.sock`), run.stages);
-  const settings = [`action-script ${quote(helperBinary)}`, `log-file ${quote(logFile)}`, `images-dir ${quote(run.imagesDir)}`, `work-dir ${quote(run.imagesDir)}`, 'verbosity=2', ...run.options];
+  const settings = [
+    `action-script ${quote(helperBinary)}`,
+    `log-file ${quote(logFile)}`,
+    `images-dir ${quote(run.imagesDir)}`,
+    `work-dir ${quote(run.imagesDir)}`,
+    'verbosity=2',
+    ...run.options,
+  ];
   writeFileSync(configFile, settings.map(line => `${line}\n`).join(''), { mode: 0o600 });
   // CRIU packs what is in a tmpfs with `tar --gzip`. Packing memory that soon comes back is not worth its time.
   const owner = run.owner === undefined ? [] : namespaceOwner(helperBinary, run.owner);
@@ -65,7 +75,8 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
   try {
     const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs });
-    // Of a CRIU that was killed in a stage, the stage goes on: what it has made of the sandbox is known when it has ended.
+    // Of a CRIU that was killed in a stage, the stage goes on: what it has made of the sandbox is known when it has
+    // ended.
     await listener.settled();
     if (status === 0) return;
     if (status > signalStatus && status <= signalStatus + signalsMax) throw killed(run, status - signalStatus);
@@ -77,28 +88,51 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
 
 /** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox. */
 function killed({ command }: CriuRun, signal: number): AtollError {
-  const what = command === 'dump' ? 'the memory of the sandbox could not be kept' : 'the memory of the sandbox could not be put back';
-  return new AtollError('unavailable', `${what}: CRIU was ended by signal ${signal}. Try again.`, { detail: command === 'dump' ? criuKilled : 'checkpoint_failed', retryAfterSeconds: 1 });
+  const what =
+    command === 'dump'
+      ? 'the memory of the sandbox could not be kept'
+      : 'the memory of the sandbox could not be put back';
+  return new AtollError('unavailable', `${what}: CRIU was ended by signal ${signal}. Try again.`, {
+    detail: command === 'dump' ? criuKilled : checkpointFailed,
+    retryAfterSeconds: 1,
+  });
 }
 
+/** The detail of errors about what CRIU could not do. */
+export const checkpointFailed = 'checkpoint_failed';
 /** The detail of errors about a dump whose CRIU was killed. */
 export const criuKilled = 'criu_killed';
+/** The detail of errors about a dump whose CRIU was killed and took the sandbox's first process with it. */
+export const sandboxEnded = 'sandbox_ended';
 /** The helper adds it to the signal that ended a program, as shells do. */
 const signalStatus = 128;
 /** Beyond is an exit status of CRIU's own, which ends with 255 when it fails. */
 const signalsMax = 64;
 
-/** Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms of each run. */
-export async function learnKernel({ helper, helperBinary, criu, runDir }: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
+/**
+ * Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms of each run.
+ */
+export async function learnKernel({
+  helper,
+  helperBinary,
+  criu,
+  runDir,
+}: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
   const directory = join(runDir, 'criu');
   mkdirSync(directory, { recursive: true });
-  const { status, output } = await helper.spawn([helperBinary, 'learn-kernel', directory, ...criu.argv, 'check'], { timeoutMs: learnTimeoutMs });
+  const { status, output } = await helper.spawn([helperBinary, 'learn-kernel', directory, ...criu.argv, 'check'], {
+    timeoutMs: learnTimeoutMs,
+  });
   if (status !== 0) throw new AtollError('unavailable', `CRIU can't work with this kernel: ${output.trim()}`);
 }
 
 /** A value in CRIU's configuration file. */
 export function quote(value: string): string {
-  if (/["\\\n]/.test(value)) throw new AtollError('invalid', `the path ${JSON.stringify(value)} can't be checkpointed: it holds a quote, a backslash or a line end`);
+  if (/["\\\n]/.test(value))
+    throw new AtollError(
+      'invalid',
+      `the path ${JSON.stringify(value)} can't be checkpointed: it holds a quote, a backslash or a line end`,
+    );
   return /\s|#/.test(value) ? `"${value}"` : value;
 }
 
@@ -113,24 +147,30 @@ function shimDir({ helperBinary, programDir }: CriuHost): string {
   return programDir;
 }
 
-/** Lines that CRIU writes as errors although it can do without, and those that only say that something before failed. */
-const noise = /RLIMIT_NOFILE|create tun|Dumping FAILED|Restoring FAILED|cgroupd|Dump files |exited, status|action script/;
+/** Lines of CRIU's log that a failure shows, and characters of them. A sandbox chose the names in them. */
+const shownErrors = { lines: 6, characters: 600 } as const;
 
-/** What a line of the form `… Error (file:line): what` says. A sandbox chose the names in it. */
-function errorIn(line: string): string[] {
-  const begin = line.indexOf('Error (');
-  const end = begin < 0 ? -1 : line.indexOf('): ', begin);
-  const what = end < 0 ? '' : line.slice(end + 2).trim();
-  return what === '' ? [] : [what];
+/**
+ * What the lines of the form `… Error (file:line): what` say, the first ones: those behind follow from them. People
+ * read it; nothing is decided by it.
+ */
+function firstErrors(log: string): string {
+  const errors = log.split('\n').flatMap(line => {
+    const begin = line.indexOf('Error (');
+    const end = begin < 0 ? -1 : line.indexOf('): ', begin);
+    return end < 0 ? [] : [line.slice(end + 2).trim()];
+  });
+  return errors.slice(0, shownErrors.lines).join('; ').slice(0, shownErrors.characters);
 }
 
-function failureOf({ command }: CriuRun, log: string): AtollError {
-  const errors = log.split('\n').flatMap(line => (noise.test(line) ? [] : errorIn(line)));
-  const what = command === 'dump' ? 'the memory of the sandbox can’t be kept' : 'the memory of the sandbox can’t be put back';
+function failureOf({ command, imagesDir }: CriuRun, log: string): AtollError {
+  const what =
+    command === 'dump' ? 'the memory of the sandbox can’t be kept' : 'the memory of the sandbox can’t be put back';
   const fields = { criu: log.slice(-8_000) };
-  if (/No space left on device|Disk quota exceeded/.test(log)) return new AtollError('no_space', `${what}: the disk is full`, { fields });
-  return new AtollError('unavailable', `${what}: ${errors[0] ?? 'CRIU failed without a word'}`, { fields, detail: transient.test(log) ? 'checkpoint_retry' : 'checkpoint_failed' });
+  if (failedWriteCode(imagesDir) === 'no_space')
+    return new AtollError('no_space', `${what}: the disk is full`, { fields });
+  return new AtollError('unavailable', `${what}: ${firstErrors(log) || 'CRIU failed without a word'}`, {
+    fields,
+    detail: checkpointFailed,
+  });
 }
-
-/** What is gone a moment later: a connection that was made and not accepted yet, a watch that was set after we looked. */
-const transient = /in-flight socket|in-flight connection|Can't dump that handle/;

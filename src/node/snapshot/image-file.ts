@@ -29,7 +29,7 @@ export function readImage(path: string): Field[][] {
 
 function entriesOf(bytes: Buffer, path: string): Field[][] {
   const entries: Field[][] = [];
-  for (let at = magicBytes; at < bytes.length; ) {
+  for (let at = magicBytes; at < bytes.length;) {
     const length = at + 4 <= bytes.length ? bytes.readUInt32LE(at) : Number.POSITIVE_INFINITY;
     if (at + 4 + length > bytes.length) throw new AtollError('internal', `the checkpoint image ${path} is cut off`);
     entries.push(decodeFields(bytes.subarray(at + 4, at + 4 + length)));

@@ -18,9 +18,11 @@ export type Manifest = {
   facts: Record<string, unknown>;
 };
 
+/** The copy of the disk in a snapshot's directory. */
 export const diskFile = 'disk.img';
 const manifestFile = 'manifest.json';
 
+/** Writes the manifest of a snapshot. */
 export function writeManifest(directory: string, manifest: Manifest): void {
   writeFileSync(join(directory, manifestFile), JSON.stringify(manifest, null, 2), { mode: 0o600 });
 }

@@ -5,13 +5,17 @@ import { messageOf } from '../../base/error.ts';
 import { findCriu, type Criu } from './criu.ts';
 
 /** Whether this host can keep the memory of sandboxes, and if not, why: for `atoll doctor` and for who asks for it. */
-export type MemoryKeeping = { possible: true; criu: Criu } | { possible: false; reason: string };
+type MemoryKeeping = { possible: true; criu: Criu } | { possible: false; reason: string };
 
 /**
  * Finds out by doing it, once for each boot of the host, kernel and CRIU. `test` checkpoints a sandbox and restores it;
  * whatever it throws is the reason. `cacheFile` is where the answer is kept for the next start of the platform.
  */
-export async function findMemoryKeeping(options: { criuDir: string; cacheFile: string; test(criu: Criu): Promise<void> }): Promise<MemoryKeeping> {
+export async function findMemoryKeeping(options: {
+  criuDir: string;
+  cacheFile: string;
+  test(criu: Criu): Promise<void>;
+}): Promise<MemoryKeeping> {
   let criu: Criu;
   try {
     criu = findCriu(options.criuDir);
@@ -40,7 +44,9 @@ export function memoryKeepingFile(data: string): string {
 }
 
 function keyOf(criu: Criu): string {
-  return [readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), release(), criu.version, ...criu.argv].join(' ');
+  return [readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), release(), criu.version, ...criu.argv].join(
+    ' ',
+  );
 }
 
 function readCache(file: string, key: string): MemoryKeeping | undefined {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { quote } from './criu.ts';
-import { bootIdPath, maskedDirectories, maskedFiles, shownDevices, shownOfSysfs } from '../drivers/crun/config.ts';
+import { ownFiles } from '../numbers/own-files.ts';
+import { maskedDirectories, maskedFiles, shownDevices, shownOfSysfs } from '../drivers/crun/config.ts';
 
 /** File systems that belong to a sandbox alone and hold nothing, or nothing that is not in the checkpoint. */
 const ownTypes = new Set(['proc', 'devpts', 'mqueue']);
@@ -14,16 +15,15 @@ const earlier = {
   directories: ['/sys/devices/virtual/powercap', '/sys/firmware', '/sys/fs/fuse', '/sys/kernel'],
 };
 
-
 /**
  * What takes the place of a sandbox's external mounts when it is restored. Paths in the helper's mount namespace; every
  * directory on the way lets strangers pass, as it is the sandbox's root that goes it.
  */
-export type MountSources = {
+type MountSources = {
   /** The agent that the sandbox was started with. */
   agentDir: string;
-  /** What its programs read as the kernel's boot ID. */
-  bootIdFile: string;
+  /** Where its own files are that stand for the kernel's. */
+  ownFilesDir: string;
   /** What it has as /sys, below what is mounted there. */
   sysDir: string;
   /** The sandbox's control group, relative to the root of each hierarchy. */
@@ -54,7 +54,8 @@ export function sandboxMounts(mountinfo: string): SandboxMount[] {
     const fields = line.split(' ');
     const point = unescape(fields[4] ?? '');
     const type = fields[fields.indexOf('-', 6) + 1] ?? '';
-    const own = ownTypes.has(type) || (type === 'tmpfs' && ownTmpfs.has(point)) || (type === 'sysfs' && point === earlier.sysfs);
+    const own =
+      ownTypes.has(type) || (type === 'tmpfs' && ownTmpfs.has(point)) || (type === 'sysfs' && point === earlier.sysfs);
     const external = point !== '/' && !own;
     const options = (fields[5] ?? '').split(',');
     const covered = mounts.get(point);
@@ -69,7 +70,11 @@ export function sandboxMounts(mountinfo: string): SandboxMount[] {
  * `invalid` for a point that would be read as something else: its name can be a stranger's.
  */
 export function externalOption({ point, key }: SandboxMount): string {
-  if (/[\]:\x00-\x1f\x7f]/.test(point)) throw new AtollError('invalid', `the mount point ${JSON.stringify(point)} can't be kept in a checkpoint: it holds "]", ":" or a control character`);
+  if (/[\]:\x00-\x1f\x7f]/.test(point))
+    throw new AtollError(
+      'invalid',
+      `the mount point ${JSON.stringify(point)} can't be kept in a checkpoint: it holds "]", ":" or a control character`,
+    );
   return `external ${quote(`mnt[${point}]:${key}`)}`;
 }
 
@@ -78,7 +83,10 @@ export function sourceOption({ point, key = point }: SandboxMount, sources: Moun
   return `external ${quote(`mnt[${key}]:${mountSource(point, sources)}`)}`;
 }
 
-/** Those of `wanted` that are less restricted in `mountinfo`. CRIU loses the flags of some mounts that share a file system. */
+/**
+ * Those of `wanted` that are less restricted in `mountinfo`. CRIU loses the flags of some mounts that share a file
+ * system.
+ */
 export function looserMounts(wanted: SandboxMount[], mountinfo: string): SandboxMount[] {
   const present = new Map(sandboxMounts(mountinfo).map(mount => [mount.point, mount.restrictions]));
   return wanted.filter(({ point, restrictions }) => restrictions.some(name => !present.get(point)?.includes(name)));
@@ -88,7 +96,8 @@ export function looserMounts(wanted: SandboxMount[], mountinfo: string): Sandbox
 export function mountSource(point: string, sources: MountSources): string {
   const volume = sources.volumes[point];
   if (volume !== undefined) return volume;
-  if (point === bootIdPath) return sources.bootIdFile;
+  const ownFile = Object.entries(ownFiles).find(([path]) => path === point);
+  if (ownFile) return join(sources.ownFilesDir, ownFile[1]);
   if (point === '/.agent') return sources.agentDir;
   if (point === '/sys/fs/cgroup' || point.startsWith('/sys/fs/cgroup/')) return join(point, sources.cgroupPath);
   if (point === '/sys') return sources.sysDir;

@@ -18,9 +18,12 @@ test('a message survives being split into fields and put together', () => {
 
 test('the bytes are those of the protocol', () => {
   // The example of protobuf.dev: field 1 holds 150, field 2 "testing".
-  expect([...encodeFields([{ number: 1, wire: 0, value: 150n }, { number: 2, wire: 2, value: Buffer.from('testing') }])]).toEqual([
-    0x08, 0x96, 0x01, 0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67,
-  ]);
+  expect([
+    ...encodeFields([
+      { number: 1, wire: 0, value: 150n },
+      { number: 2, wire: 2, value: Buffer.from('testing') },
+    ]),
+  ]).toEqual([0x08, 0x96, 0x01, 0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);
 });
 
 test('fields are read and replaced by number', () => {

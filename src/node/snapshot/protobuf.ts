@@ -84,13 +84,21 @@ export function messageIn(fields: Field[], number: number): Field[] | undefined 
 /** The same fields with number fields replaced or added. */
 export function withNumbers(fields: Field[], numbers: Record<number, number>): Field[] {
   const kept = fields.filter(field => !(field.number in numbers));
-  const added = Object.entries(numbers).map(([number, value]): Field => ({ number: Number(number), wire: 0, value: BigInt(value) }));
+  const added = Object.entries(numbers).map(([number, value]): Field => ({
+    number: Number(number),
+    wire: 0,
+    value: BigInt(value),
+  }));
   return [...kept, ...added];
 }
 
 /** The same fields with every message in field `number` replaced by what `change` makes of it. */
 export function withMessages(fields: Field[], number: number, change: (message: Field[]) => Field[]): Field[] {
-  return fields.map(field => (field.number === number && field.wire === 2 ? { ...field, value: encodeFields(change(decodeFields(field.value))) } : field));
+  return fields.map(field =>
+    field.number === number && field.wire === 2
+      ? { ...field, value: encodeFields(change(decodeFields(field.value))) }
+      : field,
+  );
 }
 
 function malformed(): AtollError {

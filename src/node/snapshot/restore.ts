@@ -4,12 +4,12 @@ import { AtollError } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Slot } from '../layout.ts';
-import { sharedOptions } from './checkpoint.ts';
-import { makeControlGroup } from './control-group.ts';
+import { sharedOptions } from './dump.ts';
+import { makeControlGroup } from '../cgroup/make-control-group.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
 import { looserMounts, sourceOption, type SandboxMount } from './mounts.ts';
 import { diskFile, readManifest, type Manifest } from './manifest.ts';
-import { verify } from './sealed.ts';
+import { verifyChecksums } from './checksums.ts';
 import { mapToHostIds } from './user-namespace.ts';
 
 const protectTimeoutMs = 10_000;
@@ -21,12 +21,16 @@ export type OpenSnapshot = { directory: string; manifest: Manifest };
  * Checks a snapshot for use. It may then be restored any number of times.
  * Errors: `not_found`, or `unavailable` where it is damaged or incomplete.
  */
-export async function openSnapshot(host: Pick<CriuHost, 'helper' | 'helperBinary'>, directory: string): Promise<OpenSnapshot> {
+export async function openSnapshot(
+  host: Pick<CriuHost, 'helper' | 'helperBinary'>,
+  directory: string,
+): Promise<OpenSnapshot> {
   const manifest = readManifest(directory);
-  await verify(host, directory);
+  await verifyChecksums(host, directory);
   return { directory, manifest };
 }
 
+/** What checkpoints are restored with. */
 export type RestoreHost = CriuHost & {
   cgroups: Cgroups;
   /** For links to snapshots' files; on the same file system as snapshots. */
@@ -36,7 +40,7 @@ export type RestoreHost = CriuHost & {
 };
 
 /** Where a sandbox goes. The slot is taken and has no control group, link or process; the disk is mounted. */
-export type RestoreTarget = {
+type RestoreTarget = {
   slot: Slot;
   /** The control group that is made, relative to the root of each hierarchy. */
   cgroupPath: string;
@@ -46,8 +50,8 @@ export type RestoreTarget = {
   layers: string[];
   /** The agent that the sandbox was started with: its memory is mapped from these files. */
   agentDir: string;
-  /** A file that strangers can read: the sandbox's boot ID. The same as before, as nothing boots. */
-  bootIdFile: string;
+  /** A directory that strangers may pass: files of the sandbox's own that stand for the kernel's. */
+  ownFilesDir: string;
   /** What the sandbox has as /sys. */
   sysDir: string;
   /** By mount point: directories with owners already shifted. */
@@ -65,10 +69,18 @@ export type RestoreTarget = {
  * Brings the processes of a snapshot back to life in a slot and answers the first of them. All of them run when this
  * settles. Errors: `unavailable`, with why; then no process is left, and the slot is to be released like any other.
  */
-export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target: RestoreTarget): Promise<{ pid: number }> {
+export async function restore(
+  host: RestoreHost,
+  snapshot: OpenSnapshot,
+  target: RestoreTarget,
+): Promise<{ pid: number }> {
   const { manifest } = snapshot;
   if (!manifest.memory) throw new AtollError('conflict', 'the snapshot holds no memory; start it from its disk');
-  if (manifest.madeBy.machine !== process.arch) throw new AtollError('unavailable', `the snapshot is of a ${manifest.madeBy.machine} machine, this is ${process.arch}`);
+  if (manifest.madeBy.machine !== process.arch)
+    throw new AtollError(
+      'unavailable',
+      `the snapshot is of a ${manifest.madeBy.machine} machine, this is ${process.arch}`,
+    );
   const { slot } = target;
   const images = join(host.stagingDir, slot.name);
   const root = join(host.mountsDir, `restore-${slot.name}`);
@@ -78,13 +90,25 @@ export async function restore(host: RestoreHost, snapshot: OpenSnapshot, target:
   mkdirSync(host.stagingDir, { recursive: true, mode: 0o700 });
   linkImages(snapshot.directory, images, slot.baseId);
   for (const directory of [root, emptyDir]) mkdirSync(directory, { recursive: true });
-  await host.helper.call('overlay-mount', slot.baseId, root, target.diskMount, target.layers.length, ...target.layers);
+  await host.helper.call('overlay-mount', {
+    baseId: slot.baseId,
+    at: root,
+    disk: target.diskMount,
+    layers: target.layers,
+  });
   // The sandbox has a mount of its own by then.
   undo.defer(async () => {
-    await host.helper.call('unmount', root);
+    await host.helper.call('unmount', { at: root });
     rmSync(root, { recursive: true, force: true });
   });
-  const sources = { agentDir: target.agentDir, bootIdFile: target.bootIdFile, sysDir: target.sysDir, cgroupPath: target.cgroupPath, emptyDir, volumes: target.volumes };
+  const sources = {
+    agentDir: target.agentDir,
+    ownFilesDir: target.ownFilesDir,
+    sysDir: target.sysDir,
+    cgroupPath: target.cgroupPath,
+    emptyDir,
+    volumes: target.volumes,
+  };
   const groups = makeControlGroup(host.cgroups, target.cgroupPath, target.resources);
   let pid = 0;
   await runCriu(host, {
@@ -119,11 +143,20 @@ async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, w
   const mountinfo = () => readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
   const looser = looserMounts(wanted, mountinfo());
   if (looser.length === 0) return;
-  const argv = [helperBinary, 'protect', String(pid), ...looser.flatMap(({ point, restrictions }) => [restrictions.join(','), point])];
+  const argv = [
+    helperBinary,
+    'protect',
+    String(pid),
+    ...looser.flatMap(({ point, restrictions }) => [restrictions.join(','), point]),
+  ];
   const { status, output } = await helper.spawn(argv, { timeoutMs: protectTimeoutMs });
   if (status !== 0) throw new AtollError('unavailable', `a mount of the sandbox can't be protected: ${output.trim()}`);
   const left = looserMounts(wanted, mountinfo());
-  if (left.length > 0) throw new AtollError('unavailable', `mounts of the sandbox stay less restricted than before: ${left.map(({ point }) => point).join(' ')}`);
+  if (left.length > 0)
+    throw new AtollError(
+      'unavailable',
+      `mounts of the sandbox stay less restricted than before: ${left.map(({ point }) => point).join(' ')}`,
+    );
 }
 
 /** The images as links, but for the one that names host IDs: a checkpoint is restored many times, also at a time. */

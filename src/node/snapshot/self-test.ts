@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
-import { checkpointToPause, type CheckpointSource } from './checkpoint.ts';
+import { checkpointToPause } from './checkpoint.ts';
+import type { CheckpointSource } from './dump.ts';
 import type { CriuHost } from './criu.ts';
 import { openSnapshot, type OpenSnapshot } from './restore.ts';
 
@@ -22,16 +23,26 @@ export type SelfTestParts<Sandbox extends TestedSandbox> = {
 };
 
 /**
- * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life. Fails with what does not work.
- * `directory` is for the snapshot and is removed.
+ * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life. Fails with what does not
+ * work. `directory` is for the snapshot and is removed.
  */
-export async function testMemoryKeeping<Sandbox extends TestedSandbox>(host: CriuHost, parts: SelfTestParts<Sandbox>, directory: string): Promise<void> {
+export async function testMemoryKeeping<Sandbox extends TestedSandbox>(
+  host: CriuHost,
+  parts: SelfTestParts<Sandbox>,
+  directory: string,
+): Promise<void> {
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(directory, { recursive: true, force: true }));
   rmSync(directory, { recursive: true, force: true });
   let sandbox = await parts.start();
   undo.defer(() => parts.kill(sandbox));
-  await checkpointToPause(host, sandbox.source, { directory, name: 'self-test', facts: {}, then: 'end', onComplete: async () => {} });
+  await checkpointToPause(host, sandbox.source, {
+    directory,
+    name: 'self-test',
+    facts: {},
+    then: 'end',
+    onComplete: async () => {},
+  });
   await parts.release(sandbox);
   sandbox = await parts.restore(await openSnapshot(host, directory));
   await sandbox.answers();

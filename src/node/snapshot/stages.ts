@@ -7,11 +7,12 @@ export type Stages = {
   'setup-namespaces'?(pid: number): Promise<void>;
   /** Everything is in place, and nothing of it runs yet. */
   'post-restore'?(pid: number): Promise<void>;
-  /** The dump is complete, and the processes stand still; if this fails they run on. */
+  /** The dump is complete, and the processes are stopped; if this fails they run on. */
   'post-dump'?(): Promise<void>;
 };
 
-export type StageListener = AsyncDisposable & {
+/** Hears of the stages of a run of CRIU, until disposal. */
+type StageListener = AsyncDisposable & {
   path: string;
   /** What a stage threw. */
   failure(): unknown;

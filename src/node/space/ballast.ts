@@ -1,27 +1,36 @@
 import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { libc } from '../native/libc.ts';
-import { isGone } from '../sandbox/record.ts';
+import { isGone } from '../../base/error.ts';
 
 /** Kept on the disk for the platform's own small writes: who deletes something writes first that it is deleted. */
 const ballastBytes = 64 * 1024 ** 2;
-/** Less than this free, and it is given up. */
+/** Less than this free, and it is given up, unless somebody is filling the disk right now: he would have it too. */
 const givenUpBelowBytes = 32 * 1024 ** 2;
+/** So much less free than at the last look, and somebody is filling the disk. */
+const fillingBytes = 1024 ** 2;
+/** Looks at which nothing went, before nobody is: a file system tries again for a while before it refuses a write. */
+const stillLooks = 10;
 /** It is made again when so much is free. */
 const madeAgainAboveBytes = 512 * 1024 ** 2;
 
 /** A file that takes room as long as there is some. */
-export type Ballast = {
+type Ballast = {
   /** Gives it up or makes it again, by what is free now. */
   follow(freeBytes: number): void;
 };
 
+/** The ballast of a data directory, as it is there. */
 export function createBallast(dataDir: string): Ballast {
-  const path = join(dataDir, 'ballast');
+  const path = pathOf(dataDir);
   let isThere = hasBallast(path);
+  let before = 0;
+  let still = 0;
   return {
     follow(freeBytes) {
-      if (isThere && freeBytes < givenUpBelowBytes) {
+      still = before - freeBytes > fillingBytes ? 0 : still + 1;
+      before = freeBytes;
+      if (isThere && freeBytes < givenUpBelowBytes && still >= stillLooks) {
         rmSync(path, { force: true });
         isThere = false;
       } else if (!isThere && freeBytes > madeAgainAboveBytes) isThere = makeBallast(path);
@@ -29,9 +38,11 @@ export function createBallast(dataDir: string): Ballast {
   };
 }
 
-/** Gives the ballast up where the disk is full already: for a start, before it writes anything. */
+const pathOf = (dataDir: string) => join(dataDir, 'ballast');
+
+/** Gives the ballast up where the disk is full already: for a start, before it writes anything. It makes none. */
 export function makeRoomToStart(dataDir: string, freeBytes: number): void {
-  createBallast(dataDir).follow(freeBytes);
+  if (freeBytes < givenUpBelowBytes && hasBallast(pathOf(dataDir))) rmSync(pathOf(dataDir));
 }
 
 function hasBallast(path: string): boolean {

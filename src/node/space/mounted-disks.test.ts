@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { parseMountedDisks } from './mounted-disks.ts';
 
-const line = (point: string, source: string, options: string, root = '/') => `31 23 7:3 ${root} ${point} rw,nosuid,nodev - ext4 ${source} ${options}`;
+const line = (point: string, source: string, options: string, root = '/') =>
+  `31 23 7:3 ${root} ${point} rw,nosuid,nodev - ext4 ${source} ${options}`;
 
 test('each disk below the folder once, whole mounts alone, and whether it has given up', () => {
   const mountinfo = [

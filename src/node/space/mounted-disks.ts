@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isGone } from '../sandbox/record.ts';
+import { isGone } from '../../base/error.ts';
 
 /** A disk of a sandbox or a volume that is mounted: an ext4 image on a loop device. */
 export type MountedDisk = {
@@ -14,13 +14,14 @@ export type MountedDisk = {
 };
 
 /**
- * The writable disks below `mounts` in the mount namespace of `pid`. The text is read once, line by line: it has a few lines for
- * each sandbox. Source: proc_pid_mountinfo(5).
+ * The writable disks below `mounts` in the mount namespace of `pid`. The text is read once, line by line: it has a few
+ * lines for each sandbox. Source: proc_pid_mountinfo(5).
  */
 export function mountedDisks(pid: number, mounts: string): MountedDisk[] {
   return parseMountedDisks(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'), mounts);
 }
 
+/** The writable disks below `mounts` in the text of a mountinfo. */
 export function parseMountedDisks(mountinfo: string, mounts: string): MountedDisk[] {
   const disks = new Map<string, MountedDisk>();
   for (const line of mountinfo.split('\n')) {
@@ -38,13 +39,14 @@ export function parseMountedDisks(mountinfo: string, mounts: string): MountedDis
 }
 
 /**
- * Bytes that a disk has promised and the host's disk has not given to its image yet: what is written and still in memory, and what was
- * set aside inside by fallocate(2). They come without the disk's file system being asked again.
+ * Bytes that a disk has promised and the host's disk has not given to its image yet: what is written and still in
+ * memory, and what was set aside inside by fallocate(2). They come without the disk's file system being asked again.
+ * Negative: so much was removed inside and still belongs to the image, and writing that anew takes nothing.
  */
 export async function owedBytes(disk: MountedDisk, root: string, image: string): Promise<number> {
   try {
     const { blocks, bfree, bsize } = await statfs(join(root, disk.point));
-    return Math.max(0, (blocks - bfree) * bsize - statSync(image).blocks * sectorBytes);
+    return (blocks - bfree) * bsize - statSync(image).blocks * sectorBytes;
   } catch (error) {
     if (isGone(error)) return 0; // it was unmounted meanwhile
     throw error;

@@ -1,9 +1,9 @@
 import { messageOf } from '../../base/error.ts';
 import { freeBytesOf, requireRoom } from '../../base/disk-room.ts';
-import type { Log } from '../../base/log.ts';
-import type { SpaceUsage } from '../../protocol/node.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { SpaceUsage } from '../../protocol/node-usage.ts';
 import { createBallast } from './ballast.ts';
-import { setHeld } from './hold.ts';
+import { setRoom } from './hold.ts';
 import { mountedDisks, owedBytes, type MountedDisk } from './mounted-disks.ts';
 
 /** Between two looks at the disk; sooner where it is nearly full. */
@@ -11,12 +11,14 @@ const lookMs = { far: 1_000, near: 200 } as const;
 /** Below this share of the reserve, running disks take no new blocks; above the other, they do again. */
 const holdShare = 1 / 2;
 const releaseShare = 3 / 4;
+/** One disk alone can't take the host's below this share between two looks, however fast it writes. */
+const floorShare = 1 / 4;
 /** From this multiple of the reserve on, a look a second is enough. */
 const nearFactor = 4;
 
 /**
- * The room on the host's disk. Disks of sandboxes are sparse: what all may write together is more than there is. Whatever makes
- * something new asks here first, and disks that grow are stopped before the host is full.
+ * The room on the host's disk. Disks of sandboxes are sparse: what all may write together is more than there is.
+ * Whatever makes something new asks here first, and disks that grow are stopped before the host is full.
  */
 export type Space = {
   /** What is free and nobody's yet, bytes. */
@@ -29,7 +31,8 @@ export type Space = {
   stop(): Promise<void>;
 };
 
-export type SpaceOptions = {
+/** What is watched, and who is told. */
+type SpaceOptions = {
   dataDir: string;
   /** Where disks are mounted, in the mount namespace of the process `mountsPid`. */
   mounts: string;
@@ -38,16 +41,18 @@ export type SpaceOptions = {
   /** Which image is mounted where, as of now. */
   images(): (point: string) => string | undefined;
   log: Log;
-  /** Told when disks are held or released, and of each disk once whose file system has given up. */
+  /** Told when disks are held or released. */
   onHeld(held: boolean): void;
-  onFailed(disk: MountedDisk): void;
+  /** Told of a disk whose file system has given up, until it answers true: somebody knows of it now. */
+  onFailed(disk: MountedDisk): boolean;
 };
 
+/** Begins to watch the room on the disk of a data directory. */
 export function watchSpace(options: SpaceOptions): Space {
   const { dataDir, mounts, mountsPid, reserveBytes, log } = options;
   const root = `/proc/${mountsPid}/root`;
   const ballast = createBallast(dataDir);
-  const failed = new Set<string>();
+  const failed = new FailedDisks(options.onFailed);
   let owed = 0;
   let held = false;
   let low = new AbortController();
@@ -55,51 +60,44 @@ export function watchSpace(options: SpaceOptions): Space {
   let wake = () => {};
   const free = () => freeBytesOf(dataDir) - owed;
 
-  let problem = '';
-  /** Says what could not be done, each thing once in a row. */
-  const told = <T>(instead: T) => (error: unknown) => {
-    if (problem !== messageOf(error)) log.error('the room on the disk could not be looked at or held', { error: (problem = messageOf(error)) });
-    return instead;
-  };
+  const logged = onceInARow(error => log.error('the room on the disk could not be looked at or held', { error }));
 
   const look = async () => {
     ballast.follow(freeBytesOf(dataDir));
     const disks = mountedDisks(mountsPid, mounts);
-    let sum = 0;
+    const owedBy = new Map<MountedDisk, number>();
     // One that can't be looked at keeps nobody from looking at the others.
     const imageOf = options.images();
     for (const disk of disks) {
       const image = imageOf(disk.point);
-      if (image !== undefined) sum += await owedBytes(disk, root, image).catch(told(0));
+      if (image !== undefined) owedBy.set(disk, await owedBytes(disk, root, image).catch(error => (logged(error), 0)));
     }
-    owed = sum;
-    noteFailed(disks);
+    owed = [...owedBy.values()].reduce((sum, bytes) => sum + Math.max(0, bytes), 0);
+    failed.follow(disks);
     const left = free();
     const next = held ? left < reserveBytes * releaseShare : left < reserveBytes * holdShare;
     // All each time: a disk may have been mounted since, and another run of the platform may have held it.
-    for (const disk of disks) if (!disk.failed) await setHeld(disk, root, next).catch(told(undefined));
+    const room = Math.max(1, left - reserveBytes * floorShare);
+    for (const disk of disks)
+      if (!disk.failed)
+        await setRoom(disk, root, next ? 0 : room + Math.max(0, -(owedBy.get(disk) ?? 0))).catch(logged);
     if (next !== held) change(next, left);
-  };
-  const noteFailed = (disks: MountedDisk[]) => {
-    for (const disk of disks) if (disk.failed && !failed.has(disk.point)) options.onFailed(disk);
-    failed.clear();
-    for (const { point, failed: isFailed } of disks) if (isFailed) failed.add(point);
   };
   const change = (next: boolean, left: number) => {
     held = next;
-    if (next) log.error('the disk is nearly full: running sandboxes can’t write anything new until there is room', { freeBytes: left, reserveBytes });
+    if (next)
+      log.error('the disk is nearly full: running sandboxes can’t write anything new until there is room', {
+        freeBytes: left,
+        reserveBytes,
+      });
     else log.warn('there is room on the disk again: running sandboxes can write', { freeBytes: left });
-    try {
-      if (next) requireRoom('it', { freeBytes: left, reserveBytes });
-    } catch (error) {
-      low.abort(error);
-    }
-    if (!next) low = new AbortController();
+    if (next) low.abort(noRoomError({ freeBytes: left, reserveBytes }));
+    else low = new AbortController();
     options.onHeld(next);
   };
   const loop = async () => {
     while (!stopped) {
-      await look().catch(told(undefined));
+      await look().catch(logged);
       if (stopped) return;
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, free() < reserveBytes * nearFactor ? lookMs.near : lookMs.far);
@@ -113,11 +111,50 @@ export function watchSpace(options: SpaceOptions): Space {
     freeBytes: free,
     require: (what, bytes = 0) => requireRoom(what, { freeBytes: free(), reserveBytes, bytes }),
     signal: () => low.signal,
-    facts: () => ({ freeBytes: freeBytesOf(dataDir), owedBytes: owed, reserveBytes, held, failedDisks: failed.size }),
+    facts: () => ({ freeBytes: freeBytesOf(dataDir), owedBytes: owed, reserveBytes, held, failedDisks: failed.count }),
     async stop() {
       stopped = true;
       wake();
       await ended;
     },
   };
+}
+
+/** What work that writes ends with. */
+function noRoomError(room: { freeBytes: number; reserveBytes: number }): unknown {
+  try {
+    requireRoom('it', room);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Calls `log` with the text of an error, unless it is that of the one before. */
+function onceInARow(log: (error: string) => void): (error: unknown) => void {
+  let last = '';
+  return error => {
+    if (last !== messageOf(error)) log((last = messageOf(error)));
+  };
+}
+
+/** Disks whose file system has given up, each told of until somebody knows. */
+class FailedDisks {
+  readonly #tell: (disk: MountedDisk) => boolean;
+  /** By mount point; true: somebody knows. */
+  readonly #known = new Map<string, boolean>();
+
+  constructor(tell: (disk: MountedDisk) => boolean) {
+    this.#tell = tell;
+  }
+
+  get count(): number {
+    return this.#known.size;
+  }
+
+  follow(disks: MountedDisk[]): void {
+    const now = disks.filter(disk => disk.failed);
+    for (const point of [...this.#known.keys()]) if (!now.some(disk => disk.point === point)) this.#known.delete(point);
+    for (const disk of now) this.#known.set(disk.point, (this.#known.get(disk.point) ?? false) || this.#tell(disk));
+  }
 }

@@ -26,9 +26,10 @@ export function openTop(path: string): Opened {
 }
 
 /**
- * A handle (`O_PATH`) on what is at a clean, relative path below `top`; nothing is opened for reading or writing, so that
- * neither a FIFO nor a device is touched. Links on the way are followed, and none leads out: that fails with `EXDEV`.
- * A link at the end is followed unless `flags` holds `O_NOFOLLOW`. Errors: those of the system call, with its `code`.
+ * A handle (`O_PATH`) on what is at a clean, relative path below `top`; nothing is opened for reading or writing, so
+ * that neither a FIFO nor a device is touched. Links on the way are followed, and none leads out: that fails with
+ * `EXDEV`. A link at the end is followed unless `flags` holds `O_NOFOLLOW`. Errors: those of the system call, with its
+ * `code`.
  */
 export function openBeneath(top: Opened, path: string, flags = 0): Opened {
   return open(top.fd, path === '' ? '.' : path, flags, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
@@ -36,7 +37,8 @@ export function openBeneath(top: Opened, path: string, flags = 0): Opened {
 
 /** Gives an open file that has no name yet one in a directory. Errors: those of the system call. */
 export function nameFile(fd: number, directory: Opened, name: string): void {
-  if (libc.linkat(fd, ptr(cString('')), directory.fd, ptr(cString(name)), AT_EMPTY_PATH) < 0) throw systemError('linkat', name);
+  if (libc.linkat(fd, ptr(cString('')), directory.fd, ptr(cString(name)), AT_EMPTY_PATH) < 0)
+    throw systemError('linkat', name);
 }
 
 function open(at: number, path: string, flags: number, resolve: number): Opened {

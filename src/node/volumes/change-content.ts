@@ -41,11 +41,18 @@ export async function makeDirectory(root: string, path: string, entry: NewVolume
 
 async function isDirectoryIn(parent: string, name: string): Promise<boolean> {
   if (name === '') return true;
-  return lstat(`${parent}/${name}`).then(facts => facts.isDirectory(), () => false);
+  return lstat(`${parent}/${name}`).then(
+    facts => facts.isDirectory(),
+    () => false,
+  );
 }
 
 /** Changes owner and permissions of what is at a path. A link is followed. */
-export async function changeEntry(root: string, path: string, change: { uid?: number; gid?: number; mode?: number }): Promise<VolumeEntry> {
+export async function changeEntry(
+  root: string,
+  path: string,
+  change: { uid?: number; gid?: number; mode?: number },
+): Promise<VolumeEntry> {
   const unchanged = 0xffff_ffff; // chown(2)
   try {
     using top = openTop(root);
@@ -59,11 +66,25 @@ export async function changeEntry(root: string, path: string, change: { uid?: nu
   }
 }
 
-/** Removes what is at a path with all below it, in a process of its own: a tree may hold a million files. `rootInHelper` is the content as the helper sees it. */
-export async function removeEntry(helper: Helper, helperBinary: string, rootInHelper: string, path: string): Promise<void> {
-  if (path === '') throw new AtollError('invalid', 'path: the root of a volume can\'t be removed; delete the volume, or what is in it');
-  const { status, output } = await helper.spawn([helperBinary, 'remove-beneath', rootInHelper, path], { timeoutMs: removeTimeoutMs });
+/**
+ * Removes what is at a path with all below it, in a process of its own: a tree may hold a million files. `rootInHelper`
+ * is the content as the helper sees it.
+ */
+export async function removeEntry(
+  helper: Helper,
+  helperBinary: string,
+  rootInHelper: string,
+  path: string,
+): Promise<void> {
+  if (path === '')
+    throw new AtollError('invalid', "path: the root of a volume can't be removed; delete the volume, or what is in it");
+  const { status, output } = await helper.spawn([helperBinary, 'remove-beneath', rootInHelper, path], {
+    timeoutMs: removeTimeoutMs,
+  });
   if (status === 0) return;
   const missing = /^(2|18|20|40) /.test(output); // ENOENT, EXDEV, ENOTDIR, ELOOP
-  throw new AtollError(missing ? 'not_found' : 'internal', `path: ${JSON.stringify(path)} ${missing ? 'was not found in the volume' : `can't be removed: ${output.trim()}`}`);
+  throw new AtollError(
+    missing ? 'not_found' : 'internal',
+    `path: ${JSON.stringify(path)} ${missing ? 'was not found in the volume' : `can't be removed: ${output.trim()}`}`,
+  );
 }

@@ -8,7 +8,8 @@ const pathBytesMax = 4095;
 export function cleanPath(path: string): string {
   if (path === '') throw new AtollError('invalid', 'path: must not be empty');
   if (path.includes('\0')) throw new AtollError('invalid', 'path: holds a NUL character');
-  if (Buffer.byteLength(path) > pathBytesMax) throw new AtollError('invalid', `path: longer than ${pathBytesMax} bytes`);
+  if (Buffer.byteLength(path) > pathBytesMax)
+    throw new AtollError('invalid', `path: longer than ${pathBytesMax} bytes`);
   const clean = posix.normalize(`/${path}`).slice(1);
   return clean.endsWith('/') ? clean.slice(0, -1) : clean;
 }

@@ -14,7 +14,10 @@ const codes: Record<string, ErrorCode> = {
   EAGAIN: 'unavailable',
 };
 
-/** What a failed call means to who asked for `path`; anything unforeseen is `internal`. `codesHere` wins over the usual meaning. */
+/**
+ * What a failed call means to who asked for `path`; anything unforeseen is `internal`. `codesHere` wins over the usual
+ * meaning.
+ */
 export function contentError(error: unknown, path: string, codesHere: Record<string, ErrorCode> = {}): AtollError {
   if (error instanceof AtollError) return error;
   const name = systemCodeOf(error);
@@ -22,9 +25,9 @@ export function contentError(error: unknown, path: string, codesHere: Record<str
   const words: Partial<Record<ErrorCode, string>> = {
     not_found: 'was not found in the volume',
     conflict: 'exists already',
-    no_space: 'can\'t be written: the volume is full',
+    no_space: "can't be written: the volume is full",
     unavailable: 'is leased to a program in a sandbox; try again later',
-    invalid: name === 'ENOTDIR' ? 'can\'t be there: a parent is no directory' : 'is too long a path',
+    invalid: name === 'ENOTDIR' ? "can't be there: a parent is no directory" : 'is too long a path',
   };
   return new AtollError(code, `path: ${JSON.stringify(path)} ${words[code] ?? messageOf(error)}`, { cause: error });
 }

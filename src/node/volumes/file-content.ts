@@ -1,5 +1,6 @@
 import { constants, openSync } from 'node:fs';
-import { lstat, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { lstat, open, readdir, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import type { NewVolumeEntry, VolumeEntry } from '../../protocol/volume.ts';
@@ -9,17 +10,37 @@ import { contentError } from './content-error.ts';
 import { entryIn } from './entry.ts';
 import { openDirectoryFor } from './parents.ts';
 
-/** open(2): a file without a name, which is gone with its descriptor unless it is given one. Its parts on every architecture of ours but O_DIRECTORY. */
+/**
+ * open(2): a file without a name, which is gone with its descriptor unless it is given one. Its parts on every
+ * architecture of ours but O_DIRECTORY.
+ */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
-/** Opens a regular file for reading; links on the way are followed inside of the volume. The descriptor is the caller's. */
+/** The same file system beside a volume's root. */
+const outsideOf = (root: string) => dirname(root);
+const uploadSuffix = '.upload';
+
+/** Removes what a crash left of uploads that were about to get their names. */
+export async function removeUploads(root: string): Promise<void> {
+  for (const name of await readdir(outsideOf(root)))
+    if (name.endsWith(uploadSuffix)) await unlink(join(outsideOf(root), name));
+}
+
+/**
+ * Opens a regular file for reading; links on the way are followed inside of the volume. The descriptor is the caller's.
+ */
 export async function openFile(root: string, path: string): Promise<{ descriptor: number; sizeBytes: number }> {
   try {
     using top = openTop(root);
     using opened = openBeneath(top, path);
     const facts = await stat(opened.path);
-    if (!facts.isFile()) throw new AtollError('invalid', `path: ${JSON.stringify(path)} is ${facts.isDirectory() ? 'a directory' : 'no regular file'}`);
-    // A program in a sandbox may have a lease on its file: who opens it would wait until that is over, and the platform with him.
+    if (!facts.isFile())
+      throw new AtollError(
+        'invalid',
+        `path: ${JSON.stringify(path)} is ${facts.isDirectory() ? 'a directory' : 'no regular file'}`,
+      );
+    // A program in a sandbox may have a lease on its file: who opens it would wait until that is over, and the platform
+    // with him.
     return { descriptor: openSync(opened.path, constants.O_RDONLY | constants.O_NONBLOCK), sizeBytes: facts.size };
   } catch (error) {
     throw contentError(error, path);
@@ -34,6 +55,7 @@ export type NewFile = {
   drop(): Promise<void>;
 };
 
+/** Begins a file that appears whole at its path, or not at all. Errors: those of a volume's content. */
 export async function beginFile(root: string, path: string, entry: NewVolumeEntry): Promise<NewFile> {
   const { directory, name } = splitPath(path);
   if (name === '') throw new AtollError('conflict', 'path: the root of the volume is a directory');
@@ -54,7 +76,7 @@ export async function beginFile(root: string, path: string, entry: NewVolumeEntr
           await file.chown(entry.uid, entry.gid);
           await file.chmod(entry.mode);
           await file.sync();
-          await place(file, parent, name, entry.force);
+          await place(root, file, parent, name, entry.force);
           await syncDirectory(parent);
           return await entryIn(parent, name, path);
         } catch (error) {
@@ -73,17 +95,21 @@ export async function beginFile(root: string, path: string, entry: NewVolumeEntr
 async function checkPlace(parent: Opened, name: string, path: string, force: boolean): Promise<void> {
   const known = await lstat(`${parent.path}/${name}`).catch(() => undefined);
   if (known && (!force || known.isDirectory())) {
-    throw new AtollError('conflict', `path: ${JSON.stringify(path)} ${known.isDirectory() ? 'is a directory' : 'exists already; force replaces it'}`);
+    throw new AtollError(
+      'conflict',
+      `path: ${JSON.stringify(path)} ${known.isDirectory() ? 'is a directory' : 'exists already; force replaces it'}`,
+    );
   }
 }
 
-async function place(file: FileHandle, parent: Opened, name: string, force: boolean): Promise<void> {
+async function place(root: string, file: FileHandle, parent: Opened, name: string, force: boolean): Promise<void> {
   if (!force) return nameFile(file.fd, parent, name);
-  // A file can't be given a name that is taken, but it can be renamed to it.
-  const temporary = `.${newUuid()}.upload`;
-  nameFile(file.fd, parent, temporary);
-  await rename(`${parent.path}/${temporary}`, `${parent.path}/${name}`).catch(async (error: unknown) => {
-    await unlink(`${parent.path}/${temporary}`);
+  // A file can't be given a name that is taken, but it can be renamed to it: from where no sandbox sees or watches it.
+  using outside = openTop(outsideOf(root));
+  const temporary = `${outside.path}/${newUuid()}${uploadSuffix}`;
+  nameFile(file.fd, outside, basename(temporary));
+  await rename(temporary, `${parent.path}/${name}`).catch(async (error: unknown) => {
+    await unlink(temporary);
     throw error;
   });
 }

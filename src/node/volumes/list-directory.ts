@@ -13,13 +13,17 @@ const directoryBytesMax = 32 << 20;
 
 type Listing = { entries: VolumeEntry[]; path: string };
 
-/** The entries below a directory, `depth` levels of them, each directory followed by its children in the order of their names. */
+/**
+ * The entries below a directory, `depth` levels of them, each directory followed by its children in the order of their
+ * names.
+ */
 export async function listDirectory(root: string, path: string, depth: number): Promise<VolumeEntry[]> {
   const listing: Listing = { entries: [], path };
   try {
     using top = openTop(root);
     using directory = openBeneath(top, path);
-    if (!(await stat(directory.path)).isDirectory()) throw new AtollError('invalid', `path: ${JSON.stringify(path)} is no directory`);
+    if (!(await stat(directory.path)).isDirectory())
+      throw new AtollError('invalid', `path: ${JSON.stringify(path)} is no directory`);
     await addChildren(listing, directory, path, depth);
   } catch (error) {
     throw contentError(error, path);
@@ -59,5 +63,8 @@ function unlessGone(error: unknown): undefined {
 const byCodePoints = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 function tooMany({ path }: Listing): AtollError {
-  return new AtollError('invalid', `path: ${JSON.stringify(path)} holds more than ${entriesMax} entries: list a directory below it, or fewer levels`);
+  return new AtollError(
+    'invalid',
+    `path: ${JSON.stringify(path)} holds more than ${entriesMax} entries: list a directory below it, or fewer levels`,
+  );
 }

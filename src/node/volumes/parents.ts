@@ -8,7 +8,9 @@ import { splitPath } from './clean-path.ts';
 /** What parents that nobody asked for by name may be used for: everything. */
 const parentMode = 0o777;
 
-/** Opens the directory that a new entry goes into, made with its parents where they are missing and `force` allows it. */
+/**
+ * Opens the directory that a new entry goes into, made with its parents where they are missing and `force` allows it.
+ */
 export async function openDirectoryFor(top: Opened, directory: string, entry: NewVolumeEntry): Promise<Opened> {
   try {
     return openBeneath(top, directory, constants.O_DIRECTORY);

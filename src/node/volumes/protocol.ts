@@ -1,22 +1,36 @@
 import { AtollError } from '../../base/error.ts';
-import type { VolumeProtocol } from '../../protocol/volume.ts';
-import type { NodeContext } from '../context.ts';
-import { pathInHelper } from '../native/helper.ts';
+import type { SandboxVolume, VolumeProtocol } from '../../protocol/volume.ts';
+import type { Layout } from '../layout.ts';
+import { pathInHelper, type Helper } from '../native/helper.ts';
 import { changeEntry, makeDirectory, removeEntry, statEntry } from './change-content.ts';
 import { cleanPath } from './clean-path.ts';
 import { beginFile, openFile } from './file-content.ts';
 import { listDirectory } from './list-directory.ts';
+import type { Volumes } from './volumes.ts';
 import { createWrites } from './writes.ts';
 
+/** A sandbox with the volumes that it has. */
+type SandboxVolumes = { sandboxId: string; volumes: SandboxVolume[] };
+
+/** What the volumes of a node are served with. */
+export type VolumeParts = {
+  volumes: Volumes;
+  helper: Helper;
+  helperBinary: string;
+  layout: Layout;
+  /** Every sandbox of the node, whatever its state. */
+  sandboxes: { records(): SandboxVolumes[] };
+};
+
 /** The volumes of this node as the api sees them. */
-export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
-  const { volumes, helper } = node;
-  const writes = createWrites(node.layout.volumes);
+export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
+  const { volumes, helper, helperBinary, layout, sandboxes } = parts;
+  const writes = createWrites(layout.volumes);
   /** Carries out a call on a volume's content while it is mounted. */
   const within = async <T>(volumeId: string, work: (root: string) => Promise<T>): Promise<T> => {
     const use = await volumes.use(volumeId);
     try {
-      return await work(pathInHelper(node, use.root));
+      return await work(pathInHelper(parts, use.root));
     } finally {
       use.release();
     }
@@ -24,7 +38,7 @@ export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
   return {
     create: (volumeId, sizeMiB) => volumes.create(volumeId, sizeMiB),
     async remove(volumeId) {
-      const users = sandboxesWith(node, volumeId);
+      const users = sandboxesWith(sandboxes.records(), volumeId);
       if (users.length > 0) throw new AtollError('conflict', `volume ${volumeId} is mounted in sandbox ${users[0]}`);
       await volumes.remove(volumeId);
     },
@@ -35,14 +49,14 @@ export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
     changeEntry: (volumeId, path, change) => within(volumeId, root => changeEntry(root, cleanPath(path), change)),
     async removeEntry(volumeId, path) {
       const use = await volumes.use(volumeId);
-      await removeEntry(helper, node.helperBinary, use.root, cleanPath(path)).finally(() => use.release());
+      await removeEntry(helper, helperBinary, use.root, cleanPath(path)).finally(() => use.release());
     },
     openRead: (volumeId, path) => within(volumeId, root => openFile(root, cleanPath(path))),
     async openWrite(volumeId, path, entry) {
       await writes.admit();
       const use = await volumes.use(volumeId);
       try {
-        const file = await beginFile(pathInHelper(node, use.root), cleanPath(path), entry);
+        const file = await beginFile(pathInHelper(parts, use.root), cleanPath(path), entry);
         try {
           return writes.begin(file, use);
         } catch (error) {
@@ -59,8 +73,8 @@ export function volumeProtocolOf(node: NodeContext): VolumeProtocol {
   };
 }
 
-function sandboxesWith(node: NodeContext, volumeId: string): string[] {
-  return [...node.running.values(), ...node.paused.values()].flatMap(({ record }) =>
-    record.volumes?.some(volume => volume.volumeId === volumeId) ? [record.sandboxId] : [],
+function sandboxesWith(records: SandboxVolumes[], volumeId: string): string[] {
+  return records.flatMap(({ sandboxId, volumes }) =>
+    volumes.some(volume => volume.volumeId === volumeId) ? [sandboxId] : [],
   );
 }

@@ -4,7 +4,7 @@ import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import type { VolumeEntry } from '../../protocol/volume.ts';
 import type { NewFile } from './file-content.ts';
-import type { VolumeUse } from './volumes.ts';
+import type { VolumeUse } from './mounted-volumes.ts';
 
 /** Files that are being written at a time. */
 const writesMax = 128;
@@ -16,10 +16,13 @@ const diskReserveBytes = 256 * 1024 ** 2;
 type Write = { file: NewFile; use: VolumeUse; timer: Timer };
 
 /** The files that are being written, by the ID that their writer knows. */
-export type Writes = {
+type Writes = {
   /** Fails with `unavailable` or `no_space` where another one can't begin. */
   admit(): Promise<void>;
-  /** Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody else's by then. */
+  /**
+   * Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody
+   * else's by then.
+   */
   begin(file: NewFile, use: VolumeUse): { writeId: string; descriptor: number };
   keep(writeId: string): Promise<VolumeEntry>;
   drop(writeId: string): Promise<void>;
@@ -47,9 +50,14 @@ export function createWrites(dir: string): Writes {
   const drop = (writeId: string) => end(writeId, file => file.drop());
   return {
     async admit() {
-      if (writes.size >= writesMax) throw new AtollError('unavailable', `${writesMax} files are being written to volumes, which is the most at a time; try again later`);
+      if (writes.size >= writesMax)
+        throw new AtollError(
+          'unavailable',
+          `${writesMax} files are being written to volumes, which is the most at a time; try again later`,
+        );
       const { bavail, bsize } = await statfs(dir);
-      if (bavail * bsize < diskReserveBytes) throw new AtollError('no_space', 'The disk that holds the volumes is full');
+      if (bavail * bsize < diskReserveBytes)
+        throw new AtollError('no_space', 'The disk that holds the volumes is full');
     },
     begin(file, use) {
       const descriptor = openSync(`/proc/self/fd/${file.file.fd}`, constants.O_WRONLY);

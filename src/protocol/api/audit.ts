@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, freeObject, int32, nullable, oneOf } from './primitives.ts';
 
+/** One entry of the audit log (Atoll's own interface). */
 export const AuditEntry = Type.Object(
   {
     id: Type.String(),
@@ -17,4 +18,5 @@ export const AuditEntry = Type.Object(
   },
   { $id: 'AuditEntry' },
 );
+/** An entry of the audit log. */
 export type AuditEntry = Static<typeof AuditEntry>;

@@ -10,6 +10,7 @@ export const eventTypes = [
   'sandbox.lifecycle.resumed',
   'sandbox.lifecycle.checkpointed',
   'sandbox.lifecycle.forked',
+  'sandbox.lifecycle.disk_failed',
   'sandbox.lifecycle.killed',
   'build.lifecycle.created',
   'build.lifecycle.started',
@@ -18,9 +19,10 @@ export const eventTypes = [
   'volume.lifecycle.created',
   'volume.lifecycle.deleted',
 ] as const;
+/** A type of event. */
 export type EventType = (typeof eventTypes)[number];
 
-/** What an event can be about. */
+/** Subjects of events. */
 export const eventSubjects = ['sandbox', 'build', 'volume'] as const;
 export type EventSubject = (typeof eventSubjects)[number];
 
@@ -28,17 +30,17 @@ export type EventSubject = (typeof eventSubjects)[number];
 export const eventBounds = {
   /** For how long events are kept. */
   keptDays: 7,
-  /** Of one team; beyond, the oldest go. */
+  /** Events of one team; beyond, the oldest go. */
   perTeamMax: 100_000,
-  /** Of one event as JSON; a sandbox's metadata is left out where it would be longer. */
+  /** Bytes of one event as JSON; a sandbox's metadata is left out where it would be longer. */
   bodyBytesMax: 65_536,
   pageMax: 100,
   pageDefault: 10,
 } as const;
 
 /**
- * An event as it is listed and delivered. Members in both spellings, because E2B's list has the one and its deliveries the
- * other. What an event is not about is left out.
+ * An event as lists show it and webhooks deliver it. Members have both spellings, because E2B's list uses one and its
+ * deliveries the other. Members of other subjects are absent.
  */
 export const LifecycleEvent = Type.Object(
   {

@@ -5,11 +5,20 @@ import { Sandbox, defaultTimeoutSeconds } from './sandbox.ts';
 
 /** Bodies and answers of what keeps a sandbox beyond its processes: pause, resume, fork, snapshot. */
 
+/** Body of POST /sandboxes/{sandboxID}/pause. */
 export const SandboxPause = Type.Object(
-  { memory: Type.Optional(Type.Boolean({ default: true, description: 'False: keep the files alone; a resume boots from them' })) },
+  {
+    memory: Type.Optional(
+      Type.Boolean({ default: true, description: 'False: keep the files alone; a resume boots from them' }),
+    ),
+    requireHealthyGuest: Type.Optional(
+      Type.Literal(false, { description: 'True is refused: a pause does not ask the agent first' }),
+    ),
+  },
   { $id: 'SandboxPause' },
 );
 
+/** Body of POST /sandboxes/{sandboxID}/resume. `timeout` in seconds. */
 export const SandboxResume = Type.Object(
   {
     timeout: Type.Optional(int32({ minimum: 1, default: defaultTimeoutSeconds.v1 })),
@@ -19,9 +28,10 @@ export const SandboxResume = Type.Object(
   { $id: 'SandboxResume' },
 );
 
-/** How many sandboxes one fork can make. */
-export const forkCountMax = 100;
+/** Sandboxes that one fork makes at most. */
+const forkCountMax = 100;
 
+/** Body of POST /sandboxes/{sandboxID}/fork. `timeout` in seconds, for each fork. */
 export const SandboxFork = Type.Object(
   {
     timeout: Type.Optional(int32({ minimum: 1, default: defaultTimeoutSeconds.v1 })),
@@ -30,23 +40,35 @@ export const SandboxFork = Type.Object(
   { $id: 'SandboxFork' },
 );
 
+/** One of as many results as forks were asked for: each succeeds or fails alone. */
 export const SandboxForkResult = Type.Object(
-  {
-    sandbox: Type.Optional(Sandbox),
-    error: Type.Optional(ApiError),
-  },
+  { sandbox: Type.Optional(Sandbox), error: Type.Optional(ApiError) },
   { $id: 'SandboxForkResult', description: 'One of both' },
 );
 export type SandboxForkResult = Static<typeof SandboxForkResult>;
 
+/** Body of POST /sandboxes/{sandboxID}/snapshots. */
 export const NewSnapshot = Type.Object(
-  { name: Type.Optional(Type.String({ description: '[namespace/]name[:tag]; a name that the team has gets a further build' })) },
+  {
+    name: Type.Optional(
+      Type.String({ description: '[namespace/]name[:tag]; a name that the team has gets a further build' }),
+    ),
+    memory: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: 'False: keep the files alone; sandboxes made from it boot from them',
+      }),
+    ),
+  },
   { $id: 'NewSnapshot' },
 );
 
+/** A snapshot as clients see it: a template with builds. */
 export const SnapshotInfo = Type.Object(
   {
-    snapshotID: Type.String({ description: 'What a create takes as templateID: namespace/name:tag, or templateID:tag' }),
+    snapshotID: Type.String({
+      description: 'What a create takes as templateID: namespace/name:tag, or templateID:tag',
+    }),
     names: Type.Array(Type.String({ description: 'namespace/name' })),
   },
   { $id: 'SnapshotInfo' },

@@ -4,6 +4,7 @@ import { dateTime, int32, int64, mapOf } from './primitives.ts';
 
 const bytes = (description: string) => int64({ minimum: 0, description });
 
+/** Use of one sandbox at one moment. */
 export const SandboxMetric = Type.Object(
   {
     timestamp: dateTime('The same as timestampUnix'),
@@ -20,11 +21,13 @@ export const SandboxMetric = Type.Object(
 );
 export type SandboxMetric = Static<typeof SandboxMetric>;
 
+/** Answer of GET /sandboxes/metrics. */
 export const SandboxesMetrics = Type.Object(
   { sandboxes: mapOf(SandboxMetric, 'The latest metric of each sandbox that has one, by ID') },
   { $id: 'SandboxesWithMetrics' },
 );
 
+/** Traffic of one sandbox since it was created or resumed (Atoll's own interface). */
 export const SandboxTraffic = Type.Object(
   {
     bytesOut: bytes('What the sandbox has sent by itself'),
@@ -34,6 +37,7 @@ export const SandboxTraffic = Type.Object(
   { $id: 'SandboxTraffic' },
 );
 
+/** Use of a team within one interval. */
 export const TeamMetric = Type.Object(
   {
     timestamp: dateTime('The same as timestampUnix'),
@@ -45,10 +49,12 @@ export const TeamMetric = Type.Object(
 );
 export type TeamMetric = Static<typeof TeamMetric>;
 
-/** What the highest value can be asked of. */
+/** Metrics of a team that have a maximum. */
 export const teamMetricNames = ['concurrent_sandboxes', 'sandbox_start_rate'] as const;
+/** A metric of a team whose maximum can be asked for. */
 export type TeamMetricName = (typeof teamMetricNames)[number];
 
+/** Answer of GET /teams/{teamID}/metrics/max. */
 export const MaxTeamMetric = Type.Object(
   {
     timestamp: dateTime('The same as timestampUnix'),

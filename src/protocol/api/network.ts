@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
-import { int32, mapOf, stringMap } from './primitives.ts';
+import { int32, mapOf, oneOf, stringMap } from './primitives.ts';
 
 /** Bounds of a sandbox's network configuration. */
 export const networkBounds = {
@@ -18,17 +18,32 @@ export const networkBounds = {
   httpsPortsMax: 64,
 } as const;
 
-export const EgressProxy = Type.Object(
+/** A SOCKS5 proxy that carries what a sandbox sends (RFC 1928, RFC 1929). */
+const EgressProxy = Type.Object(
   {
     address: Type.String({ description: 'host:port of a SOCKS5 proxy' }),
     username: Type.Optional(Type.String()),
     password: Type.Optional(Type.String({ description: 'Never returned' })),
+    tls: Type.Optional(
+      Type.Object({
+        enabled: Type.Optional(
+          Type.Literal(false, { description: 'True is refused: the proxy is spoken to without TLS' }),
+        ),
+        serverName: Type.Optional(Type.String({ description: 'Without effect while TLS is not enabled' })),
+        caCert: Type.Optional(Type.String({ description: 'Without effect while TLS is not enabled' })),
+      }),
+    ),
   },
   { $id: 'EgressProxy' },
 );
 
-export const NetworkRule = Type.Object(
-  { transform: Type.Optional(Type.Object({ headers: Type.Optional(stringMap('Headers set on requests to the domain')) })) },
+/** A rule for requests to one domain. */
+const NetworkRule = Type.Object(
+  {
+    transform: Type.Optional(
+      Type.Object({ headers: Type.Optional(stringMap('Headers set on requests to the domain')) }),
+    ),
+  },
   { $id: 'NetworkRule' },
 );
 
@@ -40,20 +55,25 @@ const denyOut = Type.Array(Type.String(), {
   maxItems: networkBounds.addressesMax,
   description: 'Addresses and CIDR blocks that may not be reached',
 });
-const rules = mapOf(
-  Type.Array(NetworkRule, { maxItems: networkBounds.rulesPerDomainMax }),
-  'Header rules by domain',
-);
+const dnsServers = Type.Array(Type.String(), {
+  maxItems: 0,
+  description: 'Others than those of the installation are refused',
+});
+const rules = mapOf(Type.Array(NetworkRule, { maxItems: networkBounds.rulesPerDomainMax }), 'Header rules by domain');
 
+/** Network settings of a sandbox: what may leave it, and how it is reached. */
 export const SandboxNetworkConfig = Type.Object(
   {
     allowPublicTraffic: Type.Optional(
-      Type.Boolean({ description: 'False: every port but the agent\'s needs the traffic token. Default true' }),
+      Type.Boolean({ description: "False: every port but the agent's needs the traffic token. Default true" }),
     ),
     allowOut: Type.Optional(allowOut),
     denyOut: Type.Optional(denyOut),
     egressProxy: Type.Optional(EgressProxy),
-    maskRequestHost: Type.Optional(Type.String({ description: 'Host that services in the sandbox see; ${PORT} is the requested port' })),
+    dnsServers: Type.Optional(dnsServers),
+    maskRequestHost: Type.Optional(
+      Type.String({ description: 'Host that services in the sandbox see; ${PORT} is the requested port' }),
+    ),
     rules: Type.Optional(rules),
     httpsPorts: Type.Optional(
       Type.Array(int32({ minimum: 1, maximum: 65_535 }), {
@@ -72,9 +92,31 @@ export const SandboxNetworkUpdate = Type.Object(
     allowOut: Type.Optional(allowOut),
     denyOut: Type.Optional(denyOut),
     egressProxy: Type.Optional(EgressProxy),
+    dnsServers: Type.Optional(dnsServers),
     rules: Type.Optional(rules),
     allow_internet_access: Type.Optional(Type.Boolean()),
   },
   { $id: 'SandboxNetworkUpdate' },
 );
 export type SandboxNetworkUpdate = Static<typeof SandboxNetworkUpdate>;
+
+/** Body of the question whether a destination would pass. */
+export const NetworkQuestion = Type.Object(
+  {
+    host: Type.String({ minLength: 1, maxLength: 253, description: 'An address, or the name of a host' }),
+    allow_internet_access: Type.Optional(Type.Boolean()),
+    allowOut: Type.Optional(allowOut),
+    denyOut: Type.Optional(denyOut),
+  },
+  { $id: 'NetworkQuestion' },
+);
+
+/** Whether a destination would pass, and the rule that says so. */
+export const NetworkVerdict = Type.Object(
+  {
+    verdict: oneOf(['passes', 'denied', 'depends']),
+    rule: Type.String({ description: 'The rule that decides, as logs name it' }),
+  },
+  { $id: 'NetworkVerdict' },
+);
+export type NetworkVerdict = Static<typeof NetworkVerdict>;

@@ -3,12 +3,13 @@ import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, int64, oneOf } from './primitives.ts';
 
 /** `ready`, `draining` and `standby` are what an operator wants of a machine; the others show themselves. */
-export const nodeStatuses = ['ready', 'draining', 'connecting', 'unhealthy', 'standby'] as const;
+const nodeStatuses = ['ready', 'draining', 'connecting', 'unhealthy', 'standby'] as const;
 export type NodeStatus = (typeof nodeStatuses)[number];
 
 const bytes = (description?: string) => int64({ minimum: 0, ...(description !== undefined && { description }) });
 
-export const DiskMetrics = Type.Object(
+/** Use of one file system of a node. */
+const DiskMetrics = Type.Object(
   {
     mountPoint: Type.String(),
     device: Type.String(),
@@ -19,7 +20,8 @@ export const DiskMetrics = Type.Object(
   { $id: 'DiskMetrics' },
 );
 
-export const NodeMetrics = Type.Object(
+/** Use of a node's CPUs, memory and disks. */
+const NodeMetrics = Type.Object(
   {
     allocatedCPU: int32({ minimum: 0, description: 'CPUs promised to sandboxes' }),
     cpuCount: int32({ minimum: 0 }),
@@ -56,12 +58,15 @@ const detail = {
   metrics: NodeMetrics,
 };
 
+/** Answer of GET /nodes/{nodeID}, for operators. */
 export const NodeDetail = Type.Object(detail, { $id: 'NodeDetail' });
 export type NodeDetail = Static<typeof NodeDetail>;
 
+/** One element of GET /nodes, for operators. */
 export const Node = Type.Object({ ...detail, sandboxStartingCount: int32({ minimum: 0 }) }, { $id: 'Node' });
 export type Node = Static<typeof Node>;
 
+/** Body of POST /nodes/{nodeID}, for operators. */
 export const NodeStatusChange = Type.Object(
   { status: oneOf(nodeStatuses), clusterID: Type.Optional(Type.String()) },
   { $id: 'NodeStatusChange' },

@@ -2,20 +2,38 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime } from './primitives.ts';
 
-export const OrphanSandbox = Type.Object(
+/** A sandbox on a node that the database does not know. */
+const OrphanSandbox = Type.Object(
   {
     sandboxID: Type.String(),
     nodeID: Type.String(),
-    templateID: Type.Optional(Type.String({ description: 'Absent where the node can’t read what it has noted of it; then it can be removed and not adopted' })),
+    templateID: Type.Optional(
+      Type.String({
+        description: "Absent where the node can't read its record; then it can be removed and not adopted",
+      }),
+    ),
     setAsideAt: dateTime(),
     reason: Type.String(),
   },
   { $id: 'OrphanSandbox' },
 );
 
-export const OrphanVolume = Type.Object({ volumeID: Type.String(), nodeID: Type.String(), createdAt: dateTime() }, { $id: 'OrphanVolume' });
+/** A volume on a node that the database does not know. */
+const OrphanVolume = Type.Object(
+  { volumeID: Type.String(), nodeID: Type.String(), createdAt: dateTime() },
+  { $id: 'OrphanVolume' },
+);
 
-export const Orphans = Type.Object({ sandboxes: Type.Array(OrphanSandbox), volumes: Type.Array(OrphanVolume) }, { $id: 'Orphans' });
+/** Everything that was set aside and waits for an operator. */
+export const Orphans = Type.Object(
+  { sandboxes: Type.Array(OrphanSandbox), volumes: Type.Array(OrphanVolume) },
+  { $id: 'Orphans' },
+);
+/** Sandboxes and volumes that the database does not know. */
 export type Orphans = Static<typeof Orphans>;
 
-export const SandboxAdoption = Type.Object({ teamID: Type.String({ description: 'Who has it from now on' }) }, { $id: 'SandboxAdoption' });
+/** Body of the adoption of an orphan: from then on it is the team's, paused. */
+export const SandboxAdoption = Type.Object(
+  { teamID: Type.String({ description: 'Who has it from now on' }) },
+  { $id: 'SandboxAdoption' },
+);

@@ -6,8 +6,12 @@ import { dateTime, freeObject, int32, mapOf, nullable, oneOf, stringMap } from '
 /** `clientID` of every answer: kept for old clients, the same everywhere. */
 export const clientId = '6532622b';
 
+/** A volume and where a sandbox mounts it. */
 export const VolumeMount = Type.Object(
-  { name: Type.String({ description: 'Volume name' }), path: Type.String({ description: 'Mount path in the sandbox' }) },
+  {
+    name: Type.String({ description: 'Volume name' }),
+    path: Type.String({ description: 'Mount path in the sandbox' }),
+  },
   { $id: 'VolumeMount' },
 );
 export type VolumeMount = Static<typeof VolumeMount>;
@@ -19,12 +23,15 @@ const identity = {
   envdVersion: Type.String({ description: 'Version of the in-sandbox agent' }),
 };
 
+/** A sandbox as create, connect and resume answer it. */
 export const Sandbox = Type.Object(
   {
     ...identity,
     alias: Type.Optional(Type.String()),
     envdAccessToken: Type.Optional(nullable(Type.String({ description: 'Null when the sandbox is not secured' }))),
-    trafficAccessToken: Type.Optional(nullable(Type.String({ description: 'Only when public traffic is not allowed' }))),
+    trafficAccessToken: Type.Optional(
+      nullable(Type.String({ description: 'Only when public traffic is not allowed' })),
+    ),
     domain: Type.Optional(nullable(Type.String({ description: 'Deprecated, null' }))),
   },
   { $id: 'Sandbox' },
@@ -42,11 +49,20 @@ const listed = {
   state: oneOf(['running', 'paused']),
   metadata: Type.Optional(stringMap()),
   volumeMounts: Type.Array(VolumeMount),
+  pauseMode: Type.Optional(
+    Type.Unsafe<'full' | 'filesystem'>(
+      Type.Union([Type.Literal('full'), Type.Literal('filesystem')], {
+        description: 'Of a paused sandbox: whether its memory was kept with its files, or its files alone',
+      }),
+    ),
+  ),
 };
 
+/** A sandbox as lists show it. */
 export const ListedSandbox = Type.Object(listed, { $id: 'ListedSandbox' });
 export type ListedSandbox = Static<typeof ListedSandbox>;
 
+/** A sandbox as GET /sandboxes/{sandboxID} answers it. */
 export const SandboxDetail = Type.Object(
   {
     ...listed,
@@ -54,10 +70,7 @@ export const SandboxDetail = Type.Object(
     allowInternetAccess: Type.Optional(nullable(Type.Boolean())),
     domain: Type.Optional(nullable(Type.String())),
     network: Type.Optional(SandboxNetworkConfig),
-    lifecycle: Type.Object({
-      autoResume: Type.Boolean(),
-      onTimeout: oneOf(['kill', 'pause']),
-    }),
+    lifecycle: Type.Object({ autoResume: Type.Boolean(), onTimeout: oneOf(['kill', 'pause']) }),
   },
   { $id: 'SandboxDetail' },
 );
@@ -65,8 +78,12 @@ export type SandboxDetail = Static<typeof SandboxDetail>;
 
 const templateID = Type.String({ description: 'Template ID, name or name:tag' });
 const createOptions = {
-  autoPause: Type.Optional(Type.Boolean({ default: false, description: 'When the time is over: pause instead of kill' })),
-  autoPauseMemory: Type.Optional(Type.Boolean({ default: true, description: 'False: an automatic pause keeps the filesystem alone' })),
+  autoPause: Type.Optional(
+    Type.Boolean({ default: false, description: 'When the time is over: pause instead of kill' }),
+  ),
+  autoPauseMemory: Type.Optional(
+    Type.Boolean({ default: true, description: 'False: an automatic pause keeps the filesystem alone' }),
+  ),
   autoResume: Type.Optional(Type.Object({ enabled: Type.Optional(Type.Boolean({ default: false })) })),
   secure: Type.Optional(Type.Boolean({ description: 'Require the access token inside the sandbox' })),
   allow_internet_access: Type.Optional(Type.Boolean({ default: true })),
@@ -75,38 +92,56 @@ const createOptions = {
   envVars: Type.Optional(stringMap('Environment of every process in the sandbox')),
   mcp: Type.Optional(freeObject('Recorded only')),
   iam: Type.Optional(
-    Type.Object({
-      tokens: Type.Optional(mapOf(Type.Object({ audience: Type.String(), tokenType: Type.String() }))),
-    }),
+    Type.Object({ tokens: Type.Optional(mapOf(Type.Object({ audience: Type.String(), tokenType: Type.String() }))) }),
   ),
   volumeMounts: Type.Optional(Type.Array(VolumeMount)),
 };
 
+/** The most characters of an `Idempotency-Key`, and how long it holds. */
+export const idempotencyBounds = { keyCharactersMax: 255, keptHours: 24 } as const;
+
+/** Headers of POST /sandboxes and POST /v2/sandboxes. */
+export const CreateHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      maxLength: idempotencyBounds.keyCharactersMax,
+      pattern: '^[!-~]+$',
+      description: `The same request with the same key makes one sandbox, and all are answered alike for ${idempotencyBounds.keptHours} hours`,
+    }),
+  ),
+});
+
 /** The default lifetimes, seconds, of `POST /sandboxes` and `POST /v2/sandboxes`. */
 export const defaultTimeoutSeconds = { v1: 15, v2: 300 } as const;
 
+/** Body of POST /sandboxes. `timeout` in seconds. */
 export const NewSandbox = Type.Object(
   { templateID, timeout: Type.Optional(int32({ minimum: 1, default: defaultTimeoutSeconds.v1 })), ...createOptions },
   { $id: 'NewSandbox' },
 );
 export type NewSandbox = Static<typeof NewSandbox>;
 
+/** Body of POST /v2/sandboxes: as of POST /sandboxes, with another default `timeout`. */
 export const NewSandboxV2 = Type.Object(
   { templateID, timeout: Type.Optional(int32({ minimum: 1, default: defaultTimeoutSeconds.v2 })), ...createOptions },
   { $id: 'NewSandboxV2' },
 );
 
+/** Body of POST /sandboxes/{sandboxID}/timeout, seconds from now. 0: its time is over. */
 export const SandboxTimeout = Type.Object({ timeout: int32({ minimum: 0 }) }, { $id: 'SandboxTimeout' });
 
 /** The most by which one refresh extends a sandbox's time. */
-export const refreshSecondsMax = 3600;
+const refreshSecondsMax = 3600;
+/** Body of POST /sandboxes/{sandboxID}/refreshes, seconds from now. It never shortens the time. */
 export const SandboxRefresh = Type.Object(
   { duration: Type.Optional(int32({ minimum: 0, maximum: refreshSecondsMax, default: defaultTimeoutSeconds.v1 })) },
   { $id: 'SandboxRefresh' },
 );
 
 const memory = Type.Optional(Type.Boolean({ description: 'False: start a paused sandbox from its filesystem alone' }));
+/** Body of POST /sandboxes/{sandboxID}/connect. `timeout` in seconds. */
 export const ConnectSandbox = Type.Object({ timeout: int32({ minimum: 0 }), memory }, { $id: 'ConnectSandbox' });
+/** Body of POST /v2/sandboxes/{sandboxID}/connect. `timeout` in seconds. */
 export const ConnectSandboxV2 = Type.Object(
   { timeout: Type.Optional(int32({ minimum: 0, default: defaultTimeoutSeconds.v2 })), memory },
   { $id: 'ConnectSandboxV2' },

@@ -10,13 +10,14 @@ export const secretBounds = {
   metadataKeyBytesMax: 128,
   metadataValueBytesMax: 1024,
   metadataBytesMax: 8192,
-  /** Of one team. */
+  /** Secrets of one team. */
   secretsMax: 1000,
 } as const;
 
 const value = Type.String({ minLength: 1, description: 'Never returned' });
 const metadata = Type.Optional(stringMap());
 
+/** A secret without its value, which is never returned. */
 export const Secret = Type.Object(
   {
     secretID: Type.String(),
@@ -30,8 +31,14 @@ export const Secret = Type.Object(
 );
 export type Secret = Static<typeof Secret>;
 
+/** Body of POST /secrets. */
 export const NewSecret = Type.Object(
-  { name: Type.String({ description: '1 to 128 of letters, digits, "-" and "_"; lower-cased; not sec_…' }), value, metadata },
+  {
+    name: Type.String({ description: '1 to 128 of letters, digits, "-" and "_"; lower-cased; not sec_…' }),
+    value,
+    metadata,
+  },
   { $id: 'NewSecret' },
 );
+/** Body of a change of a secret: a new version, which sandboxes get from then on. */
 export const NewSecretVersion = Type.Object({ value, metadata }, { $id: 'NewSecretVersion' });

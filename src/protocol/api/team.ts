@@ -5,9 +5,10 @@ import { dateTime, int32, nullable } from './primitives.ts';
 /** The smallest volume: less would be all file system and no content. */
 export const volumeMiBMin = 16;
 /** The longest name of a key or token. */
-export const credentialNameCharactersMax = 128;
+const credentialNameCharactersMax = 128;
 const credentialName = Type.String({ minLength: 1, maxLength: credentialNameCharactersMax });
 
+/** A team as its members see it. */
 export const Team = Type.Object(
   {
     teamID: Type.String(),
@@ -19,7 +20,8 @@ export const Team = Type.Object(
 );
 export type Team = Static<typeof Team>;
 
-export const IdentifierMaskingDetails = Type.Object(
+/** The parts of a key or token that may be shown. */
+const IdentifierMaskingDetails = Type.Object(
   {
     prefix: Type.String(),
     valueLength: int32({ minimum: 0, description: 'Without the prefix' }),
@@ -34,22 +36,30 @@ const apiKey = {
   name: Type.String(),
   mask: IdentifierMaskingDetails,
   createdAt: dateTime(),
-  createdBy: Type.Optional(nullable(Type.Object({ id: Type.String({ format: 'uuid' }), email: nullable(Type.String()) }))),
+  createdBy: Type.Optional(
+    nullable(Type.Object({ id: Type.String({ format: 'uuid' }), email: nullable(Type.String()) })),
+  ),
   lastUsed: Type.Optional(nullable(dateTime())),
 };
 
+/** An API key of a team, without the key itself. */
 export const TeamAPIKey = Type.Object(apiKey, { $id: 'TeamAPIKey' });
 export type TeamAPIKey = Static<typeof TeamAPIKey>;
 
+/** An API key right after it was made: the only answer that has it. */
 export const CreatedTeamAPIKey = Type.Object(
   { ...apiKey, key: Type.String({ description: 'Shown this once' }) },
   { $id: 'CreatedTeamAPIKey' },
 );
 
+/** Body of POST /api-keys. */
 export const NewTeamAPIKey = Type.Object({ name: credentialName }, { $id: 'NewTeamAPIKey' });
+/** Body of PATCH /api-keys/{apiKeyID}. */
 export const UpdateTeamAPIKey = Type.Object({ name: credentialName }, { $id: 'UpdateTeamAPIKey' });
 
+/** Body of POST /access-tokens. */
 export const NewAccessToken = Type.Object({ name: credentialName }, { $id: 'NewAccessToken' });
+/** An access token right after it was made: the only answer that has it. */
 export const CreatedAccessToken = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
@@ -62,7 +72,11 @@ export const CreatedAccessToken = Type.Object(
 );
 
 const limit = (description: string) => int32({ minimum: 0, description });
-const slug = Type.String({ minLength: 1, maxLength: 64, description: 'Namespace of the team\'s templates; never changes' });
+const slug = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: "Namespace of the team's templates; never changes",
+});
 
 const limits = {
   concurrentSandboxes: limit('Sandboxes at once'),
@@ -77,16 +91,23 @@ const limits = {
 };
 type Limits = typeof limits;
 const membersOf = <T extends TSchema>(wrap: (name: keyof Limits) => T) =>
-  Object.fromEntries((Object.keys(limits) as (keyof Limits)[]).map(name => [name, wrap(name)])) as Record<keyof Limits, T>;
+  Object.fromEntries((Object.keys(limits) as (keyof Limits)[]).map(name => [name, wrap(name)])) as Record<
+    keyof Limits,
+    T
+  >;
 
-/** What a team is allowed; a member that is absent is the installation's. */
-export const TeamLimitsInput = Type.Object(membersOf(name => Type.Optional(limits[name])), { $id: 'TeamLimits' });
+/** Limits of a team; absent ones are the installation's. */
+const TeamLimitsInput = Type.Object(
+  membersOf(name => Type.Optional(limits[name])),
+  { $id: 'TeamLimits' },
+);
 /** Changes of it: a member that is absent stays, null makes it the installation's. */
-export const TeamLimitsChange = Type.Object(membersOf(name => Type.Optional(nullable(limits[name]))), {
-  $id: 'TeamLimitsChange',
-  description: "A member that is absent stays as it is; null: the installation's",
-});
+const TeamLimitsChange = Type.Object(
+  membersOf(name => Type.Optional(nullable(limits[name]))),
+  { $id: 'TeamLimitsChange', description: "A member that is absent stays as it is; null: the installation's" },
+);
 
+/** A team as operators see it (Atoll's own interface). */
 export const AdminTeam = Type.Object(
   {
     teamID: Type.String({ format: 'uuid' }),
@@ -101,10 +122,12 @@ export const AdminTeam = Type.Object(
 );
 export type AdminTeam = Static<typeof AdminTeam>;
 
+/** Body of the creation of a team, for operators. */
 export const NewTeam = Type.Object(
   { name: credentialName, slug, limits: Type.Optional(TeamLimitsInput) },
   { $id: 'NewTeam' },
 );
+/** Body of a change of a team, for operators. Absent members stay as they are. */
 export const TeamChange = Type.Object(
   {
     name: Type.Optional(credentialName),
@@ -115,10 +138,38 @@ export const TeamChange = Type.Object(
   { $id: 'TeamChange' },
 );
 
+/** A user as operators see it (Atoll's own interface). */
 export const AdminUser = Type.Object(
-  { userID: Type.String({ format: 'uuid' }), name: Type.String(), email: nullable(Type.String()), createdAt: dateTime() },
+  {
+    userID: Type.String({ format: 'uuid' }),
+    name: Type.String(),
+    email: nullable(Type.String()),
+    operator: Type.Boolean({ description: 'May do what the operator may, when signed in' }),
+    createdAt: dateTime(),
+  },
   { $id: 'AdminUser' },
 );
 export type AdminUser = Static<typeof AdminUser>;
 
-export const NewUser = Type.Object({ name: credentialName, email: Type.Optional(Type.String({ maxLength: 254 })) }, { $id: 'NewUser' });
+/** Body of the creation of a user, for operators. */
+export const NewUser = Type.Object(
+  { name: credentialName, email: Type.Optional(Type.String({ maxLength: 254 })) },
+  { $id: 'NewUser' },
+);
+
+/** Body of a change of a user, for operators. */
+export const UserChange = Type.Object({ operator: Type.Boolean() }, { $id: 'UserChange' });
+
+/** What a team may, and how much of it is taken now. */
+export const TeamUse = Type.Object(
+  {
+    limits: Type.Object(limits),
+    taken: Type.Object({
+      concurrentSandboxes: int32({ minimum: 0 }),
+      concurrentBuilds: int32({ minimum: 0 }),
+      volumes: int32({ minimum: 0 }),
+    }),
+  },
+  { $id: 'TeamUse' },
+);
+export type TeamUse = Static<typeof TeamUse>;

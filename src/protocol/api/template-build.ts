@@ -21,6 +21,7 @@ const name = (description: string) => Type.String({ maxLength: buildBounds.nameC
 const tags = Type.Array(Type.String(), { maxItems: buildBounds.tagsMax });
 const teamID = Type.String({ description: 'Deprecated; must be the team of the credential' });
 
+/** Body of POST /v3/templates. */
 export const RegisterBuild = Type.Object(
   {
     name: Type.Optional(name('Name of the template, with `:tag` where another than `default` is meant')),
@@ -35,6 +36,7 @@ export const RegisterBuild = Type.Object(
 );
 export type RegisterBuild = Static<typeof RegisterBuild>;
 
+/** Answer of every registration of a build. */
 export const RegisteredBuild = Type.Object(
   {
     templateID: Type.String(),
@@ -49,11 +51,18 @@ export const RegisteredBuild = Type.Object(
 
 export type RegisteredBuild = Static<typeof RegisteredBuild>;
 
+/** Body of POST /v2/templates, from older SDKs. */
 export const RegisterBuildV2 = Type.Object(
-  { alias: name('Name of the template'), teamID: Type.Optional(teamID), cpuCount: Type.Optional(cpuCount), memoryMB: Type.Optional(memoryMB) },
+  {
+    alias: name('Name of the template'),
+    teamID: Type.Optional(teamID),
+    cpuCount: Type.Optional(cpuCount),
+    memoryMB: Type.Optional(memoryMB),
+  },
   { $id: 'TemplateBuildRequestV2' },
 );
 
+/** Body of POST /templates and /templates/{templateID}, from older command lines: a build by its Dockerfile. */
 export const DockerfileBuild = Type.Object(
   {
     dockerfile: Type.String({ maxLength: buildBounds.dockerfileCharactersMax }),
@@ -68,25 +77,37 @@ export const DockerfileBuild = Type.Object(
 );
 export type DockerfileBuild = Static<typeof DockerfileBuild>;
 
-export const TemplateStep = Type.Object(
+/** One step of a build. */
+const TemplateStep = Type.Object(
   {
     type: Type.String({ description: 'RUN, COPY, ENV, USER or WORKDIR' }),
     args: Type.Optional(Type.Array(Type.String(), { maxItems: buildBounds.stepArgumentsMax })),
-    filesHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Of the uploaded files of a COPY' })),
-    force: Type.Optional(Type.Boolean({ default: false, description: 'Run this step and all after it, cached or not' })),
+    filesHash: Type.Optional(
+      Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Of the uploaded files of a COPY' }),
+    ),
+    force: Type.Optional(
+      Type.Boolean({ default: false, description: 'Run this step and all after it, cached or not' }),
+    ),
   },
   { $id: 'TemplateStep' },
 );
 
-export const FromImageRegistry = Type.Union(
+/** Credentials for the registry of `fromImage`. */
+const FromImageRegistry = Type.Union(
   [
     Type.Object({ type: Type.Literal('registry'), username: Type.String(), password: Type.String() }),
-    Type.Object({ type: Type.Literal('aws'), awsAccessKeyId: Type.String(), awsSecretAccessKey: Type.String(), awsRegion: Type.String() }),
+    Type.Object({
+      type: Type.Literal('aws'),
+      awsAccessKeyId: Type.String(),
+      awsSecretAccessKey: Type.String(),
+      awsRegion: Type.String(),
+    }),
     Type.Object({ type: Type.Literal('gcp'), serviceAccountJson: Type.String() }),
   ],
   { $id: 'FromImageRegistry' },
 );
 
+/** Body of POST /v2/templates/{templateID}/builds/{buildID}. */
 export const StartBuildV2 = Type.Object(
   {
     fromImage: Type.Optional(Type.String()),
@@ -101,23 +122,28 @@ export const StartBuildV2 = Type.Object(
 );
 export type StartBuildV2 = Static<typeof StartBuildV2>;
 
+/** Answer of GET /templates/{templateID}/files/{hash}: where to upload the files of a COPY, unless they are there. */
 export const FileUpload = Type.Object(
   {
     present: Type.Boolean({ description: 'The files are here already' }),
     url: Type.Optional(Type.String({ description: 'Where to PUT the archive' })),
-    headers: Type.Optional(Type.Unsafe<Record<string, string>>(Type.Object({}, { additionalProperties: Type.String() }))),
+    headers: Type.Optional(
+      Type.Unsafe<Record<string, string>>(Type.Object({}, { additionalProperties: Type.String() })),
+    ),
   },
   { $id: 'TemplateBuildFileUpload' },
 );
 
 /** From the least to the most important. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+/** One entry of a build's log. */
 export const BuildLogEntry = Type.Object(
   { timestamp: dateTime(), level: oneOf(logLevels), message: Type.String(), step: Type.Optional(Type.String()) },
   { $id: 'BuildLogEntry' },
 );
 export type BuildLogEntry = Static<typeof BuildLogEntry>;
 
+/** Answer of GET /templates/{templateID}/builds/{buildID}/status. */
 export const BuildInfo = Type.Object(
   {
     templateID: Type.String(),
@@ -138,12 +164,14 @@ export const BuildInfo = Type.Object(
 
 export type BuildInfo = Static<typeof BuildInfo>;
 
+/** Query of GET /templates/{templateID}/builds/{buildID}/status. */
 export const BuildStatusQuery = Type.Object({
   logsOffset: Type.Optional(int32({ minimum: 0, default: 0 })),
   limit: Type.Optional(int32({ minimum: 0, maximum: buildBounds.logPageMax, default: buildBounds.logPageMax })),
   level: Type.Optional(oneOf(logLevels)),
 });
 
+/** Query of GET /templates/{templateID}/builds/{buildID}/logs. */
 export const BuildLogsQuery = Type.Object({
   cursor: Type.Optional(int64({ minimum: 0, description: 'Epoch milliseconds' })),
   limit: Type.Optional(int32({ minimum: 0, maximum: buildBounds.logPageMax, default: buildBounds.logPageMax })),
@@ -152,12 +180,28 @@ export const BuildLogsQuery = Type.Object({
   source: Type.Optional(oneOf(['temporary', 'persistent'] as const)),
 });
 
+/** Answer of GET /templates/{templateID}/builds/{buildID}/logs. */
 export const BuildLogs = Type.Object({ logs: Type.Array(BuildLogEntry) }, { $id: 'TemplateBuildLogsResponse' });
 
+/** Body of PATCH /v2/templates/{templateID}. */
 export const TemplateUpdate = Type.Object({ public: Type.Optional(Type.Boolean()) }, { $id: 'TemplateUpdateRequest' });
+/** Answer of PATCH /v2/templates/{templateID}. */
 export const TemplateUpdated = Type.Object({ names: Type.Array(Type.String()) }, { $id: 'TemplateUpdateResponse' });
 
-export const AssignTags = Type.Object({ target: Type.String({ description: 'name[:tag]' }), tags }, { $id: 'AssignTemplateTagsRequest' });
-export const AssignedTags = Type.Object({ tags: Type.Array(Type.String()), buildID: Type.String() }, { $id: 'AssignedTemplateTags' });
+/** Body of POST /templates/tags: names one build by further tags. */
+export const AssignTags = Type.Object(
+  { target: Type.String({ description: 'name[:tag]' }), tags },
+  { $id: 'AssignTemplateTagsRequest' },
+);
+/** Answer of POST /templates/tags. */
+export const AssignedTags = Type.Object(
+  { tags: Type.Array(Type.String()), buildID: Type.String() },
+  { $id: 'AssignedTemplateTags' },
+);
+/** Body of DELETE /templates/tags. */
 export const DeleteTags = Type.Object({ name: Type.String(), tags }, { $id: 'DeleteTemplateTagsRequest' });
-export const TemplateTag = Type.Object({ tag: Type.String(), buildID: Type.String(), createdAt: dateTime() }, { $id: 'TemplateTag' });
+/** A tag and the build that it names. */
+export const TemplateTag = Type.Object(
+  { tag: Type.String(), buildID: Type.String(), createdAt: dateTime() },
+  { $id: 'TemplateTag' },
+);

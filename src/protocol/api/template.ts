@@ -5,12 +5,10 @@ import { dateTime, int32, int64, nullable, oneOf } from './primitives.ts';
 /** `waiting`: registered, not started. `ready` and `error` are final. */
 export const buildStatuses = ['waiting', 'building', 'ready', 'error'] as const;
 export type BuildStatus = (typeof buildStatuses)[number];
+/** The status of a build as clients see it. */
 export const BuildStatus = oneOf(buildStatuses);
 
-const sizes = {
-  cpuCount: int32({ minimum: 1 }),
-  memoryMB: int32({ minimum: 128 }),
-};
+const sizes = { cpuCount: int32({ minimum: 1 }), memoryMB: int32({ minimum: 128 }) };
 
 const names = {
   aliases: Type.Array(Type.String(), { description: 'Deprecated' }),
@@ -24,6 +22,7 @@ const use = {
   spawnCount: int64({ minimum: 0 }),
 };
 
+/** A template as lists show it. */
 export const Template = Type.Object(
   {
     templateID: Type.String(),
@@ -42,6 +41,7 @@ export const Template = Type.Object(
 );
 export type Template = Static<typeof Template>;
 
+/** A build of a template. */
 export const TemplateBuild = Type.Object(
   {
     buildID: Type.String({ format: 'uuid' }),
@@ -57,12 +57,14 @@ export const TemplateBuild = Type.Object(
 );
 export type TemplateBuild = Static<typeof TemplateBuild>;
 
+/** A template with a page of its builds, newest first. */
 export const TemplateWithBuilds = Type.Object(
   { templateID: Type.String(), public: Type.Boolean(), ...names, ...use, builds: Type.Array(TemplateBuild) },
   { $id: 'TemplateWithBuilds' },
 );
 export type TemplateWithBuilds = Static<typeof TemplateWithBuilds>;
 
+/** Answer of GET /templates/aliases/{alias}. */
 export const TemplateAlias = Type.Object(
   { templateID: Type.String(), public: Type.Boolean() },
   { $id: 'TemplateAlias' },

@@ -4,7 +4,7 @@ import { volumeEntryTypes } from '../volume.ts';
 import { dateTime, int32, int64, oneOf } from './primitives.ts';
 
 /** Bounds of what clients say about volumes and what is in them. */
-export const volumeBounds = {
+const volumeBounds = {
   nameCharactersMax: 128,
   /** Levels of one listing. */
   depthMax: 10,
@@ -14,9 +14,14 @@ export const volumeBounds = {
   modeMax: 0o7777,
 } as const;
 
-export const Volume = Type.Object({ volumeID: Type.String({ format: 'uuid' }), name: Type.String() }, { $id: 'Volume' });
+/** A volume as lists show it. */
+export const Volume = Type.Object(
+  { volumeID: Type.String({ format: 'uuid' }), name: Type.String() },
+  { $id: 'Volume' },
+);
 export type Volume = Static<typeof Volume>;
 
+/** A volume with a token for its content. */
 export const VolumeAndToken = Type.Object(
   {
     volumeID: Type.String({ format: 'uuid' }),
@@ -28,6 +33,7 @@ export const VolumeAndToken = Type.Object(
 );
 export type VolumeAndToken = Static<typeof VolumeAndToken>;
 
+/** Body of POST /volumes. */
 export const NewVolume = Type.Object(
   { name: Type.String({ minLength: 1, maxLength: volumeBounds.nameCharactersMax, pattern: '^[a-zA-Z0-9_-]+$' }) },
   { $id: 'NewVolume' },
@@ -36,6 +42,7 @@ export const NewVolume = Type.Object(
 const id = () => int32({ minimum: 0, maximum: volumeBounds.idMax });
 const mode = () => int32({ minimum: 0, maximum: volumeBounds.modeMax, description: 'Permission bits' });
 
+/** Attributes of a file or directory in a volume. */
 export const VolumeEntryStat = Type.Object(
   {
     name: Type.String(),
@@ -54,16 +61,21 @@ export const VolumeEntryStat = Type.Object(
 );
 export type VolumeEntryStat = Static<typeof VolumeEntryStat>;
 
+/** Body of a change of owner or permissions of something in a volume. Absent members stay as they are. */
 export const VolumeEntryChange = Type.Object(
   { uid: Type.Optional(id()), gid: Type.Optional(id()), mode: Type.Optional(mode()) },
   { $id: 'VolumeEntryChange' },
 );
 
-const path = Type.String({ minLength: 1, description: 'From the volume\'s root' });
+const path = Type.String({ minLength: 1, description: "From the volume's root" });
 
 /** Names something in a volume. */
 export const VolumePathQuery = Type.Object({ path });
-export const VolumeListQuery = Type.Object({ path, depth: Type.Optional(int32({ minimum: 1, maximum: volumeBounds.depthMax, default: 1 })) });
+/** Query of a list of a volume's content. `depth`: levels below `path`. */
+export const VolumeListQuery = Type.Object({
+  path,
+  depth: Type.Optional(int32({ minimum: 1, maximum: volumeBounds.depthMax, default: 1 })),
+});
 /** Names something that is to be made in a volume. */
 export const NewVolumeEntryQuery = Type.Object({
   path,

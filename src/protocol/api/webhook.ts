@@ -5,7 +5,7 @@ import { dateTime, int32, nullable, oneOf } from './primitives.ts';
 
 /** Bounds of a team's webhooks. */
 export const webhookBounds = {
-  /** Of one team. */
+  /** Webhooks of one team. */
   webhooksMax: 20,
   nameCharactersMax: 128,
   urlCharactersMax: 2048,
@@ -24,12 +24,20 @@ const signatureSecret = Type.String({
   description: 'What deliveries are signed with. Never returned',
 });
 
+/** Body of POST /events/webhooks. */
 export const NewWebhook = Type.Object(
-  { name, url, events, enabled: Type.Optional(Type.Boolean({ default: true })), signatureSecret: Type.Optional(signatureSecret) },
+  {
+    name,
+    url,
+    events,
+    enabled: Type.Optional(Type.Boolean({ default: true })),
+    signatureSecret: Type.Optional(signatureSecret),
+  },
   { $id: 'NewWebhook' },
 );
 export type NewWebhook = Static<typeof NewWebhook>;
 
+/** Body of a change of a webhook. Absent members stay as they are. */
 export const WebhookUpdate = Type.Object(
   {
     name: Type.Optional(name),
@@ -54,11 +62,18 @@ const webhookMembers = {
   updatedAt: dateTime(),
 };
 
+/** A webhook without its secret. */
 export const Webhook = Type.Object(webhookMembers, { $id: 'Webhook' });
 export type Webhook = Static<typeof Webhook>;
 
+/** A webhook right after it was made. */
 export const CreatedWebhook = Type.Object(
-  { ...webhookMembers, signatureSecret: Type.Optional(Type.String({ description: 'Where none was given: the one that was made. Shown this once' })) },
+  {
+    ...webhookMembers,
+    signatureSecret: Type.Optional(
+      Type.String({ description: 'Where none was given: the one that was made. Shown this once' }),
+    ),
+  },
   { $id: 'CreatedWebhook' },
 );
 
@@ -66,6 +81,7 @@ export const CreatedWebhook = Type.Object(
 export const deliveryStates = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** One event on its way to one webhook. */
 export const WebhookDelivery = Type.Object(
   {
     eventId: Type.String(),

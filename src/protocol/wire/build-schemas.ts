@@ -1,9 +1,23 @@
 import { Type } from '@sinclair/typebox';
-import type { BuildLogEntry, BuildProgress, BuildResult, BuildSource, BuildState, BuildStep, DockerInstruction, DockerMount, DockerStage, Heredoc, RegistryCredential, StartBuild } from '../build.ts';
+import type {
+  BuildLogEntry,
+  BuildProgress,
+  BuildResult,
+  BuildSource,
+  BuildState,
+  BuildStep,
+  DockerInstruction,
+  DockerMount,
+  DockerStage,
+  Heredoc,
+  RegistryCredential,
+  StartBuild,
+} from '../build.ts';
 import { Resources, Started } from './sandbox-schemas.ts';
+import { driverNames } from '../driver.ts';
 import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 
-// The messages about builds, as they are checked on the wire. What they mean is said by the types.
+// Schemas of the messages about builds. Their types say what they mean.
 
 const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
@@ -16,7 +30,9 @@ const Credential = schemaOf<RegistryCredential>()(
   ]),
 );
 
-export const State = schemaOf<BuildState>()(Type.Object({ layers: texts(), env: mapOf(text()), user: text(), workdir: text() }));
+export const State = schemaOf<BuildState>()(
+  Type.Object({ layers: texts(), env: mapOf(text()), user: text(), workdir: text() }),
+);
 
 const Here = schemaOf<Heredoc>()(Type.Object({ name: text(), content: text(), expand: Type.Boolean() }));
 const Mount = schemaOf<DockerMount>()(Type.Object({ kind: oneOf('cache', 'tmpfs'), target: text(), id: text() }));
@@ -28,7 +44,13 @@ const Instruction = schemaOf<DockerInstruction>()(
   Type.Union([
     Type.Object({ ...written, kind: Type.Literal('arg'), name: text(), value: Type.Union([text(), Type.Null()]) }),
     Type.Object({ ...written, kind: Type.Literal('env'), pairs: Type.Array(Type.Tuple([text(), text()])) }),
-    Type.Object({ ...written, kind: Type.Literal('run'), command: command(), heredocs: Type.Array(Here), mounts: Type.Array(Mount) }),
+    Type.Object({
+      ...written,
+      kind: Type.Literal('run'),
+      command: command(),
+      heredocs: Type.Array(Here),
+      mounts: Type.Array(Mount),
+    }),
     Type.Object({ ...written, ...placed, kind: Type.Literal('copy'), from: text(), sources: texts() }),
     Type.Object({ ...written, ...placed, kind: Type.Literal('write'), files: Type.Array(Here) }),
     Type.Object({ ...written, kind: Type.Literal('workdir'), path: text() }),
@@ -39,7 +61,12 @@ const Instruction = schemaOf<DockerInstruction>()(
 );
 
 export const Stage = schemaOf<DockerStage>()(
-  Type.Object({ from: text(), name: Type.Union([text(), Type.Null()]), globalArgs: mapOf(text()), instructions: Type.Array(Instruction) }),
+  Type.Object({
+    from: text(),
+    name: Type.Union([text(), Type.Null()]),
+    globalArgs: mapOf(text()),
+    instructions: Type.Array(Instruction),
+  }),
 );
 
 const Source = schemaOf<BuildSource>()(
@@ -50,7 +77,9 @@ const Source = schemaOf<BuildSource>()(
   ]),
 );
 
-const Step = schemaOf<BuildStep>()(Type.Object({ type: text(), args: texts(), filesHash: optional(identifier()), force: Type.Boolean() }));
+const Step = schemaOf<BuildStep>()(
+  Type.Object({ type: text(), args: texts(), filesHash: optional(identifier()), force: Type.Boolean() }),
+);
 
 export const Start = schemaOf<StartBuild>()(
   Type.Object({
@@ -64,12 +93,17 @@ export const Start = schemaOf<StartBuild>()(
     startCommand: optional(text()),
     readyCommand: optional(text()),
     resources: Resources,
-    driver: optional(oneOf('crun', 'gvisor')),
+    driver: optional(oneOf(...driverNames)),
   }),
 );
 
 const LogLine = schemaOf<BuildLogEntry>()(
-  Type.Object({ timestampMs: Type.Number(), level: oneOf('debug', 'info', 'warn', 'error'), message: text(), step: optional(text()) }),
+  Type.Object({
+    timestampMs: Type.Number(),
+    level: oneOf('debug', 'info', 'warn', 'error'),
+    message: text(),
+    step: optional(text()),
+  }),
 );
 
 const Result = schemaOf<BuildResult>()(
@@ -86,4 +120,6 @@ const Result = schemaOf<BuildResult>()(
   ]),
 );
 
-export const Progress = schemaOf<BuildProgress>()(Type.Object({ entries: Type.Array(LogLine), next: count(), result: optional(Result) }));
+export const Progress = schemaOf<BuildProgress>()(
+  Type.Object({ entries: Type.Array(LogLine), next: count(), result: optional(Result) }),
+);

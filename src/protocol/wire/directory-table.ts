@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import type { DirectoryProtocol, EdgeStats, Route, RoutesPage, RoutesPlace } from '../directory.ts';
+import type { NodeWay } from '../cluster.ts';
+import type { DirectoryProtocol, EdgeStats, Route, RoutesPage, RoutesCursor } from '../directory.ts';
 import { method, type MethodTable } from './method.ts';
 import { count, nothing, oneOf, schemaOf } from './schema.ts';
 
@@ -13,6 +14,7 @@ const Way = schemaOf<Route>()(
     sandboxId: Type.String(),
     teamId: Type.String(),
     executionId: Type.String(),
+    nodeId: Type.String(),
     state: oneOf('running', 'pausing', 'paused'),
     ingress: Type.Object({
       trafficAccessToken: textOrNull(),
@@ -23,25 +25,48 @@ const Way = schemaOf<Route>()(
     }),
   }),
 );
-const Place = schemaOf<RoutesPlace>()(Type.Object({ epoch: Type.String(), number: count() }));
+const Cursor = schemaOf<RoutesCursor>()(Type.Object({ epoch: Type.String(), number: count() }));
 const Page = schemaOf<RoutesPage>()(
   Type.Object({
     all: Type.Union([Type.Array(Way), Type.Null()]),
     changes: Type.Array(
       Type.Union([
         Type.Object({ kind: Type.Literal('running'), route: Way }),
-        Type.Object({ kind: Type.Literal('closed'), closed: Type.Object({ sandboxId: Type.String(), executionId: Type.String() }) }),
+        Type.Object({
+          kind: Type.Literal('closed'),
+          closed: Type.Object({ sandboxId: Type.String(), executionId: Type.String() }),
+        }),
       ]),
     ),
-    next: Place,
+    next: Cursor,
   }),
 );
-const Stats = schemaOf<EdgeStats>()(Type.Object({ clientConnections: count(), evictedClients: count(), refusedClients: count(), inSandboxes: count(), upstreamConnections: count() }));
+const NodeWaySchema = schemaOf<NodeWay>()(
+  Type.Object({
+    place: Type.Object({
+      nodeId: Type.String(),
+      host: Type.String(),
+      port: Type.Integer(),
+      certificates: Type.Array(Type.String()),
+    }),
+    identity: Type.Object({ certificate: Type.String(), key: Type.String(), authority: Type.String() }),
+  }),
+);
+const Stats = schemaOf<EdgeStats>()(
+  Type.Object({
+    clientConnections: count(),
+    evictedClients: count(),
+    refusedClients: count(),
+    inSandboxes: count(),
+    upstreamConnections: count(),
+  }),
+);
 
 /** The methods of the api for the edge. */
 export const directoryTable = {
-  changes: method([Type.Union([Place, Type.Null()]), count()], Page, { ...edge, deadlineMs: waitMs }),
+  changes: method([Type.Union([Cursor, Type.Null()]), count()], Page, { ...edge, deadlineMs: waitMs }),
   find: method([Type.String()], Type.Union([Way, Type.Null()]), edge),
   wake: method([Type.String()], Way, { ...edge, deadlineMs: waitMs }),
+  way: method([Type.String()], NodeWaySchema, edge),
   report: method([Stats], nothing(), edge),
 } satisfies MethodTable<DirectoryProtocol>;

@@ -1,24 +1,27 @@
 import type { Static, TOptional, TSchema } from '@sinclair/typebox';
 
-/** The processes that call others over the wire. Who may call what is said by the table of methods. */
+/** Processes that call others over the wire. The table of methods says who may call what. */
 export type Caller = 'api' | 'edge';
 
-/** A call that one process makes of another, as the wire carries it: both sides check what is sent and what is answered. */
+/** A call from one process to another, as the wire carries it: both sides check arguments and answer. */
 export type Method<Args extends readonly unknown[] = readonly unknown[], Result = unknown> = {
   /** One for each argument; `Type.Optional` at the end for what may be left out. */
   readonly params: readonly TSchema[];
   readonly result: TSchema;
   readonly callers: readonly Caller[];
-  /** How long the caller waits at most, milliseconds. */
+  /** Longest wait of the caller, milliseconds. */
   readonly deadlineMs: number;
-  /** The answer carries an open file: it is the whole answer, or its member `descriptor`. Whoever gets it owns it. */
+  /** The answer carries an open file: it is the whole answer, or its member `descriptor`. The receiver owns it. */
   readonly passes?: 'whole' | 'member';
   /** For the compiler alone. */
   readonly types?: { args: Args; result: Result };
 };
 
 /** The arguments that a list of schemas describes. */
-type ArgsOf<Params extends readonly TSchema[]> = Params extends readonly [infer First extends TSchema, ...infer Rest extends readonly TSchema[]]
+type ArgsOf<Params extends readonly TSchema[]> = Params extends readonly [
+  infer First extends TSchema,
+  ...infer Rest extends readonly TSchema[],
+]
   ? First extends TOptional<TSchema>
     ? [Static<First>?, ...ArgsOf<Rest>]
     : [Static<First>, ...ArgsOf<Rest>]
@@ -26,10 +29,10 @@ type ArgsOf<Params extends readonly TSchema[]> = Params extends readonly [infer 
 
 type MethodOptions = { callers?: readonly Caller[]; deadlineMs?: number; passes?: 'whole' | 'member' };
 
-/** What most calls take is milliseconds; this is for a machine that is busy. Milliseconds. */
+/** Most calls take milliseconds; this is for a busy machine. Milliseconds. */
 const usualDeadlineMs = 60_000;
 
-/** Describes a method. Unless told otherwise, the api alone may call it, and it answers within a minute. */
+/** Describes a method. By default the api alone may call it, and it answers within a minute. */
 export function method<const Params extends readonly TSchema[], Result extends TSchema>(
   params: Params,
   result: Result,
@@ -39,7 +42,8 @@ export function method<const Params extends readonly TSchema[], Result extends T
 }
 
 /** An `AbortSignal` crosses no wire: it becomes a message of its own. */
-type WithoutSignal<Args extends readonly unknown[]> = Required<Args> extends readonly [...infer Others, AbortSignal] ? Others : Args;
+type WithoutSignal<Args extends readonly unknown[]> =
+  Required<Args> extends readonly [...infer Others, AbortSignal] ? Others : Args;
 
 /** A table that has a method for each function of an interface, with its arguments and its answer. */
 export type MethodTable<Protocol> = {
@@ -51,12 +55,14 @@ export type MethodTable<Protocol> = {
 /** Any table: methods by their names, or tables by theirs. */
 export type AnyTable = { readonly [name: string]: Method | AnyTable };
 
-/** Whether an entry of a table is a method and not a table. */
+/** Says whether an entry of a table is a method and not a table. */
 export function isMethod(entry: Method | AnyTable): entry is Method {
   return Array.isArray(entry['params']);
 }
 
 /** The methods of a table by their full names, e.g. `volumes.create`. */
 export function methodsOf(table: AnyTable, prefix = ''): [name: string, method: Method][] {
-  return Object.entries(table).flatMap(([name, entry]) => (isMethod(entry) ? [[`${prefix}${name}`, entry] as [string, Method]] : methodsOf(entry, `${prefix}${name}.`)));
+  return Object.entries(table).flatMap(([name, entry]) =>
+    isMethod(entry) ? [[`${prefix}${name}`, entry] as [string, Method]] : methodsOf(entry, `${prefix}${name}.`),
+  );
 }

@@ -5,16 +5,35 @@ import type { VolumeProtocol } from '../volume.ts';
 import { Progress, Stage, Start } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
 import {
-  Ability, Create, Execution, Exits, Info, LogEntry, Network, Paused, Place, Range, ReadLogs, Resume, Resumed, Running, Sample, SetAside, Take, Taken, Traffic, Usage,
+  Ability,
+  Create,
+  Execution,
+  Incidents,
+  Info,
+  LogEntry,
+  Network,
+  Paused,
+  Cursor,
+  Range,
+  ReadLogs,
+  Resume,
+  Resumed,
+  Running,
+  Sample,
+  SetAside,
+  Take,
+  Taken,
+  Traffic,
+  Usage,
 } from './sandbox-schemas.ts';
 import { count, descriptor, identifier, mapOf, nothing, oneOf, optional } from './schema.ts';
 import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
 
 /** For what copies disks and memory, or waits for all of a sandbox to be gone. Milliseconds. */
 const longMs = 30 * 60_000;
-/** Of what a builder reads, the wait for it included. Milliseconds. */
+/** For jobs of a builder, the wait for one included. Milliseconds. */
 const readMs = 60_000;
-/** Beyond what a poll is asked to wait. Milliseconds. */
+/** Beyond the wait that a poll asks for. Milliseconds. */
 const pollMs = 90_000;
 const id = identifier;
 const path = () => Type.String();
@@ -29,7 +48,9 @@ const volumes = {
   changeEntry: method([id(), path(), EntryChange], Entry),
   removeEntry: method([id(), path()], nothing(), { deadlineMs: longMs }),
   openRead: method([id(), path()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
-  openWrite: method([id(), path(), NewEntry], Type.Object({ writeId: id(), descriptor: descriptor() }), { passes: 'member' }),
+  openWrite: method([id(), path(), NewEntry], Type.Object({ writeId: id(), descriptor: descriptor() }), {
+    passes: 'member',
+  }),
   keepWrite: method([id()], Entry, { deadlineMs: longMs }),
   dropWrite: method([id()], nothing()),
 } satisfies MethodTable<VolumeProtocol>;
@@ -48,8 +69,11 @@ export const nodeTable = {
   snapshot: method([Take], Taken, { deadlineMs: longMs }),
   deleteSnapshot: method([id()], nothing(), { deadlineMs: longMs }),
   listSnapshots: method([], Type.Array(Type.Object({ snapshotId: id(), takenAtMs: Type.Number() }))),
-  exits: method([Type.Union([Place, Type.Null()]), count()], Exits, { deadlineMs: pollMs }),
-  dial: method([id(), Type.Integer({ minimum: 0, maximum: 65_535 })], descriptor(), { callers: ['edge'], passes: 'whole' }),
+  incidents: method([Type.Union([Cursor, Type.Null()]), count()], Incidents, { deadlineMs: pollMs }),
+  dial: method([id(), Type.Integer({ minimum: 0, maximum: 65_535 })], descriptor(), {
+    callers: ['edge'],
+    passes: 'whole',
+  }),
   updateNetwork: method([Execution, Network], nothing()),
   logs: method([ReadLogs], Type.Array(LogEntry)),
   traffic: method([Execution], Traffic),
@@ -69,5 +93,9 @@ export const buildTable = {
   progress: method([id(), count(), count()], Progress, { deadlineMs: pollMs }),
   cancel: method([id(), Type.String()], nothing(), { deadlineMs: longMs }),
   forget: method([id()], nothing()),
-  collect: method([Type.Array(Type.String())], Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }), { deadlineMs: longMs }),
+  collect: method(
+    [Type.Array(Type.String())],
+    Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }),
+    { deadlineMs: longMs },
+  ),
 } satisfies MethodTable<BuildProtocol>;

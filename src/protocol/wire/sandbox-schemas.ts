@@ -4,42 +4,42 @@ import { sandboxLogLevels } from '../logs.ts';
 import type { EgressPolicy } from '../network.ts';
 import type {
   CreateSandbox,
-  DiskUsage,
-  DriverName,
   ExecutionRef,
-  ExitsPage,
-  ExitsPlace,
+  IncidentsPage,
+  IncidentsCursor,
   Kept,
   MemoryAbility,
   NodeInfo,
   NodeSandbox,
-  NodeUsage,
   PausedSandbox,
   ResumedSandbox,
   ResumeSandbox,
-  SampleRange,
   SandboxResources,
-  SandboxSample,
   SetAsideSandbox,
   Snapshot,
   StartedImage,
   TakeSnapshot,
   TemplateImage,
-  TrafficCounters,
 } from '../node.ts';
+import { driverNames, type DriverName } from '../driver.ts';
+import type { DiskUsage, NodeUsage, SampleRange, SandboxSample, TrafficCounters } from '../node-usage.ts';
 import type { SandboxVolume } from '../volume.ts';
 import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 
-// The messages about sandboxes, as they are checked on the wire. What they mean is said by the types.
+// Schemas of the messages about sandboxes. Their types say what they mean.
 
 const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
 
-const DriverNames = schemaOf<DriverName>()(oneOf('crun', 'gvisor'));
+const DriverNames = schemaOf<DriverName>()(oneOf(...driverNames));
 const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
 
-export const Resources = schemaOf<SandboxResources>()(Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }));
-export const Started = schemaOf<StartedImage>()(Type.Object({ snapshotId: identifier(), layers: texts(), resources: Resources }));
+export const Resources = schemaOf<SandboxResources>()(
+  Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }),
+);
+export const Started = schemaOf<StartedImage>()(
+  Type.Object({ snapshotId: identifier(), layers: texts(), resources: Resources }),
+);
 export const Execution = schemaOf<ExecutionRef>()(Type.Object({ sandboxId: identifier(), executionId: identifier() }));
 
 const Image = schemaOf<TemplateImage>()(
@@ -83,9 +83,17 @@ export const Create = schemaOf<CreateSandbox>()(
   }),
 );
 
-const running = { sandboxId: identifier(), executionId: identifier(), startedAtMs: Type.Number(), resources: Resources };
+const running = {
+  sandboxId: identifier(),
+  executionId: identifier(),
+  startedAtMs: Type.Number(),
+  resources: Resources,
+  diskFailed: Type.Boolean(),
+};
 export const Running = schemaOf<NodeSandbox>()(Type.Object(running));
-export const Paused = schemaOf<PausedSandbox>()(Type.Object({ sandboxId: identifier(), executionId: identifier(), kept: KeptWhat, pausedAtMs: Type.Number() }));
+export const Paused = schemaOf<PausedSandbox>()(
+  Type.Object({ sandboxId: identifier(), executionId: identifier(), kept: KeptWhat, pausedAtMs: Type.Number() }),
+);
 
 export const Resume = schemaOf<ResumeSandbox>()(
   Type.Object({
@@ -100,16 +108,27 @@ export const Resume = schemaOf<ResumeSandbox>()(
 );
 export const Resumed = schemaOf<ResumedSandbox>()(Type.Object({ ...running, from: KeptWhat }));
 
-export const Take = schemaOf<TakeSnapshot>()(Type.Object({ sandboxId: identifier(), executionId: identifier(), snapshotId: identifier(), memory: Type.Boolean() }));
+export const Take = schemaOf<TakeSnapshot>()(
+  Type.Object({ sandboxId: identifier(), executionId: identifier(), snapshotId: identifier(), memory: Type.Boolean() }),
+);
 export const Taken = schemaOf<Snapshot>()(Type.Object({ layers: texts(), kept: KeptWhat, driver: DriverNames }));
 
 export const Ability = schemaOf<MemoryAbility>()(
   Type.Union([Type.Object({ kept: Type.Literal(true) }), Type.Object({ kept: Type.Literal(false), reason: text() })]),
 );
 
-export const Place = schemaOf<ExitsPlace>()(Type.Object({ epoch: text(), number: count() }));
-export const Exits = schemaOf<ExitsPage>()(
-  Type.Object({ exits: Type.Array(Type.Object({ sandboxId: identifier(), executionId: identifier(), reason: oneOf('init_exited', 'out_of_memory') })), next: Place }),
+export const Cursor = schemaOf<IncidentsCursor>()(Type.Object({ epoch: text(), number: count() }));
+export const Incidents = schemaOf<IncidentsPage>()(
+  Type.Object({
+    incidents: Type.Array(
+      Type.Object({
+        sandboxId: identifier(),
+        executionId: identifier(),
+        reason: oneOf('init_exited', 'out_of_memory', 'disk_failed'),
+      }),
+    ),
+    next: Cursor,
+  }),
 );
 
 export const SetAside = schemaOf<SetAsideSandbox>()(
@@ -131,7 +150,9 @@ export const SetAside = schemaOf<SetAsideSandbox>()(
   }),
 );
 
-export const Traffic = schemaOf<TrafficCounters>()(Type.Object({ bytesOut: Type.Number(), bytesIn: Type.Number(), denied: Type.Number() }));
+export const Traffic = schemaOf<TrafficCounters>()(
+  Type.Object({ bytesOut: Type.Number(), bytesIn: Type.Number(), denied: Type.Number() }),
+);
 
 export const Sample = schemaOf<SandboxSample>()(
   Type.Object({
@@ -145,7 +166,9 @@ export const Sample = schemaOf<SandboxSample>()(
     diskTotal: Type.Number(),
   }),
 );
-export const Range = schemaOf<SampleRange>()(Type.Object({ startSeconds: Type.Number(), endSeconds: Type.Number(), pointsMax: Type.Number() }));
+export const Range = schemaOf<SampleRange>()(
+  Type.Object({ startSeconds: Type.Number(), endSeconds: Type.Number(), pointsMax: Type.Number() }),
+);
 
 export const Info = schemaOf<NodeInfo>()(
   Type.Object({
@@ -157,23 +180,49 @@ export const Info = schemaOf<NodeInfo>()(
     driver: DriverNames,
     memory: Ability,
     memoryByDriver: Type.Object({ crun: optional(Ability), gvisor: optional(Ability) }),
-    machine: optional(Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() })),
+    machine: optional(
+      Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() }),
+    ),
   }),
 );
 
 const Disk = schemaOf<DiskUsage>()(
-  Type.Object({ mountPoint: text(), device: text(), filesystemType: text(), usedBytes: Type.Number(), totalBytes: Type.Number() }),
+  Type.Object({
+    mountPoint: text(),
+    device: text(),
+    filesystemType: text(),
+    usedBytes: Type.Number(),
+    totalBytes: Type.Number(),
+  }),
 );
 
 export const Usage = schemaOf<NodeUsage>()(
   Type.Object({
     cpuPercent: Type.Number(),
     memoryUsedBytes: Type.Number(),
-    hugePages: Type.Object({ total: Type.Number(), used: Type.Number(), reserved: Type.Number(), pageSizeBytes: Type.Number() }),
+    hugePages: Type.Object({
+      total: Type.Number(),
+      used: Type.Number(),
+      reserved: Type.Number(),
+      pageSizeBytes: Type.Number(),
+    }),
     disks: Type.Array(Disk),
-    space: Type.Object({ freeBytes: Type.Number(), owedBytes: Type.Number(), reserveBytes: Type.Number(), held: Type.Boolean(), failedDisks: Type.Number() }),
+    space: Type.Object({
+      freeBytes: Type.Number(),
+      owedBytes: Type.Number(),
+      reserveBytes: Type.Number(),
+      held: Type.Boolean(),
+      failedDisks: Type.Number(),
+    }),
     pool: optional(
-      Type.Object({ size: Type.Number(), ready: Type.Number(), hits: Type.Number(), misses: Type.Number(), refills: Type.Number(), failures: Type.Number() }),
+      Type.Object({
+        size: Type.Number(),
+        ready: Type.Number(),
+        hits: Type.Number(),
+        misses: Type.Number(),
+        refills: Type.Number(),
+        failures: Type.Number(),
+      }),
     ),
     traffic: Traffic,
   }),

@@ -1,16 +1,24 @@
 import { Type } from '@sinclair/typebox';
 import type { Static, TSchema } from '@sinclair/typebox';
 
-/** One object type instead of an intersection of several, all the way down: so written, equal types are the same for the compiler. */
-type Flat<T> = T extends readonly (infer Item)[] ? Flat<Item>[] : T extends object ? { -readonly [Name in keyof T]: Flat<T[Name]> } : T;
+/**
+ * Turns intersections of object types into one object type, at every depth: the compiler then finds equal types equal.
+ */
+type Flat<T> = T extends readonly (infer Item)[]
+  ? Flat<Item>[]
+  : T extends object
+    ? { -readonly [Name in keyof T]: Flat<T[Name]> }
+    : T;
 
 type IsSame<A, B> = (<T>() => T extends Flat<A> ? 1 : 2) extends <T>() => T extends Flat<B> ? 1 : 2 ? true : false;
 
 /**
- * A schema that describes exactly the type `T`, member by member, or the compiler refuses it: types of the protocol can't
- * change without what is checked on the wire.
+ * A schema that describes exactly the type `T`, member by member, or the compiler refuses it: a type of the protocol
+ * can't change without its schema.
  */
-export function schemaOf<T>(): <Schema extends TSchema>(schema: IsSame<Static<Schema>, T> extends true ? Schema : never) => Schema {
+export function schemaOf<T>(): <Schema extends TSchema>(
+  schema: IsSame<Static<Schema>, T> extends true ? Schema : never,
+) => Schema {
   return schema => schema;
 }
 
@@ -18,22 +26,27 @@ export function schemaOf<T>(): <Schema extends TSchema>(schema: IsSame<Static<Sc
 export const nothing = () => Type.Void();
 
 /** One of the given words. */
-export const oneOf = <const T extends readonly string[]>(...values: T) => Type.Unsafe<T[number]>(Type.Union(values.map(value => Type.Literal(value))));
+export const oneOf = <const T extends readonly string[]>(...values: T) =>
+  Type.Unsafe<T[number]>(Type.Union(values.map(value => Type.Literal(value))));
 
 /** A map from text to `schema`; its keys are data. */
-export const mapOf = <T extends TSchema>(schema: T) => Type.Unsafe<Record<string, Static<T>>>(Type.Object({}, { additionalProperties: schema }));
+export const mapOf = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Record<string, Static<T>>>(Type.Object({}, { additionalProperties: schema }));
 
 /** An optional member. */
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
-/**
- * What somebody or something is called by, e.g. the ID of a sandbox. Names become parts of paths on the other side, which has
- * rights that the caller has not: none leads anywhere.
- */
+/** An ID or name. Names become parts of paths on a side that has more rights: none of these leads anywhere. */
 export const identifier = () => Type.String({ maxLength: identifierLengthMax, format: identifierFormat });
 const identifierLengthMax = 128;
 /** Letters, digits, `_`, `.` and `-`, the first a letter or digit: known to what reads schemas. */
 export const identifierFormat = 'identifier';
+
+/** The SHA-256 of something, `sha256:` and 64 hexadecimal digits. */
+export const digest = () => Type.String({ maxLength: digestLength, format: digestFormat });
+const digestLength = 'sha256:'.length + 64;
+/** Known to what reads schemas, like `identifierFormat`. */
+export const digestFormat = 'digest';
 
 /** A whole number from 0 on. */
 export const count = () => Type.Integer({ minimum: 0 });

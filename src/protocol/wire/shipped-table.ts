@@ -30,5 +30,5 @@ export const shippedTable = {
   begin: method([Type.String(), Type.String()], StateOrNull, { deadlineMs: makingMs }),
   end: method([Type.String(), Type.String(), StateOrNull], nothing(), { deadlineMs: makingMs }),
   files: method([Type.String()], Type.String()),
-  bottom: method([Type.String()], Type.String(), { deadlineMs: makingMs }),
+  baseRootfs: method([Type.String()], Type.String(), { deadlineMs: makingMs }),
 } satisfies MethodTable<ShippedProtocol>;

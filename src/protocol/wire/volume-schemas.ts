@@ -3,7 +3,7 @@ import type { NewVolumeEntry, NodeVolume, VolumeEntry } from '../volume.ts';
 import { volumeEntryTypes } from '../volume.ts';
 import { oneOf, optional, schemaOf } from './schema.ts';
 
-// The messages about volumes, as they are checked on the wire. What they mean is said by the types.
+// Schemas of the messages about volumes. Their types say what they mean.
 
 export const Volume = schemaOf<NodeVolume>()(Type.Object({ volumeId: Type.String(), createdAtMs: Type.Number() }));
 
@@ -24,9 +24,15 @@ export const Entry = schemaOf<VolumeEntry>()(
 );
 
 export const NewEntry = schemaOf<NewVolumeEntry>()(
-  Type.Object({ uid: Type.Integer({ minimum: 0 }), gid: Type.Integer({ minimum: 0 }), mode: Type.Integer({ minimum: 0 }), force: Type.Boolean() }),
+  Type.Object({
+    uid: Type.Integer({ minimum: 0 }),
+    gid: Type.Integer({ minimum: 0 }),
+    mode: Type.Integer({ minimum: 0 }),
+    force: Type.Boolean(),
+  }),
 );
 
+/** Attributes that `VolumeProtocol.change` changes. */
 export const EntryChange = Type.Object({
   uid: optional(Type.Integer({ minimum: 0 })),
   gid: optional(Type.Integer({ minimum: 0 })),

@@ -2,45 +2,31 @@
 
 import asyncio
 import json
+import os
 import uuid
 from pathlib import Path
 from queue import Empty
 
 from jupyter_client.manager import AsyncKernelManager
 
+import languages
 import results
 
 KEEPALIVE_SECONDS = 5
 KERNEL_START_SECONDS = 60
-# How long a message of the kernel is waited for before its process is looked at.
+# Seconds to wait for a message of the kernel before its process is looked at.
 POLL_SECONDS = 1
-# An interrupted kernel that does not stop is started anew.
+# Seconds after which an interrupted kernel that does not stop is started anew.
 INTERRUPT_SECONDS = 10
 
 STARTUP = str(Path(__file__).with_name("kernel_startup.py"))
 
-# How each language sets and unsets variables of its environment, without a trace in the user's own names.
-ENVIRONMENT = {
-    "python": lambda values: "import os as _os\n" + "\n".join(
-        f"_os.environ[{json.dumps(name)}] = {json.dumps(value)}" if value is not None else f"_os.environ.pop({json.dumps(name)}, None)" for name, value in values.items()
-    ) + "\ndel _os",
-    "bash": lambda values: "\n".join(f"export {name}={_shell(value)}" if value is not None else f"unset {name}" for name, value in values.items()),
-    "javascript": lambda values: "\n".join(
-        f"process.env[{json.dumps(name)}] = {json.dumps(value)}" if value is not None else f"delete process.env[{json.dumps(name)}]" for name, value in values.items()
-    ) + "\nundefined",
-}
-
-
-def _shell(value):
-    return "'" + value.replace("'", "'\\''") + "'"
-
 
 class Context:
-    def __init__(self, language, kernel, cwd):
+    def __init__(self, language, cwd):
         self.id = str(uuid.uuid4())
         self.language = language
         self.cwd = cwd
-        self.kernel = kernel
         self.lock = asyncio.Lock()
         self.restarts = 0
         self.environment = {}
@@ -49,7 +35,7 @@ class Context:
         self.client = None
 
     async def start(self):
-        self.manager = AsyncKernelManager(kernel_name=self.kernel)
+        self.manager = AsyncKernelManager(kernel_name=languages.KERNELS[self.language])
         arguments = [f"--IPKernelApp.exec_files={json.dumps([STARTUP])}"] if self.language == "python" else []
         await self.manager.start_kernel(cwd=self.cwd, extra_arguments=arguments)
         self.client = self.manager.client()
@@ -90,17 +76,21 @@ class Context:
                 if not finished:
                     await self._interrupt()
                 if environment:
-                    await self._set({name: self.environment.get(name) for name in environment})
+                    await self._set({name: self._value_before(name) for name in environment})
+
+    def _value_before(self, name):
+        """What a variable was before one execution had its own: the sandbox's, or what the kernel was started with."""
+        return self.environment.get(name, os.environ.get(name))
 
     async def _set(self, values):
-        if not values or self.language not in ENVIRONMENT:
+        if not values:
             return
-        message = self.client.execute(ENVIRONMENT[self.language](values), silent=True, store_history=False)
+        message = self.client.execute(languages.ENVIRONMENT[self.language](values), silent=True, store_history=False)
         await self._until_idle(message)
 
     async def _interrupt(self):
         await self.manager.interrupt_kernel()
-        message = self.client.execute("" if self.language == "python" else "true", silent=True, store_history=False)
+        message = self.client.execute(languages.NOTHING[self.language], silent=True, store_history=False)
         try:
             await asyncio.wait_for(self._until_idle(message), INTERRUPT_SECONDS)
         except asyncio.TimeoutError:

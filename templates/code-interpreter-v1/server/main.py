@@ -1,13 +1,16 @@
 """Runs code in kernels that keep their state, for clients of the code interpreter (port 49999)."""
 
 import asyncio
+import collections
 import json
 import logging
+import os
 
 import tornado.httpclient
 import tornado.iostream
 import tornado.web
 
+import languages
 import results
 from context import Context
 
@@ -15,19 +18,17 @@ PORT = 49999
 HOME = "/home/user"
 AGENT_ENVIRONMENT = "http://127.0.0.1:49983/envs"
 BODY_BYTES_MAX = 64 << 20
-
-LANGUAGES = {"python": "python3", "bash": "bash", "javascript": "javascript"}
-ALIASES = {"js": "javascript", "ts": "javascript", "typescript": "javascript", "py": "python", "sh": "bash"}
+REASON_CHARACTERS_MAX = 500
 
 
 class Contexts:
     def __init__(self):
         self.all = {}
         self.defaults = {}
-        self.starting = asyncio.Lock()
+        self.starting = collections.defaultdict(asyncio.Lock)
 
     async def create(self, language, cwd):
-        context = Context(language, LANGUAGES[language], cwd)
+        context = Context(language, cwd)
         try:
             await context.start()
         except Exception:
@@ -38,7 +39,7 @@ class Contexts:
 
     async def default(self, language):
         """The one that is used where none is named, made at its first use."""
-        async with self.starting:
+        async with self.starting[language]:
             known = self.all.get(self.defaults.get(language, ""))
             if known is None:
                 known = await self.create(language, HOME)
@@ -67,7 +68,8 @@ class Handler(tornado.web.RequestHandler):
         self.finish(json.dumps(value))
 
     def refuse(self, status, text):
-        self.set_status(status)
+        # Some clients show the reason phrase, some the body.
+        self.set_status(status, reason="".join(each if " " <= each <= "~" else "?" for each in text)[:REASON_CHARACTERS_MAX])
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(text)
 
@@ -88,12 +90,24 @@ class Handler(tornado.web.RequestHandler):
 
     def language(self, name):
         """None, with the answer given, where there is no such language here."""
-        language = str(name or "python").lower()
-        language = ALIASES.get(language, language)
-        if language not in LANGUAGES:
-            self.refuse(500, f"Language {name} is not supported; there are {', '.join(sorted(LANGUAGES))}")
-            return None
+        language = languages.named(name)
+        if language is None:
+            self.refuse(400, f"Language {name} is not supported; there are {', '.join(sorted(languages.offered()))}")
         return language
+
+    def directory(self, path):
+        """None, with the answer given, where there is no such directory."""
+        path = path or HOME
+        if not isinstance(path, str) or not os.path.isdir(path) or not os.access(path, os.X_OK):
+            return self.refuse(400, f"The working directory {path} is not there, or is no directory")
+        return path
+
+    def environment(self, values):
+        """None, with the answer given, where they are no variables."""
+        values = {} if values is None else values
+        if isinstance(values, dict) and all(isinstance(value, str) and name and not set(name) & set("=\0") for name, value in values.items()):
+            return values
+        return self.refuse(400, "env_vars must have names without '=', and texts as values")
 
 
 class Health(Handler):
@@ -108,10 +122,11 @@ class ContextList(Handler):
     async def post(self):
         body = self.body()
         language = self.language(body.get("language"))
-        if language is None:
+        cwd = language and self.directory(body.get("cwd"))
+        if not cwd:
             return
         try:
-            self.answer((await self.contexts.create(language, body.get("cwd") or HOME)).describe())
+            self.answer((await self.contexts.create(language, cwd)).describe())
         except Exception as failure:
             self.refuse(500, f"The context could not be started: {failure}")
 
@@ -139,6 +154,9 @@ class Execute(Handler):
             return self.refuse(400, "Only one of context_id and language can be given")
         if not isinstance(body.get("code"), str):
             return self.refuse(400, "code is required")
+        environment = self.environment(body.get("env_vars"))
+        if environment is None:
+            return
         if body.get("context_id"):
             context = self.known(body["context_id"])
         else:
@@ -148,7 +166,7 @@ class Execute(Handler):
             return
         self.set_header("Content-Type", "application/x-ndjson")
         token = self.request.headers.get("X-Access-Token")
-        lines = context.run(body["code"], body.get("env_vars") or {}, lambda: agent_environment(token))
+        lines = context.run(body["code"], environment, lambda: agent_environment(token))
         self.execution = asyncio.ensure_future(self.stream(lines))
         try:
             await self.execution
@@ -196,9 +214,9 @@ async def main():
             ("/contexts/([^/]+)/restart", Restart, shared),
         ]
     )
-    await contexts.default("python")
-    if "javascript" in LANGUAGES:
-        await contexts.default("javascript")
+    # What is used most is there when sandboxes begin, with the memory of this one.
+    for language in ("python", "javascript", "bash"):
+        await contexts.default(language)
     application.listen(PORT, "0.0.0.0", max_body_size=BODY_BYTES_MAX, max_buffer_size=BODY_BYTES_MAX)
     await asyncio.Event().wait()
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const root = '/sys/fs/cgroup';
 
 /** A cgroup with a memory limit. `path` is below /sys/fs/cgroup. Disposal removes it, once what ran in it has ended. */
-export type MemoryCgroup = AsyncDisposable & { path: string };
+type MemoryCgroup = AsyncDisposable & { path: string };
 
 export function makeMemoryCgroup(limitBytes: number): MemoryCgroup {
   const isVersion2 = existsSync(join(root, 'cgroup.controllers'));

@@ -1,36 +1,61 @@
 import { stream, type Headers, type RpcError, type RpcStream, type Target } from './rpc.ts';
 
-export type End = { exitCode?: number; exited?: boolean; status: string; error?: string };
+type End = { exitCode?: number; exited?: boolean; status: string; error?: string };
 export type ProcessEvent = {
-  event: { start?: { pid: number }; data?: { stdout?: string; stderr?: string; pty?: string }; end?: End; keepalive?: object };
+  event: {
+    start?: { pid: number };
+    data?: { stdout?: string; stderr?: string; pty?: string };
+    end?: End;
+    keepalive?: object;
+  };
 };
 
-export type StartRequest = {
+type StartRequest = {
   process: { cmd: string; args?: string[]; envs?: Record<string, string>; cwd?: string };
   pty?: { size: { cols: number; rows: number } };
   tag?: string;
   stdin?: boolean;
 };
 
-export type Finished = { pid: number; stdout: string; stderr: string; pty: string; end: End | undefined; error: RpcError | undefined; order: string[] };
+type Finished = {
+  pid: number;
+  stdout: string;
+  stderr: string;
+  pty: string;
+  end: End | undefined;
+  error: RpcError | undefined;
+  order: string[];
+};
 
 export function start(target: Target, request: StartRequest, headers: Headers = {}): Promise<RpcStream<ProcessEvent>> {
   return stream(target, 'process.Process/Start', { stdin: false, ...request }, headers);
 }
 
-export function attach(target: Target, selector: { pid: number } | { tag: string }, headers: Headers = {}): Promise<RpcStream<ProcessEvent>> {
+export function attach(
+  target: Target,
+  selector: { pid: number } | { tag: string },
+  headers: Headers = {},
+): Promise<RpcStream<ProcessEvent>> {
   return stream(target, 'process.Process/Connect', { process: selector }, headers);
 }
 
 /** Starts a process and reads all that it does. */
-export async function run(target: Target, cmd: string, args: string[] = [], more: Partial<StartRequest> & { headers?: Headers } = {}): Promise<Finished> {
+export async function run(
+  target: Target,
+  cmd: string,
+  args: string[] = [],
+  more: Partial<StartRequest> & { headers?: Headers } = {},
+): Promise<Finished> {
   const { headers, process, ...rest } = more;
   return finish(await start(target, { process: { cmd, args, ...process }, ...rest }, headers));
 }
 
 /** Runs a line of shell. */
-export const shell = (target: Target, line: string, more: Partial<StartRequest> & { headers?: Headers } = {}): Promise<Finished> =>
-  run(target, '/bin/sh', ['-c', line], more);
+export const shell = (
+  target: Target,
+  line: string,
+  more: Partial<StartRequest> & { headers?: Headers } = {},
+): Promise<Finished> => run(target, '/bin/sh', ['-c', line], more);
 
 /** Reads a stream to its end. `order` has the kinds of its events, keepalives left out, repeated ones once. */
 export async function finish(events: RpcStream<ProcessEvent>): Promise<Finished> {
@@ -44,7 +69,8 @@ export async function finish(events: RpcStream<ProcessEvent>): Promise<Finished>
     if (!keepalive && order.at(-1) !== kind) order.push(kind);
     if (started) pid = started.pid;
     if (ended) end = ended;
-    for (const name of ['stdout', 'stderr', 'pty'] as const) if (data?.[name] !== undefined) outputs[name].push(Buffer.from(data[name], 'base64'));
+    for (const name of ['stdout', 'stderr', 'pty'] as const)
+      if (data?.[name] !== undefined) outputs[name].push(Buffer.from(data[name], 'base64'));
   }
   const text = (name: keyof typeof outputs) => Buffer.concat(outputs[name]).toString();
   return { pid, stdout: text('stdout'), stderr: text('stderr'), pty: text('pty'), end, error: events.error, order };

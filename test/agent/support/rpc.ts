@@ -6,10 +6,15 @@ export type Headers = Record<string, string>;
 /** Where calls go: the agent's address. */
 export type Target = { readonly url: string };
 
-export type UnaryAnswer = { status: number; body: Record<string, unknown> & Partial<RpcError> };
+type UnaryAnswer = { status: number; body: Record<string, unknown> & Partial<RpcError> };
 
 /** One message for one message. `method` is e.g. `process.Process/List`. */
-export async function unary(target: Target, method: string, message: unknown, headers: Headers = {}): Promise<UnaryAnswer> {
+export async function unary(
+  target: Target,
+  method: string,
+  message: unknown,
+  headers: Headers = {},
+): Promise<UnaryAnswer> {
   const response = await fetch(`${target.url}/${method}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'connect-protocol-version': '1', ...headers },
@@ -19,7 +24,12 @@ export async function unary(target: Target, method: string, message: unknown, he
 }
 
 /** The error of a call that must fail. */
-export async function unaryError(target: Target, method: string, message: unknown, headers: Headers = {}): Promise<string> {
+export async function unaryError(
+  target: Target,
+  method: string,
+  message: unknown,
+  headers: Headers = {},
+): Promise<string> {
   const { status, body } = await unary(target, method, message, headers);
   if (status === 200) throw new Error(`${method} succeeded: ${JSON.stringify(body)}`);
   return `${status} ${body.code}`;
@@ -36,7 +46,12 @@ export type RpcStream<Message> = AsyncDisposable & {
   abort(): void;
 };
 
-export async function stream<Message>(target: Target, method: string, message: unknown, headers: Headers = {}): Promise<RpcStream<Message>> {
+export async function stream<Message>(
+  target: Target,
+  method: string,
+  message: unknown,
+  headers: Headers = {},
+): Promise<RpcStream<Message>> {
   const abort = new AbortController();
   const response = await fetch(`${target.url}/${method}`, {
     method: 'POST',

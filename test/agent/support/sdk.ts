@@ -6,7 +6,10 @@ import { addUser } from './users.ts';
 export type SdkSandbox = AsyncDisposable & { agent: TestAgent; sandbox: Sandbox };
 
 export async function startSdkSandbox(options: AgentOptions = {}): Promise<SdkSandbox> {
-  const agent = await startAgent({ ...options, init: { defaultUser: 'user', envVars: { E2B_SANDBOX: 'true', GIT_CONFIG_NOSYSTEM: '1' }, ...options.init } });
+  const agent = await startAgent({
+    ...options,
+    init: { defaultUser: 'user', envVars: { E2B_SANDBOX: 'true', GIT_CONFIG_NOSYSTEM: '1' }, ...options.init },
+  });
   addUser(agent, 'user', 1000);
   const sandbox = await Sandbox.create({ debug: true, sandboxUrl: agent.url });
   return { agent, sandbox, [Symbol.asyncDispose]: () => agent[Symbol.asyncDispose]() };

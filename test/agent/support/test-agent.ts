@@ -15,7 +15,9 @@ const builtAgent = join(repository, 'dist/agent');
 const startTimeoutMs = 15_000;
 
 export type AgentOptions = {
-  /** `host`: the host's own tree, where writes leave no trace. `empty`: nothing at all. Else a folder that holds a tree. */
+  /**
+   * `host`: the host's own tree, where writes leave no trace. `empty`: nothing at all. Else a folder that holds a tree.
+   */
   root?: 'host' | 'empty' | (string & {});
   /** Sent to `/init` once it serves; null: the agent stays as it started. */
   init?: AgentInit | null;
@@ -53,8 +55,22 @@ export async function startAgent({ root = 'host', init = usualInit, cgroup }: Ag
   const child = spawn(
     'unshare',
     [
-      '--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private',
-      'sh', join(here, 'namespace.sh'), enter, mounts, builtAgent, root, cgroup ?? '-', '/.agent/init', '--port', String(port),
+      '--mount',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--propagation',
+      'private',
+      'sh',
+      join(here, 'namespace.sh'),
+      enter,
+      mounts,
+      builtAgent,
+      root,
+      cgroup ?? '-',
+      '/.agent/init',
+      '--port',
+      String(port),
     ],
     { stdio: ['pipe', 'ignore', 'pipe'] },
   );
@@ -74,10 +90,19 @@ export async function startAgent({ root = 'host', init = usualInit, cgroup }: Ag
     agentPid: () => childOf(childOf(pid), 'agent'),
     path: inside => join('/proc', String(childOf(pid)), 'root', inside),
     init: body =>
-      fetch(`${url}/init`, { method: 'POST', headers: { [controlTokenHeader]: controlToken, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      fetch(`${url}/init`, {
+        method: 'POST',
+        headers: { [controlTokenHeader]: controlToken, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
     async healthy() {
       const deadline = Date.now() + startTimeoutMs;
-      while (!(await fetch(`${url}/health`).then(response => response.status === 204, () => false))) {
+      while (
+        !(await fetch(`${url}/health`).then(
+          response => response.status === 204,
+          () => false,
+        ))
+      ) {
         if (child.exitCode !== null) throw new Error(`the agent did not start: ${complaint}`);
         if (Date.now() > deadline) throw new Error('the agent did not start in time');
         await sleep(5);
@@ -101,7 +126,8 @@ export async function startAgent({ root = 'host', init = usualInit, cgroup }: Ag
 }
 
 async function expectStatus(response: Response, status: number): Promise<void> {
-  if (response.status !== status) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
+  if (response.status !== status)
+    throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
 }
 
 /** The first child, or the one that is called `name`; 0: there is none. */

@@ -1,7 +1,10 @@
 import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { TestAgent } from './test-agent.ts';
 
-/** Makes a user in the agent's root file system, with a home directory, in place of those that have its name or number there. */
+/**
+ * Makes a user in the agent's root file system, with a home directory, in place of those that have its name or number
+ * there.
+ */
 export function addUser(agent: TestAgent, name: string, uid: number, groups: Record<string, number> = {}): void {
   mkdirSync(agent.path('/etc'), { recursive: true });
   for (const file of ['/etc/passwd', '/etc/group'].map(path => agent.path(path))) {
@@ -11,7 +14,8 @@ export function addUser(agent: TestAgent, name: string, uid: number, groups: Rec
   }
   appendFileSync(agent.path('/etc/passwd'), `${name}:x:${uid}:${uid}::/home/${name}:/bin/sh\n`);
   appendFileSync(agent.path('/etc/group'), `${name}:x:${uid}:\n`);
-  for (const [group, gid] of Object.entries(groups)) appendFileSync(agent.path('/etc/group'), `${group}:x:${gid}:other,${name}\n`);
+  for (const [group, gid] of Object.entries(groups))
+    appendFileSync(agent.path('/etc/group'), `${group}:x:${gid}:other,${name}\n`);
   mkdirSync(agent.path(`/home/${name}`), { recursive: true });
   chownSync(agent.path(`/home/${name}`), uid, uid);
 }

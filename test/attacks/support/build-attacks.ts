@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'bun:test';
 import { AtollError } from '../../../src/base/error.ts';
-import { randomHex } from '../../../src/base/secret.ts';
+import { randomHex } from '../../../src/base/crypto/secret.ts';
 import type { BuildState, StartBuild } from '../../../src/protocol/build.ts';
 import { startBuildNode, type BuildNode, type Outcome } from '../../builds/support/build-node.ts';
 import { makeImage, writeLayout } from '../../builds/support/oci-image.ts';
@@ -42,7 +42,8 @@ export async function startBuildRange(): Promise<BuildRange> {
     for (const name of readdirSync(layersDir)) {
       if (seen.has(name)) continue;
       seen.add(name);
-      if (readFileSync(join(layersDir, name)).includes(secret)) throw new Error(`a layer holds what is the host's: ${outcome.log}`);
+      if (readFileSync(join(layersDir, name)).includes(secret))
+        throw new Error(`a layer holds what is the host's: ${outcome.log}`);
     }
     expect(outcome.log).not.toContain(secret);
     expect(readdirSync(host).join()).toBe(before);
@@ -64,7 +65,8 @@ export async function startBuildRange(): Promise<BuildRange> {
         if (error instanceof AtollError && error.code === 'invalid') return error;
         throw error;
       });
-      if (stages instanceof AtollError) return { result: { status: 'error', message: stages.message }, entries: [], log: stages.message };
+      if (stages instanceof AtollError)
+        return { result: { status: 'error', message: stages.message }, entries: [], log: stages.message };
       return build({ source: { kind: 'dockerfile', stages, templates }, ...more });
     },
     async [Symbol.asyncDispose]() {

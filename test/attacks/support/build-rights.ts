@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'bun:test';
 import { createBuilder } from '../../../src/node/builder/builder.ts';
-import { makeLayer } from '../../../src/node/builds/make-layer.ts';
-import { userIdOf } from '../../../src/base/part-users.ts';
+import { makeLayer } from '../../../src/node/layers/make.ts';
+import { userIdOf } from '../../../src/base/process/part-users.ts';
 import type { Space } from '../../../src/node/space/space.ts';
 import type { BuildRange } from './build-attacks.ts';
 import type { Attack } from './wall.ts';
@@ -12,7 +12,6 @@ import type { Attack } from './wall.ts';
 const helperBinary = join(import.meta.dir, '../../../dist/helper');
 /** Of no installation of the tests. */
 const installation = 15;
-const layout = { installation } as Parameters<typeof createBuilder>[0]['layout'];
 
 /** Runs a script of a shell in the place of a builder, as one that was taken over from inside. */
 function inBuilder(script: string, shows: Record<string, string> = {}): { output: string; status: number } {
@@ -23,7 +22,21 @@ function inBuilder(script: string, shows: Record<string, string> = {}): { output
     mkdirSync(runtime);
     copyFileSync('/usr/bin/busybox', join(runtime, 'builder'));
     const shown = Object.entries(shows).flatMap(([name, path]) => ['-s', name, path]);
-    const child = Bun.spawnSync([helperBinary, 'confine', String(process.pid), String(userIdOf('builder', installation)), '10', ...shown, '--', runtime, '-c', script], { env: { SECRET: 'of the platform' }, stdin: 'ignore' });
+    const child = Bun.spawnSync(
+      [
+        helperBinary,
+        'confine',
+        String(process.pid),
+        String(userIdOf('builder', installation)),
+        '10',
+        ...shown,
+        '--',
+        runtime,
+        '-c',
+        script,
+      ],
+      { env: { SECRET: 'of the platform' }, stdin: 'ignore' },
+    );
     return { output: child.stdout.toString() + child.stderr.toString(), status: child.exitCode };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
@@ -45,7 +58,11 @@ const attempts: [name: string, script: string, sees: RegExp, not?: RegExp][] = [
   ['to enter another root', 'chroot /proc /x', /not permitted/],
   ['to make devices', 'mknod /d b 8 0', /Read-only|not permitted/],
   ['to write beside what it may', 'echo x > /x; mkdir /.builder/x', /Read-only[^]*Read-only/],
-  ['to connect to the machine', 'nc -w 1 127.0.0.1 22 </dev/null; ping -c 1 127.0.0.1', /permission denied|not permitted/i],
+  [
+    'to connect to the machine',
+    'nc -w 1 127.0.0.1 22 </dev/null; ping -c 1 127.0.0.1',
+    /permission denied|not permitted/i,
+  ],
   ['to keep files open of others', 'ls /proc/self/fd | tr "\\n" " "', /^0 1 2 3 4 (5 )?/, /[7-9]/],
   ['to leave a core', 'ulimit -c', /^0$/m],
   ['to trace', 'kill -9 0; kill -9 -1; echo alive', /^/, /of the platform/],
@@ -54,10 +71,18 @@ const attempts: [name: string, script: string, sees: RegExp, not?: RegExp][] = [
 /** The same of one that is shown something: it may read that, whoever owns it, and no more. */
 const withShown: [name: string, script: string, sees: RegExp, not?: RegExp][] = [
   ['what belongs to root, to read it', 'cat /view/private', /content of private/],
-  ['what belongs to root, to change it', 'echo x > /view/private; chmod 777 /view/private; rm /view/private; cat /view/private', /content of private[^]*Read-only file system\n[^]*Read-only[^]*Read-only/],
+  [
+    'what belongs to root, to change it',
+    'echo x > /view/private; chmod 777 /view/private; rm /view/private; cat /view/private',
+    /content of private[^]*Read-only file system\n[^]*Read-only[^]*Read-only/,
+  ],
   ['a link to the host', 'cat /view/link', /can't open/, /root:/],
   ['a program with the rights of root', '/view/program', /denied/],
-  ['capabilities beyond reading', 'grep Cap /proc/self/status', /CapEff:\s+0000000000000004\nCapBnd:\s+0000000000000004/],
+  [
+    'capabilities beyond reading',
+    'grep Cap /proc/self/status',
+    /CapEff:\s+0000000000000004\nCapBnd:\s+0000000000000004/,
+  ],
   ['another user of the host', 'grep Uid /proc/self/status', /Uid:\s+65536/],
   ['a way up', 'cat /view/../../../etc/shadow', /can't open/],
 ];
@@ -67,10 +92,31 @@ const broken: [name: string, source: string, refusal: RegExp][] = [
   ['takes all memory', 'for (;;) memset(malloc(1 << 20), 1, 1 << 20);', /took more memory|has ended its reader/],
   ['crashes', 'abort();', /has ended its reader/],
   ['says nothing', '', /without an answer: status 0/],
-  ['says what is no answer', 'puts("x");', /JSON/i],
-  ['never stops talking', 'for (;;) puts("{\\"resolve\\":{\\"host\\":\\"x\\",\\"isSecure\\":true}}                                        ");', /asks for more/],
-  ['answers without end', 'for (;;) puts("{\\"ok\\":1}                                                                                                    ");', /longer than/],
-  ['answers an error of its own making', 'puts("{\\"error\\":{\\"code\\":\\"constructor\\",\\"message\\":\\"x\\"}}");', /^x$/],
+  ['says what is no JSON', 'puts("x");', /not JSON/],
+  ['answers what was not asked', 'puts("{\\"ok\\":{\\"bytes\\":1,\\"inodes\\":1}}");', /\.ok\.files must be a list/],
+  [
+    'answers a text where a path should be, without end',
+    'printf("{\\"ok\\":{\\"files\\":[],\\"user\\":{\\"known\\":true,\\"home\\":\\"%05000d\\"}}}\\n", 1);',
+    /home must be a text of up to 4096 characters/,
+  ],
+  ['answers with members of its own', 'puts("{\\"oh\\":1}");', /must be/],
+  [
+    'never stops talking',
+    'for (;;) puts("{\\"resolve\\":{\\"host\\":\\"x\\",\\"isSecure\\":true}}                                        ");',
+    // Two bounds stand in its way; the scheduler decides which it meets first: questions answered, or bytes not read
+    // yet.
+    /asks for more|longer than/,
+  ],
+  [
+    'answers without end',
+    'for (;;) puts("{\\"ok\\":1}                                                                                                    ");',
+    /longer than/,
+  ],
+  [
+    'answers an error of its own making',
+    'puts("{\\"error\\":{\\"code\\":\\"constructor\\",\\"message\\":\\"x\\"}}");',
+    /^x$/,
+  ],
 ];
 
 export function rightsAttacks(range: () => BuildRange): Attack[] {
@@ -80,45 +126,63 @@ export function rightsAttacks(range: () => BuildRange): Attack[] {
     expect(small.layers.length).toBeGreaterThan(0);
   };
   return [
-    ...attempts.map(([name, script, sees, not]): Attack => [`a builder that was taken over tries ${name}`, async () => {
-      const { output } = inBuilder(script);
-      expect(output).toMatch(sees);
-      if (not) expect(output).not.toMatch(not);
-      await honest();
-    }]),
-    ...withShown.map(([name, script, sees, not]): Attack => [`a builder that was taken over tries ${name}`, async () => {
-      const scratch = mkdtempSync(join(tmpdir(), 'atoll-shown-'));
-      try {
-        writeFileSync(join(scratch, 'private'), 'content of private', { mode: 0o600 });
-        Bun.spawnSync(['ln', '-s', '/etc/passwd', join(scratch, 'link')]);
-        Bun.spawnSync(['install', '-m', '4755', '/usr/bin/busybox', join(scratch, 'program')]);
-        const { output } = inBuilder(script, { view: scratch });
+    ...attempts.map(([name, script, sees, not]): Attack => [
+      `a builder that was taken over tries ${name}`,
+      async () => {
+        const { output } = inBuilder(script);
         expect(output).toMatch(sees);
         if (not) expect(output).not.toMatch(not);
-      } finally {
-        rmSync(scratch, { recursive: true, force: true });
-      }
-      await honest();
-    }]),
-    ...broken.map(([name, source, refusal]): Attack => [`a builder that ${name} ends its job and nothing else`, async () => {
-      await withProgram(source, async builder => {
-        await expect(builder.run({ job: { kind: 'look', files: [], user: 'root' } })).rejects.toThrow(refusal);
-      });
-      await honest();
-    }]),
-    ['a builder that was taken over can’t call a layer by another’s digest', async () => {
-      const { builds } = range();
-      const [known = ''] = builds.base.layers;
-      const { layers } = builds.test.node;
-      const before = layers.bytes(known);
-      await withProgram(`write(4, "evil", 4); puts("{\\"ok\\":{\\"digest\\":\\"${known}\\",\\"bytes\\":4,\\"inodes\\":1}}");`, async builder => {
-        const made = await makeLayer({ builder, layers, space: endlessRoom }, { job: { kind: 'import', limits: { bytesMax: 1000, inodesMax: 10 } } });
-        expect(made).not.toBe(known);
-        expect(made).toMatch(/^sha256:[0-9a-f]{64}$/);
-      });
-      expect(layers.bytes(known)).toBe(before);
-      await honest();
-    }],
+        await honest();
+      },
+    ]),
+    ...withShown.map(([name, script, sees, not]): Attack => [
+      `a builder that was taken over tries ${name}`,
+      async () => {
+        const scratch = mkdtempSync(join(tmpdir(), 'atoll-shown-'));
+        try {
+          writeFileSync(join(scratch, 'private'), 'content of private', { mode: 0o600 });
+          Bun.spawnSync(['ln', '-s', '/etc/passwd', join(scratch, 'link')]);
+          Bun.spawnSync(['install', '-m', '4755', '/usr/bin/busybox', join(scratch, 'program')]);
+          const { output } = inBuilder(script, { view: scratch });
+          expect(output).toMatch(sees);
+          if (not) expect(output).not.toMatch(not);
+        } finally {
+          rmSync(scratch, { recursive: true, force: true });
+        }
+        await honest();
+      },
+    ]),
+    ...broken.map(([name, source, refusal]): Attack => [
+      `a builder that ${name} ends its job and nothing else`,
+      async () => {
+        await withProgram(source, async builder => {
+          await expect(builder.run({ job: { kind: 'look', files: [], user: 'root' } })).rejects.toThrow(refusal);
+        });
+        await honest();
+      },
+    ]),
+    [
+      'a builder that was taken over can’t call a layer by another’s digest',
+      async () => {
+        const { builds } = range();
+        const [known = ''] = builds.base.layers;
+        const { layers } = builds.test.node;
+        const before = layers.bytes(known);
+        await withProgram(
+          `write(4, "evil", 4); puts("{\\"ok\\":{\\"digest\\":\\"${known}\\",\\"bytes\\":4,\\"inodes\\":1}}");`,
+          async builder => {
+            const made = await makeLayer(
+              { builder, layers, space: endlessRoom },
+              { job: { kind: 'import', limits: { bytesMax: 1000, inodesMax: 10 } } },
+            );
+            expect(made).not.toBe(known);
+            expect(made).toMatch(/^sha256:[0-9a-f]{64}$/);
+          },
+        );
+        expect(layers.bytes(known)).toBe(before);
+        await honest();
+      },
+    ],
   ];
 }
 
@@ -131,14 +195,19 @@ const endlessRoom: Space = {
   stop: async () => {},
 };
 
-async function withProgram(source: string, use: (builder: ReturnType<typeof createBuilder>) => Promise<void>): Promise<void> {
+async function withProgram(
+  source: string,
+  use: (builder: ReturnType<typeof createBuilder>) => Promise<void>,
+): Promise<void> {
   const builderDir = mkdtempSync(join(tmpdir(), 'atoll-broken-'));
   const text = `#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nint main(void) { ${source} return 0; }`;
   // As set-up makes its folder: anybody may read it.
   chmodSync(builderDir, 0o755);
-  const compiled = Bun.spawnSync(['gcc', '-static', '-w', '-x', 'c', '-o', join(builderDir, 'builder'), '-'], { stdin: Buffer.from(text) });
+  const compiled = Bun.spawnSync(['gcc', '-static', '-w', '-x', 'c', '-o', join(builderDir, 'builder'), '-'], {
+    stdin: Buffer.from(text),
+  });
   if (compiled.exitCode !== 0) throw new Error(compiled.stderr.toString());
-  const builder = createBuilder({ helper: { mountsPid: process.pid }, helperBinary, builderDir, layout });
+  const builder = createBuilder({ helper: { mountsPid: process.pid }, helperBinary, builderDir, installation });
   try {
     await use(builder);
   } finally {

@@ -1,9 +1,10 @@
 /**
- * Where the edge refuses what Node.js's parser takes, and why. Each is a spelling that some server reads otherwise than another;
- * no client that anybody writes on purpose sends one. There is no difference of the other kind.
+ * Where the edge refuses what Node.js's parser takes, and why. Each is a spelling that some server reads otherwise than
+ * another; no client that anybody writes on purpose sends one. There is no difference of the other kind.
  */
 export const documentedRefusals: Readonly<Record<string, string>> = {
-  'an encoding in a list with identity': 'RFC 9112 knows no identity coding any more; servers differ in whether it is one',
+  'an encoding in a list with identity':
+    'RFC 9112 knows no identity coding any more; servers differ in whether it is one',
   'an encoding in a list with gzip': 'a transfer coding that the edge does not undo is answered 501 (RFC 9112 6.1)',
   'an encoding with a comma before it': 'empty list members: some servers read an unknown coding',
   'an encoding that is empty, with a length': 'both fields are there: one server takes the length, another chunks',

@@ -4,8 +4,15 @@ import type { Found, Llhttp } from './llhttp.ts';
 /** How long a connection that answers nothing more is waited for, ms. */
 const silenceMs = 150;
 
-/** The requests that the server found whole when it was sent `bytes` through `port`: what a pair of servers must agree on. */
-export async function requestsFound(llhttp: Llhttp, port: number, bytes: string): Promise<{ whole: string[]; answers: string[] }> {
+/**
+ * The requests that the server found whole when it was sent `bytes` through `port`: what a pair of servers must agree
+ * on.
+ */
+export async function requestsFound(
+  llhttp: Llhttp,
+  port: number,
+  bytes: string,
+): Promise<{ whole: string[]; answers: string[] }> {
   await llhttp.take();
   const client = await RawSocket.connect(port);
   client.send(bytes);

@@ -13,11 +13,23 @@ type Serve = (url: URL, request: Request) => Response | undefined;
 const image = makeImage([{ tar: busyboxTree(), compression: 'gzip' }]);
 /** As an honest registry does. */
 const honest: Serve = url => serving(image, url);
-const on = (part: string, answer: (url: URL, request: Request) => Response): Serve => (url, request) => (url.pathname.includes(part) ? answer(url, request) : honest(url, request));
-const challenge = (text: string): Serve => url => (url.pathname === '/token' ? undefined : new Response(null, { status: 401, headers: { 'www-authenticate': text } }));
-const withToken = (token: () => Response): Serve => url => (url.pathname === '/token' ? token() : new Response(null, { status: 401, headers: { 'www-authenticate': `Bearer realm="${url.origin}/token"` } }));
+const on =
+  (part: string, answer: (url: URL, request: Request) => Response): Serve =>
+  (url, request) =>
+    url.pathname.includes(part) ? answer(url, request) : honest(url, request);
+const challenge =
+  (text: string): Serve =>
+  url =>
+    url.pathname === '/token' ? undefined : new Response(null, { status: 401, headers: { 'www-authenticate': text } });
+const withToken =
+  (token: () => Response): Serve =>
+  url =>
+    url.pathname === '/token'
+      ? token()
+      : new Response(null, { status: 401, headers: { 'www-authenticate': `Bearer realm="${url.origin}/token"` } });
 const json = (value: unknown) => new Response(JSON.stringify(value));
-const endless = () => new Response(new ReadableStream({ pull: controller => controller.enqueue(new Uint8Array(1 << 20)) }));
+const endless = () =>
+  new Response(new ReadableStream({ pull: controller => controller.enqueue(new Uint8Array(1 << 20)) }));
 const redirect = (location: string) => new Response(null, { status: 302, headers: { location } });
 const config = { digest: digestOf('{}'), size: 2 };
 
@@ -26,20 +38,38 @@ const hostile: [name: string, serve: Serve][] = [
   ['a challenge of quotes', challenge(`Bearer realm="${'"a='.repeat(4_000)}`)],
   ['a challenge that leads to a file', challenge('Bearer realm="file:///etc/shadow"')],
   ['a challenge without an address', challenge('Bearer service="x"')],
-  ['a challenge that leads to the cloud’s own service', challenge('Bearer realm="http://169.254.169.254/latest/meta-data"')],
+  [
+    'a challenge that leads to the cloud’s own service',
+    challenge('Bearer realm="http://169.254.169.254/latest/meta-data"'),
+  ],
   ['a challenge that leads to a private network', challenge('Bearer realm="https://10.0.0.1/token"')],
   ['a token without end', withToken(endless)],
-  ['a token of gzip that becomes 100 MB', withToken(() => new Response(gzipSync(Buffer.alloc(100 << 20)), { headers: { 'content-encoding': 'gzip' } }))],
+  [
+    'a token of gzip that becomes 100 MB',
+    withToken(() => new Response(gzipSync(Buffer.alloc(100 << 20)), { headers: { 'content-encoding': 'gzip' } })),
+  ],
   ['a token that is no text', withToken(() => json({ token: { toString: 'x' } }))],
   ['a token with lines', withToken(() => json({ token: 'a\r\nx-evil: 1' }))],
   ['a manifest without end', on('manifests', endless)],
-  ['a manifest of gzip that becomes 100 MB', on('manifests', () => new Response(gzipSync(Buffer.alloc(100 << 20, ' ')), { headers: { 'content-encoding': 'gzip' } }))],
+  [
+    'a manifest of gzip that becomes 100 MB',
+    on(
+      'manifests',
+      () => new Response(gzipSync(Buffer.alloc(100 << 20, ' ')), { headers: { 'content-encoding': 'gzip' } }),
+    ),
+  ],
   ['a manifest of brackets', on('manifests', () => new Response('['.repeat(1 << 20)))],
   ['a manifest that is null', on('manifests', () => json(null))],
   ['a manifest with layers of null', on('manifests', () => json({ config, layers: [null] }))],
   ['a manifest with manifests that are none', on('manifests', () => json({ manifests: { length: 5 } }))],
-  ['a manifest with a digest that leads upwards', on('manifests', () => json({ config: { digest: 'sha256:../../../../etc/shadow' }, layers: [] }))],
-  ['a manifest with 1,000 layers', on('manifests', () => json({ config, layers: Array.from({ length: 1000 }, () => config) }))],
+  [
+    'a manifest with a digest that leads upwards',
+    on('manifests', () => json({ config: { digest: 'sha256:../../../../etc/shadow' }, layers: [] })),
+  ],
+  [
+    'a manifest with 1,000 layers',
+    on('manifests', () => json({ config, layers: Array.from({ length: 1000 }, () => config) })),
+  ],
   ['manifests that name each other', on('manifests', () => json({ manifests: [{ digest: digestOf('other') }] }))],
   ['a configuration with an environment of numbers', url => serving(makeImage([], { env: [5 as never] }), url)],
   ['a blob that is another', on('blobs', () => new Response('something else'))],
@@ -56,7 +86,11 @@ const hostile: [name: string, serve: Serve][] = [
 /** A registry of a stranger's, which the operator has allowed to be on the loopback: everything else is as for any. */
 export function registryAttacks(range: () => BuildRange): Attack[] {
   const build = async (serve: Serve) => {
-    const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: request => serve(new URL(request.url), request) ?? new Response(null, { status: 404 }) });
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: request => serve(new URL(request.url), request) ?? new Response(null, { status: 404 }),
+    });
     try {
       const host = `127.0.0.1:${server.port}`;
       range().builds.settings({ images: {}, registries: { [host]: { http: true } } });
@@ -66,25 +100,49 @@ export function registryAttacks(range: () => BuildRange): Attack[] {
     }
   };
   return [
-    ...hostile.map(([name, serve]): Attack => [`a registry with ${name}`, async () => {
-      refusalOf(await build(serve));
-      readyOf(await build(honest));
-    }]),
-    ['a registry whose name leads to another address by then', async () => {
-      // The address that was checked counts, whatever the name is.
-      const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: request => new Response(request.headers.get('host')) });
-      const answer = await pinnedFetch(new URL(`http://registry.invalid:${server.port}/`), '127.0.0.1', { headers: {} });
-      expect(await answer.text()).toBe(`registry.invalid:${server.port}`);
-      await server.stop(true);
-    }],
-    ...privateHosts().map((host): Attack => [`a registry at ${host}`, async () => {
-      await expect(reachableAddresses({ host, isSecure: true }, new Set())).rejects.toThrow(/may not reach|no address|no host/);
-      expect(await reachableAddresses({ host: '1.1.1.1', isSecure: true }, new Set())).toEqual(['1.1.1.1']);
-    }]),
-    ['a registry without TLS', async () => {
-      await expect(reachableAddresses({ host: '1.1.1.1', isSecure: false }, new Set())).rejects.toThrow('without TLS');
-      expect(await reachableAddresses({ host: '127.0.0.1:5000', isSecure: false }, new Set(['127.0.0.1:5000']))).toEqual(['127.0.0.1']);
-    }],
+    ...hostile.map(([name, serve]): Attack => [
+      `a registry with ${name}`,
+      async () => {
+        refusalOf(await build(serve));
+        readyOf(await build(honest));
+      },
+    ]),
+    [
+      'a registry whose name leads to another address by then',
+      async () => {
+        // The address that was checked counts, whatever the name is.
+        const server = Bun.serve({
+          hostname: '127.0.0.1',
+          port: 0,
+          fetch: request => new Response(request.headers.get('host')),
+        });
+        const answer = await pinnedFetch(new URL(`http://registry.invalid:${server.port}/`), '127.0.0.1', {
+          headers: {},
+        });
+        expect(await answer.text()).toBe(`registry.invalid:${server.port}`);
+        await server.stop(true);
+      },
+    ],
+    ...privateHosts().map((host): Attack => [
+      `a registry at ${host}`,
+      async () => {
+        await expect(reachableAddresses({ host, isSecure: true }, new Set())).rejects.toThrow(
+          /may not reach|no address|no host/,
+        );
+        expect(await reachableAddresses({ host: '1.1.1.1', isSecure: true }, new Set())).toEqual(['1.1.1.1']);
+      },
+    ]),
+    [
+      'a registry without TLS',
+      async () => {
+        await expect(reachableAddresses({ host: '1.1.1.1', isSecure: false }, new Set())).rejects.toThrow(
+          'without TLS',
+        );
+        expect(
+          await reachableAddresses({ host: '127.0.0.1:5000', isSecure: false }, new Set(['127.0.0.1:5000'])),
+        ).toEqual(['127.0.0.1']);
+      },
+    ],
   ];
 }
 
@@ -95,7 +153,23 @@ function serving({ blobs, root }: OciImage, url: URL): Response | undefined {
 }
 
 function privateHosts(): string[] {
-  const own = Object.values(networkInterfaces()).flat().find(found => found && !found.internal && found.family === 'IPv4')?.address;
-  const hosts = ['localhost', '127.0.0.1', '127.1', '0x7f.1', '2130706433', '10.1.2.3', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]', '[fe80::1]', '[2002:7f00:1::]', 'x@127.0.0.1', '127.0.0.1/..'];
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find(found => found && !found.internal && found.family === 'IPv4')?.address;
+  const hosts = [
+    'localhost',
+    '127.0.0.1',
+    '127.1',
+    '0x7f.1',
+    '2130706433',
+    '10.1.2.3',
+    '169.254.169.254',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[fe80::1]',
+    '[2002:7f00:1::]',
+    'x@127.0.0.1',
+    '127.0.0.1/..',
+  ];
   return own === undefined ? hosts : [...hosts, own];
 }

@@ -1,9 +1,17 @@
-// A server on Node.js's own parser that notes which requests it finds in what it is sent. On a second port it tells them.
+// A server on Node.js's own parser that notes which requests it finds in what it is sent. On a second port it tells
+// them.
 import { createServer } from 'node:http';
 
 let seen = [];
 const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
-  const found = { method: request.method, url: request.url, bytes: 0, ended: false, trailers: 0, headers: request.headers };
+  const found = {
+    method: request.method,
+    url: request.url,
+    bytes: 0,
+    ended: false,
+    trailers: 0,
+    headers: request.headers,
+  };
   seen.push(found);
   request.on('data', part => (found.bytes += part.length));
   request.on('end', () => {

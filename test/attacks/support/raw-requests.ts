@@ -1,5 +1,5 @@
 /** Bytes that a client sends on one connection, each meant to be read differently by two servers in a row. */
-export type RawRequest = readonly [name: string, bytes: string];
+type RawRequest = readonly [name: string, bytes: string];
 
 const host = 'Host: 80-one.localhost\r\n';
 /** What a smuggler hides behind or within his first request. */
@@ -10,7 +10,10 @@ const chunked = 'Transfer-Encoding: chunked\r\n';
 const line = (requestLine: string) => `${requestLine}\r\n${host}\r\n`;
 
 const lengths: RawRequest[] = [
-  ['a length and chunks, the request hidden in the length', post(`Content-Length: 5\r\n${chunked}`, `0\r\n\r\n${hidden}`)],
+  [
+    'a length and chunks, the request hidden in the length',
+    post(`Content-Length: 5\r\n${chunked}`, `0\r\n\r\n${hidden}`),
+  ],
   ['chunks and a length, the request hidden in the chunks', post(`${chunked}Content-Length: 4\r\n`, `5c\r\n${hidden}`)],
   ['a length and chunks in another case', post('content-LENGTH: 4\r\ntransfer-ENCODING: CHUNKED\r\n', '0\r\n\r\n')],
   ['two lengths that differ', post('Content-Length: 0\r\nContent-Length: 44\r\n', hidden)],
@@ -65,13 +68,22 @@ const encodings: RawRequest[] = [
   ['an encoding whose name ends in a space', post('Transfer-Encoding : chunked\r\n', '0\r\n\r\n')],
   ['an encoding whose name has an underscore', post(`Transfer_Encoding: chunked\r\nContent-Length: 3\r\n`, 'abc')],
   ['an encoding that is folded', post('Transfer-Encoding:\r\n chunked\r\n', '0\r\n\r\n')],
-  ['an encoding folded behind another field', post('X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 3\r\n', 'abc')],
-  ['an encoding behind a bare carriage return', post('X: y\rTransfer-Encoding: chunked\r\nContent-Length: 3\r\n', 'abc')],
+  [
+    'an encoding folded behind another field',
+    post('X: y\r\n Transfer-Encoding: chunked\r\nContent-Length: 3\r\n', 'abc'),
+  ],
+  [
+    'an encoding behind a bare carriage return',
+    post('X: y\rTransfer-Encoding: chunked\r\nContent-Length: 3\r\n', 'abc'),
+  ],
   ['an encoding behind a bare line feed', post('X: y\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n')],
   ['an encoding behind a NUL', post('X: y\0Transfer-Encoding: chunked\r\nContent-Length: 3\r\n', 'abc')],
   ['an encoding in HTTP/1.0', `POST /first HTTP/1.0\r\n${host}${chunked}\r\n0\r\n\r\n`],
   ['an encoding for GET', `${get(chunked)}3\r\nabc\r\n0\r\n\r\n`],
-  ['an encoding that the word connection names', post(`Connection: Transfer-Encoding\r\n${chunked}`, '3\r\nabc\r\n0\r\n\r\n')],
+  [
+    'an encoding that the word connection names',
+    post(`Connection: Transfer-Encoding\r\n${chunked}`, '3\r\nabc\r\n0\r\n\r\n'),
+  ],
 ];
 
 const chunks: RawRequest[] = [
@@ -195,12 +207,18 @@ const fields: RawRequest[] = [
   ['a head of 70 KiB that has no end', `GET /first HTTP/1.1\r\nX: ${'y'.repeat(70 * 1024)}`],
   ['expect with another word', post('Expect: something\r\nContent-Length: 3\r\n', 'abc')],
   ['expect 100-continue with the body at once', post('Expect: 100-continue\r\nContent-Length: 3\r\n', 'abc')],
-  ['an upgrade to h2c', get('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n')],
+  [
+    'an upgrade to h2c',
+    get('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n'),
+  ],
   ['an upgrade with a body', post('Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 3\r\n', 'abc')],
   ['connection close, then a further request', `${get('Connection: close\r\n')}${hidden}`],
   ['connection that names the host', get('Connection: Host\r\n')],
   ['two requests in one packet', `${get('')}${hidden}`],
-  ['a GET with a hidden one as its body', `GET /first HTTP/1.1\r\n${host}Content-Length: ${hidden.length}\r\n\r\n${hidden}`],
+  [
+    'a GET with a hidden one as its body',
+    `GET /first HTTP/1.1\r\n${host}Content-Length: ${hidden.length}\r\n\r\n${hidden}`,
+  ],
 ];
 
 export const rawRequests: readonly RawRequest[] = [...lengths, ...encodings, ...chunks, ...lines, ...fields];

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { newUuid } from '../../../src/base/id.ts';
 import type { BuildSettings } from '../../../src/node/builds/compose.ts';
 import type { BuildLogEntry, BuildResult, BuildState, BuildStep, StartBuild } from '../../../src/protocol/build.ts';
-import type { DriverName } from '../../../src/protocol/node.ts';
+import type { DriverName } from '../../../src/protocol/driver.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../../node/support/test-node.ts';
 
-export const teamId = 'team-1';
+const teamId = 'team-1';
 /** Longest time for one build of the tests. */
 const buildTimeoutMs = 120_000;
 
@@ -29,7 +29,9 @@ export type BuildNode = AsyncDisposable & {
 };
 
 /** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
-export async function startBuildNode(options: { memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {}): Promise<BuildNode> {
+export async function startBuildNode(
+  options: { memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {},
+): Promise<BuildNode> {
   const test = await startTestNode(options);
   const base: BuildState = { layers: [test.base], env: {}, user: 'root', workdir: '' };
 
@@ -48,11 +50,12 @@ export async function startBuildNode(options: { memory?: boolean; driver?: Drive
     });
     const entries: BuildLogEntry[] = [];
     const deadline = Date.now() + buildTimeoutMs;
-    for (let next = 0; Date.now() < deadline; ) {
+    for (let next = 0; Date.now() < deadline;) {
       const progress = await test.node.builds.progress(buildId, next, 5_000);
       entries.push(...progress.entries);
       next = progress.next;
-      if (progress.result) return { result: progress.result, entries, log: entries.map(entry => entry.message).join('\n') };
+      if (progress.result)
+        return { result: progress.result, entries, log: entries.map(entry => entry.message).join('\n') };
     }
     throw new Error(`the build did not end:\n${entries.map(entry => entry.message).join('\n')}`);
   };
@@ -74,7 +77,16 @@ export async function startBuildNode(options: { memory?: boolean; driver?: Drive
       return hash;
     },
     async inside(state, command) {
-      const request = test.request({ image: { templateId: 't', buildId: 'b', layers: state.layers, defaultUser: state.user, defaultWorkdir: state.workdir, buildEnv: state.env } });
+      const request = test.request({
+        image: {
+          templateId: 't',
+          buildId: 'b',
+          layers: state.layers,
+          defaultUser: state.user,
+          defaultWorkdir: state.workdir,
+          buildEnv: state.env,
+        },
+      });
       const sandbox = await test.node.protocol.create(request);
       try {
         const { stdout, stderr } = await runInSandbox(test.node.protocol, sandbox.sandboxId, command);

@@ -4,22 +4,51 @@ import { join } from 'node:path';
 import { writeTar, type NewTarEntry } from '../../../src/base/write-tar.ts';
 import { symlink, text } from './trees.ts';
 
-// Roots laid out as the distributions lay theirs out, of programs of this machine: their own archives are not needed to build
-// and test here. What they have for package managers writes down what it was asked and fails, as without a network.
+// Roots laid out as the distributions lay theirs out, of programs of this machine: their own archives are not needed to
+// build and test here. What they have for package managers writes down what it was asked and fails, as without a
+// network.
 
 const root = { uid: 0, gid: 0 };
-const directory = (path: string, mode = 0o755): NewTarEntry => ({ path, type: 'directory', attributes: { mode, ...root } });
-const program = (path: string, content: Uint8Array, mode = 0o755): NewTarEntry => ({ path, type: 'file', attributes: { mode, ...root }, content: Buffer.from(content) });
+const directory = (path: string, mode = 0o755): NewTarEntry => ({
+  path,
+  type: 'directory',
+  attributes: { mode, ...root },
+});
+const program = (path: string, content: Uint8Array, mode = 0o755): NewTarEntry => ({
+  path,
+  type: 'file',
+  attributes: { mode, ...root },
+  content: Buffer.from(content),
+});
 const script = (path: string, content: string) => text(path, content, { mode: 0o755, ...root });
 const packageManager = (path: string) => script(path, '#!/bin/sh\necho "$@" >> /asked\nexit 1\n');
 
-/** Alpine's: busybox with its shell for everything, musl, ash as the login shell, `wheel`, no bash, certificates in one file. */
+/**
+ * Alpine's: busybox with its shell for everything, musl, ash as the login shell, `wheel`, no bash, certificates in one
+ * file.
+ */
 export function muslTree(): Uint8Array {
   const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
-  const applets = run('busybox', '--list').split('\n').filter(name => name !== '' && name !== 'busybox');
+  const applets = run('busybox', '--list')
+    .split('\n')
+    .filter(name => name !== '' && name !== 'busybox');
   const loader = realpathSync(`/lib/ld-musl-${machine}.so.1`);
   return writeTar([
-    ...['bin', 'sbin', 'lib', 'etc', 'etc/ssl', 'etc/ssl/certs', 'usr', 'usr/bin', 'usr/sbin', 'root', 'home', 'var', 'var/cache'].map(path => directory(path)),
+    ...[
+      'bin',
+      'sbin',
+      'lib',
+      'etc',
+      'etc/ssl',
+      'etc/ssl/certs',
+      'usr',
+      'usr/bin',
+      'usr/sbin',
+      'root',
+      'home',
+      'var',
+      'var/cache',
+    ].map(path => directory(path)),
     directory('tmp', 0o1777),
     program('bin/busybox', readFileSync('/usr/bin/busybox')),
     ...applets.map(name => symlink(`bin/${name}`, '/bin/busybox')),
@@ -32,18 +61,69 @@ export function muslTree(): Uint8Array {
     text('etc/passwd', 'root:x:0:0:root:/root:/bin/ash\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n'),
     text('etc/group', 'root:x:0:root\nwheel:x:10:root\nusers:x:100:games\nnobody:x:65534:\n'),
     text('etc/shadow', 'root:*::0:::::\n', { mode: 0o640, ...root }),
-    text('etc/profile', 'export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nfor script in /etc/profile.d/*.sh ; do\n\tif [ -r $script ] ; then\n\t\t. $script\n\tfi\ndone\n'),
+    text(
+      'etc/profile',
+      'export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nfor script in /etc/profile.d/*.sh ; do\n\tif [ -r $script ] ; then\n\t\t. $script\n\tfi\ndone\n',
+    ),
     text('etc/ssl/cert.pem', authorities),
   ]);
 }
 
-/** Fedora's: everything under /usr with links beside it, glibc under lib64, bash, `wheel`, certificates under /etc/pki. */
+/**
+ * Fedora's: everything under /usr with links beside it, glibc under lib64, bash, `wheel`, certificates under /etc/pki.
+ */
 export function mergedTree(): Uint8Array {
-  const commands = ['bash', 'cat', 'chmod', 'chown', 'cp', 'env', 'find', 'grep', 'id', 'ln', 'ls', 'mkdir', 'mktemp', 'rm', 'sed', 'sleep', 'stat', 'tail', 'touch', 'useradd', 'usermod', 'passwd', 'wc'];
+  const commands = [
+    'bash',
+    'cat',
+    'chmod',
+    'chown',
+    'cp',
+    'env',
+    'find',
+    'grep',
+    'id',
+    'ln',
+    'ls',
+    'mkdir',
+    'mktemp',
+    'rm',
+    'sed',
+    'sleep',
+    'stat',
+    'tail',
+    'touch',
+    'useradd',
+    'usermod',
+    'passwd',
+    'wc',
+  ];
   const paths = commands.map(name => run('sh', '-c', `command -v ${name}`).trim());
-  const libraries = new Set(paths.flatMap(path => [...run('ldd', path).matchAll(/(\/\S+) \(0x/g)].map(([, library = '']) => library)));
+  const libraries = new Set(
+    paths.flatMap(path => [...run('ldd', path).matchAll(/(\/\S+) \(0x/g)].map(([, library = '']) => library)),
+  );
   return writeTar([
-    ...['usr', 'usr/bin', 'usr/sbin', 'usr/lib', 'usr/lib64', 'usr/local', 'usr/local/bin', 'etc', 'etc/pki', 'etc/pki/tls', 'etc/pki/tls/certs', 'etc/skel', 'etc/default', 'root', 'home', 'var', 'var/log', 'var/spool', 'run'].map(path => directory(path)),
+    ...[
+      'usr',
+      'usr/bin',
+      'usr/sbin',
+      'usr/lib',
+      'usr/lib64',
+      'usr/local',
+      'usr/local/bin',
+      'etc',
+      'etc/pki',
+      'etc/pki/tls',
+      'etc/pki/tls/certs',
+      'etc/skel',
+      'etc/default',
+      'root',
+      'home',
+      'var',
+      'var/log',
+      'var/spool',
+      'run',
+    ].map(path => directory(path)),
     directory('tmp', 0o1777),
     symlink('bin', 'usr/bin'),
     symlink('sbin', 'usr/sbin'),
@@ -68,7 +148,10 @@ export function mergedTree(): Uint8Array {
   ]);
 }
 
-/** Distroless images': a program with what it needs, users that log in nowhere, certificates; no shell, no other program. */
+/**
+ * Distroless images': a program with what it needs, users that log in nowhere, certificates; no shell, no other
+ * program.
+ */
 export function shelllessTree(): Uint8Array {
   return writeTar([
     ...['usr', 'usr/bin', 'etc', 'etc/ssl', 'etc/ssl/certs', 'home', 'home/nonroot'].map(path => directory(path)),
@@ -76,7 +159,10 @@ export function shelllessTree(): Uint8Array {
     directory('root', 0o700),
     program('usr/bin/hello', compiled('musl-gcc', '-static')),
     text('etc/os-release', 'PRETTY_NAME="Distroless"\nID=debian\n'),
-    text('etc/passwd', 'root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n'),
+    text(
+      'etc/passwd',
+      'root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n',
+    ),
     text('etc/group', 'root:x:0:\nnobody:x:65534:\ntty:x:5:\nnonroot:x:65532:\n'),
     text('etc/ssl/certs/ca-certificates.crt', authorities),
   ]);
@@ -87,7 +173,11 @@ const authorities = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE----
 
 function compiled(compiler: string, ...flags: string[]): Uint8Array {
   const output = join(tmpdir(), `atoll-hello-${process.pid}-${compiler}`);
-  const made = Bun.spawnSync(['sh', '-c', `printf '#include <stdio.h>\\nint main(void){return puts("hello from a program") < 0;}' | ${compiler} ${flags.join(' ')} -x c -o ${output} - && cat ${output} && rm ${output}`]);
+  const made = Bun.spawnSync([
+    'sh',
+    '-c',
+    `printf '#include <stdio.h>\\nint main(void){return puts("hello from a program") < 0;}' | ${compiler} ${flags.join(' ')} -x c -o ${output} - && cat ${output} && rm ${output}`,
+  ]);
   if (made.exitCode !== 0) throw new Error(made.stderr.toString());
   return made.stdout;
 }

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 
-export type LayerSpec = { tar: Uint8Array; compression: 'none' | 'gzip' | 'zstd' };
+type LayerSpec = { tar: Uint8Array; compression: 'none' | 'gzip' | 'zstd' };
 
 export type OciImage = {
   /** Every blob by digest, manifests and configuration included. */
@@ -16,7 +16,8 @@ const indexType = 'application/vnd.oci.image.index.v1+json';
 const manifestType = 'application/vnd.oci.image.manifest.v1+json';
 const layerType = 'application/vnd.oci.image.layer.v1.tar';
 
-export const digestOf = (bytes: Uint8Array | string): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+export const digestOf = (bytes: Uint8Array | string): string =>
+  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
 /** Puts an image together from tar archives. With `index`, behind a list that names another machine's image first. */
 export function makeImage(layers: LayerSpec[], options: { env?: string[]; index?: boolean } = {}): OciImage {
@@ -32,7 +33,12 @@ export function makeImage(layers: LayerSpec[], options: { env?: string[]; index?
     JSON.stringify({
       architecture,
       os: 'linux',
-      config: { Env: options.env ?? ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'], User: 'nobody', WorkingDir: '/var', Cmd: ['false'] },
+      config: {
+        Env: options.env ?? ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+        User: 'nobody',
+        WorkingDir: '/var',
+        Cmd: ['false'],
+      },
       rootfs: { type: 'layers', diff_ids: layers.map(layer => digestOf(layer.tar)) },
       history: layers.map(() => ({ created_by: 'test' })),
     }),
@@ -42,7 +48,9 @@ export function makeImage(layers: LayerSpec[], options: { env?: string[]; index?
     ...add(compress[layer.compression](layer.tar)),
   }));
   const configDescriptor = { mediaType: 'application/vnd.oci.image.config.v1+json', ...config };
-  const manifest = add(JSON.stringify({ schemaVersion: 2, mediaType: manifestType, config: configDescriptor, layers: descriptors }));
+  const manifest = add(
+    JSON.stringify({ schemaVersion: 2, mediaType: manifestType, config: configDescriptor, layers: descriptors }),
+  );
   if (!options.index) return { blobs, root: { digest: manifest.digest, mediaType: manifestType } };
   const own = { mediaType: manifestType, ...manifest, platform: { os: 'linux', architecture } };
   const foreign = { ...own, platform: { os: 'linux', architecture: 's390x' } };
@@ -63,10 +71,17 @@ export function writeLayout(image: OciImage, directory: string): void {
 }
 
 /** Pushes an image to a registry by its own protocol. */
-export async function pushImage(image: OciImage, registry: string, repository: string, tag: string, authorization?: string): Promise<void> {
+export async function pushImage(
+  image: OciImage,
+  registry: string,
+  repository: string,
+  tag: string,
+  authorization?: string,
+): Promise<void> {
   const base = `http://${registry}/v2/${repository}`;
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-  const isManifest = (bytes: Uint8Array) => bytes.length < 100_000 && /"(manifests|layers)":/.test(Buffer.from(bytes).toString('latin1'));
+  const isManifest = (bytes: Uint8Array) =>
+    bytes.length < 100_000 && /"(manifests|layers)":/.test(Buffer.from(bytes).toString('latin1'));
   const manifests = [...image.blobs].filter(([, bytes]) => isManifest(bytes));
   for (const [digest, bytes] of image.blobs) {
     if (isManifest(bytes)) continue;
@@ -74,15 +89,25 @@ export async function pushImage(image: OciImage, registry: string, repository: s
     if (begun.status !== 202) throw new Error(`upload refused: ${begun.status} ${await begun.text()}`);
     const location = new URL(begun.headers.get('location') ?? '', base);
     location.searchParams.set('digest', digest);
-    const done = await fetch(location, { method: 'PUT', headers: { ...headers, 'content-type': 'application/octet-stream' }, body: Buffer.from(bytes) });
+    const done = await fetch(location, {
+      method: 'PUT',
+      headers: { ...headers, 'content-type': 'application/octet-stream' },
+      body: Buffer.from(bytes),
+    });
     if (done.status !== 201) throw new Error(`blob refused: ${done.status} ${await done.text()}`);
   }
   // The image before the list that names it.
-  for (const [digest, bytes] of manifests.sort(([, a], [, b]) => Number(Buffer.from(a).includes('"manifests"')) - Number(Buffer.from(b).includes('"manifests"')))) {
+  for (const [digest, bytes] of manifests.sort(
+    ([, a], [, b]) => Number(Buffer.from(a).includes('"manifests"')) - Number(Buffer.from(b).includes('"manifests"')),
+  )) {
     const text = Buffer.from(bytes).toString();
     const { mediaType } = JSON.parse(text) as { mediaType: string };
     for (const version of digest === image.root.digest ? [digest, tag] : [digest]) {
-      const done = await fetch(`${base}/manifests/${version}`, { method: 'PUT', headers: { ...headers, 'content-type': mediaType }, body: text });
+      const done = await fetch(`${base}/manifests/${version}`, {
+        method: 'PUT',
+        headers: { ...headers, 'content-type': mediaType },
+        body: text,
+      });
       if (done.status !== 201) throw new Error(`manifest refused: ${done.status} ${await done.text()}`);
     }
   }

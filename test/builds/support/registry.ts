@@ -23,7 +23,11 @@ export async function startRegistry(login?: Login, { tokens = false } = {}): Pro
   const tokenServer = login && tokens ? startTokenServer(login) : undefined;
   const rootcertbundle = join(directory, 'authority.pem');
   if (tokenServer) writeFileSync(rootcertbundle, tokenServer.authority);
-  if (login) writeFileSync(htpasswd, `${login.username}:${await Bun.password.hash(login.password, { algorithm: 'bcrypt', cost: 4 })}\n`);
+  if (login)
+    writeFileSync(
+      htpasswd,
+      `${login.username}:${await Bun.password.hash(login.password, { algorithm: 'bcrypt', cost: 4 })}\n`,
+    );
   const config = join(directory, 'config.yml');
   writeFileSync(
     config,
@@ -33,18 +37,24 @@ export async function startRegistry(login?: Login, { tokens = false } = {}): Pro
       storage: { filesystem: { rootdirectory: join(directory, 'data') } },
       http: { addr: host },
       ...(login && {
-        auth: tokenServer ? { token: { realm: tokenServer.realm, service: 'test', issuer, rootcertbundle } } : { htpasswd: { realm: 'test', path: htpasswd } },
+        auth: tokenServer
+          ? { token: { realm: tokenServer.realm, service: 'test', issuer, rootcertbundle } }
+          : { htpasswd: { realm: 'test', path: htpasswd } },
       }),
     }),
   );
-  const child = Bun.spawn(['docker-registry', 'serve', config], { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' });
+  const child = Bun.spawn(['docker-registry', 'serve', config], {
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'ignore',
+  });
   const stop = async () => {
     child.kill();
     await child.exited;
     await tokenServer?.stop();
     rmSync(directory, { recursive: true, force: true });
   };
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + 30_000;
   for (;;) {
     const answer = await fetch(`http://${host}/v2/`).catch(() => undefined);
     if (answer) break;
@@ -61,7 +71,9 @@ function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const address = server.address();
-      server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))));
+      server.close(() =>
+        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
+      );
     });
   });
 }

@@ -5,7 +5,7 @@ import { type RawServer, RawSocket, startRawServer } from './raw-socket.ts';
 export const host = 'Host: 80-one.localhost\r\n';
 export const get = `GET / HTTP/1.1\r\n${host}\r\n`;
 
-export type BothEnds = AsyncDisposable & { readonly fixture: Fixture; readonly server: RawServer; readonly client: RawSocket };
+type BothEnds = AsyncDisposable & { readonly fixture: Fixture; readonly server: RawServer; readonly client: RawSocket };
 
 /** An edge, a sandbox `one` whose port 80 is a server that the test plays, and a client that it plays too. */
 export async function startBoth(options: FixtureOptions = {}): Promise<BothEnds> {
@@ -26,4 +26,3 @@ export async function startBoth(options: FixtureOptions = {}): Promise<BothEnds>
     },
   };
 }
-

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../src/base/error.ts';
-import { createLog } from '../../../src/base/log.ts';
+import { createLog } from '../../../src/base/telemetry/log.ts';
 import type { Ingress, Route } from '../../../src/protocol/directory.ts';
 import { type Edge, type EdgeOptions, startEdge } from '../../../src/edge/start.ts';
 import { dialLoopback } from './loopback-dial.ts';
 
-export const openIngress: Ingress = {
+const openIngress: Ingress = {
   trafficAccessToken: null,
   accessToken: null,
   maskRequestHost: null,
@@ -39,9 +39,12 @@ export type FixtureOptions = Partial<EdgeOptions> & {
 export function startFixture(options: FixtureOptions = {}): Fixture {
   // Should the edge refuse to start, nothing else stays.
   using started = new DisposableStack();
-  const folder = started.adopt(mkdtempSync(join(tmpdir(), 'edge-')), path => rmSync(path, { recursive: true, force: true }));
+  const folder = started.adopt(mkdtempSync(join(tmpdir(), 'edge-')), path =>
+    rmSync(path, { recursive: true, force: true }),
+  );
   const apiSocketPath = join(folder, 'api.sock');
-  const answer = options.api ?? (request => Response.json({ api: new URL(request.url).pathname, headers: request.headers }));
+  const answer =
+    options.api ?? (request => Response.json({ api: new URL(request.url).pathname, headers: request.headers }));
   started.adopt(Bun.serve({ unix: apiSocketPath, fetch: answer }), api => void api.stop(true));
   const routes = new Map<string, Route>();
   const portMap = new Map<number, number>();
@@ -55,11 +58,14 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     log: createLog('error', line => complaints.push(line)),
     directory: {
       find: sandboxId => routes.get(sandboxId),
+      running: () => routes.values(),
       async wake(sandboxId) {
         wakes.push(sandboxId);
         const route = routes.get(sandboxId);
         if (route === undefined) throw new AtollError('not_found', 'gone');
-        return options.wake === undefined ? fixture.sandbox(sandboxId, { state: 'running' }) : options.wake(route, fixture);
+        return options.wake === undefined
+          ? fixture.sandbox(sandboxId, { state: 'running' })
+          : options.wake(route, fixture);
       },
     },
     async dial(sandboxId, port) {
@@ -77,7 +83,14 @@ export function startFixture(options: FixtureOptions = {}): Fixture {
     wakes,
     complaints,
     sandbox(sandboxId, change = {}) {
-      const before = routes.get(sandboxId) ?? { sandboxId, teamId: 'team', executionId: crypto.randomUUID(), state: 'running', ingress: openIngress };
+      const before = routes.get(sandboxId) ?? {
+        sandboxId,
+        teamId: 'team',
+        nodeId: 'n',
+        executionId: crypto.randomUUID(),
+        state: 'running',
+        ingress: openIngress,
+      };
       const route: Route = { ...before, ...change, ingress: { ...before.ingress, ...change.ingress } };
       routes.set(sandboxId, route);
       return route;

@@ -79,7 +79,8 @@ export class RawSocket {
   /** Resolves when `holds` does; fails if that can't happen any more. */
   async until(holds: (raw: RawSocket) => boolean): Promise<void> {
     while (!holds(this)) {
-      if (this.end !== undefined) throw new Error(`the connection ended (${this.end}) after ${JSON.stringify(this.received.slice(-500))}`);
+      if (this.end !== undefined)
+        throw new Error(`the connection ended (${this.end}) after ${JSON.stringify(this.received.slice(-500))}`);
       await new Promise<void>(resolve => this.#waiting.push(resolve));
     }
   }

@@ -23,4 +23,15 @@ export const hostPublic = '203.0.113.200';
 export const internetUplink = '192.0.2.1';
 
 /** What no sandbox may reach under any policy: a neighbour of the host, a cloud's metadata service, and the like. */
-export const victimAddresses = ['10.0.0.5', '172.16.0.5', '192.168.1.5', '100.64.0.5', '169.254.169.254', '192.0.0.8', '168.63.129.16', '169.254.170.2', '100.100.100.200', '192.0.0.192'];
+export const victimAddresses = [
+  '10.0.0.5',
+  '172.16.0.5',
+  '192.168.1.5',
+  '100.64.0.5',
+  '169.254.169.254',
+  '192.0.0.8',
+  '168.63.129.16',
+  '169.254.170.2',
+  '100.100.100.200',
+  '192.0.0.192',
+];

@@ -1,4 +1,4 @@
-import { issueCertificate, type CertificatePair } from '../../../src/base/certificate.ts';
+import { issueCertificate, type CertificatePair } from '../../../src/base/crypto/certificate.ts';
 import { addresses, hostileServer, victimAddresses } from './addresses.ts';
 import { startHostileServer } from './hostile-server.ts';
 import type { Visit } from './lab.ts';
@@ -22,7 +22,10 @@ const certified: Record<string, string[]> = {
 await serveRemote(async () => {
   const visits: Visit[] = [];
   const note = (service: string, from: string, detail = '') => void visits.push({ service, from, detail });
-  for (const [name, address] of [...Object.entries(addresses), ...victimAddresses.map(address => ['victim', address] as const)]) {
+  for (const [name, address] of [
+    ...Object.entries(addresses),
+    ...victimAddresses.map(address => ['victim', address] as const),
+  ]) {
     startWeb(name, address, note);
     await startEcho(name, address, note);
   }
@@ -33,7 +36,14 @@ await serveRemote(async () => {
   }
   startSocksServer(1080, undefined, target => note('socks', '', target));
   startSocksServer(1081, { username: 'user', password: 'secret' }, target => note('socks login', '', target));
-  return { operations: { visits: () => visits.splice(0), define: (names: { [name: string]: string[] }) => Object.entries(names).forEach(([name, list]) => zones.set(name, list)) }, stop: async () => {} };
+  return {
+    operations: {
+      visits: () => visits.splice(0),
+      define: (names: { [name: string]: string[] }) =>
+        Object.entries(names).forEach(([name, list]) => zones.set(name, list)),
+    },
+    stop: async () => {},
+  };
 });
 
 type Note = (service: string, from: string, detail?: string) => void;
@@ -47,7 +57,11 @@ function startWeb(name: string, address: string, note: Note): void {
       ...(tls && { tls }),
       async fetch(request, server) {
         const { pathname } = new URL(request.url);
-        note(`${service} ${name}`, server.requestIP(request)?.address ?? '', `${request.headers.get('host')} ${request.method} ${pathname}`);
+        note(
+          `${service} ${name}`,
+          server.requestIP(request)?.address ?? '',
+          `${request.headers.get('host')} ${request.method} ${pathname}`,
+        );
         if (pathname === '/websocket' && server.upgrade(request)) return undefined;
         if (pathname === '/headers') return Response.json(Object.fromEntries(request.headers));
         if (pathname === '/size') return new Response(`${(await request.arrayBuffer()).byteLength}\n`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
-import { createLog } from '../../../src/base/log.ts';
-import { startNode } from '../../../src/node/start.ts';
+import { createLog } from '../../../src/base/telemetry/log.ts';
+import { startNode } from '../../../src/node/start/start.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import type { LabOptions } from './lab.ts';
@@ -45,7 +45,14 @@ await serveRemote(async () => {
     operations: {
       async create(network: EgressPolicy) {
         const ref = { sandboxId: newSandboxId(), executionId: newUuid() };
-        const image = { templateId: 'base', buildId: 'base', layers: [base], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} };
+        const image = {
+          templateId: 'base',
+          buildId: 'base',
+          layers: [base],
+          defaultUser: 'user',
+          defaultWorkdir: '',
+          buildEnv: {},
+        };
         await node.protocol.create({ ...ref, image, resources, network, envVars: {}, accessToken: null });
         executions.set(ref.sandboxId, ref.executionId);
         return ref.sandboxId;
@@ -61,8 +68,17 @@ await serveRemote(async () => {
         const buildId = newUuid();
         const state = { layers: [base], env: {}, user: 'root', workdir: '' };
         const steps = [{ type: 'RUN', args: [command], force: false }];
-        await node.builds.start({ buildId, templateId: 't', teamId: 'team', source: { kind: 'state', state }, steps, force: true, startsAsUser: false, resources });
-        for (let next = 0; ; ) {
+        await node.builds.start({
+          buildId,
+          templateId: 't',
+          teamId: 'team',
+          source: { kind: 'state', state },
+          steps,
+          force: true,
+          startsAsUser: false,
+          resources,
+        });
+        for (let next = 0; ;) {
           const progress = await node.builds.progress(buildId, next, 1_000);
           next = progress.next;
           if (progress.result) return progress.result;
@@ -72,7 +88,8 @@ await serveRemote(async () => {
       installation: () => node.installation,
       intrusions: () => intrusions.splice(0),
       logged: () => lines.splice(0),
-      history: async (sandboxId: string) => (await node.protocol.logs({ sandboxId, backward: false, limit: 1000 })).map(({ message }) => message),
+      history: async (sandboxId: string) =>
+        (await node.protocol.logs({ sandboxId, backward: false, limit: 1000 })).map(({ message }) => message),
       async restart() {
         await node.stop();
         node = await start();
@@ -99,8 +116,23 @@ async function startServices(onIntrusion: (intrusion: string) => void): Promise<
     });
   }
   // Stands where the platform's edge would.
-  Bun.serve({ hostname: '127.0.0.1', port: 8088, fetch: (request, server) => Response.json({ ...Object.fromEntries(request.headers), path: new URL(request.url).pathname, from: server.requestIP(request)?.address }) });
+  Bun.serve({
+    hostname: '127.0.0.1',
+    port: 8088,
+    fetch: (request, server) =>
+      Response.json({
+        ...Object.fromEntries(request.headers),
+        path: new URL(request.url).pathname,
+        from: server.requestIP(request)?.address,
+      }),
+  });
   for (const port of [53, 7000]) {
-    await Bun.udpSocket({ hostname: '0.0.0.0', port, socket: { data: (_, bytes, from, address) => onIntrusion(`datagram for port ${port} from ${address}:${from}: ${bytes}`) } });
+    await Bun.udpSocket({
+      hostname: '0.0.0.0',
+      port,
+      socket: {
+        data: (_, bytes, from, address) => onIntrusion(`datagram for port ${port} from ${address}:${from}: ${bytes}`),
+      },
+    });
   }
 }

@@ -1,18 +1,19 @@
 import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeAuthority } from '../../../src/base/certificate.ts';
-import type { EgressSettings } from '../../../src/node/network/egress/egress.ts';
+import { makeAuthority } from '../../../src/base/crypto/certificate.ts';
+import type { EgressSettings } from '../../../src/node/network/egress/settings.ts';
 import type { BuildResult } from '../../../src/protocol/build.ts';
 import type { EgressPolicy } from '../../../src/protocol/network.ts';
-import type { DriverName, TrafficCounters } from '../../../src/protocol/node.ts';
+import type { DriverName } from '../../../src/protocol/driver.ts';
+import type { TrafficCounters } from '../../../src/protocol/node-usage.ts';
 import { addresses, hostPublic, hostUplink, hostileServer, internetUplink, victimAddresses } from './addresses.ts';
 import { ownNames } from './names.ts';
 import { startRemote, type Remote } from './rpc.ts';
 
 const here = import.meta.dir;
 
-export type Result = { exitCode: number; stdout: string; stderr: string };
+type Result = { exitCode: number; stdout: string; stderr: string };
 export type LabOptions = {
   /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
   nameservers?: string[];
@@ -26,8 +27,8 @@ export type LabOptions = {
 };
 
 /**
- * A machine with a node on it, and an internet, both in network namespaces of their own: the node's default route leads to
- * servers that the test made, at addresses that look public.
+ * A machine with a node on it, and an internet, both in network namespaces of their own: the node's default route leads
+ * to servers that the test made, at addresses that look public.
  */
 export type Lab = {
   /** The node's number among the installations on this machine. */
@@ -41,8 +42,8 @@ export type Lab = {
   /** Runs a Python program inside, as root. */
   python(sandboxId: string, program: string): Promise<Result>;
   /**
-   * Runs a Python program in the sandbox's network namespace, with the host's root's rights there: what a sandbox could send if nothing
-   * but its network stopped it.
+   * Runs a Python program in the sandbox's network namespace, with the host's root's rights there: what a sandbox could
+   * send if nothing but its network stopped it.
    */
   pythonOnLink(sandboxId: string, program: string): Promise<Result>;
   /** Builds a template of one command, on the base layer, and answers how that ended. */
@@ -83,10 +84,26 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   try {
     makeNamespaces(names);
     const authority = makeAuthority('Authority of the lab', 30);
-    const internet = await startRemote(['nsenter', `--net=/run/netns/${names.internet}`, process.execPath, join(here, 'internet.ts'), JSON.stringify(authority)]);
+    const internet = await startRemote([
+      'nsenter',
+      `--net=/run/netns/${names.internet}`,
+      process.execPath,
+      join(here, 'internet.ts'),
+      JSON.stringify(authority),
+    ]);
     const node = await startRemote([
-      'nsenter', `--net=/run/netns/${names.host}`, 'unshare', '--mount', '--propagation', 'slave', 'sh', join(here, 'own-sysfs.sh'),
-      process.execPath, join(here, 'lab-node.ts'), dataDir, JSON.stringify({ ...options, roots: authority.certificate }),
+      'nsenter',
+      `--net=/run/netns/${names.host}`,
+      'unshare',
+      '--mount',
+      '--propagation',
+      'slave',
+      'sh',
+      join(here, 'own-sysfs.sh'),
+      process.execPath,
+      join(here, 'lab-node.ts'),
+      dataDir,
+      JSON.stringify({ ...options, roots: authority.certificate }),
     ]);
     const installation = await node.call<number>('installation');
     await internet.call('define', ownNames(installation));
@@ -96,11 +113,20 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       update: (sandboxId, policy) => node.call('update', sandboxId, policy),
       kill: sandboxId => node.call('kill', sandboxId),
       run: (sandboxId, command, user = 'root') => node.call('run', sandboxId, command, user),
-      python: (sandboxId, program) => node.call('run', sandboxId, `echo ${Buffer.from(program).toString('base64')} | base64 -d | python3 -`, 'root'),
+      python: (sandboxId, program) =>
+        node.call('run', sandboxId, `echo ${Buffer.from(program).toString('base64')} | base64 -d | python3 -`, 'root'),
       async pythonOnLink(sandboxId, program) {
         const { stdout } = await node.call<Result>('run', sandboxId, 'readlink /proc/self/ns/net', 'root');
-        const child = Bun.spawn(['nsenter', `--net=/proc/${processIn(stdout.trim())}/ns/net`, 'python3', '-'], { stdin: Buffer.from(program), stdout: 'pipe', stderr: 'pipe' });
-        const [output, errors, exitCode] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+        const child = Bun.spawn(['nsenter', `--net=/proc/${processIn(stdout.trim())}/ns/net`, 'python3', '-'], {
+          stdin: Buffer.from(program),
+          stdout: 'pipe',
+          stderr: 'pipe',
+        });
+        const [output, errors, exitCode] = await Promise.all([
+          new Response(child.stdout).text(),
+          new Response(child.stderr).text(),
+          child.exited,
+        ]);
         return { exitCode, stdout: output, stderr: errors };
       },
       build: command => node.call('build', command),
@@ -110,7 +136,8 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       restart: () => node.call('restart'),
       visits: () => internet.call('visits'),
       watch: permitted => watchArrivals(names.internet, permitted),
-      strays: async () => straysIn(run('ip', 'netns', 'exec', names.internet, 'nft', 'list', 'table', 'inet', 'strays')),
+      strays: async () =>
+        straysIn(run('ip', 'netns', 'exec', names.internet, 'nft', 'list', 'table', 'inet', 'strays')),
       intrusions: () => node.call('intrusions'),
       inHost: (...argv) => run('ip', 'netns', 'exec', names.host, ...argv),
       inInternet: (...argv) => run('ip', 'netns', 'exec', names.internet, ...argv),
@@ -152,7 +179,8 @@ function makeNamespaces({ host, internet }: { host: string; internet: string }):
   run('ip', '-n', host, 'link', 'set', 'up0', 'up');
   run('ip', '-n', internet, 'link', 'set', 'eth0', 'up');
   run('ip', '-n', host, 'route', 'add', 'default', 'via', internetUplink);
-  for (const address of [...Object.values(addresses), hostileServer, ...victimAddresses]) run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
+  for (const address of [...Object.values(addresses), hostileServer, ...victimAddresses])
+    run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
   run('ip', '-n', host, 'address', 'add', `${hostPublic}/32`, 'dev', 'lo');
   // As on a machine that is no router; a new namespace has what this one has.
   run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv4.ip_forward=0');

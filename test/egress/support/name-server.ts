@@ -1,11 +1,22 @@
-import { emptyAnswer, parseQuery, recordType, responseCode, writeQuery, type Query } from '../../../src/node/network/egress/proxy/dns/message.ts';
+import {
+  emptyAnswer,
+  parseQuery,
+  recordType,
+  responseCode,
+  writeQuery,
+  type Query,
+} from '../../../src/node/network/egress/proxy/dns/message.ts';
 import { lookUp, type Record } from './names.ts';
 
 /** Longer than what goes by UDP. */
 const longText = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(200, 'x'));
 
 /** A name server for the lab's zones, by UDP and TCP, that tells what it is asked. */
-export async function startNameServer(hostname: string, zones: Map<string, Record>, onQuestion: (question: string, from: string) => void): Promise<void> {
+export async function startNameServer(
+  hostname: string,
+  zones: Map<string, Record>,
+  onQuestion: (question: string, from: string) => void,
+): Promise<void> {
   const answer = (bytes: Buffer, from: string, bytesMax: number): Buffer => {
     const query = parseQuery(bytes);
     if (!query) return Buffer.alloc(0);
@@ -45,10 +56,17 @@ function answerTo(query: Query, found: { alias?: string; addresses: string[] } |
   if (!found && query.name !== 'long.allowed.test') return emptyAnswer(query, responseCode.noSuchName);
   if (query.type === recordType.A && found) {
     if (found.alias !== undefined) records.push(record(query.name, recordType.CNAME, nameOf(found.alias)));
-    records.push(...found.addresses.map(address => record(found.alias ?? query.name, recordType.A, Buffer.from(address.split('.').map(Number)))));
+    records.push(
+      ...found.addresses.map(address =>
+        record(found.alias ?? query.name, recordType.A, Buffer.from(address.split('.').map(Number))),
+      ),
+    );
   }
   if (query.type === recordType.HTTPS) records.push(record(query.name, recordType.HTTPS, Buffer.from([0, 1, 0])));
-  if (query.type === 16) records.push(...longText.map(text => record(query.name, 16, Buffer.concat([Buffer.of(text.length), Buffer.from(text)]))));
+  if (query.type === 16)
+    records.push(
+      ...longText.map(text => record(query.name, 16, Buffer.concat([Buffer.of(text.length), Buffer.from(text)]))),
+    );
   const answer = emptyAnswer(query, responseCode.ok);
   answer.writeUInt16BE(records.length, 6);
   return Buffer.concat([answer, ...records]);
@@ -63,5 +81,8 @@ function record(name: string, type: number, data: Buffer): Buffer {
 }
 
 function nameOf(name: string): Buffer {
-  return Buffer.concat([...name.split('.').map(label => Buffer.concat([Buffer.of(label.length), Buffer.from(label)])), Buffer.of(0)]);
+  return Buffer.concat([
+    ...name.split('.').map(label => Buffer.concat([Buffer.of(label.length), Buffer.from(label)])),
+    Buffer.of(0),
+  ]);
 }

@@ -51,9 +51,14 @@ export async function startRemote(argv: string[]): Promise<Remote> {
 }
 
 /** Serves `operations` to the program that started this one. `stop` is called first when that one is done, or gone. */
-export async function serveRemote(start: () => Promise<{ operations: Record<string, (...args: never[]) => unknown>; stop(): Promise<void> }>): Promise<void> {
+export async function serveRemote(
+  start: () => Promise<{ operations: Record<string, (...args: never[]) => unknown>; stop(): Promise<void> }>,
+): Promise<void> {
   const send = (answer: Answer) => process.send?.(answer);
-  const failure = (error: unknown) => ({ message: error instanceof Error ? error.message : String(error), code: (error as { code?: string }).code ?? 'unknown' });
+  const failure = (error: unknown) => ({
+    message: error instanceof Error ? error.message : String(error),
+    code: (error as { code?: string }).code ?? 'unknown',
+  });
   try {
     const { operations, stop } = await start();
     let stopped: Promise<void> | undefined;

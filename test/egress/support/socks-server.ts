@@ -4,7 +4,11 @@ import { addresses } from './addresses.ts';
 import { lookUp, makeZones } from './names.ts';
 
 /** A SOCKS5 server of the lab that tells what it is asked for. With `login`, it asks for a user and password. */
-export function startSocksServer(port: number, login: { username: string; password: string } | undefined, onConnect: (target: string) => void): void {
+export function startSocksServer(
+  port: number,
+  login: { username: string; password: string } | undefined,
+  onConnect: (target: string) => void,
+): void {
   const zones = makeZones();
 
   const serve = async (client: SocketChannel) => {

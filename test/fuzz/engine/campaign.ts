@@ -13,13 +13,16 @@ const runsPerPump = 400;
 /** What one run may cost, ms of processor time: inputs have a few KiB. */
 const runCostMsDefault = 2_000;
 
-export type Failure = { reason: string } & ({ input: Buffer } | { pump: Pump });
+type Failure = { reason: string } & ({ input: Buffer } | { pump: Pump });
 export type Report = { runs: number; pumps: number; outcomes: Map<Outcome, number>; failure: Failure | undefined };
 
-export type Budget = { seed: string; runsMax: number; until?: number };
+type Budget = { seed: string; runsMax: number; until?: number };
 
 /** Runs a target until its budget is used up or something fails, which is made as short as it gets. */
-export async function runCampaign(target: Target, { seed, runsMax, until = Number.POSITIVE_INFINITY }: Budget): Promise<Report> {
+export async function runCampaign(
+  target: Target,
+  { seed, runsMax, until = Number.POSITIVE_INFINITY }: Budget,
+): Promise<Report> {
   const pool = poolOf(target);
   const bred = [...pool.inputs];
   const report: Report = { runs: 0, pumps: 0, outcomes: new Map(), failure: undefined };
@@ -30,7 +33,10 @@ export async function runCampaign(target: Target, { seed, runsMax, until = Numbe
     const input = nextInput(target, report.runs, random, { inputs: bred, words: pool.words });
     const result = await runOnce(target, input);
     if ('failed' in result) {
-      report.failure = { reason: result.failed, input: await minimise(input, async shorter => 'failed' in (await runOnce(target, shorter))) };
+      report.failure = {
+        reason: result.failed,
+        input: await minimise(input, async shorter => 'failed' in (await runOnce(target, shorter))),
+      };
       break;
     }
     const seen = report.outcomes.get(result.outcome) ?? 0;
@@ -80,6 +86,25 @@ async function costOf(target: Target, input: Buffer): Promise<number> {
 
 function poolOf({ corpus, dictionary = [] }: Target): Pool {
   const inputs = corpus.map(input => Buffer.from(input));
-  const words = [...dictionary, '\r\n', '\n', '\0', ' ', '\t', '"', '\\', '%', '/', '..', ',', ';', ':', '=', '\xff', '${', '__proto__'].map(word => (typeof word === 'string' ? Buffer.from(word, 'latin1') : Buffer.from(word)));
+  const words = [
+    ...dictionary,
+    '\r\n',
+    '\n',
+    '\0',
+    ' ',
+    '\t',
+    '"',
+    '\\',
+    '%',
+    '/',
+    '..',
+    ',',
+    ';',
+    ':',
+    '=',
+    '\xff',
+    '${',
+    '__proto__',
+  ].map(word => (typeof word === 'string' ? Buffer.from(word, 'latin1') : Buffer.from(word)));
   return { inputs, words };
 }

@@ -10,7 +10,10 @@ export function valueOrCode<T>(work: () => T, codes: readonly ErrorCode[]): { va
 }
 
 /** The same for work that takes its time. */
-export async function resultOrCode<T>(work: () => Promise<T>, codes: readonly ErrorCode[]): Promise<{ value: T } | { code: ErrorCode }> {
+export async function resultOrCode<T>(
+  work: () => Promise<T>,
+  codes: readonly ErrorCode[],
+): Promise<{ value: T } | { code: ErrorCode }> {
   try {
     return { value: await work() };
   } catch (error) {

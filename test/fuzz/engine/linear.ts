@@ -10,8 +10,11 @@ const growthMax = 9;
 /** Work of less than this, µs of processor time, is not told from noise. */
 const noticeableUs = 12_000;
 const smallestUs = 1_500;
-/** A growth must show this many times in a row to count: other programs disturb a measurement, they don't make it quadratic again and again. */
-const confirmations = 4;
+/**
+ * A growth must show this many times in a row to count: other programs disturb a measurement, they don't make it
+ * quadratic again and again.
+ */
+const confirmations = 12;
 
 /** No disturbance takes this long: it need not be measured again. */
 const unmistakableUs = 500_000;
@@ -23,7 +26,8 @@ export async function superlinear(target: Target, pump: Pump): Promise<string | 
   for (let round = 0; round < confirmations && (round === 0 || shortest.many < unmistakableUs); round++) {
     shortest.few = Math.min(shortest.few, await costOf(target, inputOf(pump, long / factor)));
     shortest.many = Math.min(shortest.many, await costOf(target, inputOf(pump, long)));
-    if (shortest.many < noticeableUs || shortest.many < growthMax * Math.max(shortest.few, smallestUs)) return undefined;
+    if (shortest.many < noticeableUs || shortest.many < growthMax * Math.max(shortest.few, smallestUs))
+      return undefined;
   }
   return `the cost grew from ${shortest.few} to ${shortest.many} µs where the input grew from ${long / factor} to ${long} bytes`;
 }
@@ -40,7 +44,7 @@ async function costOf(target: Target, input: Buffer): Promise<number> {
   return user + system;
 }
 
-export function inputOf({ prefix, unit, suffix }: Pump, length: number): Buffer {
+function inputOf({ prefix, unit, suffix }: Pump, length: number): Buffer {
   const times = Math.max(1, Math.floor((length - prefix.length - suffix.length) / Math.max(unit.length, 1)));
   return Buffer.from(prefix + unit.repeat(times) + suffix, 'latin1');
 }
@@ -49,7 +53,11 @@ export function inputOf({ prefix, unit, suffix }: Pump, length: number): Buffer 
 export function randomPump(random: Random, { inputs, words }: Pool): Pump {
   const input = random.pick(inputs);
   const [cut, next] = [random.below(input.length + 1), random.below(input.length + 1)];
-  const unit = random.once(3) ? input.subarray(cut, cut + 1 + random.below(24)) : random.once(2) ? random.pick(words) : Buffer.concat([random.pick(words), random.pick(words)]);
+  const unit = random.once(3)
+    ? input.subarray(cut, cut + 1 + random.below(24))
+    : random.once(2)
+      ? random.pick(words)
+      : Buffer.concat([random.pick(words), random.pick(words)]);
   return {
     prefix: input.toString('latin1', 0, cut).slice(-4096),
     unit: unit.length === 0 ? ' ' : unit.toString('latin1'),

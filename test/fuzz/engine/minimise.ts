@@ -14,7 +14,7 @@ export async function minimise(input: Buffer, fails: (input: Buffer) => Promise<
     return true;
   };
   for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let at = 0; at < best.length; ) {
+    for (let at = 0; at < best.length;) {
       if (!(await better(Buffer.concat([best.subarray(0, at), best.subarray(at + size)])))) at += size;
     }
   }

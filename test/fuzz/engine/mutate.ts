@@ -1,8 +1,28 @@
 import type { Random } from './random.ts';
 
 /** Numbers at which lengths and counters go wrong. */
-const boundaries = [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 253, 254, 255, 256, 257, 511, 512, 1023, 1024, 4095, 4096, 4097, 16_383, 16_384, 16_385, 32_767, 32_768, 65_535, 65_536, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
-const textNumbers = ['0', '1', '-1', '00', '9007199254740991', '9007199254740992', '4294967296', '18446744073709551616', '1e9', '0x10', '+1', ' 1', '1.5', 'NaN', 'Infinity', '99999999999999999999'];
+const boundaries = [
+  0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 253, 254, 255, 256, 257, 511, 512, 1023, 1024, 4095, 4096, 4097,
+  16_383, 16_384, 16_385, 32_767, 32_768, 65_535, 65_536, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff,
+];
+const textNumbers = [
+  '0',
+  '1',
+  '-1',
+  '00',
+  '9007199254740991',
+  '9007199254740992',
+  '4294967296',
+  '18446744073709551616',
+  '1e9',
+  '0x10',
+  '+1',
+  ' 1',
+  '1.5',
+  'NaN',
+  'Infinity',
+  '99999999999999999999',
+];
 
 type Mutation = (bytes: Buffer, random: Random, pool: Pool) => Buffer;
 
@@ -37,7 +57,8 @@ const mutations: readonly Mutation[] = [
     return copy;
   },
   (bytes, random) => spliced(bytes, position(bytes, random), 0, random.bytes(1 + random.below(4))),
-  (bytes, random) => spliced(bytes, position(bytes, random), 1 + random.below(random.pick([2, 8, 64])), Buffer.alloc(0)),
+  (bytes, random) =>
+    spliced(bytes, position(bytes, random), 1 + random.below(random.pick([2, 8, 64])), Buffer.alloc(0)),
   (bytes, random, pool) => spliced(bytes, position(bytes, random), 0, random.pick(pool.words)),
   (bytes, random, pool) => {
     const word = random.pick(pool.words);
@@ -52,9 +73,15 @@ const mutations: readonly Mutation[] = [
   (bytes, random) => spliced(bytes, position(bytes, random), 0, slice(bytes, random)),
   (bytes, random) => {
     const unit = slice(bytes, random, 8);
-    return spliced(bytes, position(bytes, random), 0, Buffer.concat(new Array<Buffer>(1 + random.below(40)).fill(unit)));
+    return spliced(
+      bytes,
+      position(bytes, random),
+      0,
+      Buffer.concat(new Array<Buffer>(1 + random.below(40)).fill(unit)),
+    );
   },
-  (bytes, random, pool) => spliced(bytes, position(bytes, random), random.below(16), slice(random.pick(pool.inputs), random)),
+  (bytes, random, pool) =>
+    spliced(bytes, position(bytes, random), random.below(16), slice(random.pick(pool.inputs), random)),
   (bytes, random, pool) => {
     const other = random.pick(pool.inputs);
     return Buffer.concat([bytes.subarray(0, position(bytes, random)), other.subarray(position(other, random))]);
@@ -79,6 +106,7 @@ const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 48 &
 /** An input with one or several changes, of at most `bytesMax` bytes. */
 export function mutate(bytes: Buffer, random: Random, pool: Pool, bytesMax: number): Buffer {
   let changed = bytes;
-  for (let left = 1 + random.below(random.pick([1, 2, 4, 8])); left > 0; left--) changed = random.pick(mutations)(changed, random, pool);
+  for (let left = 1 + random.below(random.pick([1, 2, 4, 8])); left > 0; left--)
+    changed = random.pick(mutations)(changed, random, pool);
   return Buffer.from(changed.subarray(0, bytesMax));
 }

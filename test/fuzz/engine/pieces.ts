@@ -1,16 +1,23 @@
 import type { Random } from './random.ts';
 
-/** Cuts bytes into the pieces in which a connection might bring them: byte by byte, at one place, or at some. Never empty ones. */
+/**
+ * Cuts bytes into the pieces in which a connection might bring them: byte by byte, at one place, or at some. Never
+ * empty ones.
+ */
 export function cutIntoPieces(bytes: Buffer, random: Random): Buffer[] {
   if (bytes.length < 2) return bytes.length === 0 ? [] : [bytes];
   const cuts = random.once(4) && bytes.length < 2048 ? bytes.length - 1 : 1 + random.below(Math.min(6, bytes.length));
   const everywhere = cuts === bytes.length - 1;
-  const places = everywhere ? [...bytes.keys()].slice(1) : Array.from({ length: cuts }, () => 1 + random.below(bytes.length - 1)).sort((a, b) => a - b);
+  const places = everywhere
+    ? [...bytes.keys()].slice(1)
+    : Array.from({ length: cuts }, () => 1 + random.below(bytes.length - 1)).sort((a, b) => a - b);
   const edges = [...new Set([0, ...places, bytes.length])];
   return edges.slice(1).map((end, index) => bytes.subarray(edges[index] ?? 0, end));
 }
 
-/** The same as a stream, for parsers that read one. They iterate over it, and a million real streams would take an hour. */
+/**
+ * The same as a stream, for parsers that read one. They iterate over it, and a million real streams would take an hour.
+ */
 export function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array<ArrayBuffer>> {
   return iterate(pieces) as unknown as ReadableStream<Uint8Array<ArrayBuffer>>;
 }

@@ -1,7 +1,8 @@
 import { blockSize, fileTypes, slotSize } from '../../../src/builder/erofs/format.ts';
 
-// A reader of EROFS images as the kernel's documentation describes them, written apart from the writer so that both must be wrong alike
-// for a mistake to pass. Source: Documentation/filesystems/erofs.rst and fs/erofs/erofs_fs.h of Linux.
+// A reader of EROFS images as the kernel's documentation describes them, written apart from the writer so that both
+// must be wrong alike for a mistake to pass. Source: Documentation/filesystems/erofs.rst and fs/erofs/erofs_fs.h of
+// Linux.
 
 /** What an image shows of one file, in plain values. Hard links have the same number. */
 export type Shown = {
@@ -18,13 +19,22 @@ export type Shown = {
   entries: Record<string, Shown>;
 };
 
-const prefixes: Record<number, string> = { 1: 'user.', 2: 'system.posix_acl_access', 3: 'system.posix_acl_default', 4: 'trusted.', 6: 'security.' };
+const prefixes: Record<number, string> = {
+  1: 'user.',
+  2: 'system.posix_acl_access',
+  3: 'system.posix_acl_default',
+  4: 'trusted.',
+  6: 'security.',
+};
 
 /** The tree of an image. Throws where a structure lies outside of it or disagrees with itself. */
 export function readErofs(image: Buffer): Shown {
   const superblock = image.subarray(1024, 1024 + 128);
   must(superblock.readUInt32LE(0) === 0xe0f5_e1e2, 'magic');
-  must(1 << superblock.readUInt8(12) === blockSize && superblock.readUInt32LE(36) * blockSize === image.length, 'block size and count');
+  must(
+    1 << superblock.readUInt8(12) === blockSize && superblock.readUInt32LE(36) * blockSize === image.length,
+    'block size and count',
+  );
   const metaStart = superblock.readUInt32LE(40) * blockSize;
   const inodes = Number(superblock.readBigUInt64LE(16));
   const seen = new Map<number, Shown>();
@@ -47,14 +57,23 @@ export function readErofs(image: Buffer): Shown {
     must(found, 'type');
     const kind = found[0] as Shown['kind'];
     const shown: Shown = {
-      kind, number: head.readUInt32LE(20), mode: mode & 0o7777, uid: head.readUInt32LE(24), gid: head.readUInt32LE(28),
-      mtime: [head.readBigInt64LE(32), head.readUInt32LE(40)], links: head.readUInt32LE(44),
-      xattrs: readXattrs(slice(image, at + 64, xattrsLength)), data: '', entries: {},
+      kind,
+      number: head.readUInt32LE(20),
+      mode: mode & 0o7777,
+      uid: head.readUInt32LE(24),
+      gid: head.readUInt32LE(28),
+      mtime: [head.readBigInt64LE(32), head.readUInt32LE(40)],
+      links: head.readUInt32LE(44),
+      xattrs: readXattrs(slice(image, at + 64, xattrsLength)),
+      data: '',
+      entries: {},
     };
     seen.set(slot, shown);
     const blocks = contentOf(layout, size, head.readUInt32LE(16), at + 64 + xattrsLength);
     if (kind === 'file' || kind === 'symlink') shown.data = Buffer.concat(blocks).toString('latin1');
-    if (kind === 'directory') for (const [name, child] of blocks.flatMap(readEntries)) if (name !== '.' && name !== '..') define(shown.entries, name, show(child, depth + 1));
+    if (kind === 'directory')
+      for (const [name, child] of blocks.flatMap(readEntries))
+        if (name !== '.' && name !== '..') define(shown.entries, name, show(child, depth + 1));
     return shown;
   };
 
@@ -62,8 +81,12 @@ export function readErofs(image: Buffer): Shown {
     const blocks: Buffer[] = [];
     for (let done = 0; done < size; done += blockSize) {
       const length = Math.min(blockSize, size - done);
-      const inline = layout === 2 && length === size - done && (size % blockSize !== 0);
-      if (inline) must(Math.floor(inlineAt / blockSize) === Math.floor((inlineAt + length - 1) / blockSize), 'inline data in one block');
+      const inline = layout === 2 && length === size - done && size % blockSize !== 0;
+      if (inline)
+        must(
+          Math.floor(inlineAt / blockSize) === Math.floor((inlineAt + length - 1) / blockSize),
+          'inline data in one block',
+        );
       blocks.push(slice(image, inline ? inlineAt : firstBlock * blockSize + done, length));
     }
     return blocks;
@@ -79,7 +102,10 @@ function readEntries(block: Buffer): [name: string, slot: number][] {
     const start = block.readUInt16LE(index * 12 + 8);
     const end = index + 1 < count ? block.readUInt16LE((index + 1) * 12 + 8) : block.length;
     const name = slice(block, start, end - start).toString('latin1');
-    must(name !== '' && name.length <= 255 && !name.includes('\0') && (before === undefined || before < name), 'names in order');
+    must(
+      name !== '' && name.length <= 255 && !name.includes('\0') && (before === undefined || before < name),
+      'names in order',
+    );
     before = name;
     return [name, Number(block.readBigUInt64LE(index * 12))];
   });
@@ -87,11 +113,15 @@ function readEntries(block: Buffer): [name: string, slot: number][] {
 
 function readXattrs(bytes: Buffer): Record<string, string> {
   const xattrs: Record<string, string> = {};
-  for (let at = 12; at < bytes.length; ) {
+  for (let at = 12; at < bytes.length;) {
     const [nameLength, index, valueLength] = [bytes.readUInt8(at), bytes.readUInt8(at + 1), bytes.readUInt16LE(at + 2)];
     const prefix = prefixes[index];
     must(prefix !== undefined, 'prefix of an attribute');
-    define(xattrs, prefix + slice(bytes, at + 4, nameLength).toString('latin1'), slice(bytes, at + 4 + nameLength, valueLength).toString('latin1'));
+    define(
+      xattrs,
+      prefix + slice(bytes, at + 4, nameLength).toString('latin1'),
+      slice(bytes, at + 4 + nameLength, valueLength).toString('latin1'),
+    );
     at += Math.ceil((4 + nameLength + valueLength) / 4) * 4;
   }
   return xattrs;

@@ -17,9 +17,14 @@ export type Target = {
   bytesMax?: number;
   /** What one run may cost, ms of processor time. */
   runCostMsMax?: number;
-  /** Throws where an invariant does not hold. `random` follows from the input, so that an input alone repeats a failure. */
+  /**
+   * Throws where an invariant does not hold. `random` follows from the input, so that an input alone repeats a failure.
+   */
   check(input: Buffer, random: Random): Outcome | Promise<Outcome>;
-  /** The work whose cost must grow no faster than its input, and the longest input that may reach it. Absent: `check`, 64 KiB. */
+  /**
+   * The work whose cost must grow no faster than its input, and the longest input that may reach it. Absent: `check`,
+   * 64 KiB.
+   */
   work?(input: Buffer): unknown;
   workBytesMax?: number;
   /** Shapes that were hard for parsers of this kind, tried in each campaign. */
@@ -36,5 +41,8 @@ export function holds(condition: unknown, invariant: string): asserts condition 
 
 /** Fails the run where two results are not deeply equal. */
 export function agree(one: unknown, other: unknown, invariant: string): void {
-  if (!Bun.deepEquals(one, other, true)) throw new Error(`does not hold: ${invariant}: ${Bun.inspect(one).slice(0, 400)} and ${Bun.inspect(other).slice(0, 400)}`);
+  if (!Bun.deepEquals(one, other, true))
+    throw new Error(
+      `does not hold: ${invariant}: ${Bun.inspect(one).slice(0, 400)} and ${Bun.inspect(other).slice(0, 400)}`,
+    );
 }

@@ -1,6 +1,7 @@
-// Reads cases from stdin (length as four bytes, then the bytes of a connection) and answers a line of JSON for each: the requests that
-// llhttp found in it, through the very parser object that node:http sets up for each connection, and whether it refused the rest.
-// node:http itself would tell of a whole request only if nothing behind it broke the connection first.
+// Reads cases from stdin (length as four bytes, then the bytes of a connection) and answers a line of JSON for each:
+// the requests that llhttp found in it, through the very parser object that node:http sets up for each connection, and
+// whether it refused the rest. node:http itself would tell of a whole request only if nothing behind it broke the
+// connection first.
 import { createRequire } from 'node:module';
 
 const { HTTPParser, methods } = createRequire(import.meta.url)('_http_common');

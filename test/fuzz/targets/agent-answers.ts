@@ -1,8 +1,8 @@
 import { encodeBytesMessage, encodeEnd, encodeMessage } from '../../../src/agent/connect/envelope.ts';
 import { statusOf } from '../../../src/base/error.ts';
-import { createHttpReader } from '../../../src/node/agent-http.ts';
-import { readProcessMessage } from '../../../src/node/agent-message.ts';
-import { createMessageReader } from '../../../src/node/agent-process.ts';
+import { createResponseReader } from '../../../src/node/agent-client/response.ts';
+import { readProcessMessage } from '../../../src/node/agent-client/message.ts';
+import { createMessageReader } from '../../../src/node/agent-client/envelopes.ts';
 import { valueOrCode } from '../engine/errors.ts';
 import { cutIntoPieces } from '../engine/pieces.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
@@ -11,28 +11,64 @@ import { chunked } from './http-bodies.ts';
 /** What the platform reads of an agent's answer; whoever is root in a sandbox can write it. */
 function read(pieces: readonly Uint8Array[]): object {
   let body = '';
-  const reader = createHttpReader(part => void (body += Buffer.from(part).toString('latin1')));
+  let isOver = false;
+  const reader = createResponseReader(piece => {
+    body += Buffer.from(piece).toString('latin1');
+    return 'more';
+  });
   const result = valueOrCode(() => {
-    for (const piece of pieces) reader.take(Uint8Array.from(piece));
+    for (const piece of pieces) isOver ||= reader.take(Buffer.from(piece));
   }, ['internal']);
-  // Up to where it was malformed, pieces and whole hand on the same.
-  return { failed: 'code' in result, status: reader.status(), failure: reader.failure(), isOver: reader.isOver(), body };
+  const outcome = reader.outcome(isOver);
+  // Up to where it was malformed, pieces and whole hand on the same. A head that has not ended is looked at as far as
+  // it came, or not yet: nothing of it was handed on.
+  if (outcome.status === undefined) return { failed: false, isOver: false, body, ...outcome, isWhole: false };
+  return { failed: 'code' in result, isOver, body, ...outcome };
 }
 
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
 
 export const agentAnswers: Target = {
   name: 'agent-answers',
-  corpus: [`${head}5\r\nhello\r\n0\r\n\r\n`, 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 'HTTP/1.0 404 Not Found\r\n\r\nno such thing', 'HTTP/1.1 204 No Content\r\n\r\n', 'HTTP/1.1 500 x\r\ntransfer-encoding: chunked\r\n\r\n3;a\r\nbad\r\n0\r\n\r\n'],
-  dictionary: ['HTTP/1.1 ', 'Content-Length: ', 'Transfer-Encoding: chunked', '\r\n\r\n', 'ffffffff', '999999999999999', ';', '200', '204', '0\r\n'],
+  corpus: [
+    `${head}5\r\nhello\r\n0\r\n\r\n`,
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+    'HTTP/1.0 404 Not Found\r\n\r\nno such thing',
+    'HTTP/1.1 204 No Content\r\n\r\n',
+    'HTTP/1.1 500 x\r\ntransfer-encoding: chunked\r\n\r\n3;a\r\nbad\r\n0\r\n\r\n',
+  ],
+  dictionary: [
+    'HTTP/1.1 ',
+    'Content-Length: ',
+    'Transfer-Encoding: chunked',
+    '\r\n\r\n',
+    'ffffffff',
+    '999999999999999',
+    ';',
+    '200',
+    '204',
+    '0\r\n',
+  ],
   generate: random => Buffer.concat([Buffer.from(head), chunked(random)]),
-  pumps: [{ prefix: head, unit: '1\r\na\r\n', suffix: '' }, { prefix: head, unit: '1', suffix: '' }, { prefix: '', unit: 'a', suffix: '' }, { prefix: 'HTTP/1.1 200 OK\r\n', unit: 'Content-Length: 1', suffix: '' }, { prefix: 'HTTP/1.1 500 x\r\n\r\n', unit: 'a', suffix: '' }],
+  pumps: [
+    { prefix: head, unit: '1\r\na\r\n', suffix: '' },
+    { prefix: head, unit: '1', suffix: '' },
+    { prefix: '', unit: 'a', suffix: '' },
+    { prefix: 'HTTP/1.1 200 OK\r\n', unit: 'Content-Length: 1', suffix: '' },
+    { prefix: 'HTTP/1.1 500 x\r\n\r\n', unit: 'a', suffix: '' },
+  ],
   work: input => read([...input].map(byte => Uint8Array.of(byte))),
   workBytesMax: 16 << 10,
   check(input, random) {
-    const whole = read([input]) as { failed: boolean; status: number | undefined; failure: string | undefined; isOver: boolean; body: string };
+    const whole = read([input]) as {
+      failed: boolean;
+      status: number | undefined;
+      refusal: string | undefined;
+      isOver: boolean;
+      body: string;
+    };
     agree(read(cutIntoPieces(input, random)), whole, 'an answer is the same in pieces');
-    holds(whole.body.length <= input.length && (whole.failure ?? '').length < 600, 'an answer is bounded');
+    holds(whole.body.length <= input.length && (whole.refusal ?? '').length < 600, 'an answer is bounded');
     return `${whole.failed} ${whole.status === undefined ? 'no' : whole.status === 200 ? '200' : 'another'} ${whole.isOver}`;
   },
 };
@@ -51,12 +87,49 @@ const event = (value: object) => encodeMessage({ event: value });
 export const agentMessages: Target = {
   name: 'agent-messages',
   corpus: [
-    Buffer.concat([event({ start: { pid: 7 } }), encodeBytesMessage('{"event":{"data":{"stdout":"', Buffer.from('out'), '"}}}'), event({ end: { exitCode: 3, status: 'exit status 3' } }), encodeEnd()]),
-    encodeEnd({ code: 'invalid_argument', message: 'no' } as never), event({ data: { stdout: { length: 9 } } }), encodeMessage(null), event({ end: { exitCode: 'x', status: {} } }),
+    Buffer.concat([
+      event({ start: { pid: 7 } }),
+      encodeBytesMessage('{"event":{"data":{"stdout":"', Buffer.from('out'), '"}}}'),
+      event({ end: { exitCode: 3, status: 'exit status 3' } }),
+      encodeEnd(),
+    ]),
+    encodeEnd({ code: 'invalid_argument', message: 'no' } as never),
+    event({ data: { stdout: { length: 9 } } }),
+    encodeMessage(null),
+    event({ end: { exitCode: 'x', status: {} } }),
   ],
-  dictionary: ['{"length":400000000}', 'null', '"stdout":', '"error":', '"code":', '"__proto__"', '"constructor"', '"toString"', Buffer.of(0, 0, 0, 0, 0), Buffer.of(2, 0, 0, 0, 2), Buffer.of(0, 0xff, 0xff, 0xff, 0xff)],
-  generate: random => event({ [random.pick(['data', 'start', 'end', '__proto__'])]: { [random.pick(['stdout', 'stderr', 'exitCode', 'status'])]: random.pick<unknown>(['aGk=', 7, null, [], { length: 400_000_000 }, { length: -1 }, true]) } }),
-  pumps: [{ prefix: '', unit: '\0\0\0\0\0', suffix: '' }, { prefix: '', unit: '\0\0\0\0\x02{}', suffix: '' }, { prefix: '\0\0\x0f\xff\xff', unit: 'a', suffix: '' }],
+  dictionary: [
+    '{"length":400000000}',
+    'null',
+    '"stdout":',
+    '"error":',
+    '"code":',
+    '"__proto__"',
+    '"constructor"',
+    '"toString"',
+    Buffer.of(0, 0, 0, 0, 0),
+    Buffer.of(2, 0, 0, 0, 2),
+    Buffer.of(0, 0xff, 0xff, 0xff, 0xff),
+  ],
+  generate: random =>
+    event({
+      [random.pick(['data', 'start', 'end', '__proto__'])]: {
+        [random.pick(['stdout', 'stderr', 'exitCode', 'status'])]: random.pick<unknown>([
+          'aGk=',
+          7,
+          null,
+          [],
+          { length: 400_000_000 },
+          { length: -1 },
+          true,
+        ]),
+      },
+    }),
+  pumps: [
+    { prefix: '', unit: '\0\0\0\0\0', suffix: '' },
+    { prefix: '', unit: '\0\0\0\0\x02{}', suffix: '' },
+    { prefix: '\0\0\x0f\xff\xff', unit: 'a', suffix: '' },
+  ],
   work: input => messages([...input].map(byte => Uint8Array.of(byte))),
   runCostMsMax: 500,
   check(input, random) {
@@ -69,9 +142,19 @@ export const agentMessages: Target = {
       const said = valueOrCode(() => readProcessMessage(payload), ['internal']);
       if ('code' in said) continue;
       const { stdout, stderr, end, error } = said.value;
-      holds([stdout, stderr].every(bytes => bytes === undefined || bytes.length <= payload.length), 'output is no longer than what says it');
-      holds(end === undefined || (Number.isInteger(end.exitCode) && typeof end.status === 'string' && end.status.length <= 500), 'an end is a number and a text');
-      holds(error === undefined || (Object.hasOwn(statusOf, error.code) && error.message.length <= 500), 'an error is one of ours');
+      holds(
+        [stdout, stderr].every(bytes => bytes === undefined || bytes.length <= payload.length),
+        'output is no longer than what says it',
+      );
+      holds(
+        end === undefined ||
+          (Number.isInteger(end.exitCode) && typeof end.status === 'string' && end.status.length <= 500),
+        'an end is a number and a text',
+      );
+      holds(
+        error === undefined || (Object.hasOwn(statusOf, error.code) && error.message.length <= 500),
+        'an error is one of ours',
+      );
       kinds.add(stdout || stderr ? 'output' : end ? 'end' : error ? 'error' : 'other');
     }
     return [...kinds].sort().join() || 'none';

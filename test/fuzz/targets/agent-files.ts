@@ -36,7 +36,18 @@ export const multipartBodies: Target = {
     `preamble\r\n--${boundary}  \r\n\r\n\r\n--${boundary}\r\ncontent-disposition: form-data; name=a; filename*=UTF-8''%e2%82%ac\r\n\r\n\r\n--${boundary}--epilogue`,
     `--${boundary}\r\nContent-Disposition: form-data; name="a\\"b"\r\n\r\n\r\n--Xy\r\n--${boundary}--`,
   ],
-  dictionary: [`\r\n--${boundary}`, `--${boundary}--`, '\r\n\r\n', 'filename=', "filename*=UTF-8''", '%zz', '\\"', 'Content-Disposition:', '; name="', '--'],
+  dictionary: [
+    `\r\n--${boundary}`,
+    `--${boundary}--`,
+    '\r\n\r\n',
+    'filename=',
+    "filename*=UTF-8''",
+    '%zz',
+    '\\"',
+    'Content-Disposition:',
+    '; name="',
+    '--',
+  ],
   pumps: [
     { prefix: `--${boundary}\r\ncontent-disposition: x; name="`, unit: '\\"', suffix: '' },
     { prefix: `--${boundary}\r\ncontent-disposition: x`, unit: '; name="a', suffix: `\r\n\r\n\r\n--${boundary}--` },
@@ -64,15 +75,30 @@ async function collected(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
 export const gzipBodies: Target = {
   name: 'gzip-bodies',
   bytesMax: 1024,
-  corpus: [gzipSync('hello'), gzipSync(''), Buffer.concat([gzipSync('a'), gzipSync('b')]), gzipSync(Buffer.alloc(100_000)).subarray(0, 60)],
+  corpus: [
+    gzipSync('hello'),
+    gzipSync(''),
+    Buffer.concat([gzipSync('a'), gzipSync('b')]),
+    gzipSync(Buffer.alloc(100_000)).subarray(0, 60),
+  ],
   dictionary: [Buffer.of(0x1f, 0x8b, 8), Buffer.alloc(8), gzipSync('x')],
   generate: random => gzipSync(random.bytes(random.below(200))),
   workBytesMax: 16 << 10,
+  // Not collected: these inputs open to a thousand times their length, and such a memory costs what it likes.
+  async work(input) {
+    await gunzip(iterate([input])).pipeTo(new WritableStream());
+  },
   async check(input, random) {
-    const opened = async (pieces: readonly Uint8Array[]) => await resultOrCode(() => collected(gunzip(iterate(pieces))), ['invalid']);
+    const opened = async (pieces: readonly Uint8Array[]) =>
+      await resultOrCode(() => collected(gunzip(iterate(pieces))), ['invalid']);
     const whole = await opened([input]);
     agree(await opened(cutIntoPieces(input, random)), whole, 'what is opened is the same in pieces');
-    if (random.once(8)) agree(await opened([await collected(gzip(iterate([input])))]), { value: input }, 'what is compressed is read as the same');
+    if (random.once(8))
+      agree(
+        await opened([await collected(gzip(iterate([input])))]),
+        { value: input },
+        'what is compressed is read as the same',
+      );
     return 'code' in whole ? whole.code : `opened ${whole.value.length > 0}`;
   },
 };
@@ -80,23 +106,47 @@ export const gzipBodies: Target = {
 /** Headers of requests for files: content types, ranges, encodings, names. */
 export const fileHeaders: Target = {
   name: 'file-headers',
-  corpus: ['multipart/form-data; boundary=abc\nbytes=0-5\ngzip;q=0.5, identity;q=0\na.txt', 'multipart/form-data; boundary="a\\"b"\nbytes=-5\n*;q=0\n/x/.y', 'multipart/form-data\nbytes=5-\nx-gzip\nname.tar.gz'],
-  dictionary: ['boundary=', 'bytes=', 'gzip', 'identity', '*', ';q=', '"', '\\', ', ', '-', '1e400', '99999999999999999999'],
+  corpus: [
+    'multipart/form-data; boundary=abc\nbytes=0-5\ngzip;q=0.5, identity;q=0\na.txt',
+    'multipart/form-data; boundary="a\\"b"\nbytes=-5\n*;q=0\n/x/.y',
+    'multipart/form-data\nbytes=5-\nx-gzip\nname.tar.gz',
+  ],
+  dictionary: [
+    'boundary=',
+    'bytes=',
+    'gzip',
+    'identity',
+    '*',
+    ';q=',
+    '"',
+    '\\',
+    ', ',
+    '-',
+    '1e400',
+    '99999999999999999999',
+  ],
   pumps: [
-    { prefix: 'a; boundary="', unit: '\\a', suffix: '\n\n\n' }, { prefix: 'a', unit: '; ', suffix: '\n\n\n' }, { prefix: 'a;', unit: ' ', suffix: '\n\n\n' },
-    { prefix: 'x\nbytes=', unit: ' ', suffix: 'x\n\n' }, { prefix: 'x\nbytes=1-1', unit: ' ', suffix: 'x\n\n' }, { prefix: 'x\nx\n', unit: 'a;q=0,', suffix: '\n' }, { prefix: 'x\nx\nx\n', unit: '.', suffix: '/' },
+    { prefix: 'a; boundary="', unit: '\\a', suffix: '\n\n\n' },
+    { prefix: 'a', unit: '; ', suffix: '\n\n\n' },
+    { prefix: 'a;', unit: ' ', suffix: '\n\n\n' },
+    { prefix: 'x\nbytes=', unit: ' ', suffix: 'x\n\n' },
+    { prefix: 'x\nbytes=1-1', unit: ' ', suffix: 'x\n\n' },
+    { prefix: 'x\nx\n', unit: 'a;q=0,', suffix: '\n' },
+    { prefix: 'x\nx\nx\n', unit: '.', suffix: '/' },
     { prefix: 'x\nx\nx\na', unit: 'a', suffix: '/' },
   ],
   check(input, random) {
     const [type = '', range = '', encoding = '', name = ''] = input.toString('latin1').split('\n');
     const named = valueOrCode(() => boundaryOf(type), ['invalid']);
-    if ('value' in named) holds(named.value.length >= 1 && named.value.length <= 70, 'a boundary has a length that is allowed');
+    if ('value' in named)
+      holds(named.value.length >= 1 && named.value.length <= 70, 'a boundary has a length that is allowed');
     const size = random.pick([0, 1, 5, 1000, 2 ** 40]);
     const found = readRange(range, size);
-    if (typeof found === 'object') holds(found.start >= 0 && found.start < found.end && found.end <= size, 'a range is in the file');
+    if (typeof found === 'object')
+      holds(found.start >= 0 && found.start < found.end && found.end <= size, 'a range is in the file');
     const coding = valueOrCode(() => negotiateCoding(encoding), ['not_acceptable']);
     if (!name.includes('\0')) typeByName(name);
     sniffType(input);
-    return `${'value' in named} ${typeof found === 'object' ? 'range' : found} ${'code' in coding ? coding.code : coding.value}`;
+    return `${'value' in named} ${typeof found === 'object' ? 'range' : found} ${'code' in coding ? coding.code : coding.value.name}`;
   },
 };

@@ -1,4 +1,4 @@
-import { BodyReader } from '../../../src/edge/http/body-reader.ts';
+import { BodyReader } from '../../../src/http1/body-reader.ts';
 import { cutIntoPieces } from '../engine/pieces.ts';
 import type { Random } from '../engine/random.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
@@ -33,18 +33,41 @@ export function chunked(random: Random): Buffer {
   for (let left = random.below(5); left > 0; left--) {
     const part = random.bytes(1 + random.below(30));
     const size = part.length.toString(16);
-    parts.push(Buffer.from(`${random.pick(['', '0', '000'])}${random.once(2) ? size.toUpperCase() : size}${random.pick(['', '', '', ';a=b', ';', ' ;a', ';a="\\"b"'])}\r\n`), part, Buffer.from('\r\n'));
+    parts.push(
+      Buffer.from(
+        `${random.pick(['', '0', '000'])}${random.once(2) ? size.toUpperCase() : size}${random.pick(['', '', '', ';a=b', ';', ' ;a', ';a="\\"b"'])}\r\n`,
+      ),
+      part,
+      Buffer.from('\r\n'),
+    );
   }
-  parts.push(Buffer.from(`${random.pick(['0', '00', '0;x'])}\r\n${random.pick(['', '', 'A: b\r\n', 'A:\r\nB: c\r\n', ' x\r\n'])}\r\n`));
+  parts.push(
+    Buffer.from(
+      `${random.pick(['0', '00', '0;x'])}\r\n${random.pick(['', '', 'A: b\r\n', 'A:\r\nB: c\r\n', ' x\r\n'])}\r\n`,
+    ),
+  );
   return Buffer.concat([...parts, Buffer.from(random.once(2) ? 'GET / HTTP/1.1\r\n' : '')]);
 }
 
 export const chunkedBodies: Target = {
   name: 'chunked-bodies',
-  corpus: ['5\r\nhello\r\n0\r\n\r\n', '0\r\n\r\nGET / HTTP/1.1\r\n', 'a;name="v"\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n', '1fffffffffffff\r\n'],
+  corpus: [
+    '5\r\nhello\r\n0\r\n\r\n',
+    '0\r\n\r\nGET / HTTP/1.1\r\n',
+    'a;name="v"\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n',
+    '1fffffffffffff\r\n',
+  ],
   dictionary: ['0\r\n\r\n', '\r\n\r\n', ';', '1\r\na\r\n', 'ffffffffffffffff', '20000000000000', 'Content-Length: 5'],
   generate: chunked,
-  pumps: [{ prefix: '', unit: '1\r\na\r\n', suffix: '0\r\n\r\n' }, { prefix: '1;', unit: 'a', suffix: '' }, { prefix: '0\r\n', unit: 'a: b\r\n', suffix: '\r\n' }, { prefix: '', unit: '0', suffix: '' }],
+  pumps: [
+    { prefix: '', unit: '1\r\na\r\n', suffix: '0\r\n\r\n' },
+    { prefix: '1;', unit: 'a', suffix: '' },
+    { prefix: '0\r\n', unit: 'a: b\r\n', suffix: '\r\n' },
+    { prefix: '', unit: '0', suffix: '' },
+    { prefix: '1', unit: ' ', suffix: ';\r\n' },
+    { prefix: '1;', unit: '\t', suffix: 'x\r\n' },
+    { prefix: '0\r\n', unit: 'A', suffix: '' },
+  ],
   work: input => take([input]),
   check(input, random) {
     const whole = take([input]);

@@ -1,26 +1,71 @@
-import { Fields, incomplete } from '../../../src/edge/http/fields.ts';
-import { headMayBeWhole } from '../../../src/edge/http/head-end.ts';
-import { headerId } from '../../../src/edge/http/known-headers.ts';
-import { RequestHead } from '../../../src/edge/http/request-head.ts';
-import { ResponseHead } from '../../../src/edge/http/response-head.ts';
+import { Fields, incomplete } from '../../../src/http1/fields.ts';
+import { headMayBeWhole } from '../../../src/http1/head-end.ts';
+import { headerId } from '../../../src/http1/known-headers.ts';
+import { RequestHead } from '../../../src/http1/request-head.ts';
+import { ResponseHead } from '../../../src/http1/response-head.ts';
 import { defaultLimits } from '../../../src/edge/limits.ts';
 import type { Random } from '../engine/random.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
 
 const names = Object.keys(headerId) as (keyof typeof headerId)[];
-const words = ['HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', 'Host: a', 'Content-Length: ', 'Transfer-Encoding: chunked', 'chunked', 'identity', ': ', '\r\n\r\n', '\r', '://', '*', 'CONNECT', 'X-Atoll-Owner: a', ...names];
+const words = [
+  'HTTP/1.1',
+  'HTTP/1.0',
+  'HTTP/2.0',
+  'Host: a',
+  'Content-Length: ',
+  'Transfer-Encoding: chunked',
+  'chunked',
+  'identity',
+  ': ',
+  '\r\n\r\n',
+  '\r',
+  '://',
+  '*',
+  'CONNECT',
+  'X-Atoll-Owner: a',
+  ...names,
+];
 
 /** A head of known headers with values that matter to somebody. */
 function head(startLine: string, random: Random): Buffer {
-  const values = ['', '0', '1', '5', '05', '+5', '5,5', '18446744073709551616', 'chunked', 'Chunked', 'chunked, chunked', 'gzip, chunked', 'identity', 'close', 'keep-alive, host', 'upgrade', 'a.example', '3000-abc.example', ' \t', 'a\tb', '\x80\xff'];
-  const lines = Array.from({ length: random.below(7) }, () => `${random.pick(names)}${random.once(20) ? ' ' : ''}:${random.once(2) ? ' ' : ''}${random.pick(values)}`);
-  return Buffer.from(`${[startLine, 'Host: a', ...lines].join('\r\n')}\r\n\r\n${random.once(3) ? 'body' : ''}`, 'latin1');
+  const values = [
+    '',
+    '0',
+    '1',
+    '5',
+    '05',
+    '+5',
+    '5,5',
+    '18446744073709551616',
+    'chunked',
+    'Chunked',
+    'chunked, chunked',
+    'gzip, chunked',
+    'identity',
+    'close',
+    'keep-alive, host',
+    'upgrade',
+    'a.example',
+    '3000-abc.example',
+    ' \t',
+    'a\tb',
+    '\x80\xff',
+  ];
+  const lines = Array.from(
+    { length: random.below(7) },
+    () => `${random.pick(names)}${random.once(20) ? ' ' : ''}:${random.once(2) ? ' ' : ''}${random.pick(values)}`,
+  );
+  return Buffer.from(
+    `${[startLine, 'Host: a', ...lines].join('\r\n')}\r\n\r\n${random.once(3) ? 'body' : ''}`,
+    'latin1',
+  );
 }
 
 /** What a parser that is given `bytes[0, end)`, more each time something arrives, comes to in the end. */
 function parsedInPieces(parse: (end: number) => number, bytes: Buffer, random: Random): number {
   let looked = 0;
-  for (let end = 1; ; ) {
+  for (let end = 1; ;) {
     // As the edge does it: what can't have become whole is not parsed again.
     if (headMayBeWhole(bytes.subarray(0, end), looked)) {
       const position = parse(end);
@@ -36,8 +81,16 @@ function parsedInPieces(parse: (end: number) => number, bytes: Buffer, random: R
 function fieldsOf(fields: Fields, bytes: Buffer, end: number): string[] {
   let before = 0;
   return Array.from({ length: fields.count }, (_, index) => {
-    const [start, valueStart, valueEnd, lineEnd] = [fields.lineStart(index), fields.valueStart(index), fields.valueEnd(index), fields.lineEnd(index)];
-    holds(before <= start && start < valueStart && valueStart <= valueEnd && valueEnd < lineEnd && lineEnd <= end, 'the places of a field are in order');
+    const [start, valueStart, valueEnd, lineEnd] = [
+      fields.lineStart(index),
+      fields.valueStart(index),
+      fields.valueEnd(index),
+      fields.lineEnd(index),
+    ];
+    holds(
+      before <= start && start < valueStart && valueStart <= valueEnd && valueEnd < lineEnd && lineEnd <= end,
+      'the places of a field are in order',
+    );
     holds(bytes.toString('latin1', lineEnd - 2, lineEnd) === '\r\n', 'a line ends with CRLF');
     before = lineEnd;
     const value = fields.textAt(index);
@@ -58,24 +111,43 @@ export const requestHeads: Target = {
     '\r\n\r\nGET / HTTP/1.1\r\nhost:a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
   ],
   dictionary: words,
-  generate: random => head(`${random.pick(['GET', 'POST', 'HEAD', 'PRI', 'CONNECT', 'G@T'])} ${random.pick(['/', '*', '/a b', 'http://a/x', '//a', 'http://', 'a://b', '/\xff'])} ${random.pick(['HTTP/1.1', 'HTTP/1.0', 'HTTP/1.2', 'http/1.1'])}`, random),
-  pumps: [{ prefix: 'GET / HTTP/1.1\r\nHost: a\r\nA: b', unit: ' ', suffix: 'c\r\n\r\n' }, { prefix: '', unit: '\r\n', suffix: '' }, { prefix: 'GET / HTTP/1.1\r\n', unit: 'A: b\r\n', suffix: '' }],
+  generate: random =>
+    head(
+      `${random.pick(['GET', 'POST', 'HEAD', 'PRI', 'CONNECT', 'G@T'])} ${random.pick(['/', '*', '/a b', 'http://a/x', '//a', 'http://', 'a://b', '/\xff'])} ${random.pick(['HTTP/1.1', 'HTTP/1.0', 'HTTP/1.2', 'http/1.1'])}`,
+      random,
+    ),
+  pumps: [
+    { prefix: 'GET / HTTP/1.1\r\nHost: a\r\nA: b', unit: ' ', suffix: 'c\r\n\r\n' },
+    { prefix: '', unit: '\r\n', suffix: '' },
+    { prefix: 'GET / HTTP/1.1\r\n', unit: 'A: b\r\n', suffix: '' },
+  ],
   work: input => new RequestHead(fieldsMax).parse(input, 0, input.length),
   check(input, random) {
     const [whole, again] = [new RequestHead(fieldsMax), new RequestHead(fieldsMax)];
     const position = whole.parse(input, 0, input.length);
     const reached = input.length === 0 ? incomplete : parsedInPieces(end => again.parse(input, 0, end), input, random);
-    if (position === incomplete) return agree(reached, incomplete, 'an incomplete head stays so in pieces') ?? 'incomplete';
+    if (position === incomplete)
+      return agree(reached, incomplete, 'an incomplete head stays so in pieces') ?? 'incomplete';
     if (position < 0) {
       // In pieces a fault may show once the empty line is there, and no request comes of it.
       holds(reached <= 0, 'what is malformed is not accepted in pieces');
       return `refused ${whole.fault.status} ${whole.fault.reason}`;
     }
     agree(reached, position, 'the head has the same end in pieces');
-    agree(fieldsOf(again.fields, input, position), fieldsOf(whole.fields, input, position), 'the fields are the same in pieces');
-    holds(position <= input.length && !whole.method.includes(' ') && !/[\0- ]/.test(whole.target), 'method and target are words');
+    agree(
+      fieldsOf(again.fields, input, position),
+      fieldsOf(whole.fields, input, position),
+      'the fields are the same in pieces',
+    );
+    holds(
+      position <= input.length && !whole.method.includes(' ') && !/[\0- ]/.test(whole.target),
+      'method and target are words',
+    );
     holds(whole.framing.length >= 0 && Number.isSafeInteger(whole.framing.length), 'a length is a number');
-    holds(whole.fields.times('host') <= 1 && !(whole.fields.has('content-length') && whole.fields.has('transfer-encoding')), 'framing has one meaning');
+    holds(
+      whole.fields.times('host') <= 1 && !(whole.fields.has('content-length') && whole.fields.has('transfer-encoding')),
+      'framing has one meaning',
+    );
     return `accepted ${whole.framing.kind} ${whole.minorVersion} ${whole.targetIsAbsolute}`;
   },
 };
@@ -89,8 +161,15 @@ export const responseHeads: Target = {
     'HTTP/1.1 204\r\nTransfer-Encoding: chunked\r\n\r\n',
   ],
   dictionary: [...words, '100', '204', '304', '999', '000'],
-  generate: random => head(`HTTP/1.${random.below(3)} ${random.pick(['200', '204', '304', '100', '1', '1000', '099'])}${random.pick([' OK', ' ', '', ' \x80'])}`, random),
-  pumps: [{ prefix: 'HTTP/1.1 200 ', unit: ' ', suffix: '\r\n\r\n' }, { prefix: 'HTTP/1.1 200 OK\r\nA: b', unit: '\t', suffix: 'c\r\n\r\n' }],
+  generate: random =>
+    head(
+      `HTTP/1.${random.below(3)} ${random.pick(['200', '204', '304', '100', '1', '1000', '099'])}${random.pick([' OK', ' ', '', ' \x80'])}`,
+      random,
+    ),
+  pumps: [
+    { prefix: 'HTTP/1.1 200 ', unit: ' ', suffix: '\r\n\r\n' },
+    { prefix: 'HTTP/1.1 200 OK\r\nA: b', unit: '\t', suffix: 'c\r\n\r\n' },
+  ],
   work: input => new ResponseHead(fieldsMax).parse(input, 0, input.length),
   check(input, random) {
     const [whole, again] = [new ResponseHead(fieldsMax), new ResponseHead(fieldsMax)];
@@ -101,7 +180,11 @@ export const responseHeads: Target = {
       return position === incomplete ? 'incomplete' : `refused ${whole.fault}`;
     }
     agree(reached, position, 'the head has the same end in pieces');
-    agree(fieldsOf(again.fields, input, position), fieldsOf(whole.fields, input, position), 'the fields are the same in pieces');
+    agree(
+      fieldsOf(again.fields, input, position),
+      fieldsOf(whole.fields, input, position),
+      'the fields are the same in pieces',
+    );
     holds(whole.status >= 100 && whole.status <= 999, 'a status has three digits');
     const framing = whole.framing(random.once(2));
     holds(framing === undefined || Number.isSafeInteger(framing.length), 'a length is a number');

@@ -1,9 +1,10 @@
 import type { OutgoingHttpHeaders } from 'node:http2';
 import { requestBytes } from '../../../src/edge/http2/request-bytes.ts';
-import { ResponseReader } from '../../../src/edge/http2/response-reader.ts';
-import { BodyReader } from '../../../src/edge/http/body-reader.ts';
-import { RequestHead } from '../../../src/edge/http/request-head.ts';
-import { ResponseHead } from '../../../src/edge/http/response-head.ts';
+import { http2Headers } from '../../../src/edge/http2/response-headers.ts';
+import { ResponseReader } from '../../../src/http1/response-reader.ts';
+import { BodyReader } from '../../../src/http1/body-reader.ts';
+import { RequestHead } from '../../../src/http1/request-head.ts';
+import { ResponseHead } from '../../../src/http1/response-head.ts';
 import { defaultLimits } from '../../../src/edge/limits.ts';
 import { cutIntoPieces } from '../engine/pieces.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
@@ -24,13 +25,42 @@ function headersOf(input: Buffer): Record<string, string | string[]> {
   return headers;
 }
 
-const request = (lines: readonly [string, string][]) => lines.map(([name, value]) => `${name}${separator}${value}`).join('\n');
-const basic: readonly [string, string][] = [[':method', 'GET'], [':path', '/'], [':authority', 'a.example'], [':scheme', 'https']];
+const request = (lines: readonly [string, string][]) =>
+  lines.map(([name, value]) => `${name}${separator}${value}`).join('\n');
+const basic: readonly [string, string][] = [
+  [':method', 'GET'],
+  [':path', '/'],
+  [':authority', 'a.example'],
+  [':scheme', 'https'],
+];
 
 export const http2Requests: Target = {
   name: 'http2-requests',
-  corpus: [request(basic), request([...basic, ['content-length', '5'], ['cookie', 'a=b'], ['cookie', 'c=d'], ['te', 'trailers']]), request([[':method', 'POST'], [':path', '*'], ['host', 'a'], ['x', 'é']])],
-  dictionary: [':method', ':path', ':authority', 'transfer-encoding', 'content-length', 'connection', 'host', separator, 'chunked', 'CONNECT', 'HTTP/1.1', '\r\nA: b', 'x-atoll-owner'],
+  corpus: [
+    request(basic),
+    request([...basic, ['content-length', '5'], ['cookie', 'a=b'], ['cookie', 'c=d'], ['te', 'trailers']]),
+    request([
+      [':method', 'POST'],
+      [':path', '*'],
+      ['host', 'a'],
+      ['x', 'é'],
+    ]),
+  ],
+  dictionary: [
+    ':method',
+    ':path',
+    ':authority',
+    'transfer-encoding',
+    'content-length',
+    'connection',
+    'host',
+    separator,
+    'chunked',
+    'CONNECT',
+    'HTTP/1.1',
+    '\r\nA: b',
+    'x-atoll-owner',
+  ],
   check(input, random) {
     const headers = headersOf(input);
     const endsAtOnce = random.once(2);
@@ -43,7 +73,11 @@ export const http2Requests: Target = {
     agree(position, made.head.length, 'one request is one head');
     agree(head.method, headers[':method'], 'the method is passed on');
     agree(head.target, headers[':path'], 'the target is passed on');
-    agree(head.framing.kind, made.body.kind === 'length' && made.body.length === 0 ? 'none' : made.body.kind, 'the framing is what was meant');
+    agree(
+      head.framing.kind,
+      made.body.kind === 'length' && made.body.length === 0 ? 'none' : made.body.kind,
+      'the framing is what was meant',
+    );
     holds(head.fields.times('connection') + head.fields.times('upgrade') === 0, 'nothing speaks of the connection');
     return `accepted ${made.body.kind}`;
   },
@@ -63,19 +97,21 @@ function isWellFormed(input: Buffer, toHead: boolean): boolean {
   return body.take(input, at, input.length) >= 0;
 }
 
+const limits = { headBytesMax: 1 << 20, fieldsMax: defaultLimits.headerLinesMax, interimsMax: 100_000 };
+
 function read(pieces: readonly Buffer[], toHead: boolean): Read {
   const seen: Read = { interims: [], head: undefined, data: '', ends: 0 };
   const reader = new ResponseReader(
     {
-      interim: headers => void seen.interims.push(headers),
-      head(headers) {
+      interim: head => void seen.interims.push(http2Headers(head)),
+      head(head) {
         holds(seen.head === undefined, 'a response has one head');
-        seen.head = headers;
+        seen.head = http2Headers(head);
       },
       data: bytes => void (seen.data += Buffer.from(bytes).toString('latin1')),
       end: () => void seen.ends++,
     },
-    defaultLimits.headerLinesMax,
+    limits,
     toHead,
   );
   for (const piece of pieces) reader.read(Buffer.from(piece));
@@ -91,7 +127,10 @@ export const http2Responses: Target = {
     'HTTP/1.0 200 OK\r\nX: a\r\nX: b\r\n\r\nuntil the end',
   ],
   dictionary: ['HTTP/1.1 100 Continue\r\n\r\n', 'Content-Length: 0', '__proto__: a', 'constructor: a', 'Set-Cookie: x'],
-  pumps: [{ prefix: '', unit: 'HTTP/1.1 100 Continue\r\n\r\n', suffix: '' }, { prefix: 'HTTP/1.1 200 OK\r\n', unit: 'Set-Cookie: a\r\n', suffix: '\r\n' }],
+  pumps: [
+    { prefix: '', unit: 'HTTP/1.1 100 Continue\r\n\r\n', suffix: '' },
+    { prefix: 'HTTP/1.1 200 OK\r\n', unit: 'Set-Cookie: a\r\n', suffix: '\r\n' },
+  ],
   work: input => read([input], false),
   check(input, random) {
     const toHead = random.once(4);

@@ -4,7 +4,7 @@ import { limitFeatures } from './limits.ts';
 import { sandboxFeatures } from './sandbox.ts';
 import { templateFeatures } from './templates.ts';
 
-// Runs on a host of the laboratory, beside a platform, with the published SDK as its users have it. The environment says where
-// the platform is; arguments are the names of the features to look at, all by default.
+// Runs on a host of the laboratory, beside a platform, with the published SDK as its users have it. The environment
+// says where the platform is; arguments are the names of the features to look at, all by default.
 await lookAt([...sandboxFeatures, ...limitFeatures, ...keepingFeatures, ...templateFeatures], process.argv.slice(2));
 process.exit(0);

@@ -8,6 +8,9 @@ export type Finding = {
   detail: string;
 };
 
+/** What an idle sandbox takes of the machine's memory. */
+export const idleFeature = 'idle sandbox';
+
 /** Thrown where the platform says, as documented, that this host can't do it. */
 export class Refused extends Error {}
 
@@ -22,10 +25,15 @@ export async function lookAt(features: Feature[], only: string[]): Promise<void>
   for (const { name, look } of features) {
     if (only.length > 0 && !only.includes(name)) continue;
     const startedAt = Date.now();
-    const late = sleep(featureTimeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error(`no end after ${featureTimeoutMs / 1000} s`)));
+    const late = sleep(featureTimeoutMs, undefined, { ref: false }).then(() =>
+      Promise.reject(new Error(`no end after ${featureTimeoutMs / 1000} s`)),
+    );
     const verdict = await Promise.race([look(), late]).then(
       (detail): Omit<Finding, 'feature'> => ({ verdict: 'works', detail: detail ?? '' }),
-      (error: unknown): Omit<Finding, 'feature'> => ({ verdict: error instanceof Refused ? 'refused' : 'fails', detail: String(error).slice(0, 600) }),
+      (error: unknown): Omit<Finding, 'feature'> => ({
+        verdict: error instanceof Refused ? 'refused' : 'fails',
+        detail: String(error).slice(0, 600),
+      }),
     );
     const finding: Finding & { tookMs: number } = { feature: name, ...verdict, tookMs: Date.now() - startedAt };
     process.stdout.write(`${JSON.stringify(finding)}\n`);

@@ -3,12 +3,12 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mustRun } from '../lab/program.ts';
-import type { Finding } from './feature.ts';
+import { type Finding, idleFeature } from './feature.ts';
 
 // Prints what a create, a command and an idle sandbox take, and `crun run` beside them on the same machine.
 const runs = 15;
 const idle = 8;
-/** Longer than the pool takes to start another blank sandbox. */
+/** Longer than the pool takes to start another standby sandbox. */
 const refillMs = 3_000;
 const requestTimeoutMs = 120_000;
 
@@ -32,25 +32,38 @@ async function memoryOf(make: () => Promise<() => Promise<unknown>>): Promise<nu
   await settle(refillMs);
   const before = availableMiB();
   const undo = [];
-  for (let index = 0; index < idle; index++) undo.push(await make());
-  await settle(2 * refillMs);
-  const used = (before - availableMiB()) / idle;
-  for (const end of undo) await end();
-  return used;
+  try {
+    for (let index = 0; index < idle; index++) undo.push(await make());
+    await settle(2 * refillMs);
+    return (before - availableMiB()) / idle;
+  } finally {
+    for (const end of undo) await end();
+  }
 }
 
 /** crun refuses hosts with both versions of control groups; in a mount namespace that hides one, it runs. */
-const hidden = existsSync('/sys/fs/cgroup/unified') ? ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /sys/fs/cgroup/unified && exec "$@"', 'sh'] : [];
+const hidden = existsSync('/sys/fs/cgroup/unified')
+  ? ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /sys/fs/cgroup/unified && exec "$@"', 'sh']
+  : [];
 const folder = mkdtempSync(join(tmpdir(), 'atoll-figures-'));
 mkdirSync(join(folder, 'rootfs/bin'), { recursive: true });
 cpSync(Bun.which('busybox') ?? '/bin/busybox', join(folder, 'rootfs/bin/busybox'));
 await mustRun(['crun', 'spec'], { timeoutMs: requestTimeoutMs, cwd: folder });
-const specification = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as { process: { terminal: boolean; args: string[] } };
-const container = async (name: string, args: string[], detached: boolean) => {
-  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...specification, process: { ...specification.process, terminal: false, args } }));
-  await mustRun([...hidden, 'crun', '--cgroup-manager=cgroupfs', 'run', ...(detached ? ['--detach'] : []), '--bundle', folder, name], { timeoutMs: requestTimeoutMs });
+const specification = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as {
+  process: { terminal: boolean; args: string[] };
 };
-const removed = (name: string) => mustRun([...hidden, 'crun', 'delete', '--force', name], { timeoutMs: requestTimeoutMs });
+const container = async (name: string, args: string[], detached: boolean) => {
+  writeFileSync(
+    join(folder, 'config.json'),
+    JSON.stringify({ ...specification, process: { ...specification.process, terminal: false, args } }),
+  );
+  // What runs on keeps the output that it was given, and whoever reads that waits for its end.
+  const quiet = detached ? ['sh', '-c', 'exec "$@" > /dev/null 2>&1', 'sh'] : [];
+  const run = ['run', ...(detached ? ['--detach'] : []), '--bundle', folder, name];
+  await mustRun([...quiet, ...hidden, 'crun', '--cgroup-manager=cgroupfs', ...run], { timeoutMs: requestTimeoutMs });
+};
+const removed = (name: string) =>
+  mustRun([...hidden, 'crun', 'delete', '--force', name], { timeoutMs: requestTimeoutMs });
 
 const sandbox = await Sandbox.create({ requestTimeoutMs });
 const exec = await times(() => sandbox.commands.run('true', { timeoutMs: requestTimeoutMs }));
@@ -71,9 +84,10 @@ const containerMemory = await memoryOf(async () => {
 });
 rmSync(folder, { recursive: true });
 
-const report = (feature: string, detail: string) => process.stdout.write(`${JSON.stringify({ feature, verdict: 'works', detail } satisfies Finding)}\n`);
+const report = (feature: string, detail: string) =>
+  process.stdout.write(`${JSON.stringify({ feature, verdict: 'works', detail } satisfies Finding)}\n`);
 const ratio = (ms: number) => `${ms.toFixed(1)} ms, ${(ms / run).toFixed(2)} × crun run (${run.toFixed(1)} ms)`;
 report('create (median, from the pool)', ratio(create));
 report('command (median)', ratio(exec));
-report('idle sandbox', `${memory.toFixed(1)} MiB; idle container of crun: ${containerMemory.toFixed(1)} MiB`);
+report(idleFeature, `${memory.toFixed(1)} MiB; idle container of crun: ${containerMemory.toFixed(1)} MiB`);
 process.exit(0);

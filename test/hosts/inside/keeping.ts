@@ -9,7 +9,8 @@ const commandMs = 120_000;
 const frozenMs = 30_000;
 
 const counter = 'i=0; while :; do i=$((i+1)); echo $i > /tmp/count; sleep 0.2; done';
-const count = async (sandbox: Sandbox) => Number((await sandbox.commands.run('cat /tmp/count', { timeoutMs: commandMs })).stdout);
+const count = async (sandbox: Sandbox) =>
+  Number((await sandbox.commands.run('cat /tmp/count', { timeoutMs: commandMs })).stdout);
 
 async function counting(): Promise<Sandbox> {
   const sandbox = await Sandbox.create({ timeoutMs, requestTimeoutMs: commandMs });
@@ -30,7 +31,8 @@ export const keepingFeatures: Feature[] = [
     name: 'pause and resume with memory',
     async look() {
       const sandbox = await counting();
-      const bootId = async (of: Sandbox) => (await of.commands.run('cat /proc/sys/kernel/random/boot_id', { timeoutMs: commandMs })).stdout;
+      const bootId = async (of: Sandbox) =>
+        (await of.commands.run('cat /proc/sys/kernel/random/boot_id', { timeoutMs: commandMs })).stdout;
       const before = await bootId(sandbox);
       await sandbox.pause({ requestTimeoutMs: commandMs });
       await sleep(frozenMs);
@@ -86,7 +88,11 @@ export const keepingFeatures: Feature[] = [
       const [one, other] = [await Sandbox.create(mounted), await Sandbox.create(mounted)];
       try {
         await one.commands.run('echo from one > /data/note', { timeoutMs: commandMs, user: 'root' });
-        same((await other.commands.run('cat /data/note; stat -c %u /data/note', { timeoutMs: commandMs })).stdout, 'from one\n0\n', 'in the other sandbox');
+        same(
+          (await other.commands.run('cat /data/note; stat -c %u /data/note', { timeoutMs: commandMs })).stdout,
+          'from one\n0\n',
+          'in the other sandbox',
+        );
         same(await volume.readFile('/note'), 'from one\n', 'by the API');
       } finally {
         await Promise.all([one.kill(), other.kill()]);
@@ -97,9 +103,17 @@ export const keepingFeatures: Feature[] = [
   {
     name: 'many at once',
     async look() {
-      const sandboxes = await Promise.all(Array.from({ length: 6 }, () => Sandbox.create({ timeoutMs, requestTimeoutMs: 240_000 })));
-      const ids = await Promise.all(sandboxes.map(sandbox => sandbox.commands.run('echo $E2B_SANDBOX_ID', { timeoutMs: commandMs })));
-      same(ids.map(({ stdout }) => stdout.trim()), sandboxes.map(({ sandboxId }) => sandboxId), 'their IDs');
+      const sandboxes = await Promise.all(
+        Array.from({ length: 6 }, () => Sandbox.create({ timeoutMs, requestTimeoutMs: 240_000 })),
+      );
+      const ids = await Promise.all(
+        sandboxes.map(sandbox => sandbox.commands.run('echo $E2B_SANDBOX_ID', { timeoutMs: commandMs })),
+      );
+      same(
+        ids.map(({ stdout }) => stdout.trim()),
+        sandboxes.map(({ sandboxId }) => sandboxId),
+        'their IDs',
+      );
       await Promise.all(sandboxes.map(sandbox => sandbox.kill()));
       return withSandbox(async () => `${sandboxes.length}, then another`);
     },

@@ -1,22 +1,28 @@
-import { Sandbox } from 'e2b';
+import { Sandbox, SandboxNotFoundError } from 'e2b';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Feature, lookAt, Refused, same } from './feature.ts';
 
-// Sandboxes that a crash of the platform or a reboot of the host meets:
-//   bun survivors.ts begin                        makes them, and prints their IDs
-//   bun survivors.ts crash|reboot RUNNING PAUSED  looks at them afterwards
+/** IDs of the sandboxes that a crash of the platform, its `down` or a reboot of the host meets. */
+export type Kept = { running: string; paused: string };
+
+//   bun survivors.ts begin                makes them, and prints their IDs
+//   bun survivors.ts WHAT RUNNING PAUSED  looks at them after what has come over the platform: `kill -9`, `reboot`, `down`
 const timeoutMs = 3_600_000;
 const commandMs = 120_000;
 
 const [what = 'begin', running = '', paused = ''] = process.argv.slice(2);
 
-const read = async (sandbox: Sandbox, path: string) => (await sandbox.commands.run(`cat ${path}`, { timeoutMs: commandMs })).stdout.trim();
+const read = async (sandbox: Sandbox, path: string) =>
+  (await sandbox.commands.run(`cat ${path}`, { timeoutMs: commandMs })).stdout.trim();
 const connect = (id: string) => Sandbox.connect(id, { timeoutMs, requestTimeoutMs: commandMs });
 
 async function make(): Promise<Sandbox> {
   const sandbox = await Sandbox.create({ timeoutMs, requestTimeoutMs: commandMs });
   await sandbox.files.write('note', 'kept');
-  await sandbox.commands.run('i=0; while :; do i=$((i+1)); echo $i > /dev/shm/count; sleep 0.2; done', { background: true, timeoutMs: 0 });
+  await sandbox.commands.run('i=0; while :; do i=$((i+1)); echo $i > /dev/shm/count; sleep 0.2; done', {
+    background: true,
+    timeoutMs: 0,
+  });
   await sleep(2_000);
   return sandbox;
 }
@@ -28,7 +34,7 @@ async function countsOn(sandbox: Sandbox): Promise<boolean> {
 }
 
 const runsOn: Feature = {
-  name: 'kill -9: running sandboxes are taken over',
+  name: `${what}: running sandboxes are taken over`,
   async look() {
     const sandbox = await connect(running);
     same(await read(sandbox, '/home/user/note'), 'kept', 'its file');
@@ -36,29 +42,46 @@ const runsOn: Feature = {
   },
 };
 
+/** Why a sandbox that ran has ended, by what was over it. */
+const reasons: Record<string, string> = { reboot: 'lost', down: 'request' };
+
 const isGone: Feature = {
-  name: 'reboot: what ran is gone, and is said to be',
+  name: `${what}: what ran is gone, and is said to be`,
   async look() {
-    const listed = await Sandbox.list({ query: { state: ['running'] } }).nextItems();
-    if (listed.some(({ sandboxId }) => sandboxId === running)) throw new Error('a sandbox that ran before the reboot is still listed');
+    const listed = await Sandbox.list().nextItems();
+    if (listed.some(({ sandboxId }) => sandboxId === running)) throw new Error('it is still listed');
+    const error: unknown = await connect(running).catch((error: unknown) => error);
+    if (!(error instanceof SandboxNotFoundError)) throw new Error(`connecting to it: ${String(error)}`);
+    const reason = await killReasonOf(running);
+    same(reason, reasons[what], 'the reason in its last event');
+    return `its last event says: ${reason}`;
   },
 };
 
 const comesBack: Feature = {
-  name: `${what === 'crash' ? 'kill -9' : 'reboot'}: paused sandboxes resume`,
+  name: `${what}: paused sandboxes resume`,
   async look() {
     const sandbox = await connect(paused);
     same(await read(sandbox, '/home/user/note'), 'kept', 'its file');
     const withMemory = await countsOn(sandbox);
-    if (what === 'crash') await sandbox.pause({ requestTimeoutMs: commandMs });
+    await sandbox.pause({ requestTimeoutMs: commandMs });
     if (!withMemory) throw new Refused('with their files; they boot');
     return 'with their memory';
   },
 };
 
+async function killReasonOf(sandboxId: string): Promise<string | undefined> {
+  const answer = await fetch(`${process.env['E2B_API_URL']}/events/sandboxes/${sandboxId}`, {
+    headers: { 'X-API-Key': process.env['E2B_API_KEY'] ?? '' },
+    signal: AbortSignal.timeout(commandMs),
+  });
+  const events = (await answer.json()) as { type: string; event_data?: { kill_reason?: string } | null }[];
+  return events.find(({ type }) => type === 'sandbox.lifecycle.killed')?.event_data?.kill_reason;
+}
+
 if (what === 'begin') {
   const [one, other] = [await make(), await make()];
   await other.pause({ requestTimeoutMs: commandMs });
-  process.stdout.write(`${JSON.stringify({ running: one.sandboxId, paused: other.sandboxId })}\n`);
-} else await lookAt(what === 'crash' ? [runsOn, comesBack] : [isGone, comesBack], []);
+  process.stdout.write(`${JSON.stringify({ running: one.sandboxId, paused: other.sandboxId } satisfies Kept)}\n`);
+} else await lookAt([what === 'kill -9' ? runsOn : isGone, comesBack], []);
 process.exit(0);

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Image } from './image.ts';
 import type { Machine } from './machine.ts';
+import { askMonitor } from './monitor.ts';
 import { mustRun, run } from './program.ts';
 
 /** Emulated, a guest is some ten times slower than its host. */
@@ -20,16 +21,20 @@ const memoryMiB = 4096;
 export type Guest = Machine & {
   /** A command that a person can paste to get in. */
   login: string;
+  /** Keeps memory and disk as they are now, under a name in its disk: `from` of another start goes on there. */
+  keep(name: string): Promise<void>;
   /** Shuts it down as an operator does, so that its disk is whole. */
   powerOff(): Promise<void>;
   end(): Promise<void>;
 };
 
-export type GuestOptions = {
+type GuestOptions = {
   name: string;
   image: Image;
   /** The disk that it writes to (qcow2). */
   overlay: string;
+  /** A moment that `keep` has kept in that disk, to go on from instead of booting. */
+  from?: string;
   /** Archives (tar) that it finds as further disks, `/dev/vdb` and so on. */
   archives: string[];
   /** Whether it reaches what its host reaches; else it reaches nothing. */
@@ -46,10 +51,19 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
   mkdirSync(directory, { recursive: true });
   const port = await freePort();
   const ssh = ['-p', String(port), '-i', options.privateKey, ...sshOptions(directory)];
-  const child = spawn('timeout', ['--kill-after=5', String(Math.ceil(options.lifetimeMs / 1000)), 'nice', '-n', '1', 'qemu-system-x86_64', ...qemuArguments(options, port)], {
-    detached: true,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const child = spawn(
+    'timeout',
+    [
+      '--kill-after=5',
+      String(Math.ceil(options.lifetimeMs / 1000)),
+      'nice',
+      '-n',
+      '1',
+      'qemu-system-x86_64',
+      ...qemuArguments(options, port),
+    ],
+    { detached: true, stdio: ['ignore', 'ignore', 'inherit'] },
+  );
   const ended = once(child, 'exit');
   const onExit = () => killAll(child);
   process.on('exit', onExit);
@@ -60,11 +74,19 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
     login: ['ssh', ...ssh, 'root@127.0.0.1'].join(' '),
     run: (script, { timeoutMs, log }) =>
       // The script travels by standard input and gets none of its own: what it starts can't read the rest of it.
-      run(['ssh', ...ssh, 'root@127.0.0.1', 'script=$(cat); exec bash -c "$script" </dev/null'], { timeoutMs, input: script, ...(log === undefined ? {} : { log }) }),
+      run(['ssh', ...ssh, 'root@127.0.0.1', 'script=$(cat); exec bash -c "$script" </dev/null'], {
+        timeoutMs,
+        input: script,
+        ...(log === undefined ? {} : { log }),
+      }),
     async reboot() {
       const before = await bootIdOf(guest);
       await guest.run('systemctl reboot', { timeoutMs: sshTryTimeoutMs });
       await untilIn(guest, child, text => text !== '' && text !== before);
+    },
+    async keep(name) {
+      const answer = await askMonitor(monitorOf(directory), `savevm ${name}`);
+      if (answer !== '') throw new Error(`QEMU could not keep the machine: ${answer}`);
     },
     async powerOff() {
       await guest.run('systemctl poweroff', { timeoutMs: sshTryTimeoutMs });
@@ -83,20 +105,54 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
     return guest;
   } catch (error) {
     await guest.end();
-    throw new Error(`${options.name} did not come up: ${String(error)}\n${readFileSync(join(directory, 'console.log'), 'utf8').slice(-2000)}`);
+    throw new Error(
+      `${options.name} did not come up: ${String(error)}\n${readFileSync(join(directory, 'console.log'), 'utf8').slice(-2000)}`,
+    );
   }
 
-  function qemuArguments({ overlay, archives, network }: GuestOptions, port: number): string[] {
+  function qemuArguments({ overlay, archives, network, from }: GuestOptions, port: number): string[] {
     return [
-      // Its clock counts instructions, a nanosecond or two for each, and not the time that emulating them takes: programs with
-      // timeouts see a machine of ordinary speed, however busy its host is.
-      ...['-machine', 'q35', '-accel', 'tcg', '-icount', 'shift=1', '-rtc', 'clock=vm', '-cpu', 'max', '-smp', String(cores), '-m', String(memoryMiB)],
+      // Its clock counts instructions, a nanosecond or two for each, and not the time that emulating them takes:
+      // programs with timeouts see a machine of ordinary speed, however busy its host is.
+      ...[
+        '-machine',
+        'q35',
+        '-accel',
+        'tcg',
+        '-icount',
+        'shift=1',
+        '-rtc',
+        'clock=vm',
+        '-cpu',
+        'max',
+        '-smp',
+        String(cores),
+        '-m',
+        String(memoryMiB),
+      ],
       // Guards against speculation cost an emulated machine a lot, and change nothing that is looked at here.
-      ...['-kernel', image.kernel, '-initrd', image.initrd, '-append', 'root=/dev/vda rw console=ttyS0 mitigations=off'],
+      ...[
+        '-kernel',
+        image.kernel,
+        '-initrd',
+        image.initrd,
+        '-append',
+        'root=/dev/vda rw console=ttyS0 mitigations=off',
+      ],
       ...['-drive', `file=${overlay},format=qcow2,if=virtio,cache=unsafe,discard=unmap`],
       ...archives.flatMap(archive => ['-drive', `file=${archive},format=raw,if=virtio,readonly=on`]),
       ...['-nic', `user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:${port}-:22${network ? '' : ',restrict=on'}`],
-      ...['-device', 'virtio-rng-pci', '-display', 'none', '-serial', `file:${join(directory, 'console.log')}`, '-monitor', 'none'],
+      ...[
+        '-device',
+        'virtio-rng-pci',
+        '-display',
+        'none',
+        '-serial',
+        `file:${join(directory, 'console.log')}`,
+        '-monitor',
+        `unix:${monitorOf(directory)},server=on,wait=off`,
+      ],
+      ...(from === undefined ? [] : ['-loadvm', from]),
     ];
   }
 }
@@ -106,11 +162,20 @@ export async function makeOverlay(base: string, format: 'raw' | 'qcow2', overlay
   await mustRun(['qemu-img', 'create', '-q', '-f', 'qcow2', '-F', format, '-b', base, overlay], { timeoutMs: 60_000 });
 }
 
+const monitorOf = (directory: string) => join(directory, 'monitor');
+
 const sshOptions = (directory: string) =>
   [
-    ...['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR', 'ServerAliveInterval=30', 'ServerAliveCountMax=10', 'ConnectTimeout=45'],
-    // One login for all commands: an emulated machine takes a second for each.
-    ...['ControlMaster=auto', `ControlPath=${join(directory, 'ssh')}`, 'ControlPersist=60'],
+    'BatchMode=yes',
+    'StrictHostKeyChecking=no',
+    'UserKnownHostsFile=/dev/null',
+    'LogLevel=ERROR',
+    'ServerAliveInterval=30',
+    'ServerAliveCountMax=10',
+    'ConnectTimeout=45',
+    'ControlMaster=auto',
+    `ControlPath=${join(directory, 'ssh')}`,
+    'ControlPersist=60',
   ].flatMap(option => ['-o', option]);
 
 async function untilIn(guest: Guest, child: ChildProcess, accept: (bootId: string) => boolean): Promise<void> {

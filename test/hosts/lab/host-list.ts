@@ -8,7 +8,21 @@ export type Host = {
 
 /** What a person has on a small server before Atoll comes: systemd, a login, Node.js and git of the distribution. */
 export const everyHost = [
-  'systemd-sysv', 'systemd-resolved', 'dbus', 'udev', 'kmod', 'procps', 'sudo', 'openssh-server', 'iproute2', 'ca-certificates', 'linux-image-cloud-amd64', 'nodejs', 'npm', 'git', 'python3',
+  'systemd-sysv',
+  'systemd-resolved',
+  'dbus',
+  'udev',
+  'kmod',
+  'procps',
+  'sudo',
+  'openssh-server',
+  'iproute2',
+  'ca-certificates',
+  'linux-image-cloud-amd64',
+  'nodejs',
+  'npm',
+  'git',
+  'python3',
 ];
 
 export const hosts: Host[] = [

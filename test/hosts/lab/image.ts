@@ -1,19 +1,31 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { checkout, type Contents, missingIn } from './contents.ts';
 import { everyHost, type Host } from './host-list.ts';
 import { mustRun } from './program.ts';
 
 const mirror = 'http://deb.debian.org/debian';
 const diskBytes = 24 * 2 ** 30;
 const debstrapTimeoutMs = 20 * 60_000;
+const debstrapTries = 4;
+const betweenDebstrapsMs = 20_000;
 const diskTimeoutMs = 10 * 60_000;
 
-/** What a host has beside its distribution: further packages, and files of this machine, at the same places (absolute paths). */
-export type Contents = { packages: string[]; paths: string[]; /** Changes where what is at the paths does. */ key: string };
-
-/** What a guest starts from. Nothing writes to it: guests write to overlays. */
-export type Image = { disk: string; kernel: string; initrd: string; key: string };
+/**
+ * What a guest starts from, and what it has beside its distribution. Nothing writes to it: guests write to overlays.
+ */
+export type Image = { disk: string; kernel: string; initrd: string; contents: Contents };
 
 /** Files of the guest: it takes its address from QEMU, lets the laboratory in, and does nothing by the clock. */
 const files: Record<string, string> = {
@@ -25,34 +37,87 @@ const files: Record<string, string> = {
   // Packing the first file system of the boot anew, as some packages ask for, takes an emulated machine minutes.
   'etc/initramfs-tools/update-initramfs.conf': 'update_initramfs=no\n',
 };
-const masked = ['apt-daily.timer', 'apt-daily-upgrade.timer', 'e2scrub_all.timer', 'fstrim.timer', 'man-db.timer', 'dpkg-db-backup.timer', 'systemd-networkd-wait-online.service'];
+const masked = [
+  'apt-daily.timer',
+  'apt-daily-upgrade.timer',
+  'e2scrub_all.timer',
+  'fstrim.timer',
+  'man-db.timer',
+  'dpkg-db-backup.timer',
+  'systemd-networkd-wait-online.service',
+];
 
-/** The image of a host, from the cache below `directory` or made now: the distribution's packages, its own kernel. */
+/**
+ * The image of a host, from the cache below `directory` or made now: the distribution's packages, its own kernel, and
+ * what set-up would download. One that was made with other contents still serves: what it lacks goes with the sources.
+ */
 export async function imageOf(host: Host, directory: string, publicKey: string, contents: Contents): Promise<Image> {
-  const packages = [...everyHost, ...contents.packages];
-  const key = createHash('sha256').update(JSON.stringify([host.suite, packages, files, masked, publicKey, diskBytes, contents.key])).digest('hex').slice(0, 16);
+  const key = createHash('sha256')
+    .update(JSON.stringify([host.suite, everyHost, files, masked, publicKey, diskBytes, checkout]))
+    .digest('hex')
+    .slice(0, 16);
   const made = join(directory, `${host.name}-${key}`);
-  const image = { disk: join(made, 'disk.img'), kernel: join(made, 'vmlinuz'), initrd: join(made, 'initrd'), key };
-  if (existsSync(made)) return image;
+  const image = { disk: join(made, 'disk.img'), kernel: join(made, 'vmlinuz'), initrd: join(made, 'initrd') };
+  const note = (folder: string) => join(folder, 'contents.json');
+  if (existsSync(made)) return { ...image, contents: JSON.parse(readFileSync(note(made), 'utf8')) as Contents };
   const work = `${made}.new`;
   rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
   const tree = join(work, 'tree');
-  // A mirror that is a snapshot has lists whose time is over; their signatures are checked all the same.
-  const aged = '--aptopt=Acquire::Check-Valid-Until "false"';
-  // In a mount namespace of its own: what it mounts goes with it, however it ends.
-  await mustRun(['unshare', '--mount', 'mmdebstrap', '--variant=minbase', aged, `--include=${packages.join(',')}`, host.suite, tree, mirror], { timeoutMs: debstrapTimeoutMs, log: join(work, 'mmdebstrap.log') });
-  await mustRun(['sh', '-c', 'tar -c -C / --null --files-from=- | tar -x -C "$0"', tree], { timeoutMs: diskTimeoutMs, input: contents.paths.map(path => `${path.slice(1)}\0`).join('') });
+  await makeTree(host, tree, contents.packages, join(work, 'mmdebstrap.log'));
+  await mustRun(['sh', '-c', 'tar -c -C / --null --files-from=- | tar -x -C "$0"', tree], {
+    timeoutMs: diskTimeoutMs,
+    input: missingIn(undefined, contents)
+      .map(path => `${path.slice(1)}\0`)
+      .join(''),
+  });
   furnish(tree, publicKey);
-  for (const [name, wanted] of [['vmlinuz', image.kernel], ['initrd', image.initrd]] as const) {
+  for (const [name, wanted] of [
+    ['vmlinuz', image.kernel],
+    ['initrd', image.initrd],
+  ] as const) {
     const [found] = readdirSync(join(tree, 'boot')).filter(file => file.startsWith(name));
     if (found === undefined) throw new Error(`${host.title} has no ${name}`);
     writeFileSync(join(work, wanted.slice(made.length + 1)), readFileSync(join(tree, 'boot', found)));
   }
-  await mustRun(['mke2fs', '-q', '-t', 'ext4', '-d', tree, join(work, 'disk.img'), `${diskBytes / 1024}k`], { timeoutMs: diskTimeoutMs });
+  await mustRun(['mke2fs', '-q', '-t', 'ext4', '-d', tree, join(work, 'disk.img'), `${diskBytes / 1024}k`], {
+    timeoutMs: diskTimeoutMs,
+  });
   rmSync(tree, { recursive: true });
+  writeFileSync(note(work), JSON.stringify(contents));
   renameSync(work, made);
-  return image;
+  return { ...image, contents };
+}
+
+/**
+ * The distribution's packages, from the mirror. One that is away for a moment is asked again, from the beginning: apt
+ * gives up an address for good at the first connection that fails, however many retries it is allowed.
+ */
+async function makeTree(host: Host, tree: string, packages: string[], log: string): Promise<void> {
+  // A mirror that is a snapshot has lists whose time is over; their signatures are checked all the same.
+  const aged = '--aptopt=Acquire::Check-Valid-Until "false"';
+  const include = `--include=${[...everyHost, ...packages].join(',')}`;
+  const argv = [
+    'mmdebstrap',
+    '--variant=minbase',
+    '--dpkgopt=force-unsafe-io',
+    aged,
+    include,
+    host.suite,
+    tree,
+    mirror,
+  ];
+  for (let left = debstrapTries; ; left--) {
+    rmSync(tree, { recursive: true, force: true });
+    try {
+      // In a mount namespace of its own: what it mounts goes with it, however it ends.
+      await mustRun(['unshare', '--mount', ...argv], { timeoutMs: debstrapTimeoutMs, log });
+      return;
+    } catch (error) {
+      if (left <= 1) throw error;
+      await new Promise(resolve => setTimeout(resolve, betweenDebstrapsMs));
+    }
+  }
 }
 
 function furnish(tree: string, publicKey: string): void {
@@ -63,7 +128,10 @@ function furnish(tree: string, publicKey: string): void {
   const units = join(tree, 'etc/systemd/system');
   for (const unit of masked) replaceByLink(join(units, unit), '/dev/null');
   mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true });
-  replaceByLink(join(units, 'multi-user.target.wants/systemd-networkd.service'), '/lib/systemd/system/systemd-networkd.service');
+  replaceByLink(
+    join(units, 'multi-user.target.wants/systemd-networkd.service'),
+    '/lib/systemd/system/systemd-networkd.service',
+  );
   replaceByLink(join(tree, 'etc/resolv.conf'), '/run/systemd/resolve/resolv.conf');
   chmodSync(join(tree, 'root/.ssh'), 0o700);
 }

@@ -15,7 +15,8 @@ export function thisMachine(): Machine {
   return {
     name: 'here',
     kind: 'here',
-    run: (script, { timeoutMs, log }) => run(['bash', '-c', script], { timeoutMs, ...(log === undefined ? {} : { log }) }),
+    run: (script, { timeoutMs, log }) =>
+      run(['bash', '-c', script], { timeoutMs, ...(log === undefined ? {} : { log }) }),
     reboot: () => Promise.reject(new Error('this machine is not rebooted for a test')),
   };
 }

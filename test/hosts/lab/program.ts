@@ -11,9 +11,17 @@ const outputCharsMax = 4_000_000;
  * Runs a program to its end, at low priority, and answers what it wrote to standard output and standard error together.
  * After `timeoutMs` it is killed with all that it started, and the exit code is 124, as timeout(1) has it.
  */
-export async function run(argv: string[], options: { timeoutMs: number; input?: string; env?: Record<string, string>; cwd?: string; log?: string }): Promise<Outcome> {
+export async function run(
+  argv: string[],
+  options: { timeoutMs: number; input?: string; env?: Record<string, string>; cwd?: string; log?: string },
+): Promise<Outcome> {
   const [program = '', ...rest] = argv;
-  const child = spawn('nice', ['-n', '10', program, ...rest], { cwd: options.cwd, env: { ...process.env, ...options.env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn('nice', ['-n', '10', program, ...rest], {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   let output = '';
   let overdue = false;
   const log = options.log === undefined ? undefined : createWriteStream(options.log, { flags: 'a' });
@@ -37,6 +45,7 @@ export async function run(argv: string[], options: { timeoutMs: number; input?: 
 /** As `run`, failing where the program does. */
 export async function mustRun(argv: string[], options: Parameters<typeof run>[1]): Promise<string> {
   const { exitCode, output } = await run(argv, options);
-  if (exitCode !== 0) throw new Error(`${argv[0]} ended with ${exitCode}: ${output.trim().split('\n').slice(-5).join('\n')}`);
+  if (exitCode !== 0)
+    throw new Error(`${argv[0]} ended with ${exitCode}: ${output.trim().split('\n').slice(-5).join('\n')}`);
   return output;
 }

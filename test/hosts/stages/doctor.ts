@@ -7,10 +7,22 @@ const timeoutMs = 30 * 60_000;
 export const doctor: Stage = {
   name: 'doctor',
   async run(scene) {
-    const { exitCode, output } = await sh(scene, 'node scripts/prepare.mjs >&2 && bin/atoll doctor --json 2>/dev/null', timeoutMs);
+    const { exitCode, output } = await sh(
+      scene,
+      'node scripts/prepare.mjs >&2 && bin/atoll doctor --json 2>/dev/null',
+      timeoutMs,
+    );
     const start = output.indexOf('[\n');
     const found = start < 0 ? [] : (JSON.parse(output.slice(start)) as HostFinding[]);
-    const lacks = found.filter(({ status }) => status !== 'ok').map(({ name, status, detail }) => `${name} ${status}: ${detail.slice(0, 120)}`);
-    return [finding('doctor', exitCode === 0 && found.some(({ name, status }) => name === 'a sandbox' && status === 'ok'), found.length === 0 ? output : lacks.join('; '))];
+    const lacks = found
+      .filter(({ status }) => status !== 'ok')
+      .map(({ name, status, detail }) => `${name} ${status}: ${detail.slice(0, 120)}`);
+    return [
+      finding(
+        'doctor',
+        exitCode === 0 && found.some(({ name, status }) => name === 'a sandbox' && status === 'ok'),
+        found.length === 0 ? output : lacks.join('; '),
+      ),
+    ];
   },
 };

@@ -1,25 +1,67 @@
-import { finding, sh, type Stage } from './stage.ts';
+import type { Finding } from '../inside/feature.ts';
+import { finding, sh, type Scene, type Stage } from './stage.ts';
+import { bothKinds, lookAfterwards } from './survivors.ts';
+import { startAgain } from './up.ts';
 
 const timeoutMs = 20 * 60_000;
 
-/** What of the installation is on the machine, a line each: nothing, after `atoll down`. */
+/**
+ * Printed where another platform of the machine has taken the number that was given back: what has it in its name is
+ * that one's.
+ */
+const taken = 'another installation has its number now';
+
+/** What of the installation works on the machine, a line each: nothing, after `atoll down`. */
 const left = `
+owner=$(cat /run/atoll/$number/owner 2>/dev/null)
+if [ -n "$owner" ] && [ "$owner" != "$ATOLL_DATA_DIR" ]; then echo "${taken}"; else
 ls -d /sys/fs/cgroup/$atoll /sys/fs/cgroup/*/$atoll 2>/dev/null
 nft list tables 2>/dev/null | grep -w "$atoll"
 ls /sys/class/net | grep "^$links"
-losetup -a 2>/dev/null | grep "$ATOLL_DATA_DIR"
-cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -F -e "$ATOLL_DATA_DIR/" -e "/run/$atoll" | cut -d" " -f5 | sort -u
 ls -d /run/atoll/$number 2>/dev/null
+fi
+losetup -a 2>/dev/null | grep "$ATOLL_DATA_DIR"
+cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -F "$ATOLL_DATA_DIR/" | cut -d" " -f5 | sort -u
 ps -eo pid,args | grep -F "$ATOLL_DATA_DIR" | grep -v grep
 `;
 
-/** `atoll down`: it ends without a word of complaint and leaves nothing. */
+/**
+ * What of sandboxes is in the data directory: nothing, after `atoll down --all`. Formatted empty disks are kept to copy
+ * from.
+ */
+const files = 'ls $ATOLL_DATA_DIR/node/sandboxes $ATOLL_DATA_DIR/node/disks | grep -v -e "^empty-" -e ":$" -e "^$"';
+
+/**
+ * `atoll down`, with sandboxes that run and that are paused: it ends without a word of complaint and leaves nothing
+ * that works; the paused ones come back with the next start. Then `atoll down --all`, after which there is nothing of
+ * them either.
+ */
 export const down: Stage = {
   name: 'down',
   async run(scene) {
-    const script = `number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-; bin/atoll down 2>&1; echo "exit $?"; echo LEFT; ${left}`;
-    const { output } = await sh(scene, script, timeoutMs);
-    const [said = '', remains = ''] = output.split('LEFT\n');
-    return [finding('down', /exit 0/.test(said) && !/\n\s+at /.test(said), said.replace(/exit 0\s*$/, '')), finding('down leaves nothing', remains.trim() === '', remains)];
+    const survivors = await bothKinds(scene);
+    return [
+      ...(await goDown(scene, 'down', '')),
+      await startAgain(scene, 'down: the platform starts again'),
+      ...(await lookAfterwards(scene, 'down', survivors)),
+      ...(await goDown(scene, 'down --all', files)),
+    ];
   },
 };
+
+async function goDown(scene: Scene, command: string, alsoLeft: string): Promise<Finding[]> {
+  const script = `number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-; echo "installation <$number>"; bin/atoll ${command} 2>&1; echo "exit $?"; echo LEFT; ${left}${alsoLeft}`;
+  const { output } = await sh(scene, script, timeoutMs);
+  const [said = '', remains = ''] = output.split('LEFT\n');
+  const known = /^installation <\d+>\n/.test(said);
+  const remaining = remains.trim();
+  const ended = known && /exit 0/.test(said) && !/\n\s+at /.test(said);
+  return [
+    finding(command, ended, ended ? '' : said),
+    finding(
+      `${command} leaves nothing`,
+      known && output.includes('LEFT\n') && ['', taken].includes(remaining),
+      remaining,
+    ),
+  ];
+}

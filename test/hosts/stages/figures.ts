@@ -1,3 +1,4 @@
+import { idleFeature } from '../inside/feature.ts';
 import { finding, findingsIn, sh, type Stage } from './stage.ts';
 
 const timeoutMs = 60 * 60_000;
@@ -7,6 +8,8 @@ export const figures: Stage = {
   name: 'figures',
   async run(scene) {
     const { exitCode, output } = await sh(scene, '$bun test/hosts/inside/figures.ts 2>&1', timeoutMs);
-    return exitCode === 0 ? findingsIn(output) : [finding('figures', false, output)];
+    if (exitCode !== 0) return [finding('figures', false, output)];
+    // What is free on a machine that others use too changes by more than sandboxes take.
+    return findingsIn(output).filter(({ feature }) => scene.machine.kind === 'guest' || feature !== idleFeature);
   },
 };

@@ -14,13 +14,23 @@ export type Scene = {
   port: number;
 };
 
-/** A part of what is looked at on a host. A stage that throws is a failure named after it; the next one runs all the same. */
+/**
+ * A part of what is looked at on a host. A stage that throws is a failure named after it; the next one runs all the
+ * same.
+ */
 export type Stage = { name: string; run(scene: Scene): Promise<Finding[]> };
 
 const bun = (checkout: string) => `${checkout}/node_modules/@oven/bun-linux-x64-baseline/bin/bun`;
 
-/** Runs a script on the machine in the checkout, with the variables that a client of the platform needs, and answers what it printed. */
-export async function sh(scene: Scene, script: string, timeoutMs: number): Promise<{ exitCode: number; output: string }> {
+/**
+ * Runs a script on the machine in the checkout, with the variables that a client of the platform needs, and answers
+ * what it printed.
+ */
+export async function sh(
+  scene: Scene,
+  script: string,
+  timeoutMs: number,
+): Promise<{ exitCode: number; output: string }> {
   const { checkout, dataDir, port, log } = scene;
   const url = `http://localhost:${port}`;
   const prelude = [
@@ -41,4 +51,8 @@ export function findingsIn(output: string): Finding[] {
 }
 
 /** A finding for something that either holds or does not. */
-export const finding = (feature: string, works: boolean, detail: string): Finding => ({ feature, verdict: works ? 'works' : 'fails', detail: detail.trim().slice(-600) });
+export const finding = (feature: string, works: boolean, detail: string): Finding => ({
+  feature,
+  verdict: works ? 'works' : 'fails',
+  detail: detail.trim().slice(-600),
+});

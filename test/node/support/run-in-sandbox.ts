@@ -1,10 +1,16 @@
+import { messageOf } from '../../../src/base/error.ts';
 import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { agentPort } from '../../../src/protocol/agent.ts';
 
-export type Result = { exitCode: number; stdout: string; stderr: string };
+type Result = { exitCode: number; stdout: string; stderr: string };
 
 /** Runs a shell command in a sandbox through its agent, as `user`, and answers when it has ended. */
-export async function runInSandbox(node: NodeProtocol, sandboxId: string, command: string, user = 'root'): Promise<Result> {
+export async function runInSandbox(
+  node: NodeProtocol,
+  sandboxId: string,
+  command: string,
+  user = 'root',
+): Promise<Result> {
   const message = JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false });
   const head = {
     'content-type': 'application/connect+json',
@@ -14,7 +20,14 @@ export async function runInSandbox(node: NodeProtocol, sandboxId: string, comman
   const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 0]), Buffer.from(message)]);
   body.writeUInt32BE(message.length, 1);
   const answer = await requestSandbox(node, sandboxId, agentPort, 'POST', '/process.Process/Start', head, body);
-  return resultOf(envelopes(answer.body));
+  try {
+    return resultOf(envelopes(answer.body));
+  } catch (error) {
+    throw new Error(
+      `${messageOf(error)}: the agent answered ${answer.status} with ${JSON.stringify(answer.body.toString())}`,
+      { cause: error },
+    );
+  }
 }
 
 /** One request to a port of a sandbox, on a connection of its own. */
@@ -30,7 +43,12 @@ export async function requestSandbox(
   const fd = await node.dial(sandboxId, port);
   const parts: Buffer[] = [];
   const closed = Promise.withResolvers<void>();
-  const lines = Object.entries({ host: 'sandbox', connection: 'close', 'content-length': String(body.length), ...headers });
+  const lines = Object.entries({
+    host: 'sandbox',
+    connection: 'close',
+    'content-length': String(body.length),
+    ...headers,
+  });
   let unsent: Uint8Array = Buffer.concat([
     Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`),
     body,
@@ -60,7 +78,7 @@ function parse(answer: Buffer): { status: number; body: Buffer } {
 
 function unchunk(body: Buffer): Buffer {
   const parts: Buffer[] = [];
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const end = body.indexOf('\r\n', at);
     const size = end < 0 ? 0 : Number.parseInt(body.toString('latin1', at, end), 16);
     if (!size) return Buffer.concat(parts);
@@ -69,7 +87,10 @@ function unchunk(body: Buffer): Buffer {
   }
 }
 
-type Message = { event?: { data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number } }; error?: { message: string } };
+type Message = {
+  event?: { data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number } };
+  error?: { message: string };
+};
 
 function envelopes(body: Buffer): Message[] {
   const messages: Message[] = [];

@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
-import { silentLog } from '../../../src/base/log.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
 import type { BuildSettings } from '../../../src/node/builds/compose.ts';
-import { startNode, type Node } from '../../../src/node/start.ts';
-import type { CreateSandbox, DriverName } from '../../../src/protocol/node.ts';
+import type { Node } from '../../../src/node/start/options.ts';
+import { startNode } from '../../../src/node/start/start.ts';
+import type { CreateSandbox } from '../../../src/protocol/node.ts';
+import type { DriverName } from '../../../src/protocol/driver.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
 import { wiredNode } from '../../wire/support/wired-node.ts';
 
@@ -24,27 +26,40 @@ export type TestNode = {
   dispose(): Promise<void>;
 };
 
-/** A node of its own for one test file, called over unix sockets as the api and the edge call it, with the base layer of this machine; with `memory`, one that can keep it. */
-export async function startTestNode(options: { poolSize?: number; helperBinary?: string; memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {}): Promise<TestNode> {
+/**
+ * A node of its own for one test file, called over unix sockets as the api and the edge call it, with the base layer of
+ * this machine; with `memory`, one that can keep it.
+ */
+export async function startTestNode(
+  options: {
+    poolSize?: number;
+    helperBinary?: string;
+    memory?: boolean;
+    driver?: DriverName;
+    builds?: Partial<BuildSettings>;
+  } = {},
+): Promise<TestNode> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
   const start = async () =>
-    wiredNode(await startNode({
-      nodeId: 'test',
-      dataDir,
-      helperBinary: options.helperBinary ?? process.env['TEST_HELPER'] ?? join(root, 'dist/helper'),
-      agentDir: join(root, 'dist/agent'),
-      builderDir: join(root, 'dist/builder'),
-      nameservers: ['8.8.8.8'],
-      pool: { size: options.poolSize ?? Number(process.env['ATOLL_POOL_SIZE'] ?? 0), resources: testResources },
-      builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json'), ...options.builds },
-      runscDir: join(root, 'dist/runsc'),
-      ...(options.driver && { driver: options.driver }),
-      ...(options.memory && { criuDir: join(root, 'dist/criu') }),
-      log: silentLog,
-      onHelperLost: () => {
-        throw new Error('the native helper has ended');
-      },
-    }));
+    wiredNode(
+      await startNode({
+        nodeId: 'test',
+        dataDir,
+        helperBinary: options.helperBinary ?? process.env['TEST_HELPER'] ?? join(root, 'dist/helper'),
+        agentDir: join(root, 'dist/agent'),
+        builderDir: join(root, 'dist/builder'),
+        nameservers: ['8.8.8.8'],
+        pool: { size: options.poolSize ?? Number(process.env['ATOLL_POOL_SIZE'] ?? 0), resources: testResources },
+        builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json'), ...options.builds },
+        runscDir: join(root, 'dist/runsc'),
+        ...(options.driver && { driver: options.driver }),
+        ...(options.memory && { criuDir: join(root, 'dist/criu') }),
+        log: silentLog,
+        onHelperLost: () => {
+          throw new Error('the native helper has ended');
+        },
+      }),
+    );
   const node = await start();
   const base = await ensureBaseLayer(node.layers);
   const test: TestNode = {
@@ -54,7 +69,14 @@ export async function startTestNode(options: { poolSize?: number; helperBinary?:
     request: changes => ({
       sandboxId: newSandboxId(),
       executionId: newUuid(),
-      image: { templateId: 'base', buildId: 'base', layers: [base], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
+      image: {
+        templateId: 'base',
+        buildId: 'base',
+        layers: [base],
+        defaultUser: 'user',
+        defaultWorkdir: '',
+        buildEnv: {},
+      },
       resources: testResources,
       network: { internetAccess: true },
       envVars: {},

@@ -1,16 +1,43 @@
+import { writeSync } from 'node:fs';
+import { partDescriptor, partMessageBytesMax } from '../../../src/supervisor/channel.ts';
+import { frameOf } from '../../../src/wire/frame.ts';
 import { runPart } from '../../../src/supervisor/inside.ts';
 
 // A part that does what the test says, for tests of the supervisor.
 
-type Orders = { doing: 'serve' | 'fail' | 'babble'; ask?: string; kept?: Map<string, string> };
+type Orders = { doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow'; ask?: string; kept?: Map<string, string> };
 
 runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
   control.phase('starting');
   if (doing === 'fail') throw new Error('it can’t start');
-  if (doing === 'babble') for (const said of [null, 1, 'text', [], {}, { kind: 'end' }, { kind: 'failed' }, { kind: 'failed', error: { code: {} } }, { kind: 'ask' }, { kind: 'phase', text: {} }]) process.send?.(said);
-  const answer = ask === undefined ? undefined : await control.ask(ask, { value: 1 }).then(() => 'done', (error: Error) => error.message);
+  if (doing === 'babble')
+    for (const said of [
+      null,
+      1,
+      'text',
+      [],
+      {},
+      { kind: 'end' },
+      { kind: 'failed' },
+      { kind: 'failed', error: { code: {} } },
+      { kind: 'ask' },
+      { kind: 'phase', text: {} },
+    ])
+      writeSync(partDescriptor, frameOf(JSON.stringify(said), false));
+  if (doing === 'grow') for (const held: Buffer[] = []; ;) held.push(Buffer.alloc(16 << 20, 1));
+  if (doing === 'overflow') writeSync(partDescriptor, tooLong);
+  const answer =
+    ask === undefined
+      ? undefined
+      : await control.ask(ask, { value: 1 }).then(
+          () => 'done',
+          (error: Error) => error.message,
+        );
   return { about: { pid: process.pid, answer, kept: kept?.get('name') }, stop: async () => {}, update: () => loop() };
 });
+
+/** The head of a message of more than the most: nobody waits for its end. */
+const tooLong = frameOf('x'.repeat(partMessageBytesMax + 1), false).subarray(0, 5);
 
 function loop(): void {
   for (;;) Math.random();

@@ -36,6 +36,21 @@ export function openFilesOf(pid: number): string[] {
   });
 }
 
+/** The other ends, as proc(5) writes them, of the TCP and UDP sockets of a process that lead to another machine. */
+export function remoteEndsOf(pid: number): string[] {
+  const open = new Set(openFilesOf(pid).map(path => /^socket:\[(\d+)\]$/.exec(path)?.[1]));
+  const here = /^(?:0{8}|0{32}|[0-9A-F]{6}7F|0{24}01000000|0{16}FFFF0000[0-9A-F]{6}7F):/;
+  return ['tcp', 'tcp6', 'udp', 'udp6'].flatMap(kind =>
+    readFileSync(`/proc/${pid}/net/${kind}`, 'latin1')
+      .split('\n')
+      .slice(1)
+      .filter(line => line !== '')
+      .map(line => line.trim().split(/\s+/))
+      .filter(columns => open.has(columns[9]) && !here.test(columns[2] ?? ''))
+      .map(columns => `${kind} ${columns[2]}`),
+  );
+}
+
 function commandOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0$/, '').split('\0').at(-1) ?? '';
@@ -46,7 +61,11 @@ function commandOf(pid: string): string {
 
 function parentOf(pid: string): number {
   try {
-    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1]);
+    return Number(
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[1],
+    );
   } catch {
     return 0;
   }

@@ -1,5 +1,6 @@
+import { commandOfProgram } from '../../../src/base/process/own-program.ts';
 import { join } from 'node:path';
-import { silentLog } from '../../../src/base/log.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { startPart } from '../../../src/supervisor/part.ts';
 import { commandOf } from '../../../src/supervisor/program.ts';
 
@@ -7,7 +8,7 @@ import { commandOf } from '../../../src/supervisor/program.ts';
 
 const part = startPart<{ pid: number }>({
   name: 'api',
-  command: commandOf(join(import.meta.dir, 'little-part.ts'), 'to drop'),
+  command: commandOf(commandOfProgram('api', join(import.meta.dir, 'little-part.ts')), { rights: 'to drop' }),
   environment: {},
   settings: () => ({ doing: 'serve' }),
   stallLooksMax: 10,

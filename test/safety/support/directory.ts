@@ -15,18 +15,38 @@ export function contentOf(directory: string): string[] {
   return (readdirSync(directory, { recursive: true }) as string[])
     .map(name => ({ name, stat: lstatSync(join(directory, name)) }))
     .filter(({ name, stat }) => stat.isFile() && !passing.test(`/${name}`))
-    .map(({ name, stat }) => `${name} ${stat.size} ${stat.size <= hashedBytesMax ? createHash('sha256').update(readFileSync(join(directory, name))).digest('hex') : stat.mtimeMs}`)
+    .map(
+      ({ name, stat }) =>
+        `${name} ${stat.size} ${
+          stat.size <= hashedBytesMax
+            ? createHash('sha256')
+                .update(readFileSync(join(directory, name)))
+                .digest('hex')
+            : stat.mtimeMs
+        }`,
+    )
     .toSorted();
 }
 
-export const atoll = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Finished> => runToEnd([join(repository, 'bin/atoll'), ...args], { env, timeoutMs: 120_000 });
+export const atoll = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Finished> =>
+  runToEnd([join(repository, 'bin/atoll'), ...args], { env, timeoutMs: 120_000 });
 
-/** Starts the platform until it serves and ends it as Ctrl-C does; one that does not serve within `timeoutMs` is killed. Answers what it has written to standard error. */
-export async function upOnce(argv: string[], env: NodeJS.ProcessEnv, timeoutMs = 30_000): Promise<{ served: boolean; stderr: string }> {
+/**
+ * Starts the platform until it serves and ends it as Ctrl-C does; one that does not serve within `timeoutMs` is killed.
+ * Answers what it has written to standard error.
+ */
+export async function upOnce(
+  argv: string[],
+  env: NodeJS.ProcessEnv,
+  timeoutMs = 30_000,
+): Promise<{ served: boolean; stderr: string }> {
   const child = start(argv, { env: { ...env, ATOLL_PORT: '0' } });
   const [stdout, stderr] = [textOf(child, 'stdout'), textOf(child, 'stderr')];
   const closed = once(child, 'close');
-  await Promise.race([waitFor('the platform to serve', () => stdout().includes('\n'), timeoutMs).catch(() => {}), closed]);
+  await Promise.race([
+    waitFor('the platform to serve', () => stdout().includes('\n'), timeoutMs).catch(() => {}),
+    closed,
+  ]);
   child.kill(stdout().includes('\n') ? 'SIGINT' : 'SIGKILL');
   await closed;
   return { served: stdout().includes('\n'), stderr: stderr() };

@@ -1,20 +1,29 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../../../src/base/log.ts';
-import { randomHex } from '../../../src/base/secret.ts';
-import { agentListens, initAgent } from '../../../src/node/agent-call.ts';
-import { runInSandbox } from '../../../src/node/agent-process.ts';
-import { keepAgent } from '../../../src/node/agent-copy.ts';
+import { randomHex } from '../../../src/base/crypto/secret.ts';
+import { initAgent } from '../../../src/node/agent-client/call.ts';
+import { agentListens } from '../../../src/node/agent-client/listens.ts';
+import { runInSandbox } from '../../../src/node/agent-client/process.ts';
+import { keepAgent } from '../../../src/node/agent-client/copy.ts';
 import { detectCgroups } from '../../../src/node/cgroup/cgroup.ts';
 import { createCrunDriver } from '../../../src/node/drivers/crun/driver.ts';
 import { claimInstallation } from '../../../src/node/installation.ts';
-import { gatewayAddress, innerAddress, innerMac, layoutOf, outerMac, slotOf, type Slot } from '../../../src/node/layout.ts';
+import {
+  gatewayAddress,
+  innerAddress,
+  innerMac,
+  layoutOf,
+  outerMac,
+  slotOf,
+  type Slot,
+} from '../../../src/node/layout.ts';
 import { startHelper } from '../../../src/node/native/helper.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../../../src/node/native/netns.ts';
-import { createDisks } from '../../../src/node/rootfs/disks.ts';
-import { createLayers } from '../../../src/node/rootfs/layers.ts';
-import { checkpointToPause, type CheckpointSource } from '../../../src/node/snapshot/checkpoint.ts';
+import { createDisks } from '../../../src/node/disks/disks.ts';
+import { createLayers } from '../../../src/node/layers/store.ts';
+import { checkpointToPause } from '../../../src/node/snapshot/checkpoint.ts';
+import type { CheckpointSource } from '../../../src/node/snapshot/dump.ts';
 import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
@@ -63,13 +72,21 @@ export async function startMachine(): Promise<Machine> {
   const snapshots = join(layout.data, 'snapshots');
   for (const dir of [layout.data, layout.mounts, layout.disks, snapshots]) mkdirSync(dir, { recursive: true });
   const helperBinary = join(root, 'dist/helper');
-  const helper = await startHelper({ binary: helperBinary, runDir: layout.run, log: silentLog, onLost: () => {} });
+  const helper = await startHelper({ binary: helperBinary, runDir: layout.run, onLost: () => {} });
   const cgroups = detectCgroups();
   // A copy: building the agent anew must not pull it from under a sandbox.
   const agentDir = layout.agentMount;
   mkdirSync(agentDir, { recursive: true });
-  await helper.call('show', keepAgent(join(root, 'dist/agent'), layout.agents), agentDir);
-  const driver = createCrunDriver({ helper, helperBinary, cgroups, layout, hostname: 'sandbox' });
+  await helper.call('show', { directory: keepAgent(join(root, 'dist/agent'), layout.agents), at: agentDir });
+  const driver = createCrunDriver({
+    helper,
+    helperBinary,
+    cgroups,
+    layout,
+    hostname: 'sandbox',
+    mtu: 1500,
+    runscDir: undefined,
+  });
   const disks = createDisks({ helper, dir: layout.disks, files: { 'etc/hosts': '127.0.0.1 localhost sandbox\n' } });
   const layers = createLayers({ helper, dir: layout.layers, mounts: layout.mounts });
   const base = await ensureBaseLayer(layers);
@@ -88,21 +105,36 @@ export async function startMachine(): Promise<Machine> {
   const cgroupOf = (slot: Slot) => `/atoll${installation.number}/${slot.name}`;
   const groupOf = (slot: Slot) => ({
     freeze: () => driver.freeze(slot),
-    hold: () => cgroups.freeze(cgroupOf(slot)),
+    beginFreeze: () => cgroups.freeze(cgroupOf(slot)),
     thaw: () => driver.thaw(slot),
     processes: () => cgroups.processes(cgroupOf(slot)),
   });
   const mountOf = (slot: Slot) => join(layout.mounts, slot.name);
   const linkUp = (slot: Slot, pid: number) =>
-    helper.call('link-up', pid, slot.interfaceName, slot.address, innerAddress, gatewayAddress, outerMac, innerMac, 1500);
+    helper.call('link-up', {
+      pid,
+      name: slot.interfaceName,
+      slotAddress: slot.address,
+      innerAddress,
+      gateway: gatewayAddress,
+      outerMac,
+      innerMac,
+      mtu: 1500,
+    });
 
   const watched = async (slot: Slot, pid: number, disk: string, namespace: NetworkNamespace): Promise<TestSandbox> => {
     const ended = helper.exited(slot.name);
-    await helper.call('watch', slot.name, pid);
+    await helper.call('watch', { tag: slot.name, pid });
     const run = async (command: string) => {
       let stdout = '';
       let stderr = '';
-      const process = { argv: ['/bin/bash', '-c', command] as [string, ...string[]], user: 'root', env: {}, cwd: '/root', timeoutMs: 60_000 };
+      const process = {
+        argv: ['/bin/bash', '-c', command] as [string, ...string[]],
+        user: 'root',
+        env: {},
+        cwd: '/root',
+        timeoutMs: 60_000,
+      };
       const { exitCode, status } = await runInSandbox(namespace, process, (stream, bytes) => {
         if (stream === 'stdout') stdout += Buffer.from(bytes).toString();
         else stderr += Buffer.from(bytes).toString();
@@ -118,7 +150,9 @@ export async function startMachine(): Promise<Machine> {
       run,
       answers: () => agentListens(namespace, ended),
       async launch(name, text) {
-        await run(`base64 -d > /root/${name} <<< ${Buffer.from(text).toString('base64')}; chmod +x /root/${name}; setsid /root/${name} < /dev/null > /root/${name}.log 2>&1 &`);
+        await run(
+          `base64 -d > /root/${name} <<< ${Buffer.from(text).toString('base64')}; chmod +x /root/${name}; setsid /root/${name} < /dev/null > /root/${name}.log 2>&1 &`,
+        );
       },
       source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer], volumes: [] },
     };
@@ -127,7 +161,7 @@ export async function startMachine(): Promise<Machine> {
     await ended;
     namespace.close();
     await driver.remove(slot);
-    await helper.call('link-down', slot.interfaceName);
+    await helper.call('link-down', { name: slot.interfaceName });
     await disks.close(mountOf(slot));
   };
 
@@ -141,21 +175,25 @@ export async function startMachine(): Promise<Machine> {
     async start(slotNumber) {
       const slot = slotOf(installation.number, slotNumber);
       const controlToken = randomHex(32);
-      const { pid } = await driver.startBlank(slot, { controlToken, bootId, resources });
+      const { pid } = await driver.start(slot, { controlToken, bootId, resources, root: null });
       const disk = join(layout.disks, `test-${randomHex(4)}.img`);
       await disks.create(disk, resources.diskMiB, mountOf(slot));
       await linkUp(slot, pid);
       const sandbox = await watched(slot, pid, disk, openNetworkNamespace(pid));
       await agentListens(sandbox.namespace, sandbox.ended);
       await driver.giveRoot(slot, pid, { layers: [layer], disk: mountOf(slot) });
-      await initAgent(sandbox.namespace, controlToken, { envVars: {}, accessToken: null, timestamp: new Date().toISOString(), defaultUser: 'user', defaultWorkdir: '' });
+      await initAgent(sandbox.namespace, controlToken, {
+        envVars: {},
+        accessToken: null,
+        timestamp: new Date().toISOString(),
+        defaultUser: 'user',
+        defaultWorkdir: '',
+      });
       return sandbox;
     },
     async restore(snapshot, slotNumber, disk) {
       const slot = slotOf(installation.number, slotNumber);
       await disks.open(disk, mountOf(slot));
-      const bootIdFile = join(layout.bootIds, slot.name);
-      writeFileSync(bootIdFile, `${bootId}\n`, { mode: 0o444 });
       const { pid } = await restore(host, snapshot, {
         slot,
         cgroupPath: cgroupOf(slot),
@@ -163,7 +201,7 @@ export async function startMachine(): Promise<Machine> {
         diskMount: mountOf(slot),
         layers: [layer],
         agentDir,
-        bootIdFile,
+        ownFilesDir: driver.makeOwnFiles(slot, { bootId, resources }),
         sysDir: layout.sysTree,
         volumes: {},
         onNamespaces: async first => void (await linkUp(slot, first)),
@@ -172,14 +210,24 @@ export async function startMachine(): Promise<Machine> {
     },
     async cycle(sandbox, name) {
       const directory = join(snapshots, name);
-      await checkpointToPause(host, sandbox.source, { directory, name, facts: {}, then: 'end', onComplete: async () => {} });
+      await checkpointToPause(host, sandbox.source, {
+        directory,
+        name,
+        facts: {},
+        then: 'end',
+        onComplete: async () => {},
+      });
       await release(sandbox);
-      const restored = await machine.restore(await openSnapshot(host, directory), (sandbox.slot.number + 1) % 100, sandbox.source.disk);
+      const restored = await machine.restore(
+        await openSnapshot(host, directory),
+        (sandbox.slot.number + 1) % 100,
+        sandbox.source.disk,
+      );
       rmSync(directory, { recursive: true });
       return restored;
     },
     async kill(sandbox) {
-      await helper.call('kill', sandbox.slot.name);
+      await helper.call('kill', { tag: sandbox.slot.name });
       await release(sandbox);
       rmSync(sandbox.source.disk, { force: true });
     },

@@ -1,6 +1,15 @@
+import { digestFormat } from '../../../src/protocol/wire/schema.ts';
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
 
-type Described = TSchema & { properties?: Record<string, TSchema>; additionalProperties?: TSchema; items?: TSchema | TSchema[]; anyOf?: TSchema[]; const?: unknown; minimum?: number; format?: string };
+type Described = TSchema & {
+  properties?: Record<string, TSchema>;
+  additionalProperties?: TSchema;
+  items?: TSchema | TSchema[];
+  anyOf?: TSchema[];
+  const?: unknown;
+  minimum?: number;
+  format?: string;
+};
 
 /** A value that a schema describes, with everything that is optional. */
 export function sampleOf(schema: Described): unknown {
@@ -9,7 +18,9 @@ export function sampleOf(schema: Described): unknown {
       return sampleOf(schema.anyOf?.[0] as TSchema);
     case 'Object':
       if (schema.additionalProperties) return { 'a key': sampleOf(schema.additionalProperties) };
-      return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, member]) => [name, sampleOf(member)]));
+      return Object.fromEntries(
+        Object.entries(schema.properties ?? {}).map(([name, member]) => [name, sampleOf(member)]),
+      );
     case 'Array':
       return [sampleOf(schema.items as TSchema)];
     case 'Tuple':
@@ -17,7 +28,7 @@ export function sampleOf(schema: Described): unknown {
     case 'Literal':
       return schema.const;
     case 'String':
-      return 'text';
+      return schema.format === digestFormat ? `sha256:${'a'.repeat(64)}` : 'text';
     case 'Number':
       return 1.5;
     case 'Integer':
@@ -39,18 +50,28 @@ export function wrongOf(schema: Described): unknown[] {
     case 'Void':
       return [];
     case 'String':
-      return [1, null, ['text'], ...(schema.format === undefined ? [] : ['', '.', '..', '../up', '/root', 'a/b', 'a\0b', 'a\n', '-o', 'x'.repeat(129)])];
+      return [
+        1,
+        null,
+        ['text'],
+        ...(schema.format === undefined
+          ? []
+          : ['', '.', '..', '../up', '/root', 'a/b', 'a\0b', 'a\n', '-o', 'x'.repeat(129)]),
+      ];
     case 'Number':
     case 'Integer':
       return ['1', null, { a: 1 }];
     case 'Object': {
-      if (schema.additionalProperties) return ['text', [], null, ...wrongOf(schema.additionalProperties).map(wrong => ({ 'a key': wrong }))];
+      if (schema.additionalProperties)
+        return ['text', [], null, ...wrongOf(schema.additionalProperties).map(wrong => ({ 'a key': wrong }))];
       const sample = sampleOf(schema) as Record<string, unknown>;
       return [
         'text',
         null,
         ...Object.entries(schema.properties ?? {}).flatMap(([name, member]) => [
-          ...(OptionalKind in member ? [] : [Object.fromEntries(Object.entries(sample).filter(([other]) => other !== name))]),
+          ...(OptionalKind in member
+            ? []
+            : [Object.fromEntries(Object.entries(sample).filter(([other]) => other !== name))]),
           ...wrongOf(member).map(wrong => ({ ...sample, [name]: wrong })),
         ]),
       ];
@@ -63,5 +84,9 @@ export function wrongOf(schema: Described): unknown[] {
 }
 
 function isOf(schema: Described, value: unknown): boolean {
-  return (schema.anyOf ?? []).some(member => (member[Kind] === 'String' && typeof value === 'string') || (member[Kind] === 'Number' && typeof value === 'number'));
+  return (schema.anyOf ?? []).some(
+    member =>
+      (member[Kind] === 'String' && typeof value === 'string') ||
+      (member[Kind] === 'Number' && typeof value === 'number'),
+  );
 }

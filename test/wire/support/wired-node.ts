@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLog } from '../../../src/base/log.ts';
-import type { Node } from '../../../src/node/start.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
+import type { Node } from '../../../src/node/start/options.ts';
 import { nodeAt, serveNode } from '../../../src/wire/node-service.ts';
 
 /** A node as other processes have it: everything goes over unix sockets, `dial` over the edge's. */
@@ -11,7 +11,10 @@ export function wiredNode(node: Node): Node {
   const uid = process.getuid?.() ?? 0;
   const sides = (['api', 'edge'] as const).map(caller => {
     const path = join(folder, `${caller}.sock`);
-    return { listening: serveNode({ node: node.protocol, builds: node.builds }, { path, caller, uid }, silentLog), remote: nodeAt(path) };
+    return {
+      listening: serveNode({ node: node.protocol, builds: node.builds }, { path, caller, uid }, silentLog),
+      remote: nodeAt(path),
+    };
   });
   const [api, edge] = sides.map(({ remote }) => remote);
   if (!api || !edge) throw new Error('a node is called by two processes');

@@ -9,38 +9,41 @@ import type { WatchTarget } from './watch-target.ts';
 /** The wire's `FilesystemEvent`. */
 export type FilesystemEvent = { name: string; type: EventType; entry?: EntryInfo };
 
-/** Where events go. */
-export type FeedTarget = {
+/** The receiver of events. */
+type FeedTarget = {
   give(event: FilesystemEvent): void;
   /** False: there is no room for more. Nothing is given then until `catchUp` is called. */
   hasRoom(): boolean;
   fail(error: AtollError): void;
 };
 
+/** Events of one watch on their way to one reader, who may be slower than they are. */
 export type EventFeed = {
   /** There is room again. */
   catchUp(): void;
+  /** Resolves when everything that happened before the call was given. */
+  settle(): Promise<void>;
   close(): void;
 };
 
 /** Events that wait for a look at their entries. */
 const waitingMax = 10_000;
 
-// Of what is gone there is nothing to look at.
+// An entry that is gone can't be described.
 const withEntry: EventType[] = ['EVENT_TYPE_CREATE', 'EVENT_TYPE_WRITE', 'EVENT_TYPE_CHMOD'];
 
-/** What a watch needs of the agent. */
+/** Parts of the agent that a watch needs. */
 export type WatchSources = { readonly native: Native; readonly inotify: Inotify };
 
 /** Watches `watched` and gives what happens there to `target`, in order. Armed when it resolves. */
 export async function openFeed(sources: WatchSources, watched: WatchTarget, target: FeedTarget): Promise<EventFeed> {
   const waiting: TreeEvent[] = [];
-  let isGiving = false;
+  let giving: Promise<void> | undefined;
 
   const give = async () => {
-    isGiving = true;
-    for (let event = waiting.shift(); event; event = waiting.shift()) target.give(await described(sources.native, watched, event));
-    isGiving = false;
+    for (let event = waiting.shift(); event; event = waiting.shift())
+      target.give(await described(sources.native, watched, event));
+    giving = undefined;
   };
 
   const tree = new TreeWatch(sources.inotify, watched.path, watched.isRecursive, {
@@ -48,12 +51,19 @@ export async function openFeed(sources: WatchSources, watched: WatchTarget, targ
       if (waiting.length >= waitingMax || !target.hasRoom()) return tree.fallBehind();
       if (!watched.includeEntry) return target.give({ name: utf8(event.name), type: event.type });
       waiting.push(event);
-      if (!isGiving) void give();
+      giving ??= give();
     },
     fail: error => target.fail(error),
   });
   await tree.arm();
-  return { catchUp: () => tree.catchUp(), close: () => tree.close() };
+  return {
+    catchUp: () => tree.catchUp(),
+    async settle() {
+      await tree.settle();
+      await giving;
+    },
+    close: () => tree.close(),
+  };
 }
 
 async function described(native: Native, { path }: WatchTarget, { name, type }: TreeEvent): Promise<FilesystemEvent> {

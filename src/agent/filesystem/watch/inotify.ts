@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import type { ReadableStreamDefaultReader } from 'node:stream/web';
 import { AtollError } from '../../../base/error.ts';
 import type { Native } from '../../native.ts';
 
@@ -20,20 +21,24 @@ export const In = {
   dontFollow: 0x02000000,
 } as const;
 
-const watchedFor = In.modify | In.attribute | In.movedFrom | In.movedTo | In.create | In.delete | In.deleteSelf | In.moveSelf;
+const watchedFor =
+  In.modify | In.attribute | In.movedFrom | In.movedTo | In.create | In.delete | In.deleteSelf | In.moveSelf;
 
-/** Something happened to an entry of a directory (`name` is not empty) or to the directory itself. `name` has one character for each byte. */
+/**
+ * An event at an entry of a directory (`name` is not empty) or at the directory itself. `name` has one character for
+ * each byte.
+ */
 export type InotifyEvent = { mask: number; cookie: number; name: string };
 
-/** Whoever watches a directory. */
+/** A watcher of a directory. */
 export type DirectoryWatcher = {
   onEvent(event: InotifyEvent): void;
   /** The kernel watches the directory no more, as it is gone. */
   onGone(): void;
 };
 
-/** Whoever must know that events were lost. */
-export type LossListener = () => void;
+/** Called when events were lost. */
+type LossListener = () => void;
 
 /**
  * The agent's one inotify instance: the kernel counts instances for each user. It is there while something is watched.
@@ -50,7 +55,7 @@ export class Inotify {
     this.#initPath = initPath;
   }
 
-  /** Keeps the instance open until the answered function is called; `onLoss` is told when events were lost. */
+  /** Keeps the instance open until the answered function is called; calls `onLoss` when events were lost. */
   hold(onLoss: LossListener): () => void {
     this.#instance ??= openInstance(this.#native, this.#initPath, () => {
       for (const listener of this.#lossListeners) listener();
@@ -90,7 +95,8 @@ export class Inotify {
   afterPending(then: (wasLost: boolean) => void): void {
     if (!this.#instance) return then(true);
     const { fd, barriers } = this.#instance;
-    // Removing a watch puts an event of its own at the end of the queue. Nobody watches `init`: directories are watched.
+    // Removing a watch puts an event at the end of the queue. Nobody watches `init`, because watches are for
+    // directories.
     const watch = this.#native.addWatch(fd, Buffer.from(this.#initPath), In.deleteSelf);
     if (watch < 0) return then(true);
     barriers.set(watch, then);
@@ -99,8 +105,8 @@ export class Inotify {
 }
 
 /**
- * What belongs to one open instance. Watches are numbered from 1 again in the next one, and the last events of an instance
- * may arrive after it was closed: they must find nothing but its own.
+ * State of one open instance. The next instance numbers its watches from 1 again, and the last events of an instance
+ * may arrive after it was closed: they must find only its own.
  */
 type Instance = {
   readonly fd: number;
@@ -111,7 +117,8 @@ type Instance = {
 
 function openInstance(native: Native, initPath: string, onLoss: () => void): Instance {
   const fd = native.inotify();
-  if (fd < 0) throw new AtollError('rate_limited', 'the sandbox has no inotify instance left (fs.inotify.max_user_instances)');
+  if (fd < 0)
+    throw new AtollError('rate_limited', 'the sandbox has no inotify instance left (fs.inotify.max_user_instances)');
   let isStopped = false;
   let pump = { stop() {} };
   const instance: Instance = {
@@ -122,13 +129,11 @@ function openInstance(native: Native, initPath: string, onLoss: () => void): Ins
       isStopped = true;
       pump.stop();
       closeSync(fd);
+      passBarriers(instance);
     },
   };
   const lost = () => {
-    // What waited for events that are lost has nothing more to wait for.
-    const passed = [...instance.barriers.values()];
-    instance.barriers.clear();
-    for (const then of passed) then(true);
+    passBarriers(instance);
     onLoss();
   };
   const startPump = () => {
@@ -150,7 +155,14 @@ function openInstance(native: Native, initPath: string, onLoss: () => void): Ins
   return instance;
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
+/** Those who wait for lost events need not wait any longer. */
+function passBarriers({ barriers }: Instance): void {
+  const passed = [...barriers.values()];
+  barriers.clear();
+  for (const then of passed) then(true);
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
 
 function openPump(native: Native, initPath: string, fd: number): { reader: Reader; stop(): void } {
   const [readEnd, writeEnd] = native.pipe();
@@ -170,7 +182,8 @@ async function deliver(reader: Reader, take: (bytes: Buffer) => number): Promise
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const bytes = rest.length === 0 ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : Buffer.concat([rest, value]);
+    const bytes =
+      rest.length === 0 ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : Buffer.concat([rest, value]);
     rest = Buffer.from(bytes.subarray(take(bytes)));
   }
 }

@@ -4,9 +4,12 @@ import { openFeed, type EventFeed, type FilesystemEvent, type WatchSources } fro
 import type { WatchTarget } from './watch-target.ts';
 
 /** Watchers at the same time; whoever forgets to remove them must not fill the memory. */
-export const pollingWatchersMax = 1000;
+const pollingWatchersMax = 1000;
 /** Events that wait for a poll. Beyond, the next polls tell by a look at what changed. */
-export const waitingEventsMax = 100_000;
+const waitingEventsMax = 100_000;
+
+/** Longest wait of a poll for earlier events, milliseconds: a program in the sandbox can stop their source. */
+const settleMsMax = 2_000;
 
 type Watcher = { feed: EventFeed; events: FilesystemEvent[]; error: AtollError | undefined };
 
@@ -15,9 +18,10 @@ export class PollingWatchers {
   #watchers = new Map<string, Watcher>();
 
   async create(sources: WatchSources, target: WatchTarget): Promise<string> {
-    if (this.#watchers.size >= pollingWatchersMax) throw new AtollError('rate_limited', `there are ${pollingWatchersMax} watchers already: remove some`);
+    if (this.#watchers.size >= pollingWatchersMax)
+      throw new AtollError('rate_limited', `there are ${pollingWatchersMax} watchers already: remove some`);
     const events: FilesystemEvent[] = [];
-    const watcher: Watcher = { feed: { catchUp() {}, close() {} }, events, error: undefined };
+    const watcher: Watcher = { feed: { catchUp() {}, settle: async () => {}, close() {} }, events, error: undefined };
     watcher.feed = await openFeed(sources, target, {
       give: event => void watcher.events.push(event),
       hasRoom: () => watcher.events.length < waitingEventsMax,
@@ -28,11 +32,12 @@ export class PollingWatchers {
     return id;
   }
 
-  /** Everything since the last call. */
-  take(id: string): FilesystemEvent[] {
+  /** Everything that happened between the last call and this one. */
+  async take(id: string): Promise<FilesystemEvent[]> {
     const watcher = this.#find(id);
+    await atMost(watcher.feed.settle(), settleMsMax);
     const { events } = watcher;
-    // What failed is told after what came before it.
+    // A failure is reported after the events before it.
     if (events.length === 0 && watcher.error) throw watcher.error;
     watcher.events = [];
     watcher.feed.catchUp();
@@ -49,4 +54,10 @@ export class PollingWatchers {
     if (!watcher) throw new AtollError('not_found', `watcher '${id}' not found`);
     return watcher;
   }
+}
+
+async function atMost(work: Promise<void>, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }

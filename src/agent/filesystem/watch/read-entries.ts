@@ -1,7 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises';
 
 /** An entry of a directory. `name` has one character for each byte. */
-export type DirectoryEntry = { name: string; isDirectory: boolean };
+type DirectoryEntry = { name: string; isDirectory: boolean };
 
 const replacement = '\ufffd';
 
@@ -10,7 +10,10 @@ export async function readEntries(path: Buffer): Promise<DirectoryEntry[]> {
   // With kinds, Bun reads names as UTF-8 only: where one isn't, each entry is looked at instead.
   const entries = await readdir(path.toString(), { withFileTypes: true }).catch(() => []);
   if (!path.includes(replacement) && entries.every(entry => !entry.name.includes(replacement))) {
-    return entries.map(entry => ({ name: Buffer.from(entry.name).toString('latin1'), isDirectory: entry.isDirectory() }));
+    return entries.map(entry => ({
+      name: Buffer.from(entry.name).toString('latin1'),
+      isDirectory: entry.isDirectory(),
+    }));
   }
   const names = await readdir(path, { encoding: 'buffer' }).catch(() => []);
   return Promise.all(

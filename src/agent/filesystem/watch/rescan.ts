@@ -2,8 +2,8 @@ import { lstat, readdir } from 'node:fs/promises';
 import type { TreeEvent } from './tree-event.ts';
 import { nameIn, type TreeNode } from './tree-node.ts';
 
-/** What `rescan` needs of a watched tree. */
-export type RescannedTree = {
+/** Parts of a watched tree that `rescan` needs. */
+type RescannedTree = {
   root: TreeNode;
   isRecursive: boolean;
   pathOf(node: TreeNode): Buffer;
@@ -14,9 +14,10 @@ export type RescannedTree = {
 };
 
 /**
- * Tells what changed in a tree since `sinceMs` (epoch milliseconds), by looking at it, after the kernel's events were lost:
- * entries that are new, written or otherwise changed, and directories that are gone. What else is gone can't be named; so a
- * directory whose list of entries changed is told as written, which the kernel never says of one: it means "look again".
+ * Reports changes in a tree since `sinceMs` (epoch milliseconds) by looking at it, after the kernel's events were lost:
+ * entries that are new, written or otherwise changed, and directories that are gone. Other entries that are gone have
+ * no name any more; so a directory whose list of entries changed is reported as written, which the kernel never does:
+ * it means "look again".
  */
 export async function rescan(tree: RescannedTree, sinceMs: number): Promise<void> {
   await look(tree, tree.root, sinceMs);
@@ -38,7 +39,9 @@ async function look(tree: RescannedTree, node: TreeNode, sinceMs: number): Promi
 }
 
 async function lookAtEntry(tree: RescannedTree, node: TreeNode, name: string, sinceMs: number): Promise<void> {
-  const facts = await lstat(Buffer.concat([tree.pathOf(node), Buffer.from(`/${name}`, 'latin1')])).catch(() => undefined);
+  const facts = await lstat(Buffer.concat([tree.pathOf(node), Buffer.from(`/${name}`, 'latin1')])).catch(
+    () => undefined,
+  );
   if (!facts) return;
   const path = nameIn(node, name);
   const isNew = facts.birthtimeMs >= sinceMs;

@@ -11,12 +11,13 @@ export type TreeNode = {
   /** The kernel's watch, -1 once it is gone. */
   watch: number;
   watcher: DirectoryWatcher | undefined;
-  /** Entries that were found by looking, while the kernel's own word of them may still come: it is not told twice. */
+  /** Entries found by looking. The kernel's event for them may still come, and is not reported again. */
   found: Set<string>;
   /** Entries that came or went, by the kernel's word, while we were looking; undefined while we are not. */
   heard: Set<string> | undefined;
 };
 
+/** A directory that is not watched yet. It does not become a child of `parent` by this. */
 export function newNode(name: string, parent: TreeNode | undefined): TreeNode {
   return { name, parent, children: new Map(), watch: -1, watcher: undefined, found: new Set(), heard: undefined };
 }
@@ -29,13 +30,18 @@ export function moveNode(node: TreeNode, parent: TreeNode, name: string): void {
   parent.children.set(name, node);
 }
 
+/** Takes `node` out of its parent's children; the node still names its parent. */
 export function detachNode(node: TreeNode): void {
   if (node.parent?.children.get(node.name) === node) node.parent.children.delete(node.name);
 }
 
-/** The path of `entry` in the directory of `node`, relative to the root of the tree; without an entry that of the directory, the root being `.`. */
+/**
+ * The path of `entry` in the directory of `node`, relative to the root of the tree; without an entry, the directory's
+ * own. The root is `.`.
+ */
 export function nameIn(node: TreeNode, entry = ''): string {
   let path = entry;
-  for (let at: TreeNode | undefined = node; at?.parent; at = at.parent) path = path === '' ? at.name : `${at.name}/${path}`;
+  for (let at: TreeNode | undefined = node; at?.parent; at = at.parent)
+    path = path === '' ? at.name : `${at.name}/${path}`;
   return path === '' ? '.' : path;
 }

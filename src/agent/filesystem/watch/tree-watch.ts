@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { AtollError } from '../../../base/error.ts';
 import { In, type Inotify, type InotifyEvent } from './inotify.ts';
@@ -6,23 +7,24 @@ import { rescan } from './rescan.ts';
 import type { EventType, TreeEvent } from './tree-event.ts';
 import { detachNode, moveNode, nameIn, newNode, type TreeNode } from './tree-node.ts';
 
-export type TreeListener = {
+/** Gets the events of one tree, in order. */
+type TreeListener = {
   tell(event: TreeEvent): void;
-  /** Nothing more is told: a new directory can't be watched. */
+  /** The last call: a new directory can't be watched. */
   fail(error: AtollError): void;
 };
 
-/** How long a directory that was moved away may take to arrive elsewhere in the tree, milliseconds. */
+/** Longest time for a moved directory to arrive elsewhere in the tree, milliseconds. */
 const moveMs = 100;
-/** File times come from a clock that runs up to a tick behind: a change told twice is better than one never told. */
+/** Clocks of file systems lag by up to a tick: a change reported twice is better than one never reported. */
 const clockSlackMs = 100;
 
-/** How often a moment is remembered while things happen, milliseconds: what a look may tell again is no older. */
+/** Interval of checkpoints during events, milliseconds: a rescan repeats no older changes. */
 const checkpointEveryMs = 500;
 
 const comingAndGoing = In.create | In.movedTo | In.delete | In.movedFrom;
 
-// In the order in which several meanings of one event are told.
+// In the order in which several meanings of one event are reported.
 const meanings: [mask: number, type: EventType][] = [
   [In.create | In.movedTo, 'EVENT_TYPE_CREATE'],
   [In.movedFrom | In.moveSelf, 'EVENT_TYPE_RENAME'],
@@ -32,9 +34,9 @@ const meanings: [mask: number, type: EventType][] = [
 ];
 
 /**
- * Watches a directory, or a whole tree of them, and tells what happens there. Directories that are made are entered, and what
- * was put into them before they could be watched is told too. Where events were lost, or the listener fell behind, what
- * changed since is told by looking (see `rescan`).
+ * Watches a directory, or a whole tree, and reports events there. It enters new directories and also reports what was
+ * put into them before it could watch them. Where events were lost, or the listener fell behind, it looks for changes
+ * (see `rescan`).
  */
 export class TreeWatch {
   readonly #inotify: Inotify;
@@ -51,6 +53,8 @@ export class TreeWatch {
   #checkpointMs = 0;
   #isLooking = false;
   #mustLook = false;
+  /** Looks at directories that have not ended: their findings are not reported yet. */
+  readonly #looks = new Set<Promise<void>>();
 
   constructor(inotify: Inotify, path: string, isRecursive: boolean, listener: TreeListener) {
     this.#inotify = inotify;
@@ -59,7 +63,10 @@ export class TreeWatch {
     this.#listener = listener;
   }
 
-  /** Starts watching: everything that happens after this resolved is told. Throws `rate_limited` where the kernel has no watch left. */
+  /**
+   * Starts watching: it reports everything that happens after this resolved. Errors: `rate_limited` where the kernel
+   * has no watch left.
+   */
   async arm(): Promise<void> {
     try {
       this.#release = this.#inotify.hold(() => this.#look());
@@ -81,7 +88,7 @@ export class TreeWatch {
     this.#release = undefined;
   }
 
-  /** The listener has no room: nothing is told until `catchUp`. */
+  /** The listener has no room: nothing is reported until `catchUp`. */
   fallBehind(): void {
     if (this.#state === 'telling') this.#state = 'behind';
   }
@@ -93,12 +100,39 @@ export class TreeWatch {
     this.#look();
   }
 
+  /** Resolves when all events before the call were reported, or the kernel lost them and a rescan looked for them. */
+  async settle(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#inotify.afterPending(() => resolve());
+    await promise;
+    await Promise.all(this.#looks);
+  }
+
+  #track(look: Promise<void>): void {
+    const tracked = look.catch(error => this.#fail(error)).finally(() => this.#looks.delete(tracked));
+    this.#looks.add(tracked);
+  }
+
   #look(): void {
     this.#mustLook = true;
-    if (this.#isLooking || this.#state !== 'telling') return;
-    this.#mustLook = false;
+    if (!this.#isLooking && this.#state === 'telling') this.#track(this.#lookUntilKnown());
+  }
+
+  async #lookUntilKnown(): Promise<void> {
     this.#isLooking = true;
-    const startedMs = Date.now();
+    try {
+      while (this.#mustLook && this.#state === 'telling') {
+        this.#mustLook = false;
+        const startedMs = Date.now();
+        await this.#rescan();
+        if (this.#state === 'telling') this.#knownMs = startedMs;
+      }
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  #rescan(): Promise<void> {
     const tree = {
       root: this.#root,
       isRecursive: this.#isRecursive,
@@ -107,11 +141,7 @@ export class TreeWatch {
       forget: (node: TreeNode) => this.#forget(node),
       tell: (event: TreeEvent) => this.#tell(event),
     };
-    void rescan(tree, this.#knownMs - clockSlackMs).catch(error => this.#fail(error)).then(() => {
-      this.#isLooking = false;
-      if (this.#state === 'telling') this.#knownMs = startedMs;
-      if (this.#mustLook) this.#look();
-    });
+    return rescan(tree, this.#knownMs - clockSlackMs);
   }
 
   #tell(event: TreeEvent): void {
@@ -121,13 +151,16 @@ export class TreeWatch {
   #fail(error: unknown): void {
     if (this.#state === 'closed') return;
     this.close();
-    this.#listener.fail(error instanceof AtollError ? error : new AtollError('internal', 'the watch failed', { cause: error }));
+    this.#listener.fail(
+      error instanceof AtollError ? error : new AtollError('internal', 'the watch failed', { cause: error }),
+    );
   }
 
   #onEvent(node: TreeNode, event: InotifyEvent): void {
     const { mask, name } = event;
-    // Of itself only the watched directory tells: those below are told of by their parents.
+    // Only the watched directory reports itself: those below are reported by their parents.
     if (name === '') return node === this.#root ? this.#tellAll(mask, '.') : undefined;
+    if (this.#isUnnamed(node, event)) return;
     if (this.#isRecursive && mask & In.isDirectory) this.#followDirectory(node, event);
     if (mask & comingAndGoing) node.heard?.add(name);
     const wasFound = node.found.delete(name);
@@ -136,7 +169,13 @@ export class TreeWatch {
     this.#checkpoint();
   }
 
-  /** Remembers this moment as known as soon as everything that happened before it was told. */
+  /** The kernel calls a file without a name (open(2), `O_TMPFILE`) by its inode's number, `#12`, when it is written. */
+  #isUnnamed(node: TreeNode, { mask, name }: InotifyEvent): boolean {
+    if (!/^#\d+$/.test(name) || mask & comingAndGoing) return false;
+    return !lstatSync(this.#pathOf(node, name), { throwIfNoEntry: false });
+  }
+
+  /** Remembers this moment as known as soon as all events before it were reported. */
   #checkpoint(): void {
     const nowMs = Date.now();
     if (this.#checkpointMs + checkpointEveryMs > nowMs) return;
@@ -156,8 +195,13 @@ export class TreeWatch {
     else if (mask & In.delete && known) this.#forget(known);
     else if (mask & In.movedTo && this.#moved.has(cookie)) this.#arrive(parent, name, cookie);
     else if (mask & (In.create | In.movedTo) && !known) {
-      void this.#add(parent, name).then(node => node && this.#enter(node, true)).catch(error => this.#fail(error));
+      this.#track(this.#follow(parent, name));
     }
+  }
+
+  async #follow(parent: TreeNode, name: string): Promise<void> {
+    const node = await this.#add(parent, name);
+    if (node) await this.#enter(node, true);
   }
 
   #awaitArrival(node: TreeNode, cookie: number): void {
@@ -175,7 +219,7 @@ export class TreeWatch {
     if (node) moveNode(node, parent, name);
   }
 
-  /** Watches all that is below `node`. With `isNew` it is told too. */
+  /** Watches everything below `node`, and with `isNew` reports it. */
   async #enter(node: TreeNode, isNew: boolean): Promise<void> {
     node.heard = new Set();
     const entries = await readEntries(this.#pathOf(node));
@@ -237,5 +281,8 @@ export class TreeWatch {
 }
 
 function noWatchLeft(path: Buffer): AtollError {
-  return new AtollError('rate_limited', `'${path.toString()}' can't be watched: the sandbox has no inotify watch left (fs.inotify.max_user_watches)`);
+  return new AtollError(
+    'rate_limited',
+    `'${path.toString()}' can't be watched: the sandbox has no inotify watch left (fs.inotify.max_user_watches)`,
+  );
 }

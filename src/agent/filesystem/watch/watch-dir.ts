@@ -6,11 +6,16 @@ import type { Outbox } from '../../connect/outbox.ts';
 import { openFeed, type WatchSources } from './event-feed.ts';
 import type { WatchTarget } from './watch-target.ts';
 
-/** Bytes of events that wait for a client. Beyond, it is told of the rest when it has caught up, by a look at what changed. */
+/** Bytes of events that wait for a client. Beyond, it gets the rest by a rescan once it has caught up. */
 const waitingBytesMax = 1 << 20;
 
 /** `WatchDir`: everything that happens in a directory, until the client goes or its deadline is over. */
-export async function watchDirectory(sources: WatchSources, target: WatchTarget, call: Call, outbox: Outbox): Promise<void> {
+export async function watchDirectory(
+  sources: WatchSources,
+  target: WatchTarget,
+  call: Call,
+  outbox: Outbox,
+): Promise<void> {
   const feed = await openFeed(sources, target, {
     give: event => outbox.addMessage({ filesystem: event }),
     hasRoom: () => outbox.bytes < waitingBytesMax,

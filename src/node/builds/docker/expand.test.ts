@@ -3,6 +3,12 @@ import { expandText, expandWord } from './expand.ts';
 
 const lookUp = (name: string) => ({ A: 'a', EMPTY: '', SPACE: 'x y' })[name];
 
+/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
 test.each([
   ['$A${A}b', 'aab'],
   ['"$SPACE"', 'x y'],
@@ -58,9 +64,9 @@ test.each([
   ['names', `$${'A'.repeat(65_000)}`],
   ['braced names', '${AAAAAAAA%}'.repeat(5_000)],
 ])('thousands of %s are read in one go', (_, word) => {
-  const startedAt = performance.now();
+  const startedMs = cpuMs();
   expandWord(word, () => undefined);
   expandText(word.repeat(8), () => undefined);
   // Quadratic, each takes several seconds.
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(cpuMs() - startedMs).toBeLessThan(2_000);
 });

@@ -102,5 +102,6 @@ function isNameCharacter(code: number, digitsToo: boolean): boolean {
 }
 
 function assertLength(length: number, charactersMax: number): void {
-  if (length > charactersMax) throw new AtollError('invalid', `what variables stand for is longer than ${charactersMax} characters`);
+  if (length > charactersMax)
+    throw new AtollError('invalid', `what variables stand for is longer than ${charactersMax} characters`);
 }

@@ -1,9 +1,9 @@
 import type { BuildState, DockerStage } from '../../../protocol/build.ts';
-import { cachedLayer, type BuildContext } from '../build-context.ts';
+import { cachedLayer, type Build } from '../build.ts';
 import { shortened } from '../label.ts';
-import { flattenWhereDeep } from '../flatten.ts';
+import { flattenWhereDeep } from '../steps/flatten.ts';
 import { pullImage, type PullOptions } from '../image/pull.ts';
-import { makeLayer } from '../make-layer.ts';
+import { makeLayer } from '../../layers/make.ts';
 import { provision } from '../provision.ts';
 import { userLayer } from '../steps/user.ts';
 import { valueOf } from '../environment.ts';
@@ -12,14 +12,20 @@ import { runInstruction, type Stages } from './run-instruction.ts';
 import { findStage, neededStages, newStage, platformArgs, stateOf, type StageState } from './stage.ts';
 import { startCommandOf } from './start-command.ts';
 
-export type DockerSource = { stages: DockerStage[]; templates: Record<string, BuildState> };
+/** A Dockerfile that was read, and templates that stand in for images of these names. */
+type DockerSource = { stages: DockerStage[]; templates: Record<string, BuildState> };
 
 /**
- * Carries out the stages of a Dockerfile that its last one needs. Sandboxes run as `user` in its home unless the file says
- * otherwise; its ENTRYPOINT and CMD are the start command.
+ * Carries out the stages of a Dockerfile that its last one needs. Sandboxes run as `user` in its home unless the file
+ * says otherwise; its ENTRYPOINT and CMD are the start command.
  */
-export async function runDockerfile(context: BuildContext, options: PullOptions, { stages, templates }: DockerSource): Promise<{ state: BuildState; startCommand?: string }> {
-  const nameOf = (stage: DockerStage) => expandWord(stage.from, name => valueOf(stage.globalArgs, name) ?? valueOf(platformArgs, name));
+export async function runDockerfile(
+  build: Build,
+  options: PullOptions,
+  { stages, templates }: DockerSource,
+): Promise<{ state: BuildState; startCommand?: string }> {
+  const nameOf = (stage: DockerStage) =>
+    expandWord(stage.from, name => valueOf(stage.globalArgs, name) ?? valueOf(platformArgs, name));
   const done = new Map<number, StageState>();
   const last = stages.length - 1;
   const base = baseStages(stages, nameOf);
@@ -27,7 +33,9 @@ export async function runDockerfile(context: BuildContext, options: PullOptions,
   const imageState = (reference: string): Promise<BuildState> => {
     const template = valueOf(templates, reference);
     if (template) return Promise.resolve(template);
-    const known = images.get(reference) ?? (reference === 'scratch' ? emptyState(context) : pullImage(context, options, reference, undefined));
+    const known =
+      images.get(reference) ??
+      (reference === 'scratch' ? emptyState(build) : pullImage(build, options, reference, undefined));
     images.set(reference, known);
     return known;
   };
@@ -39,7 +47,13 @@ export async function runDockerfile(context: BuildContext, options: PullOptions,
     const before = done.get(findStage(stages, index, from));
     // What sandboxes are made from gets what they need at once: later changes do not undo the cache.
     const image = before ? undefined : await imageState(from);
-    const begin = before ?? newStage(image && base.has(index) && !valueOf(templates, from) ? await provision(context, image) : (image ?? (await emptyState(context))));
+    const begin =
+      before ??
+      newStage(
+        image && base.has(index) && !valueOf(templates, from)
+          ? await provision(build, image)
+          : (image ?? (await emptyState(build))),
+      );
     let state: StageState = { ...begin, args: {} };
     const others: Stages = {
       globalArgs: stage.globalArgs,
@@ -49,22 +63,25 @@ export async function runDockerfile(context: BuildContext, options: PullOptions,
       },
     };
     for (const [number, instruction] of stage.instructions.entries()) {
-      context.signal.throwIfAborted();
+      build.signal.throwIfAborted();
       // Some instructions wait for nothing: others have their turn between any two.
       await Bun.sleep(0);
-      const label = `[${stage.name ?? (index === last ? 'builder' : `stage ${index}`)} ${number + 1}/${stage.instructions.length}] ${shortened(instruction.text)}`;
-      state = { ...(await runInstruction(context, state, instruction, others, label)) };
-      state = { ...state, layers: (await flattenWhereDeep(context, stateOf(state))).layers };
+      const label = {
+        place: `${stage.name ?? (index === last ? 'builder' : `stage ${index}`)} ${number + 1}/${stage.instructions.length}`,
+        text: shortened(instruction.text),
+      };
+      state = { ...(await runInstruction(build, state, instruction, others, label)) };
+      state = { ...state, layers: (await flattenWhereDeep(build, stateOf(state))).layers };
     }
     done.set(index, state);
   }
-  return finish(context, done.get(last) ?? newStage(await emptyState(context)));
+  return finish(build, done.get(last) ?? newStage(await emptyState(build)));
 }
 
 /** The stages that the last one is made on top of, itself included. */
 function baseStages(stages: DockerStage[], nameOf: (stage: DockerStage) => string): Set<number> {
   const base = new Set<number>();
-  for (let index = stages.length - 1; index >= 0; ) {
+  for (let index = stages.length - 1; index >= 0;) {
     base.add(index);
     const stage = stages[index];
     index = stage ? findStage(stages, index, nameOf(stage)) : -1;
@@ -72,22 +89,28 @@ function baseStages(stages: DockerStage[], nameOf: (stage: DockerStage) => strin
   return base;
 }
 
-async function emptyState(context: BuildContext): Promise<BuildState> {
-  const { node, limits, signal } = context;
+async function emptyState(build: Build): Promise<BuildState> {
+  const { limits, signal } = build;
   const nothing: BuildState = { layers: [], env: {}, user: 'root', workdir: '' };
-  return cachedLayer(context, nothing, { kind: 'scratch', facts: null, label: '[base] FROM scratch' }, () => makeLayer(node, { job: { kind: 'import', limits }, signal }));
+  return cachedLayer(
+    build,
+    nothing,
+    { kind: 'scratch', facts: null, label: { place: 'base', text: 'FROM scratch' } },
+    () => makeLayer(build, { job: { kind: 'import', limits }, signal }),
+  );
 }
 
-async function finish(context: BuildContext, stage: StageState): Promise<{ state: BuildState; startCommand?: string }> {
+async function finish(build: Build, stage: StageState): Promise<{ state: BuildState; startCommand?: string }> {
   const user = { name: 'user', admin: true };
-  const withUser = await cachedLayer(context, stateOf(stage), { kind: 'user', facts: user, label: '[finalize] USER user' }, () => userLayer(context, stateOf(stage), user));
+  const withUser = await cachedLayer(
+    build,
+    stateOf(stage),
+    { kind: 'user', facts: user, label: { place: 'finalize', text: 'USER user' } },
+    () => userLayer(build, stateOf(stage), user),
+  );
   const startCommand = startCommandOf(stage);
   return {
-    state: {
-      ...withUser,
-      user: stage.saysUser ? stage.user : 'user',
-      workdir: stage.saysWorkdir ? stage.workdir : '',
-    },
+    state: { ...withUser, user: stage.saysUser ? stage.user : 'user', workdir: stage.saysWorkdir ? stage.workdir : '' },
     ...(startCommand !== undefined && { startCommand }),
   };
 }

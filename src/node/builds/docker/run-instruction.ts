@@ -1,10 +1,11 @@
 import { AtollError } from '../../../base/error.ts';
 import { joinPath, withoutSlash } from '../../../base/join-path.ts';
 import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
-import { cachedLayer, type BuildContext } from '../build-context.ts';
+import { cachedLayer, type Build } from '../build.ts';
 import { workdirLayer } from '../steps/workdir.ts';
 import { copyBetween, writeInline } from './copy-between.ts';
 import { boundedEnvironment, valueOf } from '../environment.ts';
+import { lineOf, type Label } from '../label.ts';
 import { expandWord } from './expand.ts';
 import { runDockerCommand } from './run-docker-command.ts';
 import { platformArgs, stateOf, type StageState } from './stage.ts';
@@ -17,7 +18,13 @@ export type Stages = {
 };
 
 /** Carries out one instruction and answers the stage after it. */
-export async function runInstruction(context: BuildContext, stage: StageState, instruction: DockerInstruction, stages: Stages, label: string): Promise<StageState> {
+export async function runInstruction(
+  build: Build,
+  stage: StageState,
+  instruction: DockerInstruction,
+  stages: Stages,
+  label: Label,
+): Promise<StageState> {
   // What ENV sets goes before an ARG of the same name.
   const lookUp = (name: string) => valueOf(stage.env, name) ?? valueOf(stage.args, name);
   const expand = (word: string) => expandWord(word, lookUp);
@@ -28,33 +35,44 @@ export async function runInstruction(context: BuildContext, stage: StageState, i
       return known === undefined ? stage : { ...stage, args: boundedEnvironment({ ...stage.args, [name]: known }) };
     }
     case 'env': {
-      context.log(label);
+      build.log(lineOf(label));
       // All values of one instruction see what was there before it.
-      return { ...stage, env: boundedEnvironment({ ...stage.env, ...Object.fromEntries(instruction.pairs.map(([name, value]) => [expand(name), expand(value)])) }) };
+      return {
+        ...stage,
+        env: boundedEnvironment({
+          ...stage.env,
+          ...Object.fromEntries(instruction.pairs.map(([name, value]) => [expand(name), expand(value)])),
+        }),
+      };
     }
     case 'run':
-      return { ...stage, ...(await runDockerCommand(context, stage, instruction, label)) };
+      return { ...stage, ...(await runDockerCommand(build, stage, instruction, label)) };
     case 'copy': {
-      if (instruction.from === '') {
-        throw new AtollError('invalid', `line ${instruction.line}: there are no files to copy: they are not sent with the Dockerfile. Use COPY --from, a here-document, or build with the SDK or the command line, which upload them`);
-      }
-      const copy = { ...instruction, sources: instruction.sources.map(expand), destination: expand(instruction.destination), chown: expand(instruction.chown) };
-      // Here and not where it is parsed: a variable can stand for the dots.
-      const upwards = copy.sources.find(source => source.split('/').includes('..'));
-      if (upwards !== undefined) throw new AtollError('invalid', `line ${instruction.line}: ${upwards.slice(0, 200)} leads upwards: a source must not have ..`);
+      const copy = expandCopy(instruction, expand);
       const from = await stages.stateOf(expand(instruction.from));
-      return { ...stage, ...(await copyBetween(context, stateOf(stage), copy, from, label)) };
+      return { ...stage, ...(await copyBetween(build, stateOf(stage), copy, from, label)) };
     }
     case 'write':
-      return { ...stage, ...(await writeInline(context, stateOf(stage), { ...instruction, destination: expand(instruction.destination), chown: expand(instruction.chown) }, lookUp, label)) };
+      return {
+        ...stage,
+        ...(await writeInline(
+          build,
+          stateOf(stage),
+          { ...instruction, destination: expand(instruction.destination), chown: expand(instruction.chown) },
+          lookUp,
+          label,
+        )),
+      };
     case 'workdir': {
       const workdir = withoutSlash(joinPath(stage.workdir || '/', expand(instruction.path)));
       const state = stateOf(stage);
-      const after = await cachedLayer(context, state, { kind: 'workdir', facts: workdir, label }, () => workdirLayer(context, state, workdir));
+      const after = await cachedLayer(build, state, { kind: 'workdir', facts: workdir, label }, () =>
+        workdirLayer(build, state, workdir),
+      );
       return { ...stage, ...after, workdir, saysWorkdir: true };
     }
     case 'user':
-      context.log(label);
+      build.log(lineOf(label));
       return { ...stage, user: expand(instruction.name).split(':')[0] ?? 'root', saysUser: true };
     case 'shell':
       return { ...stage, shell: instruction.argv };
@@ -63,4 +81,31 @@ export async function runInstruction(context: BuildContext, stage: StageState, i
     case 'cmd':
       return { ...stage, cmd: instruction.command };
   }
+}
+
+type CopyInstruction = Extract<DockerInstruction, { kind: 'copy' }>;
+
+/** A COPY with its variables replaced. Fails with `invalid` where it copies from nowhere, or from above. */
+function expandCopy(instruction: CopyInstruction, expand: (word: string) => string): CopyInstruction {
+  if (instruction.from === '') {
+    throw new AtollError(
+      'invalid',
+      `line ${instruction.line}: there are no files to copy: they are not sent with the Dockerfile. ` +
+        'Use COPY --from, a here-document, or build with the SDK or the command line, which upload them',
+    );
+  }
+  const copy = {
+    ...instruction,
+    sources: instruction.sources.map(expand),
+    destination: expand(instruction.destination),
+    chown: expand(instruction.chown),
+  };
+  // Here and not where it is parsed: a variable can stand for the dots.
+  const upwards = copy.sources.find(source => source.split('/').includes('..'));
+  if (upwards !== undefined)
+    throw new AtollError(
+      'invalid',
+      `line ${instruction.line}: ${upwards.slice(0, 200)} leads upwards: a source must not have ..`,
+    );
+  return copy;
 }

@@ -12,6 +12,7 @@ export type StageState = BuildState & {
   saysWorkdir: boolean;
 };
 
+/** A stage of a Dockerfile that begins from a state. */
 export function newStage(state: BuildState): StageState {
   return { ...state, shell: ['/bin/sh', '-c'], args: {}, entrypoint: '', cmd: '', saysUser: false, saysWorkdir: false };
 }
@@ -27,6 +28,7 @@ const platform = {
   TARGETOS: 'linux',
   TARGETARCH: process.arch === 'arm64' ? 'arm64' : 'amd64',
 };
+/** Arguments that Docker defines for every stage, by their names. */
 export const platformArgs: Record<string, string> = {
   ...platform,
   BUILDPLATFORM: platform.TARGETPLATFORM,
@@ -51,7 +53,8 @@ export function neededStages(stages: DockerStage[], nameOf: (stage: DockerStage)
     if (!stage || needed.has(index)) return;
     needed.add(index);
     visit(findStage(stages, index, nameOf(stage)));
-    for (const instruction of stage.instructions) if (instruction.kind === 'copy' && instruction.from !== '') visit(findStage(stages, index, instruction.from));
+    for (const instruction of stage.instructions)
+      if (instruction.kind === 'copy' && instruction.from !== '') visit(findStage(stages, index, instruction.from));
   };
   visit(stages.length - 1);
   return [...needed].sort((a, b) => a - b);

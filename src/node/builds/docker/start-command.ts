@@ -1,10 +1,22 @@
 import type { StageState } from './stage.ts';
 
 /** The command that ENTRYPOINT and CMD make together, for a shell; undefined where there is neither. */
-export function startCommandOf({ entrypoint, cmd, shell }: Pick<StageState, 'entrypoint' | 'cmd' | 'shell'>): string | undefined {
+export function startCommandOf({
+  entrypoint,
+  cmd,
+  shell,
+}: Pick<StageState, 'entrypoint' | 'cmd' | 'shell'>): string | undefined {
   // As a command line, an ENTRYPOINT does not take CMD as its arguments.
-  const parts = typeof entrypoint === 'string' && entrypoint !== '' ? [...shell, entrypoint] : [...entrypoint, ...(typeof cmd === 'string' ? (cmd === '' ? [] : [...shell, cmd]) : cmd)];
+  const parts =
+    typeof entrypoint === 'string' && entrypoint !== ''
+      ? [...shell, entrypoint]
+      : [...words(entrypoint, shell), ...words(cmd, shell)];
   return parts.length === 0 ? undefined : parts.map(quoted).join(' ');
+}
+
+function words(command: string | string[], shell: string[]): string[] {
+  if (typeof command !== 'string') return command;
+  return command === '' ? [] : [...shell, command];
 }
 
 function quoted(word: string): string {

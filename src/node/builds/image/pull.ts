@@ -3,13 +3,13 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, RegistryCredential } from '../../../protocol/build.ts';
-import type { BuilderQuestion, FoundImage, ImageDescription, RegistryAccess } from '../../../protocol/builder.ts';
-import { builderHostsAdded } from '../../network/builder-hosts.ts';
-import { nft } from '../../network/nft.ts';
+import type { BuilderQuestion, ImageDescription, RegistryAccess } from '../../../protocol/builder.ts';
+import { builderHostsAdded } from '../../network/rules/builder-hosts.ts';
+import { nft } from '../../network/rules/nft.ts';
 import type { BuildBytes } from '../build-bytes.ts';
-import type { BuildContext } from '../build-context.ts';
+import type { Build } from '../build.ts';
 import { boundedEnvironment } from '../environment.ts';
-import { digestOfFile, makeLayer } from '../make-layer.ts';
+import { digestOfFile, makeLayer, type LayerMaker } from '../../layers/make.ts';
 import { reachableAddresses } from './reachable.ts';
 import type { ImageReference } from './reference.ts';
 import { originOf, readImageSettings, type ImageSettings } from './settings.ts';
@@ -19,6 +19,7 @@ const layersAtOnce = 3;
 /** Of one layer as it is transferred. */
 const blobBytesMax = 10 * 2 ** 30;
 
+/** What images are fetched with. */
 export type PullOptions = {
   /** The operator's file; see settings.ts. */
   settingsFile: string;
@@ -33,41 +34,90 @@ const blobBytesMaxOf = (bytes: BuildBytes) => Math.min(blobBytesMax, bytes.left(
 
 type Source = { image: ImageDescription; fetch(digest: string, output: string, signal: AbortSignal): Promise<void> };
 
-/** The state that an image is: its layers and its environment, as root. Layers that were fetched before are not fetched again. */
-export async function pullImage(context: BuildContext, options: PullOptions, text: string, credential: RegistryCredential | undefined): Promise<BuildState> {
+/**
+ * The state that an image is: its layers and its environment, as root. Layers that were fetched before are not fetched
+ * again.
+ */
+export async function pullImage(
+  build: Build,
+  options: PullOptions,
+  text: string,
+  credential: RegistryCredential | undefined,
+): Promise<BuildState> {
   const settings = readImageSettings(options.settingsFile);
-  context.log(`[base] FROM ${text}`);
+  build.log(`[base] FROM ${text}`);
   const origin = originOf(settings, text);
-  const source = origin.kind === 'file' ? await findInFile(context, origin.path) : await findInRegistry(context, options, settings, origin.reference, credential);
-  const layers = await fetchLayers(context, options, source);
-  return { layers: layers.flatMap(digest => digest ?? []), env: boundedEnvironment(source.image.env), user: 'root', workdir: '' };
-}
-
-async function findInFile({ node, signal, bytes }: BuildContext, path: string): Promise<Source> {
-  if (!existsSync(path)) throw new AtollError('not_found', `the image's file ${path} is not on this node`);
-  const shows = { image: realpathSync(path) };
-  const { image, version } = await node.builder.run<FoundImage & { version: string }>({ job: { kind: 'file-image' }, shows, signal });
+  const source =
+    origin.kind === 'file'
+      ? await findInFile(build, origin.path)
+      : await findInRegistry(build, options, settings, origin.reference, credential);
+  const layers = await fetchLayers(build, options, source);
   return {
-    image,
-    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'file-blob', version, digest, bytesMax: blobBytesMaxOf(bytes) }, shows, output, signal: until })),
+    layers: layers.flatMap(digest => digest ?? []),
+    env: boundedEnvironment(source.image.env),
+    user: 'root',
+    workdir: '',
   };
 }
 
-async function findInRegistry({ node, signal, bytes }: BuildContext, options: PullOptions, settings: ImageSettings, reference: ImageReference, credential: RegistryCredential | undefined): Promise<Source> {
-  const allowedHosts = new Set(Object.entries(settings.registries).flatMap(([host, { private: isPrivate, http }]) => (isPrivate || http ? [host] : [])));
+async function findInFile(
+  { builder, signal, bytes }: Pick<Build, 'builder' | 'signal' | 'bytes'>,
+  path: string,
+): Promise<Source> {
+  if (!existsSync(path)) throw new AtollError('not_found', `the image's file ${path} is not on this node`);
+  const shows = { image: realpathSync(path) };
+  const { image, version } = await builder.run({ job: { kind: 'file-image' }, shows, signal });
+  return {
+    image,
+    fetch: async (digest, output, until) =>
+      void (await builder.run({
+        job: { kind: 'file-blob', version, digest, bytesMax: blobBytesMaxOf(bytes) },
+        shows,
+        output,
+        signal: until,
+      })),
+  };
+}
+
+async function findInRegistry(
+  { builder, layout, signal, bytes }: Pick<Build, 'builder' | 'layout' | 'signal' | 'bytes'>,
+  options: PullOptions,
+  settings: ImageSettings,
+  reference: ImageReference,
+  credential: RegistryCredential | undefined,
+): Promise<Source> {
+  const allowedHosts = new Set(
+    Object.entries(settings.registries).flatMap(([host, { private: isPrivate, http }]) =>
+      isPrivate || http ? [host] : [],
+    ),
+  );
   const reply = async ({ resolve }: BuilderQuestion) => {
     const addresses = await reachableAddresses(resolve, allowedHosts);
     // All others are public, and open to builders.
-    if (allowedHosts.has(resolve.host)) await nft(builderHostsAdded(node.layout.installation, addresses, portOf(resolve)));
+    if (allowedHosts.has(resolve.host)) await nft(builderHostsAdded(layout.installation, addresses, portOf(resolve)));
     return addresses;
   };
   const access = accessOf(settings, options, reference);
-  const found = await node.builder.run<FoundImage>({ job: { kind: 'registry-image', access, version: reference.version, ...(credential && { credential }) }, reply, signal });
+  const found = await builder.run({
+    job: { kind: 'registry-image', access, version: reference.version, ...(credential && { credential }) },
+    reply,
+    signal,
+  });
   const { login, authorization } = found;
-  const asKnown: RegistryAccess = { ...access, ...(login && { login }), ...(authorization !== undefined && { authorization }) };
+  const asKnown: RegistryAccess = {
+    ...access,
+    ...(login && { login }),
+    ...(authorization !== undefined && { authorization }),
+  };
   return {
     image: found.image,
-    fetch: async (digest, output, until) => void (await node.builder.run({ job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMaxOf(bytes) }, reply, output, signal: until })),
+    fetch: async (digest, output, until) =>
+      void (await builder.run({
+        job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMaxOf(bytes) },
+        reply,
+        output,
+        signal: until,
+      })),
   };
 }
 
@@ -75,7 +125,11 @@ function portOf({ host, isSecure }: BuilderQuestion['resolve']): number {
   return isSecure ? Number(new URL(`https://${host}/`).port) || 443 : Number(new URL(`http://${host}/`).port) || 80;
 }
 
-function accessOf(settings: ImageSettings, { authorities }: PullOptions, { registry, repository, text }: ImageReference): RegistryAccess {
+function accessOf(
+  settings: ImageSettings,
+  { authorities }: PullOptions,
+  { registry, repository, text }: ImageReference,
+): RegistryAccess {
   const { http = false, username, password = '' } = settings.registries[registry] ?? {};
   return {
     // Docker's own registry is served under another name than its images have.
@@ -88,47 +142,62 @@ function accessOf(settings: ImageSettings, { authorities }: PullOptions, { regis
   };
 }
 
-async function fetchLayers(context: BuildContext, options: PullOptions, source: Source): Promise<(string | null)[]> {
+async function fetchLayers(build: Build, options: PullOptions, source: Source): Promise<(string | null)[]> {
   const { layers } = source.image;
   const made: (string | null)[] = layers.map(() => null);
   const pending = [...layers.entries()];
   const failed = new AbortController();
-  const signal = AbortSignal.any([context.signal, failed.signal]);
+  const signal = AbortSignal.any([build.signal, failed.signal]);
   const work = async () => {
-    for (let next; (next = pending.shift()); ) {
+    for (let next; (next = pending.shift());) {
       const [index, layer] = next;
       // Both digests: what reads an archive is not believed what it has read.
-      made[index] = await context.cache.get(['import', layer.digest, layer.diffId], {
+      made[index] = await build.cache.get(['import', layer.digest, layer.diffId], {
         force: false,
-        onHit: () => context.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
+        onHit: () => build.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
         async make() {
-          context.log(`[base] layer ${index + 1}/${layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`);
-          const made = await fetchLayer(context, signal, options, source, layer);
-          if (made !== null) context.bytes.add(context.node.layers.bytes(made));
+          build.log(
+            `[base] layer ${index + 1}/${layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`,
+          );
+          const made = await fetchLayer(build, signal, options, source, layer);
+          if (made !== null) build.bytes.add(build.layers.bytes(made));
           return made;
         },
       });
     }
   };
-  const workers = Array.from({ length: layersAtOnce }, () => work().catch(error => {
-    failed.abort(error);
-    throw error;
-  }));
+  const workers = Array.from({ length: layersAtOnce }, () =>
+    work().catch(error => {
+      failed.abort(error);
+      throw error;
+    }),
+  );
   const outcomes = await Promise.allSettled(workers);
   if (failed.signal.aborted) throw failed.signal.reason;
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   return made;
 }
 
-async function fetchLayer({ node, limits, bytes }: BuildContext, signal: AbortSignal, options: PullOptions, source: Source, layer: ImageDescription['layers'][number]): Promise<string | null> {
+async function fetchLayer(
+  build: LayerMaker & Pick<Build, 'builder' | 'limits' | 'bytes'>,
+  signal: AbortSignal,
+  options: PullOptions,
+  source: Source,
+  layer: ImageDescription['layers'][number],
+): Promise<string | null> {
   const scratch = await mkdtemp(join(options.scratchDir, 'pull-'));
   try {
     const archive = join(scratch, 'blob');
-    node.space.require('a layer of the image', layer.size);
-    await source.fetch(layer.digest, archive, AbortSignal.any([signal, node.space.signal()]));
-    bytes.add(statSync(archive).size);
-    if ((await digestOfFile(node, archive, signal)) !== layer.digest) throw new AtollError('invalid', 'a layer of the image is not what its digest says');
-    return await makeLayer(node, { job: { kind: 'import', diffId: layer.diffId, limits }, archive, signal });
+    build.space.require('a layer of the image', layer.size);
+    await source.fetch(layer.digest, archive, AbortSignal.any([signal, build.space.signal()]));
+    build.bytes.add(statSync(archive).size);
+    if ((await digestOfFile(build.builder, archive, signal)) !== layer.digest)
+      throw new AtollError('invalid', 'a layer of the image is not what its digest says');
+    return await makeLayer(build, {
+      job: { kind: 'import', diffId: layer.diffId, limits: build.limits },
+      archive,
+      signal,
+    });
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

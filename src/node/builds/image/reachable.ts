@@ -9,18 +9,25 @@ import { forbiddenRange } from '../../../protocol/network.ts';
 const addressesMax = 4;
 
 /**
- * The addresses by which a host that a stranger chose may be reached from the platform's own network: none of the machine or
- * of private networks, unless the operator allows the host (with its port). Errors: `forbidden`, `unavailable`.
+ * The addresses by which a host that a stranger chose may be reached from the platform's own network: none of the
+ * machine or of private networks, unless the operator allows the host (with its port). Errors: `forbidden`,
+ * `unavailable`.
  */
-export async function reachableAddresses({ host, isSecure }: BuilderQuestion['resolve'], allowedHosts: ReadonlySet<string>): Promise<string[]> {
+export async function reachableAddresses(
+  { host, isSecure }: BuilderQuestion['resolve'],
+  allowedHosts: ReadonlySet<string>,
+): Promise<string[]> {
   const url = URL.parse(`https://${host}/`);
   const isAllowed = allowedHosts.has(host);
-  if (!url || url.username !== '' || url.pathname !== '/') throw new AtollError('unavailable', 'an image is where there is no host');
-  if (!isAllowed && !isSecure) throw new AtollError('forbidden', `${host} is not reached without TLS; the operator can allow it`);
+  if (!url || url.username !== '' || url.pathname !== '/')
+    throw new AtollError('unavailable', 'an image is where there is no host');
+  if (!isAllowed && !isSecure)
+    throw new AtollError('forbidden', `${host} is not reached without TLS; the operator can allow it`);
   const name = hostNameOf(url);
   const found = isIP(name) ? [name] : (await lookup(name, { all: true }).catch(() => [])).map(({ address }) => address);
   if (found.length === 0) throw new AtollError('unavailable', `${name} has no address`);
   const allowed = isAllowed ? found : found.filter(address => forbiddenRange(address) === undefined);
-  if (allowed.length === 0) throw new AtollError('forbidden', `${name} has an address that builds may not reach; the operator can allow it`);
+  if (allowed.length === 0)
+    throw new AtollError('forbidden', `${name} has an address that builds may not reach; the operator can allow it`);
   return allowed.slice(0, addressesMax);
 }

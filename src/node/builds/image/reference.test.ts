@@ -13,13 +13,24 @@ test.each([
   expect(parseImageReference(text).text).toBe(expected);
 });
 
-test.each(['', 'UPPER', 'a//b', '-a', 'a:', '../x', 'a b', 'http://x/y', 'x@md5:abc', 'a/../b', 'x'.repeat(600)])('%p is refused', text => {
-  expect(() => parseImageReference(text)).toThrow('is not the name of an image');
-});
+test.each(['', 'UPPER', 'a//b', '-a', 'a:', '../x', 'a b', 'http://x/y', 'x@md5:abc', 'a/../b', 'x'.repeat(600)])(
+  '%p is refused',
+  text => {
+    expect(() => parseImageReference(text)).toThrow('is not the name of an image');
+  },
+);
 
 test('the operator’s map goes before the mirrors, and finds names however they are written', () => {
-  const settings = { images: { debian: '/srv/debian.tar', 'a/b:1': 'other.example/b:2' }, mirrors: { 'docker.io': 'mirror.example:5000' }, registries: {} };
+  const settings = {
+    images: { debian: '/srv/debian.tar', 'a/b:1': 'other.example/b:2' },
+    mirrors: { 'docker.io': 'mirror.example:5000' },
+    registries: {},
+  };
   expect(originOf(settings, 'docker.io/library/debian:latest')).toEqual({ kind: 'file', path: '/srv/debian.tar' });
-  expect(originOf(settings, 'a/b:1')).toMatchObject({ reference: { registry: 'other.example', repository: 'b', version: '2' } });
-  expect(originOf(settings, 'alpine:3')).toMatchObject({ reference: { registry: 'mirror.example:5000', repository: 'library/alpine' } });
+  expect(originOf(settings, 'a/b:1')).toMatchObject({
+    reference: { registry: 'other.example', repository: 'b', version: '2' },
+  });
+  expect(originOf(settings, 'alpine:3')).toMatchObject({
+    reference: { registry: 'mirror.example:5000', repository: 'library/alpine' },
+  });
 });

@@ -1,5 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 
+/** An image by name, as `docker pull` takes it. */
 export type ImageReference = {
   /** Host with port; `docker.io` where the name has none. */
   registry: string;
@@ -18,7 +19,10 @@ const referenceCharactersMax = 512;
 /** Reads the name of an image as Docker does: `[registry/]path[:tag][@digest]`. Errors: `invalid`. */
 export function parseImageReference(text: string): ImageReference {
   const refuse = (): never => {
-    throw new AtollError('invalid', `${text.slice(0, 200)} is not the name of an image; expected [registry/]name[:tag][@digest]`);
+    throw new AtollError(
+      'invalid',
+      `${text.slice(0, 200)} is not the name of an image; expected [registry/]name[:tag][@digest]`,
+    );
   };
   if (text.length > referenceCharactersMax) return refuse();
   const [named = '', digest, ...more] = text.trim().split('@');
@@ -28,9 +32,15 @@ export function parseImageReference(text: string): ImageReference {
   // Only a first part that looks like a host is one.
   const hasRegistry = slash >= 0 && (/[.:]/.test(first) || first === 'localhost');
   const registry = hasRegistry ? (first === 'index.docker.io' ? 'docker.io' : first) : 'docker.io';
-  const [, path = '', tag] = /^(.*?)(?::([\w][\w.-]{0,127}))?$/.exec(hasRegistry ? named.slice(slash + 1) : named) ?? [];
+  const [, path = '', tag] =
+    /^(.*?)(?::([\w][\w.-]{0,127}))?$/.exec(hasRegistry ? named.slice(slash + 1) : named) ?? [];
   const repository = registry === 'docker.io' && !path.includes('/') ? `library/${path}` : path;
   if (!repository.split('/').every(part => component.test(part)) || !host.test(registry)) return refuse();
   const version = digest ?? tag ?? 'latest';
-  return { registry, repository, version, text: `${registry}/${repository}${digest === undefined ? ':' : '@'}${version}` };
+  return {
+    registry,
+    repository,
+    version,
+    text: `${registry}/${repository}${digest === undefined ? ':' : '@'}${version}`,
+  };
 }

@@ -3,7 +3,7 @@ import { AtollError, messageOf } from '../../../base/error.ts';
 import { parseImageReference, type ImageReference } from './reference.ts';
 
 /** How one registry is reached. */
-export type RegistrySettings = {
+type RegistrySettings = {
   /** Without TLS. */
   http?: boolean;
   /** It has an address that builds otherwise never reach: of the machine itself, or of the network that it is in. */
@@ -38,19 +38,27 @@ export function readImageSettings(path: string): ImageSettings {
   try {
     return { ...empty, ...(JSON.parse(text) as Partial<ImageSettings>) };
   } catch (error) {
-    throw new AtollError('unavailable', `the operator's settings of images can't be read: ${path}: ${messageOf(error)}`);
+    throw new AtollError(
+      'unavailable',
+      `the operator's settings of images can't be read: ${path}: ${messageOf(error)}`,
+    );
   }
 }
 
 /** Where an image comes from in the end. */
-export type ImageOrigin = { kind: 'registry'; reference: ImageReference } | { kind: 'file'; path: string };
+type ImageOrigin = { kind: 'registry'; reference: ImageReference } | { kind: 'file'; path: string };
 
+/** Where the image of this name comes from, by the operator's settings. Errors: `invalid` for what is no reference. */
 export function originOf(settings: ImageSettings, text: string): ImageOrigin {
   const asked = parseImageReference(text);
   const entries = Object.entries(settings.images);
-  const mapped = entries.find(([name]) => name === text) ?? entries.find(([name]) => parseImageReference(name).text === asked.text);
+  const mapped =
+    entries.find(([name]) => name === text) ?? entries.find(([name]) => parseImageReference(name).text === asked.text);
   const target = mapped?.[1] ?? text;
   if (target.startsWith('/')) return { kind: 'file', path: target };
   const reference = parseImageReference(target);
-  return { kind: 'registry', reference: { ...reference, registry: settings.mirrors[reference.registry] ?? reference.registry } };
+  return {
+    kind: 'registry',
+    reference: { ...reference, registry: settings.mirrors[reference.registry] ?? reference.registry },
+  };
 }

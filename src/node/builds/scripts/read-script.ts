@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import ensureUser from './ensure-user.sh' with { type: 'text' };
+import provision from './provision.sh' with { type: 'text' };
+
+const scripts = { 'ensure-user.sh': ensureUser, 'provision.sh': provision } as const;
 
 /** The text of a shell script of this folder. Scripts run in build sandboxes, in whatever shell the image has. */
-export function readScript(name: 'ensure-user.sh' | 'provision.sh'): string {
-  return readFileSync(join(import.meta.dir, name), 'utf8');
-}
+export const readScript = (name: keyof typeof scripts): string => scripts[name];

@@ -7,14 +7,23 @@ const pairsMax = 1_000;
  * Sets pairs of names and values on top of `env`. `$NAME` and `${NAME}` in values stand for what `env` or `known` has,
  * values set before included; everything else, quotes and backslashes too, is taken as it is.
  */
-export function applyEnv(env: Record<string, string>, args: string[], known: Record<string, string>): Record<string, string> {
-  if (args.length === 0 || args.length % 2 !== 0) throw new AtollError('invalid', 'ENV needs pairs of a name and a value');
+export function applyEnv(
+  env: Record<string, string>,
+  args: string[],
+  known: Record<string, string>,
+): Record<string, string> {
+  if (args.length === 0 || args.length % 2 !== 0)
+    throw new AtollError('invalid', 'ENV needs pairs of a name and a value');
   if (args.length > pairsMax * 2) throw new AtollError('invalid', `ENV: has more than ${pairsMax} pairs`);
   const result: Record<string, string> = { ...env };
   for (let index = 0; index < args.length; index += 2) {
     const name = args[index] ?? '';
-    if (!/^[^=\0]+$/.test(name)) throw new AtollError('invalid', `${name} can't be the name of an environment variable`);
-    result[name] = expand(args[index + 1] ?? '', variable => valueOf(result, variable) ?? valueOf(known, variable) ?? '');
+    if (!/^[^=\0]+$/.test(name))
+      throw new AtollError('invalid', `${name} can't be the name of an environment variable`);
+    result[name] = expand(
+      args[index + 1] ?? '',
+      variable => valueOf(result, variable) ?? valueOf(known, variable) ?? '',
+    );
     boundedEnvironment(result);
   }
   return result;
@@ -22,10 +31,17 @@ export function applyEnv(env: Record<string, string>, args: string[], known: Rec
 
 function expand(value: string, lookUp: (name: string) => string): string {
   let characters = 0;
-  return value.replace(/\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})/g, (_, plain: string | undefined, braced: string | undefined) => {
-    const text = lookUp(plain ?? braced ?? '');
-    characters += text.length;
-    if (characters > environmentCharactersMax) throw new AtollError('invalid', `ENV: what variables stand for is longer than ${environmentCharactersMax} characters`);
-    return text;
-  });
+  return value.replace(
+    /\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})/g,
+    (_, plain: string | undefined, braced: string | undefined) => {
+      const text = lookUp(plain ?? braced ?? '');
+      characters += text.length;
+      if (characters > environmentCharactersMax)
+        throw new AtollError(
+          'invalid',
+          `ENV: what variables stand for is longer than ${environmentCharactersMax} characters`,
+        );
+      return text;
+    },
+  );
 }

@@ -1,64 +1,109 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { allowedDevices } from '../../cgroup/allowed-devices.ts';
 import { pidsMaxOf } from '../../cgroup/cgroup.ts';
 import { idsPerSandbox, type Slot } from '../../layout.ts';
+import { ownFiles } from '../../numbers/own-files.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 
 /** Open files of one process in a sandbox, where the host lets us give that many. */
 const openFilesMax = 65_536;
 /**
- * Bytes of a core file: none at all. Where the host hands cores to a program (`core_pattern` with a pipe), that would run as the host's
- * root with a stranger's memory, whatever the limit is; but 1 means to the kernel that this is such a program itself, and then
- * it is not run (core(5), fs/coredump.c). The system call filter keeps a sandbox from setting another limit.
+ * Bytes of a core file: none at all. Where the host hands cores to a program (`core_pattern` with a pipe), that would
+ * run as the host's root with a stranger's memory, whatever the limit is; but 1 means to the kernel that this is such a
+ * program itself, and then it is not run (core(5), fs/coredump.c). The system call filter keeps a sandbox from setting
+ * another limit.
  */
 const coreLimit = 1;
 /** Terminals of one sandbox. */
 export const terminalsMax = 256;
-/** Bytes of the tmpfs on /dev/shm; they count as the sandbox's memory too. */
-export const sharedMemoryBytesMax = 256 << 20;
+/**
+ * Bytes of the tmpfs on /dev/shm: half of the memory, as on any Linux machine (tmpfs(5)). They count as the sandbox's
+ * memory too.
+ */
+export function sharedMemoryBytes({ memoryMiB }: SandboxResources): number {
+  return (memoryMiB * 1024 ** 2) / 2;
+}
 
 /**
  * What root in a sandbox may do there. None of it reaches beyond the sandbox's user namespace:
  * owners, users, ports below 1024, ping, chroot and its own processes.
  */
 export const capabilities = [
-  'CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP', 'SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL',
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FSETID',
+  'FOWNER',
+  'NET_RAW',
+  'SETGID',
+  'SETUID',
+  'SETFCAP',
+  'SETPCAP',
+  'NET_BIND_SERVICE',
+  'SYS_CHROOT',
+  'KILL',
 ].map(name => `CAP_${name}`);
 
 /** What tells of the host's devices, disks, memory and of other sandboxes' use of them. */
 export const maskedFiles = [
-  'buddyinfo', 'cmdline', 'config.gz', 'diskstats', 'interrupts', 'iomem', 'ioports', 'kallsyms', 'kcore', 'keys', 'key-users', 'kmsg', 'kpagecgroup', 'kpagecount',
-  'kpageflags', 'latency_stats', 'mdstat', 'modules', 'pagetypeinfo', 'partitions', 'sched_debug', 'schedstat', 'slabinfo', 'softirqs', 'swaps', 'timer_list',
-  'timer_stats', 'vmallocinfo', 'zoneinfo',
+  'buddyinfo',
+  'cmdline',
+  'config.gz',
+  'diskstats',
+  'interrupts',
+  'iomem',
+  'ioports',
+  'kallsyms',
+  'kcore',
+  'keys',
+  'key-users',
+  'kmsg',
+  'kpagecgroup',
+  'kpagecount',
+  'kpageflags',
+  'latency_stats',
+  'mdstat',
+  'modules',
+  'pagetypeinfo',
+  'partitions',
+  'sched_debug',
+  'schedstat',
+  'slabinfo',
+  'softirqs',
+  'timer_list',
+  'timer_stats',
+  'vmallocinfo',
+  'zoneinfo',
 ].map(name => `/proc/${name}`);
+/** Directories of /proc that are hidden like the files above. */
 export const maskedDirectories = ['acpi', 'asound', 'driver', 'fs', 'pressure', 'scsi'].map(name => `/proc/${name}`);
 
 /**
- * Of sysfs a sandbox has these directories and no others: programs count processors and memory nodes by them. All the rest
- * speaks of the host: its devices, its disks and the files behind them.
+ * Of sysfs a sandbox has these directories and no others: programs count processors and memory nodes by them. All the
+ * rest speaks of the host: its devices, its disks and the files behind them.
  */
 export const shownOfSysfs = ['/sys/devices/system/cpu', '/sys/devices/system/node'].filter(path => existsSync(path));
 
 /** Devices of the host that are shown in a sandbox. Source: runtime-spec 1.0, "Default Devices". */
 export const shownDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'].map(name => `/dev/${name}`);
 
-/** Shows a file of the sandbox's own: the host's would say when the host booted, the same to every sandbox. */
-export const bootIdPath = '/proc/sys/kernel/random/boot_id';
-
 const readonlyPaths = ['/proc/bus', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** Character devices that a sandbox may use: null, zero, full, random, urandom, tty, ptmx and its terminals. */
-export const allowedDevices: { major: number; minor?: number }[] = [
-  ...[3, 5, 7, 8, 9].map(minor => ({ major: 1, minor })), { major: 5, minor: 0 }, { major: 5, minor: 2 }, { major: 136 },
-];
+const character = (major: number, minor?: number) => ({
+  allow: true,
+  type: 'c',
+  major,
+  ...(minor === undefined ? {} : { minor }),
+  access: 'rwm',
+});
 
-const character = (major: number, minor?: number) => ({ allow: true, type: 'c', major, ...(minor === undefined ? {} : { minor }), access: 'rwm' });
-
-/** The OCI configuration (runtime-spec 1.0) of a blank sandbox: everything but its root file system. */
-export function blankConfig(options: {
+/** The OCI configuration (runtime-spec 1.0) of a standby sandbox: everything but its root file system. */
+export function standbyConfig(options: {
   slot: Slot;
   skeleton: string;
   agentDir: string;
-  bootIdFile: string;
+  /** Where its own files are that stand for the kernel's. */
+  ownFilesDir: string;
   /** A tree of empty directories, with one for each mount below /sys. */
   sysDir: string;
   cgroupPath: string;
@@ -113,28 +158,64 @@ export function blankConfig(options: {
 function networkSettings(): Record<string, string> {
   return {
     'net.ipv4.ping_group_range': `0 ${idsPerSandbox - 1}`,
+    // All users of a sandbox are its owner's: whoever serves on port 80 need not be root.
+    'net.ipv4.ip_unprivileged_port_start': '0',
     // Programs that prefer multipath TCP, as Go's servers do, take plain TCP: only that can be checkpointed.
     ...(existsSync('/proc/sys/net/mptcp/enabled') && { 'net.mptcp.enabled': '0' }),
   };
 }
 
-function mounts({ agentDir, bootIdFile, sysDir }: { agentDir: string; bootIdFile: string; sysDir: string }) {
-  const mount = (destination: string, type: string, source: string, ...options: string[]) => ({ destination, type, source, options });
+function mounts({
+  agentDir,
+  ownFilesDir,
+  sysDir,
+  resources,
+}: {
+  agentDir: string;
+  ownFilesDir: string;
+  sysDir: string;
+  resources: SandboxResources;
+}) {
+  const mount = (destination: string, type: string, source: string, ...options: string[]) => ({
+    destination,
+    type,
+    source,
+    options,
+  });
   return [
     mount('/proc', 'proc', 'proc', 'nosuid', 'noexec', 'nodev'),
     mount('/dev', 'tmpfs', 'tmpfs', 'nosuid', 'strictatime', 'mode=755', 'size=1024k'),
-    mount('/dev/pts', 'devpts', 'devpts', 'nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${terminalsMax}`),
-    mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytesMax}`),
+    mount(
+      '/dev/pts',
+      'devpts',
+      'devpts',
+      'nosuid',
+      'noexec',
+      'newinstance',
+      'ptmxmode=0666',
+      'mode=0620',
+      'gid=5',
+      `max=${terminalsMax}`,
+    ),
+    mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytes(resources)}`),
     mount('/dev/mqueue', 'mqueue', 'mqueue', 'nosuid', 'noexec', 'nodev'),
     mount('/sys', 'bind', sysDir, 'bind', 'ro', 'nosuid', 'noexec', 'nodev'),
     ...shownOfSysfs.map(path => mount(path, 'bind', path, 'bind', 'ro', 'nosuid', 'noexec', 'nodev')),
     mount('/sys/fs/cgroup', 'cgroup', 'cgroup', 'nosuid', 'noexec', 'nodev', 'relatime', 'ro'),
-    mount(bootIdPath, 'bind', bootIdFile, 'bind', 'ro', 'nosuid', 'noexec', 'nodev'),
+    ...Object.entries(ownFiles).map(([path, name]) =>
+      mount(path, 'bind', join(ownFilesDir, name), 'bind', 'ro', 'nosuid', 'noexec', 'nodev'),
+    ),
     mount('/.agent', 'bind', agentDir, 'bind', 'ro', 'nosuid', 'nodev'),
   ];
 }
 
-/** Open files of one process. Raising it further needs CAP_SYS_RESOURCE, which root in a container or a VM service may lack. */
+/**
+ * Open files of one process. Raising it further needs CAP_SYS_RESOURCE, which root in a container or a VM service may
+ * lack.
+ */
 export function ownOpenFilesMax(): number {
-  return Math.min(openFilesMax, Number(readFileSync('/proc/self/limits', 'utf8').match(/^Max open files\s+\d+\s+(\d+)/m)?.[1] ?? 4096));
+  return Math.min(
+    openFilesMax,
+    Number(readFileSync('/proc/self/limits', 'utf8').match(/^Max open files\s+\d+\s+(\d+)/m)?.[1] ?? 4096),
+  );
 }

@@ -1,84 +1,99 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
-import type { Cgroups } from '../../cgroup/cgroup.ts';
 import { cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
-import { HelperError, type Helper } from '../../native/helper.ts';
+import { HelperError } from '../../native/helper-process.ts';
+import type { Helper } from '../../native/helper.ts';
 import { namespaceOwner } from '../../native/namespace-owner.ts';
 import { openNetworkNamespace } from '../../native/netns.ts';
-import { seccompFilter } from '../../seccomp/filter.ts';
+import { readSeccompFilter } from '../../seccomp/filter.ts';
 import type { Driver } from '../driver.ts';
+import type { DriverFactory, DriverHost } from '../factory.ts';
 import { endProcesses, groupOperations } from '../group-operations.ts';
-import { blankConfig, shownOfSysfs } from './config.ts';
+import { createOwnFiles } from '../../numbers/own-files.ts';
+import { sharedMemoryBytes, standbyConfig, shownOfSysfs } from './config.ts';
+
+/** The OCI runtime, as the distribution calls it. */
+export const crunProgram = 'crun';
 
 const runTimeoutMs = 20_000;
+/** Lets the boot clock of a sandbox begin with it (native/namespace-owner.c). */
+const freshClock = 'ATOLL_FRESH_CLOCK=1';
 
 /** ENOTDIR, ELOOP */
 const notADirectory = new Set([20, 40]);
 
+/** The driver of namespaces of the host's kernel. crun comes with the distribution: set-up has installed it. */
+export const crunFactory: DriverFactory = {
+  name: 'crun',
+  title: 'crun',
+  kernel: 'host',
+  create: createCrunDriver,
+  whyUnavailable: () => undefined,
+};
+
 /** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
-export function createCrunDriver(options: { helper: Helper; helperBinary: string; cgroups: Cgroups; layout: Layout; hostname: string }): Driver {
+export function createCrunDriver(options: DriverHost): Driver {
   const { helper, cgroups, layout } = options;
-  const filter = seccompFilter(process.arch === 'arm64' ? 'arm64' : 'x64');
+  const seccompFilter = readSeccompFilter(options.helperBinary);
   const cgroupRoot = cgroupRootOf(layout);
   const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
-  const crun = (...args: string[]) => ['crun', '--root', layout.runtimeState, '--cgroup-manager=cgroupfs', ...args];
-  const bootIdOf = (slot: Slot) => join(layout.bootIds, slot.name);
+  const crun = [crunProgram, '--root', layout.runtimeState, '--cgroup-manager=cgroupfs'];
+  const ownFiles = createOwnFiles();
+  const ownFilesOf = (slot: Slot) => join(layout.ownFiles, slot.name);
   let sealed: Promise<unknown> | undefined;
   cgroups.makeParent(cgroupRoot);
-  mkdirSync(layout.bootIds, { recursive: true, mode: 0o711 });
-  for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
-  for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
-  for (const path of ['/sys/fs/cgroup', ...shownOfSysfs]) mkdirSync(join(layout.sysTree, path.slice('/sys'.length)), { recursive: true });
+  makeDirectories(layout);
 
   return {
     name: 'crun',
-    adoptsRoot: true,
+    capabilities: { adoptsRoot: true, withoutCheckpoints: null },
 
-    async startBlank(slot, { controlToken, bootId, resources }) {
+    async start(slot, { controlToken, bootId, resources }) {
       const bundle = join(layout.bundles, slot.name);
       const pidFile = join(bundle, 'pid');
       mkdirSync(bundle, { recursive: true });
-      const bootIdFile = this.writeBootId(slot, bootId);
-      const config = blankConfig({
-        slot,
-        resources,
-        hostname: options.hostname,
-        skeleton: layout.skeleton,
-        agentDir: layout.agentMount,
-        bootIdFile,
-        sysDir: layout.sysTree,
-        cgroupPath: cgroupOf(slot),
-        seccompFilter: filter,
-      });
-      writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
+      const ownFilesDir = this.makeOwnFiles(slot, { bootId, resources });
+      writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), seccompFilter });
       await (sealed ??= sealProgram(helper));
-      const run = crun('run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name);
-      const { status, output } = await helper.spawn([...namespaceOwner(options.helperBinary, slot.baseId), ...run], { timeoutMs: runTimeoutMs, stdin: controlToken });
-      if (status === 0) return { pid: Number(readFileSync(pidFile, 'utf8')) };
+      const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
+      const { status, output } = await helper.spawn(
+        [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run],
+        { timeoutMs: runTimeoutMs, stdin: controlToken },
+      );
+      if (status === 0) {
+        cgroups.pins.choose(cgroupOf(slot), resources.cpuCount);
+        return { pid: Number(readFileSync(pidFile, 'utf8')) };
+      }
       await this.remove(slot);
       throw new AtollError('internal', `crun could not start a sandbox: ${output.trim() || `status ${status}`}`);
     },
 
     async giveRoot(slot, pid, { layers, disk }) {
-      await helper.call('adopt-root', pid, slot.baseId, disk, layers.length, ...layers);
+      await helper.call('adopt-root', { pid, baseId: slot.baseId, disk, layers });
     },
 
     async mountVolume(slot, pid, { source, path }) {
-      await helper.call('bind', pid, slot.baseId, source, path).catch((error: unknown) => {
-        if (!(error instanceof HelperError) || !notADirectory.has(error.errno)) throw error;
-        throw new AtollError('invalid', `a volume can't be mounted at ${path}: a symbolic link or a file is on the way there`, { cause: error });
-      });
+      await helper
+        .call('bind', { pid, baseId: slot.baseId, source, target: path })
+        .catch((error: unknown) => throwMountError(error, path));
     },
 
     ...groupOperations(cgroups, cgroupOf),
+    async resize(slot, pid, resources) {
+      cgroups.setLimits(cgroupOf(slot), resources);
+      await helper.call('size-shared-memory', { pid, bytes: sharedMemoryBytes(resources) });
+      ownFiles.resize(ownFilesOf(slot), resources);
+    },
     openNetwork: (_slot, pid) => openNetworkNamespace(pid),
 
-    writeBootId(slot, bootId) {
-      const file = bootIdOf(slot);
-      rmSync(file, { force: true });
-      writeFileSync(file, `${bootId}\n`, { mode: 0o444 });
-      return file;
+    makeOwnFiles(slot, facts) {
+      const directory = ownFilesOf(slot);
+      ownFiles.make(directory, facts);
+      return directory;
+    },
+    refreshOwnFiles(slot, resources, used) {
+      ownFiles.refresh(ownFilesOf(slot), resources, used);
     },
 
     async remove(slot) {
@@ -86,20 +101,60 @@ export function createCrunDriver(options: { helper: Helper; helperBinary: string
       // All that `crun delete` would do for a container that has ended, without the 5 ms of starting it;
       // unlike it, this also removes what was only half created.
       await cgroups.remove(cgroupOf(slot));
-      for (const dir of [layout.runtimeState, layout.bundles, layout.bootIds]) rmSync(join(dir, slot.name), { recursive: true, force: true });
+      for (const dir of [layout.runtimeState, layout.bundles, layout.ownFiles])
+        rmSync(join(dir, slot.name), { recursive: true, force: true });
     },
 
     leftovers() {
-      const names = [...cgroups.list(cgroupRoot), ...[layout.bundles, layout.runtimeState, layout.bootIds].flatMap(dir => readdirSync(dir))];
-      return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
+      const files = [layout.bundles, layout.runtimeState, layout.ownFiles].flatMap(dir => readdirSync(dir));
+      return slotNumbers([...cgroups.list(cgroupRoot), ...files]);
     },
 
     retire: () => cgroups.remove(cgroupRoot),
   };
 }
 
-/** crun then starts at once. Without the copy, it makes one for each start: two mounts, a file and a second start of itself. */
+/** Makes what standby sandboxes are started from: bundles, and the mount points of their first root. */
+function makeDirectories(layout: Layout): void {
+  mkdirSync(layout.ownFiles, { recursive: true, mode: 0o711 });
+  for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
+  for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot'])
+    mkdirSync(join(layout.skeleton, name), { recursive: true });
+  for (const path of ['/sys/fs/cgroup', ...shownOfSysfs])
+    mkdirSync(join(layout.sysTree, path.slice('/sys'.length)), { recursive: true });
+}
+
+/** Writes what crun starts a standby sandbox from. */
+function writeConfig(
+  { layout, hostname }: DriverHost,
+  bundle: string,
+  own: Pick<Parameters<typeof standbyConfig>[0], 'slot' | 'resources' | 'ownFilesDir' | 'cgroupPath' | 'seccompFilter'>,
+): void {
+  const { skeleton, agentMount: agentDir, sysTree: sysDir } = layout;
+  const config = standbyConfig({ ...own, hostname, skeleton, agentDir, sysDir });
+  writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
+}
+
+/** Slots among names; whatever else is there is not ours. */
+function slotNumbers(names: string[]): Set<number> {
+  return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
+}
+
+/** What a sandbox has put in the way of a mount is its own fault. */
+function throwMountError(error: unknown, path: string): never {
+  if (!(error instanceof HelperError) || !notADirectory.has(error.errno)) throw error;
+  throw new AtollError(
+    'invalid',
+    `a volume can't be mounted at ${path}: a symbolic link or a file is on the way there`,
+    { cause: error },
+  );
+}
+
+/**
+ * crun then starts at once. Without the copy, it makes one for each start: two mounts, a file and a second start of
+ * itself.
+ */
 async function sealProgram(helper: Helper): Promise<void> {
-  const path = Bun.which('crun');
-  if (path !== null) await helper.call('seal', 'crun', path);
+  const path = Bun.which(crunProgram);
+  if (path !== null) await helper.call('seal', { name: 'crun', path });
 }

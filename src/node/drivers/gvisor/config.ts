@@ -1,8 +1,11 @@
 import { accessAddress, idsPerSandbox, innerAddress, relayPort, type Slot } from '../../layout.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
-import { capabilities, ownOpenFilesMax, sharedMemoryBytesMax } from '../crun/config.ts';
+import { capabilities, ownOpenFilesMax, sharedMemoryBytes } from '../crun/config.ts';
 
-/** The OCI configuration (runtime-spec 1.0) of a sandbox under gVisor. Its devices, masked paths and seccomp filters are gVisor's own. */
+/**
+ * The OCI configuration (runtime-spec 1.0) of a sandbox under gVisor. Its devices, masked paths and seccomp filters are
+ * gVisor's own.
+ */
 export function sandboxConfig(options: {
   slot: Slot;
   root: string;
@@ -17,7 +20,12 @@ export function sandboxConfig(options: {
   const { slot, root, resources } = options;
   const openFiles = ownOpenFilesMax();
   const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
-  const mount = (destination: string, type: string, source: string, ...flags: string[]) => ({ destination, type, source, options: flags });
+  const mount = (destination: string, type: string, source: string, ...flags: string[]) => ({
+    destination,
+    type,
+    source,
+    options: flags,
+  });
   return {
     ociVersion: '1.0.2',
     process: {
@@ -38,10 +46,11 @@ export function sandboxConfig(options: {
       mount('/proc', 'proc', 'proc'),
       mount('/dev', 'tmpfs', 'tmpfs'),
       mount('/dev/pts', 'devpts', 'devpts'),
-      mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytesMax}`),
+      mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytes(resources)}`),
       mount('/sys', 'sysfs', 'sysfs', 'ro'),
       mount('/.agent', 'bind', options.agentDir, 'bind', 'ro'),
-      // Where nothing is mounted there runsc puts a tmpfs: what is in /tmp would be in no snapshot, and count as memory.
+      // Where nothing is mounted there runsc puts a tmpfs: what is in /tmp would be in no snapshot, and count as
+      // memory.
       ...(options.hasTmp ? [mount('/tmp', 'bind', `${root}/tmp`, 'bind', 'rw')] : []),
       ...options.volumes.map(({ point, path }) => mount(path, 'bind', point, 'bind', 'rw', 'nosuid', 'nodev')),
     ],

@@ -1,65 +1,68 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, AtollError } from '../../../base/error.ts';
-import type { Cgroups } from '../../cgroup/cgroup.ts';
-import { accessAddress, accessMac, cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
-import { pathInHelper, type Helper } from '../../native/helper.ts';
-import { makeControlGroup } from '../../snapshot/control-group.ts';
-import type { Driver } from '../driver.ts';
+import type { SandboxResources } from '../../../protocol/node.ts';
+import { accessAddress, accessMac, cgroupRootOf, type Slot } from '../../layout.ts';
+import { pathInHelper } from '../../native/helper.ts';
+import { makeControlGroup } from '../../cgroup/make-control-group.ts';
+import type { Driver, StartRoot } from '../driver.ts';
+import type { DriverFactory, DriverHost } from '../factory.ts';
 import { endProcesses, groupOperations } from '../group-operations.ts';
 import { sandboxConfig } from './config.ts';
+import { findRunsc } from './find-runsc.ts';
 import { openAccess } from './network.ts';
 
 const createTimeoutMs = 20_000;
 const startTimeoutMs = 20_000;
 
-export type GvisorOptions = {
-  /** The program `runsc`. */
-  runsc: string;
-  helper: Helper;
-  helperBinary: string;
-  cgroups: Cgroups;
-  layout: Layout;
-  hostname: string;
-  /** The largest packet on the link to a sandbox. */
-  mtu: number;
+/** Why gVisor keeps no memory. */
+const withoutCheckpoints =
+  'gVisor’s own checkpoints are not used: programs that wait by epoll, the agent among them, do not all survive a restore';
+
+/** The driver of a kernel in user space. */
+export const gvisorFactory: DriverFactory = {
+  name: 'gvisor',
+  title: 'gVisor',
+  kernel: 'own',
+  create: createGvisorDriver,
+  whyUnavailable({ runscDir }) {
+    const runsc = findRunsc(runscDir);
+    return runsc.found ? undefined : runsc.reason;
+  },
 };
 
 /**
  * A kernel of its own for each sandbox: gVisor's runsc with the systrap platform. It takes its root file system and its
  * network interfaces when it starts and can't take others later, so a sandbox is started for its template.
  */
-export function createGvisorDriver(options: GvisorOptions): Driver {
-  const { helper, cgroups, layout } = options;
-  const cgroupOf = (slot: Slot) => `${cgroupRootOf(layout)}/${slot.name}`;
-  const stateOf = (slot: Slot) => join(layout.gvisorState, slot.name);
-  const rootOf = (slot: Slot) => join(layout.mounts, `root-${slot.name}`);
-  const runsc = (slot: Slot, ...args: string[]) => [options.runsc, '--root', join(stateOf(slot), 'runsc'), ...flags, ...args];
-  mkdirSync(layout.gvisorState, { recursive: true, mode: 0o711 });
+function createGvisorDriver(options: DriverHost): Driver {
+  const { helper, cgroups } = options;
+  const places = placesOf(options);
+  const { stateDir, cgroupOf, stateOf, rootOf, runscOf } = places;
+  mkdirSync(stateDir, { recursive: true, mode: 0o711 });
 
   return {
     name: 'gvisor',
-    adoptsRoot: false,
+    capabilities: { adoptsRoot: false, withoutCheckpoints },
 
-    async startBlank(slot, { controlToken, resources, root }) {
+    async start(slot, { controlToken, resources, root }) {
       assert(root, 'gVisor starts with a root file system');
       const bundle = join(stateOf(slot), 'bundle');
       const pidFile = join(bundle, 'pid');
       // From here on the slot is this driver's.
       mkdirSync(bundle, { recursive: true });
       try {
-        const point = rootOf(slot);
-        mkdirSync(point, { recursive: true });
-        await helper.call('overlay-mount', slot.baseId, point, root.disk, root.layers.length, ...root.layers);
         const groupFiles = makeControlGroup(cgroups, cgroupOf(slot), resources);
-        // The content is a stranger's: a link in the place of /tmp leads anywhere on the host.
-        const hasTmp = lstatSync(join(pathInHelper({ helper }, point), 'tmp'), { throwIfNoEntry: false })?.isDirectory() ?? false;
-        const config = sandboxConfig({ slot, root: point, hasTmp, volumes: root.volumes, agentDir: layout.agentMount, cgroupPath: cgroupOf(slot), hostname: options.hostname, resources });
+        const config = await mountedConfig(options, places, slot, { root, resources });
         writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
-        const create = runsc(slot, 'create', '--bundle', bundle, '--pid-file', pidFile, slot.name);
+        const create = runscOf(slot, 'create', '--bundle', bundle, '--pid-file', pidFile, slot.name);
         // All that gVisor starts is born in the sandbox's group.
-        const { status, output } = await helper.spawn([options.helperBinary, 'launch-here', ...groupFiles, '--', ...create], { timeoutMs: createTimeoutMs, stdin: controlToken });
-        if (status !== 0) throw new AtollError('internal', `runsc could not create a sandbox: ${output.trim() || `status ${status}`}`);
+        const { status, output } = await helper.spawn(
+          [options.helperBinary, 'launch-here', ...groupFiles, '--', ...create],
+          { timeoutMs: createTimeoutMs, stdin: controlToken },
+        );
+        if (status !== 0)
+          throw new AtollError('internal', `runsc could not create a sandbox: ${output.trim() || `status ${status}`}`);
         return { pid: Number(readFileSync(pidFile, 'utf8')) };
       } catch (error) {
         await this.remove(slot);
@@ -69,13 +72,19 @@ export function createGvisorDriver(options: GvisorOptions): Driver {
 
     async begin(slot, pid) {
       const { outside, inside } = accessAddress;
-      await helper.call('access-up', outsideOf(this.processes(slot), pid), pid, outside, inside, accessMac.outside, accessMac.inside, options.mtu);
-      const start = [options.helperBinary, 'without-network-settings', ...runsc(slot, 'start', slot.name)];
+      await helper.call('access-up', {
+        outer: { pid: outsideOf(this.processes(slot), pid), address: outside, mac: accessMac.outside },
+        inner: { pid, address: inside, mac: accessMac.inside },
+        mtu: options.mtu,
+      });
+      const start = [options.helperBinary, 'without-network-settings', ...runscOf(slot, 'start', slot.name)];
       const { status, output } = await helper.spawn(start, { timeoutMs: startTimeoutMs });
-      if (status !== 0) throw new AtollError('internal', `runsc could not start a sandbox: ${output.trim() || `status ${status}`}`);
+      if (status !== 0)
+        throw new AtollError('internal', `runsc could not start a sandbox: ${output.trim() || `status ${status}`}`);
     },
 
-    // It has had it from the start.
+    // It has had both from the start.
+    resize: async () => {},
     giveRoot: async () => {},
     async mountVolume(_slot, _pid, { path }) {
       throw new AtollError('internal', `gVisor takes no mount once it runs: ${path}`);
@@ -84,21 +93,63 @@ export function createGvisorDriver(options: GvisorOptions): Driver {
       return openAccess(outsideOf(this.processes(slot), pid), pid);
     },
     ...groupOperations(cgroups, cgroupOf),
-    writeBootId() {
-      throw new AtollError('internal', 'gVisor makes the boot ID itself');
+    makeOwnFiles() {
+      throw new AtollError('internal', 'gVisor makes what its sandboxes read in /proc itself');
     },
+    // It has counted from the sandbox's limits since the start.
+    refreshOwnFiles() {},
 
     async remove(slot) {
       await endProcesses(cgroups, cgroupOf(slot));
-      await helper.call('unmount', rootOf(slot));
+      await helper.call('unmount', { at: rootOf(slot) });
       await cgroups.remove(cgroupOf(slot));
       rmSync(rootOf(slot), { recursive: true, force: true });
       rmSync(stateOf(slot), { recursive: true, force: true });
     },
 
-    leftovers: () => new Set(readdirSync(layout.gvisorState).map(name => Number(name.slice(1)))),
-    retire: async () => rmSync(layout.gvisorState, { recursive: true, force: true }),
+    leftovers: () => new Set(readdirSync(stateDir).map(name => Number(name.slice(1)))),
+    retire: async () => rmSync(stateDir, { recursive: true, force: true }),
   };
+}
+
+/** Paths of an installation's sandboxes, and what runsc is called with. */
+function placesOf({ layout, runscDir }: DriverHost) {
+  const runsc = findRunsc(runscDir);
+  // Without one nothing is started; what was started before is looked after all the same.
+  const program = runsc.found ? runsc.program : 'runsc';
+  const stateDir = join(layout.run, 'gvisor');
+  const stateOf = (slot: Slot) => join(stateDir, slot.name);
+  return {
+    stateDir,
+    stateOf,
+    cgroupOf: (slot: Slot) => `${cgroupRootOf(layout)}/${slot.name}`,
+    rootOf: (slot: Slot) => join(layout.mounts, `root-${slot.name}`),
+    runscOf: (slot: Slot, ...args: string[]) => [program, '--root', join(stateOf(slot), 'runsc'), ...flags, ...args],
+  };
+}
+
+/** Mounts the root of a sandbox and answers the configuration of its start from there. */
+async function mountedConfig(
+  { helper, layout, hostname }: DriverHost,
+  { rootOf, cgroupOf }: ReturnType<typeof placesOf>,
+  slot: Slot,
+  { root, resources }: { root: StartRoot; resources: SandboxResources },
+) {
+  const point = rootOf(slot);
+  mkdirSync(point, { recursive: true });
+  await helper.call('overlay-mount', { baseId: slot.baseId, at: point, disk: root.disk, layers: root.layers });
+  // The content is a stranger's: a link in the place of /tmp leads anywhere on the host.
+  const tmp = lstatSync(join(pathInHelper({ helper }, point), 'tmp'), { throwIfNoEntry: false });
+  return sandboxConfig({
+    slot,
+    root: point,
+    hasTmp: tmp?.isDirectory() ?? false,
+    volumes: root.volumes,
+    agentDir: layout.agentMount,
+    cgroupPath: cgroupOf(slot),
+    hostname,
+    resources,
+  });
 }
 
 const flags = [
@@ -107,7 +158,7 @@ const flags = [
   '--network=sandbox',
   // Writes go to the sandbox's disk and not into gVisor's memory,
   '--overlay2=none',
-  // at once: what stands still is whole on the disk.
+  // at once: what is frozen is whole on the disk.
   '--file-access=shared',
   '--file-access-mounts=shared',
   '--cpu-num-from-quota',

@@ -14,5 +14,10 @@ test('what set-up has found is found, and why it has found none', () => {
   written({ program: null, version: null, source: null, reason: 'no mirror' });
   expect(findRunsc(directory)).toEqual({ found: false, reason: 'no mirror' });
   written({ program: 'runsc', version: '1', source: 'Debian' });
-  expect(findRunsc(directory)).toEqual({ found: true, program: join(directory, 'runsc'), version: '1', source: 'Debian' });
+  expect(findRunsc(directory)).toEqual({
+    found: true,
+    program: join(directory, 'runsc'),
+    version: '1',
+    source: 'Debian',
+  });
 });

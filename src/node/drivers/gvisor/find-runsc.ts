@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The runsc that set-up got, or why there is none. */
-export type Runsc = { found: true; program: string; version: string; source: string } | { found: false; reason: string };
+type Runsc = { found: true; program: string; version: string; source: string } | { found: false; reason: string };
 
 /** What scripts/build-runsc.mjs has written to runsc.json. */
 type Written = { program: string | null; version: string | null; source: string | null; reason?: string };
@@ -17,6 +17,7 @@ export function findRunsc(directory: string | undefined): Runsc {
     return { found: false, reason: 'it is not set up: run `npm run up`, which gets it' };
   }
   const { program, version, source, reason } = written;
-  if (program === null || version === null || source === null) return { found: false, reason: reason ?? 'set-up found none' };
+  if (program === null || version === null || source === null)
+    return { found: false, reason: reason ?? 'set-up found none' };
   return { found: true, program: join(directory, program), version, source };
 }

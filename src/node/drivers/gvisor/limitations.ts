@@ -11,4 +11,5 @@ export const limitations = {
   addresses: 'services inside see clients come from a link-local address, not from the loopback',
 } as const;
 
+/** One of them. */
 export type Limitation = keyof typeof limitations;

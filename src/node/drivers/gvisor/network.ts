@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { accessAddress, relayPort } from '../../layout.ts';
 import { errno, libc, ptr } from '../../native/libc.ts';
-import { openTcpSockets, type TcpSockets } from '../../network/egress/sockets.ts';
+import { openTcpSockets, type TcpSockets } from '../../native/tcp-sockets.ts';
 import { connect4, netlinkIn, type Connecting, type NetworkNamespace } from '../../native/netns.ts';
 
 const EAGAIN = 11;

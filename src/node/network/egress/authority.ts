@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeAuthority, type CertificatePair } from '../../../base/certificate.ts';
+import { makeAuthority, type CertificatePair } from '../../../base/crypto/certificate.ts';
 
 const authorityDays = 3650;
 
 /**
  * The installation's own authority, which sandboxes trust so that their connections can be opened for header rules.
- * Made at the first start; the key is in a file that only root can read, and leaves the platform for the proxy's memory alone.
+ * Made at the first start; the key is in a file that only root can read, and leaves the platform for the proxy's memory
+ * alone.
  */
 export function readAuthority(dir: string): CertificatePair {
   const paths = { key: join(dir, 'key.pem'), certificate: join(dir, 'cert.pem') };
@@ -27,9 +28,16 @@ function write(path: string, content: string, mode: number): void {
 }
 
 /** Where distributions keep the certificates of the authorities that they trust, one file each. */
-const bundles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/ca-bundle.pem', '/etc/ssl/cert.pem'];
+const bundles = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+];
 
-/** The authorities (PEM) that the host trusts, which may be more than the runtime's own; undefined where none are found. */
+/**
+ * The authorities (PEM) that the host trusts, which may be more than the runtime's own; undefined where none are found.
+ */
 export function hostRoots(): string | undefined {
   const path = bundles.find(bundle => existsSync(bundle));
   return path && readFileSync(path, 'utf8');

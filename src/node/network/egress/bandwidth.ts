@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { cString } from '../../native/libc.ts';
-import { attribute, families, flags, openNetlink, type Message } from './netlink.ts';
+import { attribute, families, flags, openNetlink, type Message } from '../../native/netlink.ts';
 
 // linux/rtnetlink.h, pkt_sched.h
 const RTM_NEWQDISC = 36;
@@ -17,8 +17,8 @@ const burstBytesMin = 128 << 10;
 const queueSeconds = 0.1;
 
 /**
- * Limits what a sandbox sends and what it receives to `bytesPerSecond` each, by a token bucket at both ends of its link.
- * The sandbox can't change its end: it has no power over its network.
+ * Limits what a sandbox sends and what it receives to `bytesPerSecond` each, by a token bucket at both ends of its
+ * link. The sandbox can't change its end: it has no power over its network.
  */
 export function limitBandwidth(slot: Slot, namespace: NetworkNamespace, bytesPerSecond: number): void {
   setBucket(openNetlink(families.route), linkNumber(slot, 'ifindex'), bytesPerSecond);
@@ -47,7 +47,11 @@ function bucketMessage(index: number, bytesPerSecond: number): Message {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(burst);
   const options = [attribute(tbf.parameters, parameters), attribute(tbf.rate64, rate), attribute(tbf.burst, bytes)];
-  const body = Buffer.concat([header, attribute(attributes.kind, cString('tbf')), attribute(attributes.options, options)]);
+  const body = Buffer.concat([
+    header,
+    attribute(attributes.kind, cString('tbf')),
+    attribute(attributes.options, options),
+  ]);
   return { type: RTM_NEWQDISC, flags: flags.ack | flags.create | flags.replace, body };
 }
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
 import { parseAddress, type EgressPolicy } from '../../../protocol/network.ts';
-import { ipv4Ranges } from './address-ranges.ts';
-import { chainsOf } from './policy-chains.ts';
-import { compilePolicy, permitsDirect } from './policy.ts';
+import { ipv4Ranges } from '../rules/address-ranges.ts';
+import { chainsOf } from '../rules/policy-chains.ts';
+import { compilePolicy } from '../../../protocol/egress-policy.ts';
+import { permitsDirect } from './policy.ts';
 
 const verdict = (policy: EgressPolicy, address: string) => {
   const { allowed, rule } = compilePolicy(policy).byAddress(parseAddress(address)!);
@@ -26,7 +27,12 @@ test('without access, or with everything denied, only what is allowed remains', 
 });
 
 test('of header rules the exact name wins, then the longest pattern', () => {
-  const headerRules = { '*.example.com': { A: 'wide' }, '*.api.example.com': { A: 'narrow' }, 'x.api.example.com': { A: 'exact' }, 'Upper.example.com': { A: 'upper' } };
+  const headerRules = {
+    '*.example.com': { A: 'wide' },
+    '*.api.example.com': { A: 'narrow' },
+    'x.api.example.com': { A: 'exact' },
+    'Upper.example.com': { A: 'upper' },
+  };
   const { headersFor } = compilePolicy({ internetAccess: true, headerRules });
   expect(headersFor('x.api.example.com')).toEqual({ A: 'exact' });
   expect(headersFor('y.api.example.com')).toEqual({ A: 'narrow' });
@@ -47,7 +53,10 @@ test('nothing goes past a SOCKS5 server, nor by QUIC past header rules', () => {
 
 test('ranges are the fewest that hold the same addresses', () => {
   const ranges = (...blocks: string[]) => ipv4Ranges(compilePolicy({ internetAccess: true, denyOut: blocks }).deny);
-  expect(ranges('10.0.0.0/9', '10.128.0.0/9', '10.3.0.0/16', '1.1.1.1', '1.1.1.2', '2001:db8::/32')).toEqual(['1.1.1.1-1.1.1.2', '10.0.0.0-10.255.255.255']);
+  expect(ranges('10.0.0.0/9', '10.128.0.0/9', '10.3.0.0/16', '1.1.1.1', '1.1.1.2', '2001:db8::/32')).toEqual([
+    '1.1.1.1-1.1.1.2',
+    '10.0.0.0-10.255.255.255',
+  ]);
   expect(ranges('255.255.255.255', '0.0.0.0/0')).toEqual(['0.0.0.0-255.255.255.255']);
   expect(ranges('203.0.113.9/29')).toEqual(['203.0.113.8-203.0.113.15']);
 });
@@ -57,18 +66,29 @@ test('policies that come to the same rules share their name, others do not', () 
   expect(key({ internetAccess: true })).toBe('open');
   expect(key({ internetAccess: false })).toBe('closed');
   expect(key({ internetAccess: false, denyOut: ['1.1.1.1'] })).toBe('closed');
-  expect(key({ internetAccess: false, allowOut: ['1.1.1.0/31', '1.1.1.2'] })).toBe(key({ internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['1.1.1.2', '1.1.1.0', '1.1.1.1'] }));
+  expect(key({ internetAccess: false, allowOut: ['1.1.1.0/31', '1.1.1.2'] })).toBe(
+    key({ internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['1.1.1.2', '1.1.1.0', '1.1.1.1'] }),
+  );
   const different = [
-    { internetAccess: true }, { internetAccess: false }, { internetAccess: true, denyOut: ['1.1.1.1'] }, { internetAccess: true, denyOut: ['1.1.1.2'] },
-    { internetAccess: false, allowOut: ['1.1.1.1'] }, { internetAccess: false, allowOut: ['a.test'] }, { internetAccess: true, headerRules: { 'a.test': {} } },
-    { internetAccess: true, egressProxy: { address: 'a:1' } }, { internetAccess: false, egressProxy: { address: 'a:1' } },
+    { internetAccess: true },
+    { internetAccess: false },
+    { internetAccess: true, denyOut: ['1.1.1.1'] },
+    { internetAccess: true, denyOut: ['1.1.1.2'] },
+    { internetAccess: false, allowOut: ['1.1.1.1'] },
+    { internetAccess: false, allowOut: ['a.test'] },
+    { internetAccess: true, headerRules: { 'a.test': {} } },
+    { internetAccess: true, egressProxy: { address: 'a:1' } },
+    { internetAccess: false, egressProxy: { address: 'a:1' } },
   ].map(key);
   expect(new Set(different).size).toBe(different.length);
 });
 
 test('no rule leads out that the policy does not name', () => {
   const text = (policy: EgressPolicy) => chainsOf(compilePolicy(policy), { forwardDns: true }).declarations;
-  for (const policy of [{ internetAccess: false, allowOut: ['1.1.1.1', 'a.test'] }, { internetAccess: true, denyOut: ['0.0.0.0/0'], headerRules: { 'a.test': {} } }]) {
+  for (const policy of [
+    { internetAccess: false, allowOut: ['1.1.1.1', 'a.test'] },
+    { internetAccess: true, denyOut: ['0.0.0.0/0'], headerRules: { 'a.test': {} } },
+  ]) {
     expect(text(policy)).not.toMatch(/^ {4}goto open$/m);
     expect(text(policy)).not.toMatch(/^ {4}goto to_proxy$/m);
   }

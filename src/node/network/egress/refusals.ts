@@ -1,7 +1,7 @@
 import { errno, libc, ptr } from '../../native/libc.ts';
-import { flowsPrefix } from '../host-table.ts';
-import { attribute, attributesIn, be32, encode, families, messagesIn, NetlinkError } from './netlink.ts';
-import type { Protocol } from './policy.ts';
+import { flowsPrefix } from '../rules/refusal-chains.ts';
+import { attribute, attributesIn, be32, encode, families, messagesIn, NetlinkError } from '../../native/netlink.ts';
+import type { Protocol } from '../../native/conntrack.ts';
 
 const AF_NETLINK = 16;
 const SOL_NETLINK = 270;
@@ -34,8 +34,8 @@ export type Refusal = {
 };
 
 /**
- * Calls `listener` for the packets that the host table reports to `group`. The kernel reports a sample when there are many.
- * Returns the way to stop.
+ * Calls `listener` for the packets that the host table reports to `group`. The kernel reports a sample when there are
+ * many. Returns the way to stop.
  */
 export async function watchRefusals(group: number, listener: (refusal: Refusal) => void): Promise<() => void> {
   const fd = libc.socket(AF_NETLINK, SOCK_RAW_NONBLOCK_CLOEXEC, families.netfilter);
@@ -47,7 +47,10 @@ export async function watchRefusals(group: number, listener: (refusal: Refusal) 
   libc.bind(fd, ptr(address), address.length);
   for (const part of settings) {
     const header = Buffer.of(0, 0, group >> 8, group & 255);
-    const bytes = encode({ type: (subsystem << 8) | message.configure, flags: 0, body: Buffer.concat([header, part]) }, 1);
+    const bytes = encode(
+      { type: (subsystem << 8) | message.configure, flags: 0, body: Buffer.concat([header, part]) },
+      1,
+    );
     libc.send(fd, ptr(bytes), bytes.length, 0);
   }
   const socket = await Bun.connect({
@@ -55,7 +58,8 @@ export async function watchRefusals(group: number, listener: (refusal: Refusal) 
     socket: {
       data(_: unknown, bytes: Buffer) {
         for (const { type, body } of messagesIn(bytes)) {
-          const refusal = type === ((subsystem << 8) | message.packet) ? refusalOf(attributesIn(body.subarray(4))) : undefined;
+          const refusal =
+            type === ((subsystem << 8) | message.packet) ? refusalOf(attributesIn(body.subarray(4))) : undefined;
           if (refusal) listener(refusal);
         }
       },

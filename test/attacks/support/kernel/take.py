@@ -16,7 +16,10 @@ def inotify():
 
 
 def queues():
-    return ctypes.CDLL('librt.so.1', use_errno=True).mq_open(f'/queue{os.getpid()}-{taken}'.encode(), os.O_CREAT | os.O_RDWR, 0o600, None) >= 0
+    # Without a name it lasts as long as this process.
+    queue = ctypes.CDLL('librt.so.1', use_errno=True)
+    name = f'/queue{os.getpid()}-{taken}'.encode()
+    return queue.mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None) >= 0 and queue.mq_unlink(name) == 0
 
 
 def terminals():
@@ -64,7 +67,8 @@ def processes():
 
 
 def semaphores():
-    return c.semget(0, 100, 0o600) >= 0
+    held.append(c.semget(0, 100, 0o600))
+    return held[-1] >= 0
 
 
 descriptors()
@@ -78,3 +82,6 @@ print(taken, flush=True)
 sys.stdin.read()
 for pid in held if what == 'processes' else []:
     os.kill(pid, 9)
+# They outlast who made them.
+for semaphore in held if what == 'semaphores' else []:
+    c.semctl(semaphore, 0, 0)

@@ -6,18 +6,30 @@ export const policies = {
   /** Two names, and nothing else. */
   names: {
     policy: { internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['allowed.test', '*.wild.test'] },
-    permitted: [`ip daddr { ${addresses.allowed}, ${addresses.wild}, ${hostileServer}, ${silentServer} } tcp dport { 80, 443 }`, `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`],
+    permitted: [
+      `ip daddr { ${addresses.allowed}, ${addresses.wild}, ${hostileServer}, ${silentServer} } tcp dport { 80, 443 }`,
+      `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`,
+    ],
   },
   /** One address. */
-  addresses: { policy: { internetAccess: false, allowOut: [addresses.allowed] }, permitted: [`ip daddr ${addresses.allowed}`] },
+  addresses: {
+    policy: { internetAccess: false, allowOut: [addresses.allowed] },
+    permitted: [`ip daddr ${addresses.allowed}`],
+  },
   closed: { policy: { internetAccess: false }, permitted: [] },
   /** Everything but what is protected in any case. */
   open: { policy: { internetAccess: true }, permitted: ['ip daddr != @victims'] },
   /** The same through the proxy, which looks at names. */
-  headers: { policy: { internetAccess: true, headerRules: { 'allowed.test': { Authorization: 'secret of the rule' } } }, permitted: ['ip daddr != @victims'] },
+  headers: {
+    policy: { internetAccess: true, headerRules: { 'allowed.test': { Authorization: 'secret of the rule' } } },
+    permitted: ['ip daddr != @victims'],
+  },
   socks: {
     policy: { internetAccess: true, egressProxy: { address: `${addresses.socks}:1080` } },
-    permitted: [`ip daddr ${addresses.socks} tcp dport 1080`, `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`],
+    permitted: [
+      `ip daddr ${addresses.socks} tcp dport 1080`,
+      `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`,
+    ],
   },
 } satisfies Record<string, { policy: EgressPolicy; permitted: string[] }>;
 
@@ -27,7 +39,9 @@ export type Attempt = {
   name: string;
   /** Python, after prelude.py. */
   program: string;
-  /** It is made in a sandbox of its own, and others that share its proxy must be served while it goes on and afterwards. */
+  /**
+   * It is made in a sandbox of its own, and others that share its proxy must be served while it goes on and afterwards.
+   */
   mustServe?: boolean;
 };
 

@@ -44,7 +44,9 @@ function open(from, to, bytes, enough, patienceMs) {
 }
 
 for (let index = 0; index < count; index += 100) {
-  const batch = Array.from({ length: Math.min(100, count - index) }, (_, offset) => open(greedy, greedy, first(index + offset), how === 'idle' ? '\r\n\r\n' : null, how === 'idle' ? 5_000 : 150));
+  const batch = Array.from({ length: Math.min(100, count - index) }, (_, offset) =>
+    open(greedy, greedy, first(index + offset), how === 'idle' ? '\r\n\r\n' : null, how === 'idle' ? 5_000 : 150),
+  );
   held.push(...(await Promise.all(batch)));
 }
 

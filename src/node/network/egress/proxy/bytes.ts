@@ -2,7 +2,7 @@ import type { SocketChannel } from './channel.ts';
 import { Gathered } from './gathered.ts';
 
 /** Reads `count` bytes after each other from a channel, for protocols with a fixed begin. What is left goes back. */
-export type ByteReader = {
+type ByteReader = {
   read(count: number): Promise<Buffer>;
   /** Gives the channel back, with what was read too much. */
   release(): void;

@@ -1,4 +1,4 @@
-import type { Share } from './turns.ts';
+import type { Share } from './shares/turns.ts';
 
 /** What a channel tells its user. */
 export type ChannelUser = {

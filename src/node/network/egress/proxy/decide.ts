@@ -1,13 +1,13 @@
-import type { PlatformInside } from '../messages.ts';
-import type { CompiledPolicy } from '../policy.ts';
+import type { PlatformInside } from '../proxies/messages.ts';
+import type { CompiledPolicy } from '../../../../protocol/egress-policy.ts';
 import { isSandboxHost, platformRefusal } from './platform.ts';
 
 /** What a connection has shown of itself. */
 export type Asked = {
   kind: 'tls' | 'http' | 'other';
   /**
-   * The host that it names, in the form that rules are compared in. Undefined for `other`: what is not TLS or HTTP as it
-   * should be, a server may read in another way than we do.
+   * The host that it names, in the form that rules are compared in. Undefined for `other`: what is not TLS or HTTP as
+   * it should be, a server may read in another way than we do.
    */
   name: string | undefined;
   /** A host that it may have meant, for the log alone. */
@@ -16,6 +16,7 @@ export type Asked = {
   encrypted: boolean;
 };
 
+/** What becomes of a connection. */
 export type Decision =
   /** Nothing of it passes. */
   | { kind: 'refuse'; rule: string }
@@ -24,11 +25,12 @@ export type Decision =
   /** As it is, to an address of the host that we look up. */
   | { kind: 'pass by name'; name: string }
   /**
-   * Request by request, to an address of the host that we look up. `addresses`: whether the host is allowed under its name,
-   * or only as far as its addresses are, or is the platform itself.
+   * Request by request, to an address of the host that we look up. `addresses`: whether the host is allowed under its
+   * name, or only as far as its addresses are, or is the platform itself.
    */
   | { kind: 'relay'; name: string; addresses: 'any' | 'allowed' | 'platform' };
 
+/** What of the installation decides on connections. */
 export type DecideOptions = {
   /** Nothing passes by its name alone: requests are looked at. */
   opensAllowedNames: boolean;
@@ -36,13 +38,19 @@ export type DecideOptions = {
 };
 
 /**
- * Decides about a connection that the packet rules have turned to us. A name never opens the address that the client chose:
- * where the name is what allows it, we connect to an address of our own finding.
+ * Decides about a connection that the packet rules have turned to us. A name never opens the address that the client
+ * chose: where the name is what allows it, we connect to an address of our own finding.
  */
-export function decide(policy: CompiledPolicy, destination: Uint8Array, asked: Asked, { opensAllowedNames, platform }: DecideOptions): Decision {
+export function decide(
+  policy: CompiledPolicy,
+  destination: Uint8Array,
+  asked: Asked,
+  { opensAllowedNames, platform }: DecideOptions,
+): Decision {
   const { name } = asked;
   if (platform && destination.join('.') === platform.insideAddress) {
-    if (name === undefined || !isSandboxHost(platform, name)) return { kind: 'refuse', rule: 'only URLs of sandboxes are reached here' };
+    if (name === undefined || !isSandboxHost(platform, name))
+      return { kind: 'refuse', rule: 'only URLs of sandboxes are reached here' };
     const rule = platformRefusal(policy, name);
     return rule === undefined ? { kind: 'relay', name, addresses: 'platform' } : { kind: 'refuse', rule };
   }

@@ -1,23 +1,17 @@
 import { AtollError } from '../../../../base/error.ts';
 import { parseAddress, protectedRange, splitHostPort, type EgressProxy } from '../../../../protocol/network.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
-import type { Release } from './descriptors.ts';
 import type { Resolver } from './dns/resolver.ts';
 import { askSocks } from './socks.ts';
-import type { Share } from './turns.ts';
+import type { Account, Target } from './target.ts';
 
 /** How long a server may take to accept a connection. */
 const connectTimeoutMs = 10_000;
 /** Addresses of one name that are tried. */
 const addressesMax = 4;
 
-/** Where to connect to: an address, or a name whose address we look up ourselves. */
-export type Target = { host: string; port: number };
-
-/** On whose account something is done: whose time it is, and whose descriptors. */
-export type Account = { share: Share; take(): Release | undefined };
-
-export type DialOptions = {
+/** How a connection is made, and where it may lead. */
+type DialOptions = {
   resolver: Resolver;
   account: Account;
   /** Connections leave from it: the packet rules keep it away from everything protected. */
@@ -31,12 +25,15 @@ export type DialOptions = {
 /** A connection, and the address on its other side; undefined where a SOCKS5 server has looked the name up. */
 export type Dialled = { channel: SocketChannel; address: string | undefined };
 
-/** Connects to the target, through the SOCKS5 server where there is one. Errors: `forbidden`, `not_found`, `unavailable`. */
+/**
+ * Connects to the target, through the SOCKS5 server where there is one. Errors: `forbidden`, `not_found`,
+ * `unavailable`.
+ */
 export async function dial(target: Target, options: DialOptions): Promise<Dialled> {
   const { egressProxy } = options;
   if (!egressProxy) return connectAny(target, options);
   const { host, port } = splitHostPort(egressProxy.address);
-  if (port === undefined) throw new AtollError('invalid', 'the SOCKS5 server\'s address has no port');
+  if (port === undefined) throw new AtollError('invalid', "the SOCKS5 server's address has no port");
   const { channel } = await connectAny({ host, port }, { ...options, mayReach: () => true });
   try {
     await askSocks(channel, target, egressProxy);
@@ -53,7 +50,8 @@ async function connectAny({ host, port }: Target, options: DialOptions): Promise
     const octets = parseAddress(address);
     return octets !== undefined && protectedRange(octets) === undefined && options.mayReach(octets);
   });
-  if (addresses.length === 0) throw new AtollError('forbidden', `${host} is at ${known.join(', ')}, which the policy does not allow`);
+  if (addresses.length === 0)
+    throw new AtollError('forbidden', `${host} is at ${known.join(', ')}, which the policy does not allow`);
   let failure: unknown;
   for (const address of addresses.slice(0, addressesMax)) {
     try {
@@ -68,8 +66,15 @@ async function connectAny({ host, port }: Target, options: DialOptions): Promise
 
 type ConnectOptions = { localAddress?: string; signal: AbortSignal; account: Account };
 
-/** Connects to exactly this address, from `localAddress` where it is given. Errors: `forbidden` where the account has no descriptor left, `deadline_exceeded`. */
-export async function connect(address: string, port: number, { localAddress, signal, account }: ConnectOptions): Promise<SocketChannel> {
+/**
+ * Connects to exactly this address, from `localAddress` where it is given. Errors: `forbidden` where the account has no
+ * descriptor left, `deadline_exceeded`.
+ */
+export async function connect(
+  address: string,
+  port: number,
+  { localAddress, signal, account }: ConnectOptions,
+): Promise<SocketChannel> {
   signal.throwIfAborted();
   const release = account.take();
   if (!release) throw new AtollError('forbidden', 'the sandbox has as many connections as it may');
@@ -90,7 +95,10 @@ export async function connect(address: string, port: number, { localAddress, sig
   } as Bun.TCPSocketConnectOptions<SocketChannel>);
   connecting.catch(release);
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new AtollError('deadline_exceeded', `${address} does not accept connections`)), connectTimeoutMs);
+  const timer = setTimeout(
+    () => late.reject(new AtollError('deadline_exceeded', `${address} does not accept connections`)),
+    connectTimeoutMs,
+  );
   const onAbort = () => late.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
@@ -98,7 +106,10 @@ export async function connect(address: string, port: number, { localAddress, sig
     return socket.data;
   } catch (error) {
     // One that comes up after all belongs to nobody.
-    void connecting.then(socket => socket.terminate(), () => {});
+    void connecting.then(
+      socket => socket.terminate(),
+      () => {},
+    );
     throw error;
   } finally {
     clearTimeout(timer);

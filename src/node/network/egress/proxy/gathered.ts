@@ -1,6 +1,6 @@
 /**
- * Bytes that arrive in parts, put together. The cost is linear in their number, however small the parts are: joining the
- * rest anew for each part would not be.
+ * Bytes that arrive in parts, put together. The cost is linear in their number, however small the parts are: joining
+ * the rest anew for each part would not be.
  */
 export class Gathered {
   #room: Buffer = Buffer.alloc(0);

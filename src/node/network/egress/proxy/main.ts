@@ -1,40 +1,44 @@
 import { messageOf } from '../../../../base/error.ts';
 import { splitHostPort } from '../../../../protocol/network.ts';
-import type { FromProxy, ProxySettings, ToProxy } from '../messages.ts';
+import type { FromProxy, ProxySettings, ToProxy } from '../proxies/messages.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
-import { createDescriptors, descriptorsForSandboxes } from './descriptors.ts';
+import { createDescriptors, descriptorsForSandboxes } from './shares/descriptors.ts';
 import { startForwarder } from './dns/forwarder.ts';
 import { createResolver } from './dns/resolver.ts';
-import { createGuests, type Guests } from './guests.ts';
-import { createHostCertificates } from './host-certificates.ts';
+import { createProxiedSandboxes, type ProxiedSandboxes } from './sandboxes.ts';
+import { createHostCertificates } from './tls/host-certificates.ts';
 import { originalDestination } from './original-destination.ts';
-import { dropPrivileges } from '../../../../base/privileges.ts';
+import { dropPrivileges } from '../../../../base/process/privileges.ts';
 import { serve, type ServeContext } from './serve.ts';
-import { createTurns } from './turns.ts';
+import { createTurns } from './shares/turns.ts';
 
-// The egress proxy: a process of its own, since it reads what strangers write, and since a sandbox that downloads must not
-// slow the platform down. It ends with the platform.
+// The egress proxy: a process of its own, since it reads what strangers write, and since a sandbox that downloads must
+// not slow the platform down. It ends with the platform.
 
 process.on('disconnect', () => process.exit(0));
+// Terminals and service managers send them to everybody; the node says when its proxies end.
+for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const) process.on(signal, () => {});
 // Strangers' bytes lead here: whatever of ours fails on them costs its own connection, not everybody's.
 process.on('uncaughtException', error => send({ kind: 'fault', message: error.stack ?? messageOf(error) }));
-process.on('unhandledRejection', reason => send({ kind: 'fault', message: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) }));
+process.on('unhandledRejection', reason =>
+  send({ kind: 'fault', message: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) }),
+);
 takeMessages();
 
 function takeMessages(): void {
-  let guests: Guests | undefined;
+  let sandboxes: ProxiedSandboxes | undefined;
   process.on('message', async (message: ToProxy) => {
     if (message.kind === 'start') {
       try {
-        guests = await start(message.settings);
+        sandboxes = await start(message.settings);
         send({ kind: 'ready' });
       } catch (error) {
         send({ kind: 'failed', message: messageOf(error) });
       }
       return;
     }
-    if (message.kind === 'set') guests?.set(message.slot, message.policy);
-    else if (message.kind === 'remove') guests?.remove(message.slot);
+    if (message.kind === 'set') sandboxes?.set(message.slot, message.policy);
+    else if (message.kind === 'remove') sandboxes?.remove(message.slot);
     send({ kind: 'done', id: message.id });
   });
 }
@@ -43,18 +47,34 @@ function send(message: FromProxy): void {
   process.send?.(message);
 }
 
-async function start(settings: ProxySettings): Promise<Guests> {
-  const guests = createGuests(settings.installation, createTurns(), send);
+async function start(settings: ProxySettings): Promise<ProxiedSandboxes> {
+  const sandboxes = createProxiedSandboxes(settings.installation, createTurns(), send);
   const descriptors = createDescriptors(descriptorsForSandboxes());
-  const resolver = createResolver(settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })));
+  const resolver = createResolver(
+    settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })),
+  );
   const { authority, roots, opensAllowedNames, platform } = settings;
-  listen(settings, guests, { resolver, descriptors, certificateFor: createHostCertificates(authority), roots, opensAllowedNames, platform });
-  await startForwarder({ hostname: settings.listenAddress, port: settings.resolverPort, guests, resolver, descriptors, platform });
+  listen(settings, sandboxes, {
+    resolver,
+    descriptors,
+    certificateFor: createHostCertificates(authority),
+    roots,
+    opensAllowedNames,
+    platform,
+  });
+  await startForwarder({
+    hostname: settings.listenAddress,
+    port: settings.resolverPort,
+    sandboxes,
+    resolver,
+    descriptors,
+    platform,
+  });
   dropPrivileges(settings.userId);
-  return guests;
+  return sandboxes;
 }
 
-function listen({ listenAddress, port }: ProxySettings, guests: Guests, context: ServeContext): void {
+function listen({ listenAddress, port }: ProxySettings, sandboxes: ProxiedSandboxes, context: ServeContext): void {
   Bun.listen<SocketChannel>({
     hostname: listenAddress,
     port,
@@ -62,14 +82,14 @@ function listen({ listenAddress, port }: ProxySettings, guests: Guests, context:
     socket: {
       ...channelHandlers,
       open(socket) {
-        const guest = guests.at(socket.remoteAddress);
-        const channel = (socket.data = new SocketChannel(socket, guest?.share));
+        const sandbox = sandboxes.at(socket.remoteAddress);
+        const channel = (socket.data = new SocketChannel(socket, sandbox?.share));
         const destination = originalDestination(fdOf(socket));
         // Nobody else can connect here; a sandbox whose policy went at this moment can.
-        if (!guest || !destination) return void socket.terminate();
+        if (!sandbox || !destination) return void socket.terminate();
         socket.setNoDelay(true);
         socket.setKeepAlive(true, keepAliveDelayMs);
-        serve(context, guest, channel, destination).catch(error => {
+        serve(context, sandbox, channel, destination).catch(error => {
           channel.abort();
           send({ kind: 'fault', message: messageOf(error) });
         });

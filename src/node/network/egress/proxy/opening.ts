@@ -1,14 +1,15 @@
-import { normalName, splitHostPort } from '../../../../protocol/network.ts';
 import type { SocketChannel } from './channel.ts';
-import { ClientHelloReader } from './client-hello.ts';
+import { ClientHelloReader } from './tls/client-hello.ts';
 import type { Asked } from './decide.ts';
 import { Gathered } from './gathered.ts';
-import { parseHead } from './http/head.ts';
 import { readRequest } from './http/request.ts';
 
 /** How long a client may take to say what it wants. */
 export const openingTimeoutMs = 10_000;
-/** How long we wait for a client whose address alone lets it through: it may be one that waits for the server's greeting. */
+/**
+ * How long we wait for a client whose address alone lets it through: it may be one that waits for the server's
+ * greeting.
+ */
 export const silenceMs = 1_000;
 /** More than a head, and more than a ClientHello. */
 const openingBytesMax = 64 << 10;
@@ -20,7 +21,11 @@ const nothing: Asked = { kind: 'other', name: undefined, encrypted: false };
  * Only TLS and HTTP name one. A client that says nothing in time, `patienceMs`,
  * or something else, has named none. Undefined: it has gone.
  */
-export function readOpening(client: SocketChannel, protocol: 'tls' | 'http' | 'unknown', patienceMs: number): Promise<Asked | undefined> {
+export function readOpening(
+  client: SocketChannel,
+  protocol: 'tls' | 'http' | 'unknown',
+  patienceMs: number,
+): Promise<Asked | undefined> {
   if (protocol === 'unknown') return Promise.resolve(nothing);
   const have = new Gathered();
   const read = protocol === 'tls' ? tlsReader() : httpReader(have);
@@ -58,13 +63,11 @@ function tlsReader(): (part: Buffer) => Asked | undefined {
 function httpReader(have: Gathered): () => Asked | undefined {
   let searched = 0;
   return () => {
-    const head = parseHead(have.bytes, searched);
+    const request = readRequest(have.bytes, searched);
     searched = have.length;
-    if (head === 'incomplete') return undefined;
-    if (head === 'invalid') return nothing;
-    const request = readRequest(head);
+    if (request === 'incomplete') return undefined;
     // What is not passed on in the end may still say which host it was meant for, for the log.
-    if ('refused' in request) return { ...nothing, meant: normalName(splitHostPort(head.fields.find(field => field.name.toLowerCase() === 'host')?.value ?? '').host) };
+    if ('refused' in request) return { ...nothing, meant: request.host };
     return { kind: 'http', name: request.host, encrypted: false };
   };
 }

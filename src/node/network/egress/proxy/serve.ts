@@ -1,18 +1,20 @@
 import { AtollError, messageOf } from '../../../../base/error.ts';
-import type { CertificatePair } from '../../../../base/certificate.ts';
+import type { CertificatePair } from '../../../../base/crypto/certificate.ts';
 import { parseAddress } from '../../../../protocol/network.ts';
-import type { CompiledPolicy } from '../policy.ts';
+import type { CompiledPolicy } from '../../../../protocol/egress-policy.ts';
 import { splice, type Channel, type SocketChannel } from './channel.ts';
 import { decide, type Asked, type DecideOptions, type Decision } from './decide.ts';
-import type { Descriptors } from './descriptors.ts';
-import { connect, dial, type Account, type Dialled, type Target } from './dial.ts';
+import type { Descriptors } from './shares/descriptors.ts';
+import { connect, dial, type Dialled } from './dial.ts';
+import type { Account, Target } from './target.ts';
 import type { Resolver } from './dns/resolver.ts';
-import { connectionsMax, type Carried, type Guest } from './guests.ts';
+import { connectionsMax, type Carried, type ProxiedSandbox } from './sandboxes.ts';
 import { Relay } from './http/relay.ts';
 import { openingTimeoutMs, readOpening, silenceMs } from './opening.ts';
 import { platformRefusal } from './platform.ts';
-import { acceptTls, connectTls } from './tls-channel.ts';
+import { acceptTls, connectTls } from './tls/tls-channel.ts';
 
+/** What connections of all sandboxes are served with. */
 export type ServeContext = DecideOptions & {
   resolver: Resolver;
   descriptors: Descriptors;
@@ -24,17 +26,25 @@ export type ServeContext = DecideOptions & {
 export type Destination = { address: string; octets: Uint8Array; port: number };
 
 /** Carries one connection of a sandbox, as far as its policy goes. */
-export async function serve(context: ServeContext, guest: Guest, client: SocketChannel, destination: Destination): Promise<void> {
-  const release = guest.connections.size < connectionsMax ? context.descriptors.take(guest) : undefined;
+export async function serve(
+  context: ServeContext,
+  sandbox: ProxiedSandbox,
+  client: SocketChannel,
+  destination: Destination,
+): Promise<void> {
+  const release = sandbox.connections.size < connectionsMax ? context.descriptors.take(sandbox) : undefined;
   if (!release) {
-    const rule = guest.connections.size < connectionsMax ? 'its share of all connections' : `at most ${connectionsMax} connections at a time`;
-    guest.deny({ host: destination.address, port: destination.port, rule });
+    const rule =
+      sandbox.connections.size < connectionsMax
+        ? 'its share of all connections'
+        : `at most ${connectionsMax} connections at a time`;
+    sandbox.deny({ host: destination.address, port: destination.port, rule });
     return client.abort();
   }
-  const connection = new Connection(context, guest, client, destination);
-  guest.connections.add(connection);
+  const connection = new Connection(context, sandbox, client, destination);
+  sandbox.connections.add(connection);
   client.whenGone = () => {
-    guest.connections.delete(connection);
+    sandbox.connections.delete(connection);
     release();
     connection.gone();
   };
@@ -43,7 +53,7 @@ export async function serve(context: ServeContext, guest: Guest, client: SocketC
 
 class Connection implements Carried {
   readonly #context: ServeContext;
-  readonly #guest: Guest;
+  readonly #sandbox: ProxiedSandbox;
   readonly #client: SocketChannel;
   readonly #destination: Destination;
   readonly #cancel = new AbortController();
@@ -54,22 +64,22 @@ class Connection implements Carried {
 
   readonly #account: Account;
 
-  constructor(context: ServeContext, guest: Guest, client: SocketChannel, destination: Destination) {
-    this.#account = { share: guest.share, take: () => context.descriptors.take(guest) };
+  constructor(context: ServeContext, sandbox: ProxiedSandbox, client: SocketChannel, destination: Destination) {
+    this.#account = { share: sandbox.share, take: () => context.descriptors.take(sandbox) };
     this.#context = context;
-    this.#guest = guest;
+    this.#sandbox = sandbox;
     this.#client = client;
     this.#destination = destination;
   }
 
   async run(): Promise<void> {
     const { octets, port } = this.#destination;
-    const mayPass = this.#guest.policy.byAddress(octets).allowed;
+    const mayPass = this.#sandbox.policy.byAddress(octets).allowed;
     try {
       const asked = await readOpening(this.#client, this.#protocolAt(port), mayPass ? silenceMs : openingTimeoutMs);
       if (!asked) return this.#client.abort();
       this.#asked = asked;
-      const decision = (this.#decision = this.#decide(this.#guest.policy, asked));
+      const decision = (this.#decision = this.#decide(this.#sandbox.policy, asked));
       if (decision.kind === 'refuse') this.#deny(decision.rule);
       else if (decision.kind === 'relay') await this.#relay(asked, decision);
       else await this.#pass(asked, decision);
@@ -81,10 +91,15 @@ class Connection implements Carried {
   mayStay(policy: CompiledPolicy): boolean {
     if (!this.#asked || !this.#decision) return true; // it will be decided about under the new one
     if (!this.#dialled) return Bun.deepEquals(this.#decide(policy, this.#asked), this.#decision);
-    if (this.#decision.kind === 'relay' && this.#decision.addresses === 'platform') return platformRefusal(policy, this.#decision.name) === undefined;
+    if (this.#decision.kind === 'relay' && this.#decision.addresses === 'platform')
+      return platformRefusal(policy, this.#decision.name) === undefined;
     const octets = this.#dialled.address === undefined ? undefined : parseAddress(this.#dialled.address);
     if (octets && policy.byAddress(octets).allowed) return true;
-    return this.#decision.kind !== 'pass' && this.#asked.name !== undefined && policy.byName(this.#asked.name)?.allowed === true;
+    return (
+      this.#decision.kind !== 'pass' &&
+      this.#asked.name !== undefined &&
+      policy.byName(this.#asked.name)?.allowed === true
+    );
   }
 
   cut(): void {
@@ -105,14 +120,16 @@ class Connection implements Carried {
   /** What is spoken on a port of the destination. */
   #protocolAt(port: number): 'tls' | 'http' | 'unknown' {
     const { platform } = this.#context;
-    const { httpPorts, tlsPorts } = platform?.insideAddress === this.#destination.address ? platform : { httpPorts: [80], tlsPorts: [443] };
+    const { httpPorts, tlsPorts } =
+      platform?.insideAddress === this.#destination.address ? platform : { httpPorts: [80], tlsPorts: [443] };
     return tlsPorts.includes(port) ? 'tls' : httpPorts.includes(port) ? 'http' : 'unknown';
   }
 
   async #pass(asked: Asked, decision: Decision & { kind: 'pass' | 'pass by name' }): Promise<void> {
     const { address, port } = this.#destination;
     // A SOCKS5 server looks names up itself; a policy that denies addresses must see the address, though.
-    const free = this.#guest.policy.source.egressProxy && !this.#guest.policy.closed && this.#guest.policy.deny.length === 0;
+    const free =
+      this.#sandbox.policy.source.egressProxy && !this.#sandbox.policy.closed && this.#sandbox.policy.deny.length === 0;
     const host = decision.kind === 'pass by name' ? decision.name : free ? (asked.name ?? address) : address;
     const server = await this.#dial({ host, port }, () => true);
     splice(this.#client, server);
@@ -129,12 +146,13 @@ class Connection implements Carried {
       port,
       defaultPort: encrypted ? 443 : 80,
       toPlatform: addresses === 'platform',
-      headers: () => this.#guest.policy.headersFor(name) ?? {},
+      headers: () => this.#sandbox.policy.headersFor(name) ?? {},
       onRefused: reason => this.#deny(reason),
       connect: async () => {
         try {
           if (addresses === 'platform') return await this.#dialEdge();
-          const mayReach = (octets: Uint8Array) => addresses === 'any' || this.#guest.policy.byAddress(octets).allowed;
+          const mayReach = (octets: Uint8Array) =>
+            addresses === 'any' || this.#sandbox.policy.byAddress(octets).allowed;
           const server = await this.#dial({ host: name, port }, mayReach);
           return encrypted ? await connectTls(server, name, this.#context.roots) : server;
         } catch (error) {
@@ -150,22 +168,33 @@ class Connection implements Carried {
   #certificateFor(name: string): CertificatePair {
     const startedAt = performance.now();
     const pair = this.#context.certificateFor(name);
-    this.#guest.share.charge(performance.now() - startedAt);
+    this.#sandbox.share.charge(performance.now() - startedAt);
     return pair;
   }
 
   /** The edge does not need to be spoken to by TLS: it is this machine's. */
   async #dialEdge(): Promise<SocketChannel> {
     const { edge } = this.#context.platform!;
-    const localAddress = edgeSourceOf(edge.address, this.#guest.slot.proxyAddress);
-    const channel = await connect(edge.address, edge.port, { ...(localAddress !== undefined && { localAddress }), signal: this.#cancel.signal, account: this.#account });
+    const localAddress = edgeSourceOf(edge.address, this.#sandbox.slot.proxyAddress);
+    const channel = await connect(edge.address, edge.port, {
+      ...(localAddress !== undefined && { localAddress }),
+      signal: this.#cancel.signal,
+      account: this.#account,
+    });
     this.#dialled = { channel, address: undefined };
     return channel;
   }
 
   async #dial(target: Target, mayReach: (octets: Uint8Array) => boolean): Promise<SocketChannel> {
-    const { policy, slot } = this.#guest;
-    const options = { resolver: this.#context.resolver, account: this.#account, localAddress: slot.proxyAddress, egressProxy: policy.source.egressProxy, mayReach, signal: this.#cancel.signal };
+    const { policy, slot } = this.#sandbox;
+    const options = {
+      resolver: this.#context.resolver,
+      account: this.#account,
+      localAddress: slot.proxyAddress,
+      egressProxy: policy.source.egressProxy,
+      mayReach,
+      signal: this.#cancel.signal,
+    };
     const dialled = await dial(target, options);
     if (this.#client.isClosed || this.#cancel.signal.aborted) {
       dialled.channel.abort();
@@ -177,7 +206,7 @@ class Connection implements Carried {
 
   #deny(rule: string): void {
     const { address, port } = this.#destination;
-    this.#guest.deny({ host: this.#asked?.name ?? this.#asked?.meant ?? address, port, rule });
+    this.#sandbox.deny({ host: this.#asked?.name ?? this.#asked?.meant ?? address, port, rule });
     this.#client.abort();
   }
 
@@ -190,8 +219,8 @@ class Connection implements Carried {
 }
 
 /**
- * The address on the loopback from which a sandbox's requests come to the edge, so that they count for it alone and not as this
- * machine's own; undefined where the edge is not on the loopback.
+ * The address on the loopback from which a sandbox's requests come to the edge, so that they count for it alone and not
+ * as this machine's own; undefined where the edge is not on the loopback.
  */
 function edgeSourceOf(edgeAddress: string, proxyAddress: string): string | undefined {
   return edgeAddress.startsWith('127.') ? proxyAddress.replace(/^\d+/, '127') : undefined;

@@ -2,7 +2,7 @@ import { AtollError } from '../../../../base/error.ts';
 import { parseAddress, type EgressProxy } from '../../../../protocol/network.ts';
 import { readBytes } from './bytes.ts';
 import type { SocketChannel } from './channel.ts';
-import type { Target } from './dial.ts';
+import type { Target } from './target.ts';
 
 /** How long a SOCKS5 server may take until the connection behind it is there. */
 const handshakeTimeoutMs = 15_000;
@@ -13,28 +13,53 @@ const passwordVersion = 1;
 const connectCommand = 1;
 const addressType = { ipv4: 1, name: 3, ipv6: 4 } as const;
 const replies = [
-  'done', 'it failed', 'its rules forbid it', 'the network is unreachable', 'the host is unreachable', 'the connection was refused',
-  'the time to live is over', 'it does not connect', 'it does not know the address type',
+  'done',
+  'it failed',
+  'its rules forbid it',
+  'the network is unreachable',
+  'the host is unreachable',
+  'the connection was refused',
+  'the time to live is over',
+  'it does not connect',
+  'it does not know the address type',
 ];
 
-/** Has a SOCKS5 server (RFC 1928, passwords by RFC 1929) connect to the target, which it looks up itself where it is a name. */
-export async function askSocks(channel: SocketChannel, target: Target, { username, password }: EgressProxy): Promise<void> {
+/**
+ * Has a SOCKS5 server (RFC 1928, passwords by RFC 1929) connect to the target, which it looks up itself where it is a
+ * name.
+ */
+export async function askSocks(
+  channel: SocketChannel,
+  target: Target,
+  { username, password }: EgressProxy,
+): Promise<void> {
   const reader = readBytes(channel, handshakeTimeoutMs);
   const wanted = username !== undefined ? method.password : method.none;
   channel.write(Buffer.of(version, 1, wanted));
   const [theirs, chosen] = await reader.read(2);
   if (theirs !== version || chosen !== wanted) {
-    throw new AtollError('unavailable', chosen === 0xff ? 'the SOCKS5 server does not take this kind of login' : 'this is no SOCKS5 server');
+    throw new AtollError(
+      'unavailable',
+      chosen === 0xff ? 'the SOCKS5 server does not take this kind of login' : 'this is no SOCKS5 server',
+    );
   }
   if (wanted === method.password) {
     channel.write(Buffer.concat([Buffer.of(passwordVersion), counted(username ?? ''), counted(password ?? '')]));
     const [, status] = await reader.read(2);
     if (status !== 0) throw new AtollError('unavailable', 'the SOCKS5 server refused the credentials');
   }
-  channel.write(Buffer.concat([Buffer.of(version, connectCommand, 0), addressOf(target.host), Buffer.of(target.port >> 8, target.port & 255)]));
+  channel.write(
+    Buffer.concat([
+      Buffer.of(version, connectCommand, 0),
+      addressOf(target.host),
+      Buffer.of(target.port >> 8, target.port & 255),
+    ]),
+  );
   const [, reply = 1, , type] = await reader.read(4);
   if (reply !== 0) throw new AtollError('unavailable', `the SOCKS5 server says: ${replies[reply] ?? `reply ${reply}`}`);
-  await reader.read((type === addressType.name ? ((await reader.read(1))[0] ?? 0) : type === addressType.ipv6 ? 16 : 4) + 2);
+  await reader.read(
+    (type === addressType.name ? ((await reader.read(1))[0] ?? 0) : type === addressType.ipv6 ? 16 : 4) + 2,
+  );
   reader.release();
 }
 

@@ -1,15 +1,24 @@
-import type { PlatformInside } from '../../messages.ts';
+import type { PlatformInside } from '../../proxies/messages.ts';
 import { SocketChannel, channelHandlers } from '../channel.ts';
-import type { Descriptors } from '../descriptors.ts';
-import type { Account } from '../dial.ts';
+import type { Descriptors } from '../shares/descriptors.ts';
+import type { Account } from '../target.ts';
 import { Gathered } from '../gathered.ts';
-import type { Guest, Guests } from '../guests.ts';
+import type { ProxiedSandbox, ProxiedSandboxes } from '../sandboxes.ts';
 import { isSandboxHost } from '../platform.ts';
-import { addressAnswer, answerFor, emptyAnswer, parseQuery, recordType, responseCode, udpBytesMax, type Query } from './message.ts';
+import {
+  addressAnswer,
+  answerFor,
+  emptyAnswer,
+  parseQuery,
+  recordType,
+  responseCode,
+  udpBytesMax,
+  type Query,
+} from './message.ts';
 import type { Resolver } from './resolver.ts';
 
 /** Questions of one sandbox that are open at a time; more are dropped, and asked again by the client. */
-export const lookupsMax = 64;
+const lookupsMax = 64;
 /** Connections of one sandbox at a time that ask for names; more are closed. */
 export const dnsConnectionsMax = 16;
 /** Connections of one kind are closed when nothing was asked for this long. */
@@ -20,18 +29,19 @@ const questionBytesMax = 4096;
 const platformTtlSeconds = 60;
 const tcpAnswerBytesMax = 0xffff;
 
-export type ForwarderOptions = {
+/** What the resolver of sandboxes answers with. */
+type ForwarderOptions = {
   hostname: string;
   port: number;
-  guests: Guests;
+  sandboxes: ProxiedSandboxes;
   resolver: Resolver;
   descriptors: Descriptors;
   platform: PlatformInside | undefined;
 };
 
 /**
- * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, only those can be
- * asked for: a name that nobody may reach would be a way out by itself, to whoever answers for it.
+ * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, only those can
+ * be asked for: a name that nobody may reach would be a way out by itself, to whoever answers for it.
  */
 export async function startForwarder(options: ForwarderOptions): Promise<void> {
   await takeDatagrams(options);
@@ -39,17 +49,17 @@ export async function startForwarder(options: ForwarderOptions): Promise<void> {
 }
 
 async function takeDatagrams(options: ForwarderOptions): Promise<void> {
-  const { hostname, port, guests } = options;
+  const { hostname, port, sandboxes } = options;
   await Bun.udpSocket({
     hostname,
     port,
     socket: {
       async data(socket, bytes, fromPort, from) {
-        const guest = guests.at(from);
-        if (!guest || bytes.length > questionBytesMax) return;
+        const sandbox = sandboxes.at(from);
+        if (!sandbox || bytes.length > questionBytesMax) return;
         try {
           const query = parseQuery(bytes);
-          const answer = query && (await answerTo(guest, query, options));
+          const answer = query && (await answerTo(sandbox, query, options));
           if (answer) socket.send(answerFor(query, answer, Math.min(query.udpBytesMax, udpBytesMax)), fromPort, from);
         } catch {
           // A client that is gone, or whose packets do not pass any more: nobody waits for the answer.
@@ -61,7 +71,7 @@ async function takeDatagrams(options: ForwarderOptions): Promise<void> {
 }
 
 function takeConnections(options: ForwarderOptions): void {
-  const { hostname, port, guests, descriptors } = options;
+  const { hostname, port, sandboxes, descriptors } = options;
   Bun.listen<SocketChannel>({
     hostname,
     port,
@@ -69,13 +79,13 @@ function takeConnections(options: ForwarderOptions): void {
     socket: {
       ...channelHandlers,
       open(socket) {
-        const guest = guests.at(socket.remoteAddress);
-        const channel = (socket.data = new SocketChannel(socket, guest?.share));
-        const release = guest && guest.dnsConnections < dnsConnectionsMax ? descriptors.take(guest) : undefined;
-        if (!guest || !release) return void socket.terminate();
-        guest.dnsConnections++;
+        const sandbox = sandboxes.at(socket.remoteAddress);
+        const channel = (socket.data = new SocketChannel(socket, sandbox?.share));
+        const release = sandbox && sandbox.dnsConnections < dnsConnectionsMax ? descriptors.take(sandbox) : undefined;
+        if (!sandbox || !release) return void socket.terminate();
+        sandbox.dnsConnections++;
         channel.whenGone = () => {
-          guest.dnsConnections--;
+          sandbox.dnsConnections--;
           release();
         };
         socket.timeout(idleTimeoutSeconds);
@@ -86,7 +96,9 @@ function takeConnections(options: ForwarderOptions): void {
   });
 }
 
-/** Answers the questions on a connection, one after the other (RFC 7766), the next when the last answer has been taken. */
+/**
+ * Answers the questions on a connection, one after the other (RFC 7766), the next when the last answer has been taken.
+ */
 function answerOn(channel: SocketChannel, options: ForwarderOptions): void {
   const have = new Gathered();
   let busy = false;
@@ -99,12 +111,13 @@ function answerOn(channel: SocketChannel, options: ForwarderOptions): void {
       if (length > questionBytesMax) return channel.abort();
       if (have.length < 2 + length) return;
       const query = parseQuery(have.take(2 + length).subarray(2));
-      const guest = options.guests.at(channel.socket.remoteAddress);
-      const answer = query && guest && (await answerTo(guest, query, options));
+      const sandbox = options.sandboxes.at(channel.socket.remoteAddress);
+      const answer = query && sandbox && (await answerTo(sandbox, query, options));
       if (!answer || channel.isClosed) return channel.abort();
       const message = answerFor(query, answer, tcpAnswerBytesMax);
       taken = Promise.withResolvers();
-      if (!channel.write(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message]))) await taken.promise;
+      if (!channel.write(Buffer.concat([Buffer.of(message.length >> 8, message.length & 255), message])))
+        await taken.promise;
       channel.socket.timeout(idleTimeoutSeconds);
     }
   };
@@ -132,32 +145,39 @@ function answerOn(channel: SocketChannel, options: ForwarderOptions): void {
   });
 }
 
-async function answerTo(guest: Guest, query: Query, { resolver, platform, descriptors }: ForwarderOptions): Promise<Buffer | undefined> {
-  const { policy } = guest;
-  const rule = refusalOf(guest, query);
+async function answerTo(
+  sandbox: ProxiedSandbox,
+  query: Query,
+  { resolver, platform, descriptors }: ForwarderOptions,
+): Promise<Buffer | undefined> {
+  const { policy } = sandbox;
+  const rule = refusalOf(sandbox, query);
   if (rule !== undefined) {
-    guest.deny({ host: query.name, port: 53, rule });
+    sandbox.deny({ host: query.name, port: 53, rule });
     return emptyAnswer(query, responseCode.refused);
   }
   if (platform && isSandboxHost(platform, query.name)) {
-    return query.type === recordType.A ? addressAnswer(query, [platform.insideAddress], platformTtlSeconds) : emptyAnswer(query, responseCode.ok);
+    return query.type === recordType.A
+      ? addressAnswer(query, [platform.insideAddress], platformTtlSeconds)
+      : emptyAnswer(query, responseCode.ok);
   }
   // They would tell clients how to hide the server name (ECH) or to use QUIC, neither of which is let through.
-  if (policy.domains.length > 0 && (query.type === recordType.HTTPS || query.type === recordType.SVCB)) return emptyAnswer(query, responseCode.ok);
-  if (guest.lookups >= lookupsMax || !guest.questions.take()) return undefined;
-  const account: Account = { share: guest.share, take: () => descriptors.take(guest) };
-  guest.lookups++;
+  if (policy.domains.length > 0 && (query.type === recordType.HTTPS || query.type === recordType.SVCB))
+    return emptyAnswer(query, responseCode.ok);
+  if (sandbox.lookups >= lookupsMax || !sandbox.questions.take()) return undefined;
+  const account: Account = { share: sandbox.share, take: () => descriptors.take(sandbox) };
+  sandbox.lookups++;
   try {
     return await resolver.ask(query, account);
   } catch {
     return emptyAnswer(query, responseCode.failure);
   } finally {
-    guest.lookups--;
+    sandbox.lookups--;
   }
 }
 
 /** The rule against looking the name up, if there is one. */
-function refusalOf({ policy }: Guest, query: Query): string | undefined {
+function refusalOf({ policy }: ProxiedSandbox, query: Query): string | undefined {
   if (policy.domains.length === 0) return undefined;
   if (query.type === recordType.ANY) return 'no questions for all records';
   return policy.byName(query.name)?.allowed || policy.headersFor(query.name) ? undefined : policy.fallback;

@@ -1,10 +1,26 @@
 import { expect, test } from 'bun:test';
-import { addressAnswer, answerFor, answers, emptyAnswer, parseQuery, readAnswer, recordType, responseCode, writeQuery } from './message.ts';
+import {
+  addressAnswer,
+  answerFor,
+  answers,
+  emptyAnswer,
+  parseQuery,
+  readAnswer,
+  recordType,
+  responseCode,
+  writeQuery,
+} from './message.ts';
 
 const plain = { id: 7, name: 'a.allowed.test', type: recordType.A, extended: false, wantsSignatures: false };
 
 test('a query survives being written and read', () => {
-  for (const query of [plain, { ...plain, extended: true }, { ...plain, extended: true, wantsSignatures: true }, { ...plain, name: '' }, { ...plain, type: recordType.HTTPS }]) {
+  for (const query of [
+    plain,
+    { ...plain, extended: true },
+    { ...plain, extended: true, wantsSignatures: true },
+    { ...plain, name: '' },
+    { ...plain, type: recordType.HTTPS },
+  ]) {
     expect(parseQuery(writeQuery(query))).toMatchObject(query);
   }
 });
@@ -38,13 +54,22 @@ test('only the answer to the question counts', () => {
   expect(answers(answer, { ...query, name: 'b.allowed.test' })).toBe(false);
   expect(answers(answer, { ...query, type: 28 })).toBe(false);
   expect(answers(writeQuery(plain), query)).toBe(false);
-  expect(readAnswer(answer)).toMatchObject({ code: responseCode.ok, addresses: ['203.0.113.10', '203.0.113.11'], ttlSeconds: 60 });
+  expect(readAnswer(answer)).toMatchObject({
+    code: responseCode.ok,
+    addresses: ['203.0.113.10', '203.0.113.11'],
+    ttlSeconds: 60,
+  });
 });
 
 test('addresses of other names in an answer are not taken, aliases are followed', () => {
   const query = parseQuery(writeQuery(plain))!;
-  const name = (text: string) => Buffer.concat([...text.split('.').map(label => Buffer.concat([Buffer.of(label.length), Buffer.from(label)])), Buffer.of(0)]);
-  const record = (owner: string, type: number, data: Buffer) => Buffer.concat([name(owner), Buffer.of(0, type, 0, 1, 0, 0, 0, 30, data.length >> 8, data.length & 255), data]);
+  const name = (text: string) =>
+    Buffer.concat([
+      ...text.split('.').map(label => Buffer.concat([Buffer.of(label.length), Buffer.from(label)])),
+      Buffer.of(0),
+    ]);
+  const record = (owner: string, type: number, data: Buffer) =>
+    Buffer.concat([name(owner), Buffer.of(0, type, 0, 1, 0, 0, 0, 30, data.length >> 8, data.length & 255), data]);
   const records = [
     record('evil.test', 1, Buffer.of(6, 6, 6, 6)),
     record(plain.name, 5, name('b.test')),
@@ -53,12 +78,19 @@ test('addresses of other names in an answer are not taken, aliases are followed'
   ];
   const answer = emptyAnswer(query, responseCode.ok);
   answer.writeUInt16BE(records.length, 6);
-  expect(readAnswer(Buffer.concat([answer, ...records]))).toMatchObject({ addresses: ['203.0.113.12'], ttlSeconds: 30 });
+  expect(readAnswer(Buffer.concat([answer, ...records]))).toMatchObject({
+    addresses: ['203.0.113.12'],
+    ttlSeconds: 30,
+  });
 });
 
 test('an answer that is too long says so', () => {
   const query = parseQuery(writeQuery(plain))!;
-  const answer = addressAnswer(query, Array.from({ length: 100 }, () => '203.0.113.10'), 60);
+  const answer = addressAnswer(
+    query,
+    Array.from({ length: 100 }, () => '203.0.113.10'),
+    60,
+  );
   const cut = answerFor({ ...query, id: 9 }, answer, 512);
   expect(cut.length).toBeLessThanOrEqual(512);
   expect(readAnswer(cut)).toMatchObject({ truncated: true, addresses: [] });
@@ -75,9 +107,16 @@ test('a name of many jumps is none', () => {
   // The question's name, and pointers to it, each to the one before: few are followed, many are not.
   const named = (jumps: number) => {
     const pointer = (target: number) => Buffer.of(0xc0 | (target >> 8), target & 255);
-    const record = (name: Buffer, data: Buffer) => Buffer.concat([name, Buffer.of(0, 1, 0, 1, 0, 0, 0, 30, data.length >> 8, data.length & 255), data]);
-    const carrier = Buffer.concat(Array.from({ length: jumps }, (_, index) => pointer(index === 0 ? 12 : answer.length + 11 + 2 * (index - 1))));
-    const whole = Buffer.concat([answer, record(Buffer.of(0), carrier), record(pointer(answer.length + 11 + 2 * (jumps - 1)), Buffer.of(203, 0, 113, 9))]);
+    const record = (name: Buffer, data: Buffer) =>
+      Buffer.concat([name, Buffer.of(0, 1, 0, 1, 0, 0, 0, 30, data.length >> 8, data.length & 255), data]);
+    const carrier = Buffer.concat(
+      Array.from({ length: jumps }, (_, index) => pointer(index === 0 ? 12 : answer.length + 11 + 2 * (index - 1))),
+    );
+    const whole = Buffer.concat([
+      answer,
+      record(Buffer.of(0), carrier),
+      record(pointer(answer.length + 11 + 2 * (jumps - 1)), Buffer.of(203, 0, 113, 9)),
+    ]);
     whole.writeUInt16BE(2, 6);
     return readAnswer(whole).addresses;
   };

@@ -1,6 +1,8 @@
 // DNS messages (RFC 1035 4), as far as a forwarder and a resolver of addresses need them.
 
+/** Types of records that are known by name (RFC 1035, 3.2.2; RFC 9460). */
 export const recordType = { A: 1, CNAME: 5, SVCB: 64, HTTPS: 65, ANY: 255, OPT: 41 } as const;
+/** What a server says of a question (RFC 1035, 4.1.1). */
 export const responseCode = { ok: 0, formatError: 1, failure: 2, noSuchName: 3, refused: 5 } as const;
 
 const flag = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100, recursionAvailable: 0x0080 } as const;
@@ -14,6 +16,7 @@ export const plainUdpBytesMax = 512;
 /** What we say that we take: no more than one packet carries on any path (RFC 9715). */
 export const udpBytesMax = 1232;
 
+/** A question, with what its answer is recognized by. */
 export type Query = {
   id: number;
   /** In lower case, without the final dot. Octets outside of host names are kept as Latin-1. */
@@ -33,7 +36,8 @@ export function parseQuery(bytes: Buffer): Query | undefined {
   const opcode = (flags >> 11) & 15;
   if (flags & flag.response || opcode !== 0 || bytes.readUInt16BE(4) !== 1) return undefined;
   const question = readName(bytes, headerBytes);
-  if (!question || question.end + 4 > bytes.length || bytes.readUInt16BE(question.end + 2) !== internetClass) return undefined;
+  if (!question || question.end + 4 > bytes.length || bytes.readUInt16BE(question.end + 2) !== internetClass)
+    return undefined;
   const options = readOptions(bytes, question.end + 4);
   return { id: bytes.readUInt16BE(0), name: question.name, type: bytes.readUInt16BE(question.end), ...options };
 }
@@ -42,7 +46,11 @@ function readOptions(bytes: Buffer, start: number): Pick<Query, 'udpBytesMax' | 
   const records = bytes.readUInt16BE(6) + bytes.readUInt16BE(8) + bytes.readUInt16BE(10);
   for (const record of recordsIn(bytes, start, records)) {
     if (record.type !== recordType.OPT) continue;
-    return { udpBytesMax: Math.max(plainUdpBytesMax, record.class), extended: true, wantsSignatures: (record.ttl & 0x8000) !== 0 };
+    return {
+      udpBytesMax: Math.max(plainUdpBytesMax, record.class),
+      extended: true,
+      wantsSignatures: (record.ttl & 0x8000) !== 0,
+    };
   }
   return { udpBytesMax: plainUdpBytesMax, extended: false, wantsSignatures: false };
 }
@@ -54,7 +62,19 @@ export function writeQuery(query: Pick<Query, 'id' | 'name' | 'type' | 'extended
   header.writeUInt16BE(flag.recursionDesired, 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(query.extended ? 1 : 0, 10);
-  const options = Buffer.from([0, 0, recordType.OPT, udpBytesMax >> 8, udpBytesMax & 255, 0, 0, query.wantsSignatures ? 0x80 : 0, 0, 0, 0]);
+  const options = Buffer.from([
+    0,
+    0,
+    recordType.OPT,
+    udpBytesMax >> 8,
+    udpBytesMax & 255,
+    0,
+    0,
+    query.wantsSignatures ? 0x80 : 0,
+    0,
+    0,
+    0,
+  ]);
   return Buffer.concat([header, questionOf(query), ...(query.extended ? [options] : [])]);
 }
 
@@ -84,7 +104,9 @@ export function addressAnswer(query: Query, addresses: string[], ttlSeconds: num
   return Buffer.concat([answer, ...records]);
 }
 
-/** A server's answer under the client's id; cut to its head where it is too long, so that the client asks again by TCP. */
+/**
+ * A server's answer under the client's id; cut to its head where it is too long, so that the client asks again by TCP.
+ */
 export function answerFor(query: Query, answer: Buffer, bytesMax: number): Buffer {
   const relayed = answer.length <= bytesMax ? Buffer.from(answer) : emptyAnswer(query, responseCode.ok);
   relayed.writeUInt16BE(query.id, 0);
@@ -92,7 +114,8 @@ export function answerFor(query: Query, answer: Buffer, bytesMax: number): Buffe
   return relayed;
 }
 
-export type Answer = {
+/** What a server answered. */
+type Answer = {
   code: number;
   truncated: boolean;
   /** IPv4 addresses of the asked name, aliases followed. */
@@ -103,22 +126,40 @@ export type Answer = {
 
 /** Whether the message is an answer to the question. */
 export function answers(message: Buffer, query: Pick<Query, 'id' | 'name' | 'type'>): boolean {
-  if (message.length < headerBytes || message.readUInt16BE(0) !== query.id || !(message.readUInt16BE(2) & flag.response)) return false;
+  if (
+    message.length < headerBytes ||
+    message.readUInt16BE(0) !== query.id ||
+    !(message.readUInt16BE(2) & flag.response)
+  )
+    return false;
   if (message.readUInt16BE(4) !== 1) return false;
   const question = readName(message, headerBytes);
-  return question !== undefined && question.end + 4 <= message.length && question.name === query.name && message.readUInt16BE(question.end) === query.type;
+  return (
+    question !== undefined &&
+    question.end + 4 <= message.length &&
+    question.name === query.name &&
+    message.readUInt16BE(question.end) === query.type
+  );
 }
 
-/** Reads the addresses of an answer, following aliases from the asked name. Records of other names are not looked at. */
+/**
+ * Reads the addresses of an answer, following aliases from the asked name. Records of other names are not looked at.
+ */
 export function readAnswer(message: Buffer): Answer {
   const flags = message.readUInt16BE(2);
   const question = readName(message, headerBytes);
-  const answer: Answer = { code: flags & 15, truncated: (flags & flag.truncated) !== 0, addresses: [], ttlSeconds: Number.POSITIVE_INFINITY };
+  const answer: Answer = {
+    code: flags & 15,
+    truncated: (flags & flag.truncated) !== 0,
+    addresses: [],
+    ttlSeconds: Number.POSITIVE_INFINITY,
+  };
   let name = question?.name;
   for (const record of recordsIn(message, (question?.end ?? 0) + 4, message.readUInt16BE(6))) {
     if (record.name !== name || record.class !== internetClass) continue;
     if (record.type === recordType.CNAME) name = readName(message, record.start)?.name;
-    else if (record.type === recordType.A && record.length === 4) answer.addresses.push(message.subarray(record.start, record.start + 4).join('.'));
+    else if (record.type === recordType.A && record.length === 4)
+      answer.addresses.push(message.subarray(record.start, record.start + 4).join('.'));
     else continue;
     answer.ttlSeconds = Math.min(answer.ttlSeconds, record.ttl);
   }
@@ -134,7 +175,14 @@ function* recordsIn(bytes: Buffer, start: number, count: number): Generator<Reco
     const length = bytes.readUInt16BE(name.end + 8);
     at = name.end + 10 + length;
     if (at > bytes.length) return;
-    yield { name: name.name, type: bytes.readUInt16BE(name.end), class: bytes.readUInt16BE(name.end + 2), ttl: bytes.readUInt32BE(name.end + 4), start: name.end + 10, length };
+    yield {
+      name: name.name,
+      type: bytes.readUInt16BE(name.end),
+      class: bytes.readUInt16BE(name.end + 2),
+      ttl: bytes.readUInt32BE(name.end + 4),
+      start: name.end + 10,
+      length,
+    };
   }
 }
 

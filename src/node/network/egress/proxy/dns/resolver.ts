@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { AtollError } from '../../../../../base/error.ts';
-import type { Account } from '../dial.ts';
+import type { Account } from '../target.ts';
 import { Gathered } from '../gathered.ts';
 import { answers, readAnswer, recordType, responseCode, writeQuery, type Query } from './message.ts';
 
@@ -17,12 +18,13 @@ const failureKeptSeconds = 5;
 const tcpAnswerBytesMax = 64 << 10;
 
 /** A name server of the platform. */
-export type NameServer = { address: string; port: number };
+type NameServer = { address: string; port: number };
 
+/** Looks up addresses of names. */
 export type Resolver = {
   /**
-   * The IPv4 addresses of a host name, at least one, and kept for as long as their owner says. Errors: `not_found` where it
-   * has none, `unavailable` where no server answers, `forbidden` where the account has no descriptor left.
+   * The IPv4 addresses of a host name, at least one, and kept for as long as their owner says. Errors: `not_found`
+   * where it has none, `unavailable` where no server answers, `forbidden` where the account has no descriptor left.
    */
   resolve(name: string, account: Account): Promise<string[]>;
   /** Passes a question on and answers the server's message. Errors: `unavailable`, `forbidden`. */
@@ -31,8 +33,9 @@ export type Resolver = {
 
 type Kept = { until: number; addresses: Promise<string[]> };
 
+/** Asks these servers, the next one where one does not answer. */
 export function createResolver(servers: NameServer[]): Resolver {
-  const kept = new Map<string, Kept>();
+  const kept = new LRUCache<string, Kept>({ max: cacheEntriesMax });
 
   const ask = async (query: Omit<Query, 'id'>): Promise<Buffer> => {
     for (let round = 0; round < rounds; round++) {
@@ -50,12 +53,15 @@ export function createResolver(servers: NameServer[]): Resolver {
 
   const lookUp = async (name: string, entry: Kept): Promise<string[]> => {
     try {
-      const answer = readAnswer(await ask({ name, type: recordType.A, udpBytesMax: 0, extended: true, wantsSignatures: false }));
+      const answer = readAnswer(
+        await ask({ name, type: recordType.A, udpBytesMax: 0, extended: true, wantsSignatures: false }),
+      );
       if (answer.addresses.length === 0) throw new AtollError('not_found', `${name} has no IPv4 address`);
       entry.until = Date.now() + Math.min(answer.ttlSeconds, keptSecondsMax) * 1000;
       return answer.addresses;
     } catch (error) {
-      entry.until = error instanceof AtollError && error.code === 'not_found' ? Date.now() + failureKeptSeconds * 1000 : 0;
+      entry.until =
+        error instanceof AtollError && error.code === 'not_found' ? Date.now() + failureKeptSeconds * 1000 : 0;
       throw error;
     }
   };
@@ -81,10 +87,7 @@ export function createResolver(servers: NameServer[]): Resolver {
     const entry: Kept = { until: Number.POSITIVE_INFINITY, addresses: Promise.resolve([]) };
     entry.addresses = lookUp(name, entry);
     entry.addresses.catch(() => {}); // whoever waits for it hears it
-    kept.delete(name);
     kept.set(name, entry);
-    const [oldest] = kept.keys();
-    if (kept.size > cacheEntriesMax && oldest !== undefined) kept.delete(oldest);
     return entry.addresses;
   }
 }
@@ -114,7 +117,10 @@ async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
 
 async function askByTcp(server: NameServer, query: Query): Promise<Buffer> {
   const answer = Promise.withResolvers<Buffer>();
-  const timer = setTimeout(() => answer.reject(new AtollError('unavailable', 'a name server did not answer in time')), serverTimeoutMs);
+  const timer = setTimeout(
+    () => answer.reject(new AtollError('unavailable', 'a name server did not answer in time')),
+    serverTimeoutMs,
+  );
   answer.promise.catch(() => {});
   const have = new Gathered();
   try {
@@ -131,7 +137,8 @@ async function askByTcp(server: NameServer, query: Query): Promise<Buffer> {
           const { bytes } = have;
           const whole = bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0);
           if (whole && answers(bytes.subarray(2), query)) answer.resolve(bytes.subarray(2, 2 + bytes.readUInt16BE(0)));
-          else if (whole || bytes.length > tcpAnswerBytesMax + 2) answer.reject(new AtollError('unavailable', 'a name server answered something else'));
+          else if (whole || bytes.length > tcpAnswerBytesMax + 2)
+            answer.reject(new AtollError('unavailable', 'a name server answered something else'));
         },
         close: () => answer.reject(new AtollError('unavailable', 'a name server closed the connection')),
         error() {},

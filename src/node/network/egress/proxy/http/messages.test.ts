@@ -1,24 +1,40 @@
 import { expect, test } from 'bun:test';
-import { Body } from './body.ts';
-import { headBytesMax, parseHead } from './head.ts';
-import { composeRequest, readRequest, type RequestHead } from './request.ts';
+import { headBytesMax } from './limits.ts';
+import { composeRequest, type RelayedRequest, readRequest } from './request.ts';
 import { readResponse } from './response.ts';
 
-const head = (...lines: string[]) => parseHead(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'));
-const request = (...lines: string[]) => {
-  const parsed = head(...lines);
-  return typeof parsed === 'string' ? { refused: parsed } : readRequest(parsed);
-};
-const good = (...lines: string[]): RequestHead => {
+const head = (...lines: string[]) => Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+const request = (...lines: string[]) => readRequest(head(...lines));
+const good = (...lines: string[]): RelayedRequest => {
   const read = request(...lines);
-  if ('refused' in read) throw new Error(read.refused);
+  if (read === 'incomplete' || 'refused' in read) throw new Error(JSON.stringify(read));
   return read;
+};
+
+/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 };
 
 test('a head is read when it is whole, and its octets are kept', () => {
   const bytes = Buffer.from('GET /\xe9 HTTP/1.1\r\nHost: a.test\r\nX:\t y \r\n\r\nrest', 'latin1');
-  for (let length = 0; length < bytes.length - 4; length++) expect(parseHead(bytes.subarray(0, length))).toBe('incomplete');
-  expect(parseHead(bytes)).toEqual({ startLine: 'GET /\xe9 HTTP/1.1', fields: [{ name: 'Host', value: 'a.test' }, { name: 'X', value: 'y' }], length: bytes.length - 4 });
+  for (let length = 0; length < bytes.length - 4; length++)
+    expect(readRequest(bytes.subarray(0, length))).toBe('incomplete');
+  expect(readRequest(bytes)).toMatchObject({
+    method: 'GET',
+    target: '/\xe9',
+    fields: [
+      { name: 'Host', value: 'a.test' },
+      { name: 'X', value: 'y' },
+    ],
+    length: bytes.length - 4,
+  });
+});
+
+test('what is refused says which host it was meant for', () => {
+  expect(request('CONNECT a.test:443 HTTP/1.1', 'Host: A.test:443')).toMatchObject({ host: 'a.test' });
+  expect(readRequest(Buffer.from('nonsense\n\n'))).toMatchObject({ host: undefined });
 });
 
 test('requests that a server may read in another way are refused', () => {
@@ -44,60 +60,92 @@ test('requests that a server may read in another way are refused', () => {
 });
 
 test('what a request asks for is read', () => {
-  expect(good('GET /x HTTP/1.1', 'Host: A.test:8080')).toMatchObject({ host: 'a.test', port: 8080, target: '/x', body: { kind: 'none' } });
+  expect(good('GET /x HTTP/1.1', 'Host: A.test:8080')).toMatchObject({
+    host: 'a.test',
+    port: 8080,
+    target: '/x',
+    body: { kind: 'none' },
+  });
   expect(good('GET http://a.test/x?y HTTP/1.1', 'Host: a.test')).toMatchObject({ host: 'a.test', target: '/x?y' });
   expect(good('GET http://a.test HTTP/1.1', 'Host: a.test')).toMatchObject({ target: '/' });
   expect(good('OPTIONS * HTTP/1.1', 'Host: a.test')).toMatchObject({ target: '*' });
   expect(good('GET / HTTP/1.0')).toMatchObject({ host: undefined });
-  for (const host of ['203.0.113.11', '[::1]', '3405803787', 'a.test@b.test', 'a.test#', 'a.test:x', 'a test', '', 'a..b']) {
+  for (const host of [
+    '203.0.113.11',
+    '[::1]',
+    '3405803787',
+    'a.test@b.test',
+    'a.test#',
+    'a.test:x',
+    'a test',
+    '',
+    'a..b',
+  ]) {
     expect(good('GET / HTTP/1.1', `Host: ${host}`)).toMatchObject({ host: undefined });
   }
-  expect(good('GET / HTTP/1.1', 'Host: a.test', 'Connection: keep-alive, Upgrade', 'Upgrade: websocket').upgrade).toBe(true);
+  expect(good('GET / HTTP/1.1', 'Host: a.test', 'Connection: keep-alive, Upgrade', 'Upgrade: websocket').upgrade).toBe(
+    true,
+  );
   expect(good('GET / HTTP/1.1', 'Host: a.test', 'Connection: Upgrade', 'Upgrade: h2c').upgrade).toBe(false);
   expect(good('GET / HTTP/1.1', 'Host: a.test', 'Upgrade: websocket').upgrade).toBe(false);
 });
 
-test('a request goes on to the host that was decided about, with the rule\'s headers alone where it has them', () => {
-  const read = good('GET http://a.test/x HTTP/1.1', 'host: a.test', 'authorization: mine', 'Cookie: kept', 'Connection: close, Authorization, h2c', 'Proxy-Connection: close', 'HTTP2-Settings: x', 'Upgrade: h2c');
-  expect(composeRequest(read, 'a.test', { Authorization: 'the rule\'s' }).toString()).toBe(
-    ['GET /x HTTP/1.1', 'Host: a.test', 'Cookie: kept', 'Connection: close, h2c', 'Authorization: the rule\'s', '', ''].join('\r\n'),
+test("a request goes on to the host that was decided about, with the rule's headers alone where it has them", () => {
+  const read = good(
+    'GET http://a.test/x HTTP/1.1',
+    'host: a.test',
+    'authorization: mine',
+    'Cookie: kept',
+    'Connection: close, Authorization, h2c',
+    'Proxy-Connection: close',
+    'HTTP2-Settings: x',
+    'Upgrade: h2c',
+  );
+  expect(composeRequest(read, 'a.test', { Authorization: "the rule's" }).toString()).toBe(
+    [
+      'GET /x HTTP/1.1',
+      'Host: a.test',
+      'Cookie: kept',
+      'Connection: close, h2c',
+      "Authorization: the rule's",
+      '',
+      '',
+    ].join('\r\n'),
   );
 });
 
-test('headers that frame a message are no rule\'s to set', () => {
+test("headers that frame a message are no rule's to set", () => {
   const read = good('POST /x HTTP/1.1', 'Host: a.test', 'Content-Length: 5');
-  expect(composeRequest(read, 'a.test', { 'Content-Length': '0', 'transfer-encoding': 'chunked', Connection: 'close', X: 'y' }).toString()).toBe(
-    ['POST /x HTTP/1.1', 'Host: a.test', 'Content-Length: 5', 'X: y', '', ''].join('\r\n'),
-  );
+  expect(
+    composeRequest(read, 'a.test', {
+      'Content-Length': '0',
+      'transfer-encoding': 'chunked',
+      Connection: 'close',
+      X: 'y',
+    }).toString(),
+  ).toBe(['POST /x HTTP/1.1', 'Host: a.test', 'Content-Length: 5', 'X: y', '', ''].join('\r\n'));
 });
 
 test('what a sandbox says of where it comes from does not go to the platform, neither by itself nor by a rule', () => {
-  const read = good('GET / HTTP/1.1', 'Host: a.test', 'X-Forwarded-For: 1.2.3.4', 'forwarded: for=1.2.3.4', 'X-Real-Ip: 1.2.3.4', 'X-Forwarded: kept');
+  const read = good(
+    'GET / HTTP/1.1',
+    'Host: a.test',
+    'X-Forwarded-For: 1.2.3.4',
+    'forwarded: for=1.2.3.4',
+    'X-Real-Ip: 1.2.3.4',
+    'X-Forwarded: kept',
+  );
   const rules = { 'x-forwarded-host': 'b.test', X: 'y' };
-  expect(composeRequest(read, 'a.test', rules, { toPlatform: true }).toString()).toBe(['GET / HTTP/1.1', 'Host: a.test', 'X-Forwarded: kept', 'X: y', '', ''].join('\r\n'));
+  expect(composeRequest(read, 'a.test', rules, { toPlatform: true }).toString()).toBe(
+    ['GET / HTTP/1.1', 'Host: a.test', 'X-Forwarded: kept', 'X: y', '', ''].join('\r\n'),
+  );
   expect(composeRequest(read, 'a.test', rules).toString()).toContain('X-Forwarded-For: 1.2.3.4');
-});
-
-test('the end of a body is found, however it arrives', () => {
-  const chunked = Buffer.from('4;x=y\r\nwiki\r\n0A\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\nNEXT');
-  for (const step of [1, 2, 3, 7, 100]) {
-    const body = new Body({ kind: 'chunked', length: 0 });
-    let taken = 0;
-    for (let at = 0; at < chunked.length && !body.done; at += step) taken += body.take(chunked.subarray(at, at + step));
-    expect(taken).toBe(chunked.length - 4);
-    expect(body.done).toBe(true);
-  }
-  const counted = new Body({ kind: 'length', length: 3 });
-  expect([counted.take(Buffer.from('ab')), counted.done, counted.take(Buffer.from('cd')), counted.done]).toEqual([2, false, 1, true]);
-  for (const bad of ['-1\r\n', '5;x\n0\r\n', '\r\n', 'g\r\n', '1\r\nxy\r\n', '0\r\nBad Trailer\r\n\r\n', '0\r\nx: \0\r\n\r\n', '10000000000000000\r\n']) {
-    expect(`${bad} ${new Body({ kind: 'chunked', length: 0 }).take(Buffer.from(bad))}`).toBe(`${bad} -1`);
-  }
 });
 
 test('where a response ends depends on its request and its status', () => {
   const response = (method: string, ...lines: string[]) => {
-    const parsed = head(...lines);
-    return typeof parsed === 'string' ? undefined : readResponse(parsed, method)?.body.kind;
+    const read = readResponse(head(...lines), method);
+    return typeof read === 'string' ? read : read.body.kind;
   };
   expect(response('GET', 'HTTP/1.1 200 OK', 'Content-Length: 5')).toBe('length');
   expect(response('HEAD', 'HTTP/1.1 200 OK', 'Content-Length: 5')).toBe('none');
@@ -105,7 +153,18 @@ test('where a response ends depends on its request and its status', () => {
   expect(response('GET', 'HTTP/1.1 204')).toBe('none');
   expect(response('GET', 'HTTP/1.1 200 OK', 'Transfer-Encoding: chunked')).toBe('chunked');
   expect(response('GET', 'HTTP/1.1 200 OK')).toBe('close');
-  expect(response('GET', 'ICY 200 OK')).toBeUndefined();
+  expect(response('GET', 'HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket')).toBe('none');
+  expect(response('GET', 'ICY 200 OK')).toBe('invalid');
+});
+
+test('a response whose end could be read in two ways is none', () => {
+  for (const lines of [
+    ['Content-Length: 5', 'Content-Length: 6'],
+    ['Content-Length: 5', 'Transfer-Encoding: chunked'],
+    ['Transfer-Encoding: chunked, gzip'],
+    ['Content-Length: +5'],
+  ])
+    expect(readResponse(head('HTTP/1.1 200 OK', ...lines), 'GET')).toBe('invalid');
 });
 
 test('a head is gone through once, whatever it is made of', () => {
@@ -120,20 +179,20 @@ test('a head is gone through once, whatever it is made of', () => {
     `Transfer-Encoding: ${' ,'.repeat(filler / 2)}`,
   ];
   for (const shape of shapes) {
-    const startedAt = performance.now();
+    const startedMs = cpuMs();
     for (let i = 0; i < 20; i++) {
-      const head = parseHead(Buffer.from(`GET / HTTP/1.1\r\nHost: a.test\r\n${shape}\r\n\r\n`));
-      if (typeof head === 'object') readRequest(head);
+      readRequest(Buffer.from(`GET / HTTP/1.1\r\nHost: a.test\r\n${shape}\r\n\r\n`));
     }
     // Linear ones take less than a millisecond; quadratic ones took 500 ms each.
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(cpuMs() - startedMs).toBeLessThan(4_000);
   }
 });
 
 test('a head that comes octet by octet is found where it ends, and one without an end is given up', () => {
   const whole = Buffer.from('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
-  for (let length = 1; length < whole.length; length++) expect(parseHead(whole.subarray(0, length), length - 1)).toBe('incomplete');
-  expect(parseHead(whole, whole.length - 1)).toMatchObject({ length: whole.length });
-  expect(parseHead(Buffer.from('A: b\n\n'), 5)).toBe('invalid');
-  expect(parseHead(Buffer.alloc(headBytesMax + 1, 'a'), headBytesMax)).toBe('invalid');
+  for (let length = 1; length < whole.length; length++)
+    expect(readRequest(whole.subarray(0, length), length - 1)).toBe('incomplete');
+  expect(readRequest(whole, whole.length - 1)).toMatchObject({ length: whole.length });
+  expect(readRequest(Buffer.from('A: b\n\n'), 5)).toHaveProperty('refused');
+  expect(readRequest(Buffer.alloc(headBytesMax + 1, 'a'), headBytesMax)).toHaveProperty('refused');
 });

@@ -1,20 +1,20 @@
 import { splice, type Channel } from '../channel.ts';
 import { Gathered } from '../gathered.ts';
-import { Body } from './body.ts';
-import { parseHead } from './head.ts';
-import { composeRequest, readRequest, type RequestHead } from './request.ts';
+import { type BodyKind, BodyReader } from '../../../../../http1/body-reader.ts';
+import { composeRequest, readRequest, type RelayedRequest } from './request.ts';
 import { readResponse } from './response.ts';
 
 /** How long a client may take for one request's head, from its first octet. */
-export const headTimeoutMs = 10_000;
+const headTimeoutMs = 10_000;
 /** How long a connection may stay open between two requests. */
-export const idleTimeoutMs = 300_000;
+const idleTimeoutMs = 300_000;
 /** Octets that wait while a request is being answered: what a client sent ahead of its turn. */
 const aheadBytesMax = 64 << 10;
 /** Interim responses (RFC 9110 15.2) to one request; a server that sends more is broken off. */
-export const interimMax = 16;
+const interimMax = 16;
 
-export type RelayOptions = {
+/** A client's connection, and what was decided about it. */
+type RelayOptions = {
   /** The host that was decided about, and the only one that requests may name. */
   host: string;
   /** The port that the client connected to. */
@@ -36,19 +36,19 @@ export type RelayOptions = {
 const lingerMs = 5_000;
 
 type Exchange = {
-  request: RequestHead;
-  requestBody: Body;
+  request: RelayedRequest;
+  requestBody: BodyReader;
   /** The server is there and has the request's head. */
   sent: boolean;
-  responseBody: Body | undefined;
+  responseBody: BodyReader | undefined;
   /** Interim responses to it so far. */
   interim: number;
 };
 
 /**
- * Passes HTTP/1 requests on, one after the other: the next one is read when the last one is answered, so that nobody ever
- * guesses which answer belongs to which request, and every request is looked at. A WebSocket ends the looking, when the
- * server has agreed to it.
+ * Passes HTTP/1 requests on, one after the other: the next one is read when the last one is answered, so that nobody
+ * ever guesses which answer belongs to which request, and every request is looked at. A WebSocket ends the looking,
+ * when the server has agreed to it.
  */
 export class Relay {
   readonly #options: RelayOptions;
@@ -98,33 +98,40 @@ export class Relay {
   /** Sends on what of the bytes belongs to the request's body, and answers the rest. */
   #passBody(exchange: Exchange, bytes: Buffer): Buffer {
     if (exchange.requestBody.done) return bytes;
-    const taken = exchange.requestBody.take(bytes);
+    const taken = exchange.requestBody.take(bytes, 0, bytes.length);
     if (taken < 0) return this.#refuse('a malformed body');
     if (this.#server?.write(bytes.subarray(0, taken)) === false) this.#options.client.pause();
     return bytes.subarray(taken);
   }
 
   #nextRequest(): void {
-    const head = parseHead(this.#input.bytes, this.#inputSearched);
-    if (head === 'incomplete') return void (this.#inputSearched = this.#input.length);
+    const request = readRequest(this.#input.bytes, this.#inputSearched);
+    if (request === 'incomplete') return void (this.#inputSearched = this.#input.length);
     this.#inputSearched = 0;
-    const request = head === 'invalid' ? { refused: 'no HTTP request' } : readRequest(head);
     if ('refused' in request) return void this.#refuse(request.refused);
     const { host, port, defaultPort } = this.#options;
     if (request.host !== host) return void this.#refuse(`a request for another host, ${request.host ?? 'or none'}`);
     if ((request.port ?? defaultPort) !== port) return void this.#refuse('a request for another port');
     clearTimeout(this.#timer);
     this.#input.take(request.length);
-    this.#exchange = { request, requestBody: new Body(request.body), sent: false, responseBody: undefined, interim: 0 };
+    this.#exchange = {
+      request,
+      requestBody: bodyReader(request.body),
+      sent: false,
+      responseBody: undefined,
+      interim: 0,
+    };
     this.#options.client.pause();
-    void this.#send(this.#exchange);
+    this.#send(this.#exchange).catch(() => this.#refuse('a request that can’t be written'));
   }
 
   async #send(exchange: Exchange): Promise<void> {
     const { host, port, defaultPort, toPlatform, headers, client } = this.#options;
     const server = this.#server ?? (await this.#connect());
     if (!server || this.#isOver) return;
-    server.write(composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers(), { toPlatform }));
+    server.write(
+      composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers(), { toPlatform }),
+    );
     exchange.sent = true;
     client.resume();
     const rest = this.#input.takeAll();
@@ -161,7 +168,7 @@ export class Relay {
       this.#output.append(bytes);
       return this.#readResponses(exchange);
     }
-    const taken = body.take(bytes);
+    const taken = body.take(bytes, 0, bytes.length);
     if (taken < 0) return this.#stop();
     this.#toClient(bytes.subarray(0, taken));
     if (body.done) this.#answered(exchange, bytes.subarray(taken));
@@ -170,14 +177,16 @@ export class Relay {
   /** The heads that have come: interim ones, and then the one whose body follows. */
   #readResponses(exchange: Exchange): void {
     while (!exchange.responseBody && this.#output.length > 0) {
-      const head = parseHead(this.#output.bytes, this.#outputSearched);
-      if (head === 'incomplete') return void (this.#outputSearched = this.#output.length);
+      const response = readResponse(this.#output.bytes, exchange.request.method, this.#outputSearched);
+      if (response === 'incomplete') return void (this.#outputSearched = this.#output.length);
       this.#outputSearched = 0;
-      const response = head === 'invalid' ? undefined : readResponse(head, exchange.request.method);
-      if (!response || (response.status < 200 && ++exchange.interim > interimMax)) return this.#stop();
+      if (response === 'invalid' || (response.status < 200 && ++exchange.interim > interimMax)) return this.#stop();
       this.#toClient(this.#output.take(response.length));
-      if (response.status === 101) return exchange.request.upgrade && exchange.requestBody.done ? this.#goOnRaw(this.#output.takeAll()) : this.#stop();
-      if (response.status >= 200) exchange.responseBody = new Body(response.body);
+      if (response.status === 101)
+        return exchange.request.upgrade && exchange.requestBody.done
+          ? this.#goOnRaw(this.#output.takeAll())
+          : this.#stop();
+      if (response.status >= 200) exchange.responseBody = bodyReader(response.body);
     }
     const rest = this.#output.takeAll();
     if (exchange.responseBody?.done) this.#answered(exchange, rest);
@@ -220,7 +229,7 @@ export class Relay {
 
   #serverDone(): void {
     if (this.#isOver) return;
-    if (this.#exchange && !this.#exchange.responseBody?.untilClose) return this.#stop(); // cut short
+    if (this.#exchange && this.#exchange.responseBody?.kind !== 'close') return this.#stop(); // cut short
     this.#close();
   }
 
@@ -253,4 +262,10 @@ export class Relay {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#stop(), timeoutMs);
   }
+}
+
+function bodyReader({ kind, length }: { kind: BodyKind; length: number }): BodyReader {
+  const reader = new BodyReader();
+  reader.reset(kind, length);
+  return reader;
 }

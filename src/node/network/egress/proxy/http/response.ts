@@ -1,25 +1,29 @@
-import type { BodyKind } from './body.ts';
-import { listOf, valuesOf, type Head } from './head.ts';
+import { incomplete } from '../../../../../http1/fields.ts';
+import { headMayBeWhole } from '../../../../../http1/head-end.ts';
+import { type ResponseFraming, ResponseHead } from '../../../../../http1/response-head.ts';
+import { fieldsMax, headBytesMax } from './limits.ts';
 
-export type ResponseHead = {
-  status: number;
-  body: { kind: BodyKind; length: number };
-  length: number;
+/** A response, as far as it takes to know where it ends. */
+type RelayedResponse = {
+  readonly status: number;
+  readonly body: ResponseFraming;
+  /** Octets of the head. */
+  readonly length: number;
 };
 
-/** Understands a response's head, as far as to know where the response ends. `method` is that of its request. */
-export function readResponse(head: Head, method: string): ResponseHead | undefined {
-  const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(head.startLine)?.[1]);
-  if (!(status >= 100)) return undefined;
-  return { status, length: head.length, body: bodyOf(head, method, status) ?? { kind: 'close', length: 0 } };
-}
+const noBody: ResponseFraming = { kind: 'none', length: 0 };
 
-/** RFC 9112 6.3, for responses; undefined: until the connection ends. */
-function bodyOf(head: Head, method: string, status: number): ResponseHead['body'] | undefined {
-  if (method === 'HEAD' || status < 200 || status === 204 || status === 304) return { kind: 'none', length: 0 };
-  const codings = listOf(head.fields, 'transfer-encoding');
-  if (codings.length > 0) return codings.at(-1) === 'chunked' ? { kind: 'chunked', length: 0 } : undefined;
-  const lengths = new Set(valuesOf(head.fields, 'content-length'));
-  const [length = ''] = lengths;
-  return lengths.size === 1 && /^\d{1,15}$/.test(length) ? { kind: 'length', length: Number(length) } : undefined;
+/**
+ * Reads the head of a response to a request with `method`. Invalid is also one whose end could be read in two ways;
+ * `searched` as of `readRequest`.
+ */
+export function readResponse(bytes: Buffer, method: string, searched = 0): RelayedResponse | 'incomplete' | 'invalid' {
+  if (bytes.length <= headBytesMax && !headMayBeWhole(bytes, searched)) return 'incomplete';
+  const head = new ResponseHead(fieldsMax);
+  const length = head.parse(bytes, 0, bytes.length);
+  if (length === incomplete) return bytes.length > headBytesMax ? 'invalid' : 'incomplete';
+  if (length < incomplete || length > headBytesMax) return 'invalid';
+  const { status } = head;
+  const body = status < 200 ? noBody : head.framing(method === 'HEAD');
+  return body === undefined ? 'invalid' : { status, body, length };
 }

@@ -1,0 +1,1 @@
+export function pythonOf(document: unknown): string;

@@ -1,0 +1,1 @@
+export function typescriptOf(document: unknown): string;

@@ -1,0 +1,73 @@
+import { cpSync, lutimesSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from '../setup/run.mjs';
+import { needed } from '../setup/system-packages.mjs';
+
+/** Packages that a start needs; the others of set-up build what a release brings. */
+export const runtimePackages = [
+  ...needed.filter(({ builds }) => !builds).map(({ name }) => name),
+  'libc6 (>= 2.36)',
+  'util-linux',
+];
+
+/** A package that was removed leaves no process, mount or rule; its data stay until it is purged. */
+const beforeRemoval = `#!/bin/sh
+set -e
+if [ "$1" = remove ]; then
+  if [ -e /etc/systemd/system/atoll.service ] && [ -d /run/systemd/system ]; then atoll uninstall || true
+  elif [ -e /var/lib/atoll/api-key ]; then atoll down || true
+  fi
+fi
+`;
+
+/** Purging removes the data of the default directory too, as Debian's policy asks for (10.7.3, 6.8). */
+const afterRemoval = `#!/bin/sh
+set -e
+if [ "$1" = purge ]; then rm -rf /var/lib/atoll /var/cache/atoll; fi
+`;
+
+/** A service that runs goes on with the new version; its sandboxes run on. */
+const afterInstallation = `#!/bin/sh
+set -e
+if [ "$1" = configure ] && [ -d /run/systemd/system ] && systemctl --quiet is-active atoll.service; then
+  systemctl daemon-reload
+  systemctl restart atoll.service
+fi
+`;
+
+/** Writes `atoll_VERSION_ARCHITECTURE.deb`: everything in /usr/lib/atoll, and /usr/bin/atoll. */
+export async function writeDebianPackage(tree, output, { version, description, architecture, epoch }) {
+  const staging = join(output, 'deb');
+  const control = join(staging, 'DEBIAN');
+  mkdirSync(join(staging, 'usr/lib'), { recursive: true });
+  mkdirSync(join(staging, 'usr/bin'));
+  mkdirSync(control);
+  cpSync(tree, join(staging, 'usr/lib/atoll'), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+  symlinkSync('../lib/atoll/bin/atoll', join(staging, 'usr/bin/atoll'));
+  lutimesSync(join(staging, 'usr/bin/atoll'), epoch, epoch);
+  writeFileSync(
+    join(control, 'control'),
+    [
+      'Package: atoll',
+      `Version: ${version}`,
+      `Architecture: ${architecture}`,
+      'Maintainer: The Atoll authors <atoll@localhost>',
+      'Section: admin',
+      'Priority: optional',
+      `Depends: ${runtimePackages.join(', ')}`,
+      'Recommends: systemd',
+      `Description: ${description}`,
+      ' Runs code of AI agents and users in sandboxes on one machine, with the',
+      ' interface of E2B. `atoll install` makes a service of it.',
+      '',
+    ].join('\n'),
+  );
+  const scripts = { prerm: beforeRemoval, postrm: afterRemoval, postinst: afterInstallation };
+  for (const [name, text] of Object.entries(scripts)) writeFileSync(join(control, name), text, { mode: 0o755 });
+  const file = join(output, `atoll_${version}_${architecture}.deb`);
+  // Sorted, in one thread, and with the commit's time: equal contents make equal bytes.
+  await run(['dpkg-deb', '--root-owner-group', '-Zzstd', '-z3', '--threads-max=1', '--build', staging, file], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+  });
+  rmSync(staging, { recursive: true });
+}

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+
+/** Files of a data directory that a backup copies as they are. */
+export const plainFiles: readonly string[] = [
+  'node-id',
+  'seed',
+  'admin-token',
+  'metrics-token',
+  'api-key',
+  'images.json',
+  'shipped-templates.json',
+  'tls',
+  'files',
+];
+
+/** Files of a node's directory that are packed with their owners: the authority that sandboxes trust. */
+export const nodeFiles: readonly string[] = ['egress-authority'];
+
+/** The image in the directory of a volume. */
+export const volumeImage = 'disk.img';
+
+/** The file name of a layer on its node. */
+export function layerFile(digest: string): string {
+  return `${digest.replace(/^sha256:/, '')}.erofs`;
+}
+
+/** Files of a paused sandbox that are packed. Not its memory: that fits one machine and one directory. */
+export const sandboxFiles = { record: 'record.json', disk: 'kept/disk.img' } as const;
+
+/** The directory of a paused sandbox. */
+export function sandboxDirectory(dataDir: string, sandboxId: string): string {
+  return join(dataDir, 'node/sandboxes', sandboxId);
+}

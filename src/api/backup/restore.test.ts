@@ -1,0 +1,54 @@
+import { afterAll, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkManifest, writeManifest } from './manifest.ts';
+import { sandboxDirectory, sandboxFiles } from './places.ts';
+import { restoreSandboxes } from './sandboxes.ts';
+import { pack, unpackInto } from './tar.ts';
+import { restoreVolumes } from './volumes.ts';
+
+// Backups whose sums are right, of one who made them so.
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-tampered-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+function directory(...path: string[]): string {
+  const made = join(folder, ...path);
+  mkdirSync(made, { recursive: true });
+  return made;
+}
+
+test('the name of a sandbox leads nowhere else', async () => {
+  const content = directory('names');
+  await writeManifest(content, ['i0123456789abcdefghij']);
+  await checkManifest(content);
+  rmSync(content, { recursive: true });
+  await writeManifest(directory('names'), ['../../../etc']);
+  await expect(checkManifest(content)).rejects.toThrow('is no sandbox');
+});
+
+test('a paused sandbox comes back without memory, and without processes of the installation that it was in', async () => {
+  const sandboxId = 'i0123456789abcdefghij';
+  const record = { sandboxId, state: 'paused', kept: 'memory', frozen: { pid: 1, startTicks: '2' } };
+  writeFileSync(join(directory('paused'), sandboxFiles.record), JSON.stringify(record));
+  await pack(join(folder, 'paused'), join(directory('backup/sandboxes'), `${sandboxId}.tar`));
+  await restoreSandboxes(join(folder, 'backup'), directory('restored'), [sandboxId]);
+  const restored = readFileSync(
+    join(sandboxDirectory(join(folder, 'restored'), sandboxId), sandboxFiles.record),
+    'utf8',
+  );
+  expect(JSON.parse(restored)).toEqual({ sandboxId, state: 'paused', kept: 'filesystem', frozen: null });
+});
+
+test('the name of a volume leads nowhere else', async () => {
+  writeFileSync(join(directory('unpacked/volumes'), '...tar'), '');
+  await expect(restoreVolumes(join(folder, 'unpacked'), directory('data'))).rejects.toThrow('is no volume');
+});
+
+test('a link is not restored', async () => {
+  symlinkSync('/etc/hostname', join(directory('links'), 'disk.img'));
+  await pack(join(folder, 'links'), join(folder, 'links.tar'));
+  await expect(unpackInto(directory('out'), join(folder, 'links.tar'))).rejects.toThrow(
+    'neither a file nor a directory',
+  );
+});

@@ -1,0 +1,63 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError, messageOf } from '../../base/error.ts';
+import { connectStore } from '../database/database.ts';
+import type { Place } from '../installation/place.ts';
+import { findExecution, sandboxesIn } from '../sandbox/store/read.ts';
+import { layerFile, sandboxDirectory, sandboxFiles } from './places.ts';
+import { pack, unpackInto } from './tar.ts';
+
+/** Paused sandboxes of a backup, the layers that they are made from, and those that it lacks. */
+export type PackedSandboxes = {
+  packed: string[];
+  layers: Set<string>;
+  leftOut: { sandboxId: string; reason: string }[];
+};
+
+/** Packs disks of paused sandboxes; of one that is resumed meanwhile, nothing. */
+export async function packSandboxes({ dataDir, database }: Place, staging: string): Promise<PackedSandboxes> {
+  await using store = connectStore(database);
+  const result: PackedSandboxes = { packed: [], layers: new Set(), leftOut: [] };
+  mkdirSync(join(staging, 'sandboxes'));
+  for (const sandbox of await sandboxesIn(store.db, ['paused'])) {
+    const { sandboxId } = sandbox;
+    const file = join(staging, 'sandboxes', `${sandboxId}.tar`);
+    try {
+      const layers = await packSandbox(dataDir, sandboxId, file);
+      const now = await findExecution(store.db, sandbox);
+      if (now?.state !== 'paused') throw new AtollError('conflict', 'it was resumed meanwhile');
+      result.packed.push(sandboxId);
+      for (const digest of layers) result.layers.add(layerFile(digest));
+    } catch (error) {
+      rmSync(file, { force: true });
+      result.leftOut.push({ sandboxId, reason: messageOf(error) });
+    }
+  }
+  return result;
+}
+
+/** Answers the layers that the sandbox is made from. */
+async function packSandbox(dataDir: string, sandboxId: string, file: string): Promise<string[]> {
+  const directory = sandboxDirectory(dataDir, sandboxId);
+  const { state, image } = JSON.parse(readFileSync(join(directory, sandboxFiles.record), 'utf8')) as {
+    state: string;
+    image: { layers: string[] };
+  };
+  // Its disk was written before this record.
+  if (state !== 'paused') throw new AtollError('conflict', 'it runs');
+  await pack(directory, file, { paths: Object.values(sandboxFiles) });
+  return image.layers;
+}
+
+/** Puts paused sandboxes of an unpacked backup into a data directory. They have their files and no memory. */
+export async function restoreSandboxes(unpacked: string, dataDir: string, sandboxes: readonly string[]): Promise<void> {
+  for (const sandboxId of sandboxes) {
+    const directory = sandboxDirectory(dataDir, sandboxId);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    await unpackInto(directory, join(unpacked, 'sandboxes', `${sandboxId}.tar`));
+    const record = join(directory, sandboxFiles.record);
+    const known = JSON.parse(readFileSync(record, 'utf8')) as Record<string, unknown>;
+    // Its memory is not in the backup, nor are its frozen processes those of this installation.
+    writeFileSync(record, JSON.stringify({ ...known, kept: 'filesystem', frozen: null }), { mode: 0o600 });
+  }
+}

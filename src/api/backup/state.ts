@@ -1,0 +1,96 @@
+import { createReadStream, readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { systemClock } from '../../base/clock.ts';
+import { newUuid } from '../../base/id.ts';
+import { connectStore } from '../database/database.ts';
+import type { StoreLocation } from '../database/db.ts';
+import { dumpStore } from '../database/dump.ts';
+import { putInstallation } from '../database/installation.ts';
+import { loadDump } from '../database/load-dump.ts';
+import { recordLocalChange } from '../event/rules/audit.ts';
+import { databaseOf, seedDigestOf } from '../installation/check.ts';
+import { sqlitePathOf } from '../installation/data-directory.ts';
+import { writeNote } from '../installation/note.ts';
+import type { Place } from '../installation/place.ts';
+import type { Manifest } from './manifest.ts';
+import { layerFile } from './places.ts';
+import { forgetUnkept } from './restored-state.ts';
+
+const stateFile = 'state.jsonl';
+const linesAtOnce = 500;
+
+/**
+ * Writes the state into the backup and answers which layers its templates are made from. `scratch` is the path of a
+ * file for a copy of the database.
+ */
+export async function writeState(location: StoreLocation, staging: string, scratch: string): Promise<Set<string>> {
+  const layers = new Set<string>();
+  const file = await open(join(staging, stateFile), 'wx', 0o600);
+  try {
+    let lines: string[] = [];
+    const flush = async () => {
+      await file.write(lines.map(line => `${line}\n`).join(''));
+      lines = [];
+    };
+    for await (const { line, table, row } of dumpStore(location, scratch)) {
+      if (table === 'builds' && row?.['status'] === 'ready')
+        for (const digest of JSON.parse(String(row['layers_json'])) as string[]) layers.add(layerFile(digest));
+      if (lines.push(line) >= linesAtOnce) await flush();
+    }
+    await flush();
+  } finally {
+    await file.close();
+  }
+  return layers;
+}
+
+/**
+ * Records that a backup was made, in the audit log: it holds every secret of the installation. The schema stays as it
+ * is: an older version may be running on it, which a backup before its upgrade must not disturb.
+ */
+export async function recordBackup(location: StoreLocation, account: string): Promise<void> {
+  await using store = connectStore(location);
+  await recordLocalChange(
+    store.db,
+    { operation: 'cli.backup', account, atUs: systemClock()(), teamId: null },
+    { target: 'installation:this' },
+  );
+}
+
+/**
+ * Fills an empty database with the state of an unpacked backup, in which the restored installation has an ID of its
+ * own.
+ * `made` is the data directory before it gets its name.
+ */
+export async function restoreState(
+  { database }: Place,
+  made: string,
+  unpacked: string,
+  { manifest, account }: { manifest: Manifest; account: string },
+): Promise<void> {
+  const location: StoreLocation = database.kind === 'sqlite' ? { ...database, path: sqlitePathOf(made) } : database;
+  const lines = createInterface({
+    input: createReadStream(join(unpacked, stateFile)),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  });
+  const atUs = systemClock()();
+  await loadDump(location, lines, async db => {
+    await forgetUnkept(db, manifest.sandboxes, atUs);
+    // Both copies may run: an installation of its own, so that neither takes the other's database for its own.
+    const seed = Buffer.from(readFileSync(join(made, 'seed'), 'utf8').trim(), 'hex');
+    const known = { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0 };
+    await putInstallation(db, { ...known, acceptedAtUs: null });
+    writeNote(made, {
+      ...known,
+      nodeId: readFileSync(join(made, 'node-id'), 'utf8').trim(),
+      database: databaseOf(database),
+    });
+    await recordLocalChange(
+      db,
+      { operation: 'cli.restore', account, atUs, teamId: null },
+      { target: 'installation:this', after: { backupOf: manifest.createdAt } },
+    );
+  });
+}

@@ -1,0 +1,66 @@
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { volumeImage } from './places.ts';
+import { pack, unpackInto } from './tar.ts';
+
+/** Tries to copy a volume that is being written to, in the hope for a quiet moment. */
+const triesMax = 3;
+
+/**
+ * Packs the image of every volume. A copy during which nothing was written is what a loss of power at that moment
+ * would have left: all that was flushed, and a journal for the rest. Answers the volumes that found no such moment.
+ */
+export async function packVolumes(dataDir: string, staging: string): Promise<string[]> {
+  const from = join(dataDir, 'node/volumes');
+  const restless: string[] = [];
+  if (!existsSync(from)) return restless;
+  mkdirSync(join(staging, 'volumes'));
+  for (const volumeId of readdirSync(from)) {
+    const image = join(from, volumeId, volumeImage);
+    if (existsSync(image) && !(await packQuiet(from, volumeId, join(staging, 'volumes', `${volumeId}.tar`))))
+      restless.push(volumeId);
+  }
+  return restless;
+}
+
+async function packQuiet(from: string, volumeId: string, file: string): Promise<boolean> {
+  const image = join(from, volumeId, volumeImage);
+  const changedAt = () => statSync(image, { bigint: true }).mtimeNs;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const before = changedAt();
+    await pack(join(from, volumeId), file, { live: true });
+    if (changedAt() === before) return true;
+  }
+  return false;
+}
+
+/**
+ * Unpacks the volumes of a backup and repairs their file systems as after a loss of power. Errors: `invalid` beyond
+ * repair.
+ */
+export async function restoreVolumes(unpacked: string, dataDir: string): Promise<void> {
+  const from = join(unpacked, 'volumes');
+  if (!existsSync(from)) return;
+  for (const name of readdirSync(from)) {
+    const [, volumeId] = /^([0-9a-f-]{36})\.tar$/.exec(name) ?? [];
+    if (volumeId === undefined)
+      throw new AtollError('invalid', `The backup is damaged: ${name} is no volume. Nothing was restored.`);
+    const directory = join(dataDir, 'node/volumes', volumeId);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    await unpackInto(directory, join(from, name));
+    await repair(join(directory, volumeImage));
+  }
+}
+
+/** e2fsck(8): 1 and 2 are errors that were corrected. */
+async function repair(image: string): Promise<void> {
+  const child = Bun.spawn(['e2fsck', '-f', '-y', image], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'ignore',
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
+  });
+  const [text, code] = await Promise.all([new Response(child.stdout).text(), child.exited]);
+  if (code > 3) throw new AtollError('invalid', `The volume image ${image} can't be repaired: ${text.slice(-500)}`);
+}

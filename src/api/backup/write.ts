@@ -1,0 +1,98 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { requirePair } from '../installation/check.ts';
+import type { Place } from '../installation/place.ts';
+import { linkLayers, pickLayers } from './layers.ts';
+import { writeManifest } from './manifest.ts';
+import { nodeFiles, plainFiles } from './places.ts';
+import { packSandboxes, type PackedSandboxes } from './sandboxes.ts';
+import { recordBackup, writeState } from './state.ts';
+import { pack } from './tar.ts';
+import { packVolumes } from './volumes.ts';
+
+const noSandboxes: PackedSandboxes = { packed: [], layers: new Set<string>(), leftOut: [] };
+
+/** Result of a backup. `restlessVolumes`: volumes that were written to while they were copied. */
+type BackupReport = {
+  file: string;
+  bytes: number;
+  layers: number;
+  sandboxes: string[];
+  leftOut: PackedSandboxes['leftOut'];
+  restlessVolumes: string[];
+};
+
+/**
+ * Writes everything that an installation needs to exist again into one file, while it may be running. The file appears
+ * whole or not at all. Errors: `not_found` where there is no installation, `conflict` where the file exists.
+ */
+export async function writeBackup(
+  place: Place,
+  account: string,
+  file: string,
+  options: { sandboxes: boolean },
+): Promise<BackupReport> {
+  const { dataDir, database } = place;
+  if (!existsSync(join(dataDir, 'seed')))
+    throw new AtollError(
+      'not_found',
+      `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`,
+    );
+  await requirePair(place);
+  if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
+  // On the file system of the installation, so that layers can be linked.
+  removeLeftovers(dataDir);
+  const scratch = mkdtempSync(join(dataDir, `backup-${process.pid}-`));
+  const staging = join(scratch, 'content');
+  mkdirSync(staging);
+  const partial = `${file}.partial`;
+  try {
+    copyPlainFiles(dataDir, staging);
+    linkLayers(dataDir, staging);
+    const ofTemplates = await writeState(database, staging, join(scratch, 'copy.sqlite'));
+    const sandboxes = options.sandboxes ? await packSandboxes(place, staging) : noSandboxes;
+    const layers = pickLayers(dataDir, staging, ofTemplates.union(sandboxes.layers));
+    for (const name of nodeFiles)
+      if (existsSync(join(dataDir, 'node', name)))
+        await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true });
+    const restlessVolumes = await packVolumes(dataDir, staging);
+    await writeManifest(staging, sandboxes.packed);
+    mkdirSync(dirname(file), { recursive: true });
+    // Others may link and unlink layers meanwhile, which tar calls a change. Their bytes are checked by their digests.
+    await pack(staging, partial, { live: true });
+    await syncFile(partial);
+    await recordBackup(database, account);
+    renameSync(partial, file);
+    const { packed, leftOut } = sandboxes;
+    return { file, bytes: statSync(file).size, layers, sandboxes: packed, leftOut, restlessVolumes };
+  } finally {
+    rmSync(partial, { force: true });
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function copyPlainFiles(dataDir: string, staging: string): void {
+  for (const name of plainFiles)
+    if (existsSync(join(dataDir, name)))
+      cpSync(join(dataDir, name), join(staging, name), {
+        recursive: true,
+        preserveTimestamps: true,
+        dereference: true,
+      });
+}
+
+/** Removes leftovers of backups that were killed. */
+function removeLeftovers(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    const [, pid] = /^backup-(\d+)-/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(dataDir, name), { recursive: true, force: true });
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync();
+  await file.close();
+}

@@ -1,0 +1,167 @@
+import { Type } from '@sinclair/typebox';
+import {
+  DockerfileBuild,
+  RegisterBuild,
+  RegisterBuildV2,
+  RegisteredBuild,
+} from '../../../protocol/api/template-build.ts';
+import { Template } from '../../../protocol/api/template.ts';
+import type {
+  DockerfileBuild as DockerfileBody,
+  RegisterBuild as RegisterBody,
+  RegisteredBuild as RegisteredBody,
+} from '../../../protocol/api/template-build.ts';
+import { registerBuild } from '../rules/register.ts';
+import type { AskedBuild } from '../rules/register.ts';
+import { requireOwnTeam } from '../../team/rules/own-team.ts';
+import { rebuildTemplate } from '../rules/rebuild.ts';
+import { listedTemplate } from '../../template/rules/list.ts';
+import { assertMayBuild } from '../rules/permission.ts';
+import { bodyBytesMax } from '../../http/body.ts';
+import { route } from '../../http/route.ts';
+import { templateView } from '../../template/http/view.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { BuildsAllowed } from '../../../protocol/build.ts';
+import type { StartDeps } from '../rules/start.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+import type { Db } from '../../database/db.ts';
+
+/** `POST /v3/templates` */
+export const registerBuildV3 = route({
+  operationId: 'createTemplateV3',
+  method: 'POST',
+  path: '/v3/templates',
+  summary: 'Register a build; it waits until it is started',
+  auth: 'team',
+  body: RegisterBuild,
+  responses: { 202: { description: 'The build waits', schema: RegisteredBuild } },
+  errors: [404, 409, 429],
+  async handle(
+    deps: { buildsAllowed: BuildsAllowed; clock: Clock; db: Db; limitsOf: LimitsOf },
+    { caller, body, note },
+  ) {
+    assertMayBuild(deps.buildsAllowed, caller);
+    requireOwnTeam(caller.team, body.teamID);
+    const { template, buildId, name, tags } = await registerBuild(deps, caller.team, askedOf(body));
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
+    const { templateId, public: isPublic } = template;
+    const names = [`${caller.team.slug}/${name}`];
+    const registered: RegisteredBody = {
+      templateID: templateId,
+      buildID: buildId,
+      public: isPublic,
+      names,
+      tags,
+      aliases: [name],
+    };
+    return { status: 202, body: registered };
+  },
+});
+
+const listed = { description: 'The build waits', schema: Template };
+
+/** `POST /v2/templates` */
+export const registerBuildV2 = route({
+  operationId: 'createTemplateV2',
+  method: 'POST',
+  path: '/v2/templates',
+  summary: 'Register a build',
+  deprecated: true,
+  auth: 'team',
+  body: RegisterBuildV2,
+  responses: { 202: listed },
+  errors: [404, 409, 429],
+  async handle(
+    deps: { buildsAllowed: BuildsAllowed; clock: Clock; db: Db; limitsOf: LimitsOf },
+    { caller, body, note },
+  ) {
+    assertMayBuild(deps.buildsAllowed, caller);
+    requireOwnTeam(caller.team, body.teamID);
+    const { template, buildId } = await registerBuild(deps, caller.team, askedOf(body));
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
+    return {
+      status: 202,
+      body: { ...templateView(await listedTemplate(deps.db, template.templateId)), buildID: buildId },
+    };
+  },
+});
+
+/** The request in the platform's own words. */
+function askedOf(body: RegisterBody & { minFreeDiskMb?: number }): AskedBuild {
+  const { alias, name = alias, tags, cpuCount, memoryMB, minFreeDiskMb } = body;
+  return {
+    ...(name !== undefined && { name }),
+    ...(tags && { tags }),
+    ...(cpuCount !== undefined && { cpuCount }),
+    ...(memoryMB !== undefined && { memoryMiB: memoryMB }),
+    ...(minFreeDiskMb !== undefined && { freeDiskMiB: minFreeDiskMb }),
+  };
+}
+
+function rebuildOf({ alias, cpuCount, memoryMB }: DockerfileBody): Pick<AskedBuild, 'name' | 'cpuCount' | 'memoryMiB'> {
+  return {
+    ...(alias !== undefined && { name: alias }),
+    ...(cpuCount !== undefined && { cpuCount }),
+    ...(memoryMB !== undefined && { memoryMiB: memoryMB }),
+  };
+}
+
+const requestOf = ({ dockerfile, startCmd, readyCmd }: DockerfileBody) => ({
+  dockerfile,
+  ...(startCmd && { startCmd }),
+  ...(readyCmd && { readyCmd }),
+});
+
+/** `POST /templates` */
+export const registerBuildV1 = route({
+  operationId: 'createTemplate',
+  method: 'POST',
+  path: '/templates',
+  summary: 'Register a build of a Dockerfile for a new template',
+  deprecated: true,
+  auth: 'teamOrUser',
+  body: DockerfileBuild,
+  bodyBytesMax: bodyBytesMax.build,
+  responses: { 202: listed },
+  errors: [404, 409, 429],
+  async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, body, note }) {
+    assertMayBuild(deps.buildsAllowed, caller);
+    requireOwnTeam(caller.team, body.teamID);
+    const { template, buildId } = await rebuildTemplate(deps, caller.team, null, rebuildOf(body), requestOf(body));
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
+    return {
+      status: 202,
+      body: { ...templateView(await listedTemplate(deps.db, template.templateId)), buildID: buildId },
+    };
+  },
+});
+
+/** `POST /templates/{templateID}` */
+export const rebuildTemplateRoute = route({
+  operationId: 'rebuildTemplate',
+  method: 'POST',
+  path: '/templates/{templateID}',
+  summary: 'Rebuild a template from a Dockerfile',
+  auth: 'teamOrUser',
+  params: Type.Object({ templateID: Type.String() }),
+  body: DockerfileBuild,
+  bodyBytesMax: bodyBytesMax.build,
+  responses: { 202: listed },
+  errors: [404, 409, 429, 503],
+  async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, note }) {
+    assertMayBuild(deps.buildsAllowed, caller);
+    requireOwnTeam(caller.team, body.teamID);
+    const { template, buildId } = await rebuildTemplate(
+      deps,
+      caller.team,
+      params.templateID,
+      rebuildOf(body),
+      requestOf(body),
+    );
+    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
+    return {
+      status: 202,
+      body: { ...templateView(await listedTemplate(deps.db, template.templateId)), buildID: buildId },
+    };
+  },
+});

@@ -1,0 +1,133 @@
+import type { BusyExecutions } from '../../sandbox/rules/busy.ts';
+import type { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
+import { agentVersion } from '../../../protocol/agent.ts';
+import type { BuildResult } from '../../../protocol/build.ts';
+import { appendBuildLog, buildLogLength } from '../store/log.ts';
+import { buildsInStatus, findBuild } from '../store/read.ts';
+import { claimBuild, failBuilds, publishBuild } from '../store/write.ts';
+import { templateById } from '../../template/store/resolve.ts';
+import type { Db } from '../../database/db.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Measures } from '../../metrics/measures.ts';
+import type { BuildProtocol } from '../../../protocol/build.ts';
+
+/** What ending builds takes. */
+export type CancelDeps = { builder: BuildProtocol; clock: Clock; db: Db };
+
+/** What taking over the log and outcome of a build takes. */
+export type FollowDeps = CancelDeps & {
+  followedBuilds: SingleFlight<string, void>;
+  busy: Pick<BusyExecutions, 'replicaId'>;
+  log: Log;
+  measures: Measures;
+  stopping: AbortSignal;
+};
+
+/** How long the node may keep a question for more of the log, ms. */
+const pollWaitMs = 2_000;
+/** Between two writes of the log: a build that says much must not keep the database busy. */
+const writePauseMs = 100;
+const retryPauseMs = 1_000;
+/** For which a node that does not answer is asked again before its builds are given up. */
+const retriesMax = 30;
+
+/**
+ * Takes over a build's log and outcome from the node until it has ended, once however often it is asked for, and not
+ * where another process does. A build that its node does not know ended with the node's process.
+ */
+export function followBuild(deps: FollowDeps, buildId: string): void {
+  void deps.followedBuilds.run(buildId, () =>
+    follow(deps, buildId).catch((error: unknown) =>
+      deps.log.error('a build could not be followed to its end', { buildId, error: messageOf(error) }),
+    ),
+  );
+}
+
+async function follow(deps: FollowDeps, buildId: string): Promise<void> {
+  const { db } = deps;
+  if (!(await claimBuild(db, buildId, { ownId: deps.busy.replicaId, nowUs: deps.clock() }))) return;
+  const startMs = performance.now();
+  let next = await buildLogLength(db, buildId);
+  for (let failures = 0; !deps.stopping.aborted;) {
+    try {
+      const progress = await deps.builder.progress(buildId, next, pollWaitMs);
+      failures = 0;
+      await appendBuildLog(db, buildId, next, progress.entries);
+      next = progress.next;
+      if (progress.result) {
+        await end(deps, buildId, progress.result);
+        deps.measures.build(progress.result.status, (performance.now() - startMs) / 1000);
+        await deps.builder.forget(buildId);
+        return;
+      }
+    } catch (error) {
+      if (error instanceof AtollError && error.code === 'not_found') {
+        return await failBuilds(
+          db,
+          [buildId],
+          { message: 'The platform was restarted while the build ran; start it again' },
+          deps.clock(),
+        );
+      }
+      if (++failures > retriesMax) throw error;
+      await Bun.sleep(retryPauseMs);
+    }
+    await Bun.sleep(writePauseMs);
+  }
+}
+
+async function end({ clock, db }: { clock: Clock; db: Db }, buildId: string, result: BuildResult): Promise<void> {
+  if (result.status === 'error') {
+    const reason = { message: result.message, ...(result.step !== undefined && { step: result.step }) };
+    return failBuilds(db, [buildId], reason, clock());
+  }
+  const { state, startCommand, readyCommand, started } = result;
+  const build = await findBuild(db, buildId);
+  if (!build) return; // its template was deleted
+  const config = {
+    defaultUser: state.user,
+    defaultWorkdir: state.workdir,
+    buildEnv: state.env,
+    ...(startCommand !== undefined && { startCommand }),
+    ...(readyCommand !== undefined && { readyCommand }),
+    ...(started !== undefined && { started }),
+  };
+  await publishBuild(db, buildId, { layers: state.layers, config, agentVersion, diskMiB: build.diskMiB }, clock());
+}
+
+/** Ends builds that wait or run, of a template or of a whole team. Answers how many. */
+export async function cancelBuildsOf(
+  deps: CancelDeps,
+  of: { templateId: string } | { teamId: string },
+  reason: string,
+): Promise<number> {
+  const { db } = deps;
+  const open = await buildsInStatus(db, ['waiting', 'building']);
+  const meant: string[] = [];
+  for (const build of open) {
+    const matches =
+      'templateId' in of
+        ? build.templateId === of.templateId
+        : (await templateById(db, build.templateId))?.teamId === of.teamId;
+    if (matches) meant.push(build.buildId);
+  }
+  await cancelBuilds(deps, meant, reason);
+  return meant.length;
+}
+
+/** Ends builds that wait or run, in the store and on the node. Others stay as they are. */
+export async function cancelBuilds(
+  { builder, clock, db }: CancelDeps,
+  buildIds: readonly string[],
+  reason: string,
+): Promise<void> {
+  await failBuilds(db, buildIds, { message: reason }, clock());
+  await Promise.all(buildIds.map(buildId => builder.cancel(buildId, reason)));
+}
+
+/** Follows every build that is under way: after a start, those of the last run. */
+export async function reconcileBuilds(deps: FollowDeps): Promise<void> {
+  for (const { buildId } of await buildsInStatus(deps.db, ['building'])) followBuild(deps, buildId);
+}

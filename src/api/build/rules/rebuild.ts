@@ -1,0 +1,91 @@
+import { AtollError } from '../../../base/error.ts';
+import type { BuildState } from '../../../protocol/build.ts';
+import { findBuild } from '../store/read.ts';
+import { unnameTemplate } from '../../template/store/change.ts';
+import { namesOf } from '../../template/store/list.ts';
+import { nameTemplate } from '../../template/store/write.ts';
+import { templateByName } from '../../template/store/resolve.ts';
+import { registerBuild, registerBuildOf } from './register.ts';
+import type { AskedBuild, Registered } from './register.ts';
+import { standingIn, startBuild, templateOfImage } from './start.ts';
+import type { BuildPlan } from './start.ts';
+import { parseReference } from '../../template/rules/reference.ts';
+import { ownTemplate } from '../../template/rules/tags.ts';
+import type { BuildRequest } from '../record.ts';
+import type { TemplateRecord } from '../../template/record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+import type { StartDeps } from './start.ts';
+import type { BuildProtocol } from '../../../protocol/build.ts';
+
+/**
+ * Registers a build of a Dockerfile, of a template that is there or, without `text`, of a new one. The former is
+ * started at once: nobody asks for more. Throws `invalid`, `not_found`, `forbidden`, `conflict`, `rate_limited`,
+ * `unavailable`.
+ */
+export async function rebuildTemplate(
+  deps: StartDeps,
+  team: TeamRecord,
+  text: string | null,
+  asked: Pick<AskedBuild, 'name' | 'cpuCount' | 'memoryMiB'>,
+  request: BuildRequest,
+): Promise<Registered> {
+  const plan = await planOfDockerfile(deps, team, request);
+  const { name: alias, ...sizes } = asked;
+  if (text === null) {
+    const name = alias ?? `template-${Bun.hash(request.dockerfile).toString(36)}`;
+    return registerBuild(deps, team, { ...sizes, name, request });
+  }
+  const { template } = await ownTemplate(deps.db, team, text, 'templateID');
+  if (alias !== undefined) await renameTemplate(deps, team, template, alias);
+  const registered = await registerBuildOf(deps, team, template, { ...sizes, request });
+  const build = await findBuild(deps.db, registered.buildId);
+  if (build) await startBuild(deps, team, build, plan);
+  return registered;
+}
+
+/** What a Dockerfile says. Throws `invalid` with the line for what can't be built. */
+export async function planOfDockerfile(
+  { builder, db }: { builder: BuildProtocol; db: Db },
+  team: TeamRecord,
+  request: BuildRequest,
+): Promise<BuildPlan> {
+  const stages = await builder.readDockerfile(request.dockerfile);
+  const names = stages.flatMap(stage => [
+    stage.from,
+    ...stage.instructions.flatMap(instruction => (instruction.kind === 'copy' ? [instruction.from] : [])),
+  ]);
+  const templates: Record<string, BuildState> = {};
+  for (const name of new Set(names)) {
+    const template = templateOfImage(name);
+    const source = template === undefined ? undefined : await standingIn(db, team, template, name);
+    if (source?.kind === 'state') templates[name] = source.state;
+  }
+  return {
+    source: { kind: 'dockerfile', stages, templates },
+    steps: [],
+    force: false,
+    startsAsUser: false,
+    ...(request.startCmd !== undefined && { startCommand: request.startCmd }),
+    ...(request.readyCmd !== undefined && { readyCommand: request.readyCmd }),
+  };
+}
+
+/** Moves the template's name in the team's namespace. Throws `conflict` where another template has it. */
+async function renameTemplate(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  { templateId }: TemplateRecord,
+  alias: string,
+): Promise<void> {
+  const { name } = parseReference(alias, 'alias');
+  await db.transaction().execute(async db => {
+    const holder = await templateByName(db, team.slug, name);
+    if (holder?.templateId === templateId) return;
+    if (holder) throw new AtollError('conflict', `alias: "${name}" is the name of another template`);
+    for (const old of (await namesOf(db, [templateId])).get(templateId) ?? [])
+      if (old.namespace === team.slug) await unnameTemplate(db, old);
+    await nameTemplate(db, { namespace: team.slug, alias: name, templateId, nowUs: clock() });
+  });
+}

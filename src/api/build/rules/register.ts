@@ -1,0 +1,141 @@
+import { AtollError } from '../../../base/error.ts';
+import { newTemplateId, newUuid } from '../../../base/id.ts';
+import { defaultSize } from '../../../protocol/default-size.ts';
+import { buildBounds } from '../../../protocol/api/template-build.ts';
+import { failBuilds, insertBuild } from '../store/write.ts';
+import { openBuildCount, rivalBuilds } from '../store/read.ts';
+import type { Db } from '../../database/db.ts';
+import { insertTemplate, nameTemplate } from '../../template/store/write.ts';
+import { templateById, templateByName } from '../../template/store/resolve.ts';
+import { parseTags } from '../../template/rules/tags.ts';
+import { defaultTag, parseReference } from '../../template/rules/reference.ts';
+import type { BuildRequest } from '../record.ts';
+import type { TemplateRecord } from '../../template/record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+import type { Clock } from '../../../base/clock.ts';
+
+/** What registering a build takes. */
+type RegisterDeps = { clock: Clock; db: Db; limitsOf: LimitsOf };
+
+/** A build that is asked for. What is left out is the platform's to choose. */
+export type AskedBuild = {
+  /** `[namespace/]name[:tag]`; required for a template that is found by its name. */
+  name?: string;
+  tags?: readonly string[];
+  cpuCount?: number;
+  memoryMiB?: number;
+  /** What a sandbox may write beyond its template. */
+  freeDiskMiB?: number;
+  /** A Dockerfile, where the build is one of a Dockerfile. */
+  request?: BuildRequest;
+};
+
+/** A build that waits, with its template and the tags that will select it. */
+export type Registered = { template: TemplateRecord; buildId: string; name: string; tags: string[] };
+type Sizes = { cpuCount: number; memoryMiB: number; diskMiB: number };
+
+/**
+ * Registers a build of the team's template with the asked name, which is made where it is new. Builds of the same
+ * template and tags that still wait are superseded. Throws `invalid`, `conflict`, `rate_limited`.
+ */
+export async function registerBuild(deps: RegisterDeps, team: TeamRecord, asked: AskedBuild): Promise<Registered> {
+  const text = asked.name;
+  if (text === undefined || text.trim() === '') throw new AtollError('invalid', 'name: is required');
+  const { namespace, name, tag } = parseReference(text, 'name');
+  if (namespace !== null && namespace !== team.slug)
+    throw new AtollError('invalid', `name: the namespace "${namespace}" is not your team's ("${team.slug}")`);
+  const wanted = parseTags([...(tag === null ? [] : [tag]), ...(asked.tags ?? [])]);
+  const tags = wanted.length > 0 ? wanted : [defaultTag];
+  const sizes = sizesOf(deps.limitsOf, team, asked);
+  await refuseTooMany(deps, team);
+  return deps.db.transaction().execute(async db => {
+    const template = await templateNamed(deps.clock, db, team, name);
+    const buildId = await addBuild(deps.clock, db, template.templateId, {
+      ...sizes,
+      tags,
+      ...(asked.request && { request: asked.request }),
+    });
+    return { template, buildId, name, tags };
+  });
+}
+
+/** Adds a build to a template that is there already, by ID. */
+export async function registerBuildOf(
+  deps: RegisterDeps,
+  team: TeamRecord,
+  template: TemplateRecord,
+  asked: AskedBuild,
+): Promise<Registered> {
+  const sizes = sizesOf(deps.limitsOf, team, asked);
+  await refuseTooMany(deps, team);
+  const tags = [defaultTag];
+  const buildId = await deps.db
+    .transaction()
+    .execute(db =>
+      addBuild(deps.clock, db, template.templateId, {
+        ...sizes,
+        tags,
+        ...(asked.request && { request: asked.request }),
+      }),
+    );
+  return { template, buildId, name: '', tags };
+}
+
+async function addBuild(
+  clock: Clock,
+  db: Db,
+  templateId: string,
+  build: Sizes & { tags: string[]; request?: BuildRequest },
+): Promise<string> {
+  const buildId = newUuid();
+  const nowUs = clock();
+  await insertBuild(db, { ...build, buildId, templateId, nowUs });
+  await failBuilds(
+    db,
+    await rivalBuilds(db, { templateId, buildId }, ['waiting']),
+    { message: 'A newer build of the same template and tags was registered' },
+    nowUs,
+  );
+  return buildId;
+}
+
+async function templateNamed(clock: Clock, db: Db, team: TeamRecord, name: string): Promise<TemplateRecord> {
+  const known = await templateByName(db, team.slug, name);
+  if (known) return known;
+  if (await templateById(db, name)) throw new AtollError('conflict', `name: "${name}" is the ID of a template`);
+  const templateId = newTemplateId();
+  const nowUs = clock();
+  await insertTemplate(db, { templateId, teamId: team.teamId, kind: 'template', public: false, nowUs });
+  await nameTemplate(db, { namespace: team.slug, alias: name, templateId, nowUs });
+  const made = await templateById(db, templateId);
+  if (!made) throw new AtollError('internal', 'the new template is not there');
+  return made;
+}
+
+async function refuseTooMany({ db, limitsOf }: { db: Db; limitsOf: LimitsOf }, team: TeamRecord): Promise<void> {
+  const limit = limitsOf(team).concurrentBuilds;
+  if ((await openBuildCount(db, team.teamId)) >= limit) {
+    throw new AtollError(
+      'rate_limited',
+      `The team has ${limit} builds running, which is its limit: wait until one has ended`,
+    );
+  }
+}
+
+function sizesOf(limitsOf: LimitsOf, team: TeamRecord, asked: AskedBuild): Sizes {
+  const limits = limitsOf(team);
+  const cpuCount = asked.cpuCount ?? Math.min(defaultSize.cpuCount, limits.cpuCount);
+  const memoryMiB = asked.memoryMiB ?? Math.min(defaultSize.memoryMiB, limits.memoryMiB);
+  const diskMiB = Math.max(asked.freeDiskMiB ?? 0, Math.min(defaultSize.diskMiB, limits.diskMiB));
+  if (cpuCount !== 1 && cpuCount % 2 !== 0) throw new AtollError('invalid', 'cpuCount: must be 1 or an even number');
+  if (cpuCount > limits.cpuCount)
+    throw new AtollError('invalid', `cpuCount: the team may use up to ${limits.cpuCount}`);
+  if (memoryMiB % 2 !== 0 || memoryMiB < buildBounds.memoryMiBMin)
+    throw new AtollError('invalid', `memoryMB: must be an even number from ${buildBounds.memoryMiBMin} on`);
+  if (memoryMiB > limits.memoryMiB)
+    throw new AtollError('invalid', `memoryMB: the team may use up to ${limits.memoryMiB}`);
+  if (diskMiB > limits.diskMiB)
+    throw new AtollError('invalid', `minFreeDiskMb: the team may use up to ${limits.diskMiB}`);
+  return { cpuCount, memoryMiB, diskMiB };
+}

@@ -1,0 +1,61 @@
+import { Type } from '@sinclair/typebox';
+import { formatTime } from '../../../base/time.ts';
+import { ClusterInvite, ClusterJoin, ClusterJoined } from '../../../protocol/api/cluster.ts';
+import { route } from '../../http/route.ts';
+import { forgetNode, type ForgetDeps } from '../rules/forget.ts';
+import { inviteNode, type JoinDeps, joinNode } from '../rules/join.ts';
+
+/** `POST /admin/cluster/invites` */
+export const inviteNodeRoute = route({
+  operationId: 'adminInviteNode',
+  method: 'POST',
+  path: '/admin/cluster/invites',
+  summary: 'Invite a machine to the cluster',
+  auth: 'admin',
+  proof: true,
+  noStore: true,
+  responses: { 201: { description: 'The invitation, shown this once', schema: ClusterInvite } },
+  errors: [400],
+  async handle(deps: JoinDeps, { note }) {
+    const { token, expiresAtUs } = await inviteNode(deps);
+    note({ target: 'cluster' });
+    return { status: 201, body: { token, expiresAt: formatTime(expiresAtUs) } };
+  },
+});
+
+/** `POST /cluster/join` */
+export const joinNodeRoute = route({
+  operationId: 'joinCluster',
+  method: 'POST',
+  path: '/cluster/join',
+  summary: 'Join the cluster as a machine, by an invitation',
+  auth: 'none',
+  noStore: true,
+  body: ClusterJoin,
+  responses: { 201: { description: 'The certificate of the machine', schema: ClusterJoined } },
+  errors: [401],
+  async handle(deps: JoinDeps, { body, note }) {
+    const { nodeID, tokenID, ...request } = body;
+    const answer = await joinNode(deps, { ...request, nodeId: nodeID, tokenId: tokenID });
+    note({ target: `node:${nodeID}`, after: { address: body.address } });
+    return { status: 201, body: answer };
+  },
+});
+
+/** `DELETE /admin/nodes/{nodeID}` */
+export const forgetNodeRoute = route({
+  operationId: 'adminForgetNode',
+  method: 'DELETE',
+  path: '/admin/nodes/{nodeID}',
+  summary: 'Forget a machine for good: what only it had is lost',
+  auth: 'admin',
+  proof: true,
+  params: Type.Object({ nodeID: Type.String() }),
+  responses: { 204: { description: 'It is forgotten' } },
+  errors: [400, 404, 409],
+  async handle(deps: ForgetDeps, { params, note }) {
+    const { lost } = await forgetNode(deps, params.nodeID);
+    note({ target: `node:${params.nodeID}`, before: { sandboxes: lost } });
+    return { status: 204 };
+  },
+});

@@ -1,0 +1,119 @@
+import { microsPerSecond } from '../../../base/clock.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import { platformVersion } from '../../../base/version.ts';
+import type { BeatAnswer } from '../../../protocol/cluster.ts';
+import type { Db } from '../../database/db.ts';
+import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
+import { comingEnds } from '../../sandbox/store/ends.ts';
+import { type Authority, certificateDigest, renewAfterSeconds } from '../rules/authority.ts';
+import { pauseRowsOf } from '../rules/give-up.ts';
+import type { ClusterNode } from '../record.ts';
+import type { KnownMachine, Machines } from '../rules/machines.ts';
+import { leaseSeconds, silentSeconds } from '../rules/lease.ts';
+import {
+  giveUpNode,
+  keepLease,
+  listClusterNodes,
+  putCertificates,
+  putNodeFacts,
+  takeNodeBack,
+} from '../store/nodes.ts';
+
+/** What keeping in touch with machines takes. */
+type BeatDeps = {
+  authority: Authority;
+  clock: Clock;
+  db: Db;
+  directory: SandboxDirectory;
+  isolationSeconds: number;
+  log: Log;
+  machines: Machines;
+};
+
+/** How often control speaks with each machine, ms. */
+export const beatIntervalMs = 2_000;
+/** How long one round waits for answers, ms: a machine that is cut off must not keep the others waiting for theirs. */
+const roundWaitMs = 1_000;
+/** A machine that has been silent for so long is asked for nothing, seconds. */
+const unheardSeconds = 5;
+
+/**
+ * Says to every machine until when it may count on control, and concludes of one that has been silent for too long that
+ * its sandboxes are paused: it pauses them itself at that time, whether it hears anything or not.
+ */
+export async function reconcileMachines(deps: BeatDeps): Promise<void> {
+  const known = deps.machines.update(await listClusterNodes(deps.db));
+  // At most one beat for each machine is under way; a late one ends in a later round.
+  const beats = known.map(machine => deps.machines.beats.run(machine, () => beatOrLose(deps, machine)));
+  await Promise.race([Promise.all(beats), Bun.sleep(roundWaitMs)]);
+  for (const { node } of known) await giveUpIfSilent(deps, node);
+}
+
+/** One beat; a machine that is silent for too long gets no work from then on. */
+async function beatOrLose(deps: BeatDeps, known: KnownMachine): Promise<void> {
+  try {
+    await beat(deps, known);
+  } catch (error) {
+    const { nodeId } = known.node;
+    known.isAnswering = false;
+    const silentUs = deps.clock() - (known.heard?.atUs ?? 0);
+    if (known.isUsable && silentUs < unheardSeconds * microsPerSecond) return;
+    if (known.isUsable) deps.log.warn('a node is out of reach', { nodeId, error: messageOf(error) });
+    deps.machines.setUsable(nodeId, false);
+  }
+}
+
+async function beat(deps: BeatDeps, known: KnownMachine): Promise<void> {
+  const { db, clock, machines, isolationSeconds } = deps;
+  const { nodeId, isGivenUp } = known.node;
+  const nowUs = clock();
+  const lease = isGivenUp ? null : await nextLease(deps, known);
+  const untilUs = nowUs + (leaseSeconds + silentSeconds(isolationSeconds)) * microsPerSecond;
+  const ends = await comingEnds(db, nodeId, { nowUs, untilUs });
+  const answer = await known.machine.gate.beat({ lease, isolationSeconds, pauseFirst: isGivenUp, ends });
+  known.heard = { epoch: answer.epoch, nowMs: answer.nowMs, atUs: clock() };
+  known.isAnswering = true;
+  await noteFacts(deps, known, answer);
+  if (isGivenUp && !answer.isPausing && answer.info.sandboxCount === 0) await takeNodeBack(db, nodeId);
+  const isOurs = answer.release === platformVersion;
+  if (!isOurs && known.isUsable)
+    deps.log.warn('a node is of another release and gets no work', { nodeId, release: answer.release });
+  machines.setUsable(nodeId, isOurs && lease !== null && lease.epoch === answer.epoch && !answer.isPausing);
+  if (known.node.renewAtUs < nowUs && known.isUsable) await renew(deps, known);
+}
+
+/**
+ * The next lease counts from when the machine spoke last, on its own clock, and is in the database before it is given:
+ * so it ends on the machine before control counts it as over. Null for one that has not spoken, or was given up.
+ */
+async function nextLease(
+  { db }: BeatDeps,
+  { node, heard }: KnownMachine,
+): Promise<{ epoch: string; untilMs: number } | null> {
+  if (!heard) return null;
+  const isKept = await keepLease(db, node.nodeId, heard.atUs + leaseSeconds * microsPerSecond);
+  return isKept ? { epoch: heard.epoch, untilMs: heard.nowMs + leaseSeconds * 1000 } : null;
+}
+
+async function noteFacts({ db }: BeatDeps, { node }: KnownMachine, { bootId, info }: BeatAnswer): Promise<void> {
+  if (node.bootId === bootId && JSON.stringify(node.info) === JSON.stringify(info)) return;
+  await putNodeFacts(db, node.nodeId, { bootId, info });
+}
+
+async function giveUpIfSilent(deps: BeatDeps, { nodeId, isGivenUp }: ClusterNode): Promise<void> {
+  const beforeUs = deps.clock() - silentSeconds(deps.isolationSeconds) * microsPerSecond;
+  const isNew = await giveUpNode(deps.db, nodeId, beforeUs);
+  if (isNew) deps.log.error('a node has been silent for too long: its sandboxes count as paused there', { nodeId });
+  // Another process may have given it up and ended before it came to this.
+  if (isNew || isGivenUp) await pauseRowsOf(deps, nodeId);
+}
+
+/** The new certificate is known before the machine shows it, and the old one until it has. */
+async function renew({ authority, clock, db }: BeatDeps, { node, machine }: KnownMachine): Promise<void> {
+  const certificate = authority.certifyNode(node.nodeId, await machine.gate.newKey());
+  const certificates = [...node.certificates.slice(-1), certificateDigest(certificate)];
+  const renewAtUs = clock() + renewAfterSeconds * microsPerSecond;
+  if (await putCertificates(db, node, { certificates, renewAtUs })) await machine.gate.exchange(certificate);
+}

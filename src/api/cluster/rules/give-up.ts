@@ -1,0 +1,27 @@
+import type { Clock } from '../../../base/clock.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
+import { finishPause } from '../../sandbox/store/pause.ts';
+import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { lockGivenUp } from '../store/nodes.ts';
+
+/**
+ * Counts what ran on a machine that was given up as paused there, as the machine does itself: with memory where it can
+ * keep that. What was between two states is settled when the machine is back, which can't be meanwhile.
+ */
+export async function pauseRowsOf(
+  { clock, db, directory }: { clock: Clock; db: Db; directory: SandboxDirectory },
+  nodeId: string,
+): Promise<void> {
+  const paused = await inTransaction(db, async db => {
+    const node = await lockGivenUp(db, nodeId);
+    if (!node) return [];
+    const kept = node.info?.memory.kept ? 'memory' : 'filesystem';
+    const running = (await sandboxesIn(db, ['running'])).filter(sandbox => sandbox.nodeId === nodeId);
+    const changed = [];
+    for (const sandbox of running) changed.push(await finishPause(db, sandbox, kept, clock()));
+    return changed;
+  });
+  for (const sandbox of paused) if (sandbox) directory.apply(sandbox);
+}

@@ -1,0 +1,73 @@
+import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { ClusterLinks, Machine } from '../../../protocol/cluster.ts';
+import { noCompatibleNode } from '../../placement/nodes.ts';
+import type { CreateSandbox, NodeProtocol } from '../../../protocol/node.ts';
+
+type Holder = { node: { nodeId: string }; machine: Machine };
+
+/** Brings layers to machines that lack them, from those that have them, each once at a time. */
+export class LayerCopies {
+  readonly #machines: () => readonly Holder[];
+  readonly #links: ClusterLinks;
+  readonly #underWay = new SingleFlight<string, void>();
+
+  constructor(machines: () => readonly Holder[], links: ClusterLinks) {
+    this.#machines = machines;
+    this.#links = links;
+  }
+
+  /**
+   * Answers when a machine has all of these layers. Errors: `unavailable` where no machine in reach has one of them.
+   */
+  async ensure(nodeId: string, digests: readonly string[]): Promise<void> {
+    const target = this.#machines().find(({ node }) => node.nodeId === nodeId);
+    if (!target || digests.length === 0) return;
+    for (const digest of await target.machine.layers.missing([...digests]))
+      await this.#underWay.run(`${nodeId} ${digest}`, () => this.#copy(digest, target));
+  }
+
+  /** The machines that have all of these layers. */
+  async holders(digests: readonly string[]): Promise<string[]> {
+    const missing = await Promise.all(
+      this.#machines().map(async ({ node, machine }) => ({
+        nodeId: node.nodeId,
+        count: await machine.layers.missing([...digests]).then(
+          found => found.length,
+          () => digests.length, // out of reach
+        ),
+      })),
+    );
+    return missing.filter(({ count }) => count === 0).map(({ nodeId }) => nodeId);
+  }
+
+  async #copy(digest: string, target: Holder): Promise<void> {
+    const holders = (await this.holders([digest])).filter(nodeId => nodeId !== target.node.nodeId);
+    const source = this.#machines().find(({ node }) => node.nodeId === holders[0]);
+    if (!source)
+      throw new AtollError('unavailable', `No machine in reach has the layer ${digest}; try again when all are back`, {
+        detail: noCompatibleNode,
+      });
+    await this.#links.copyLayer(digest, source.machine.layers, target.machine.layers);
+  }
+}
+
+/** A node that gets the layers of what it is to start first. */
+export function withLayers({ node }: Machine, ensure: (digests: readonly string[]) => Promise<void>): NodeProtocol {
+  return {
+    ...node,
+    async create(request, signal) {
+      const image = await startable(node, request);
+      await ensure(image.started?.layers ?? image.layers);
+      return node.create({ ...request, image }, signal);
+    },
+  };
+}
+
+/** Memory stays on the machine where it was kept: elsewhere a sandbox boots from its files. */
+async function startable(node: NodeProtocol, { image }: CreateSandbox): Promise<CreateSandbox['image']> {
+  const { started, ...others } = image;
+  if (!started) return image;
+  const isHere = (await node.listSnapshots()).some(({ snapshotId }) => snapshotId === started.snapshotId);
+  return isHere ? image : others;
+}

@@ -1,0 +1,149 @@
+import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { ClusterLinks, ControlIdentity, Machine, NodeWay } from '../../../protocol/cluster.ts';
+import { type AwayNode, noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
+import type { NodeInfo, NodeProtocol } from '../../../protocol/node.ts';
+import type { ClusterNode } from '../record.ts';
+import { LayerCopies, withLayers } from './layers.ts';
+import { leaseSeconds } from './lease.ts';
+
+/** What a machine has said last, on its clock and on ours. */
+type Heard = { epoch: string; nowMs: number; atUs: number };
+
+/** A machine that this process keeps in touch with. */
+export type KnownMachine = {
+  node: ClusterNode;
+  readonly machine: Machine;
+  /** Its node, as the rest of control calls it. */
+  readonly protocol: NodeProtocol;
+  heard: Heard | null;
+  /** The last thing that it was told, it answered. */
+  isAnswering: boolean;
+  /** It answered a moment ago, has a lease, and takes work. */
+  isUsable: boolean;
+};
+
+/** What happens to a machine while it can be used: begins, and answers what ends it. */
+type WhileUsable = (node: NodeProtocol) => { stop(): Promise<void> };
+
+/** The machines of a cluster as this process reaches them. */
+export class Machines implements Nodes {
+  readonly #known = new Map<string, KnownMachine & { following: { stop(): Promise<void> } | null }>();
+  readonly #links: ClusterLinks;
+  readonly #identity: () => ControlIdentity;
+  /** Brings layers to machines that lack them. */
+  readonly layers: LayerCopies;
+  /** What control says to each machine again and again. */
+  readonly beats = new SingleFlight<KnownMachine, void>();
+  #whileUsable: WhileUsable = () => ({ stop: async () => {} });
+
+  constructor(links: ClusterLinks, identity: () => ControlIdentity) {
+    this.#links = links;
+    this.#identity = identity;
+    this.layers = new LayerCopies(() => this.usable(), links);
+  }
+
+  /** Called for each machine from now on. */
+  follow(work: WhileUsable): void {
+    this.#whileUsable = work;
+  }
+
+  list(): { nodeId: string; protocol: NodeProtocol; info?: NodeInfo }[] {
+    return this.usable().map(({ node: { nodeId, info }, protocol }) => ({ nodeId, protocol, ...(info && { info }) }));
+  }
+
+  get(nodeId: string): NodeProtocol {
+    return this.known(nodeId).protocol;
+  }
+
+  /** Since when a machine is away: since it was heard last by any process of control. */
+  away(): AwayNode[] {
+    return [...this.#known.values()]
+      .filter(({ isUsable }) => !isUsable)
+      .map(({ node: { nodeId, info, joinedAtUs, leaseUntilUs }, isAnswering }) => ({
+        nodeId,
+        isConnecting: isAnswering || leaseUntilUs === null,
+        sinceUs: leaseUntilUs === null ? joinedAtUs : leaseUntilUs - leaseSeconds * microsPerSecond,
+        info,
+      }));
+  }
+
+  /** A machine with all of its services. Throws `unavailable` for one that can't be used now. */
+  known(nodeId: string): KnownMachine {
+    const known = this.#known.get(nodeId);
+    if (known?.isUsable) return known;
+    throw new AtollError('unavailable', `The machine of this sandbox (node ${nodeId}) is out of reach; try again`, {
+      detail: noCompatibleNode,
+      retryAfterSeconds: 2,
+    });
+  }
+
+  /** The machines that can be used now, in the order of their IDs. */
+  usable(): KnownMachine[] {
+    return [...this.#known.values()].filter(({ isUsable }) => isUsable);
+  }
+
+  /**
+   * Takes the machines of the cluster as they are now. One that moved, or has another certificate, is connected anew.
+   */
+  update(nodes: readonly ClusterNode[]): KnownMachine[] {
+    const there = new Set(nodes.map(({ nodeId }) => nodeId));
+    for (const nodeId of this.#known.keys()) if (!there.has(nodeId)) this.#forget(nodeId);
+    return nodes.map(node => {
+      const known = this.#known.get(node.nodeId);
+      if (known && placeOf(known.node) === placeOf(node)) return Object.assign(known, { node });
+      this.#forget(node.nodeId);
+      const machine = this.#links.connect(node.nodeId, async () => this.#wayTo(node, this.#identity));
+      const protocol = withLayers(machine, digests => this.layers.ensure(node.nodeId, digests));
+      const made = { node, machine, protocol, heard: null, isAnswering: false, isUsable: false, following: null };
+      this.#known.set(node.nodeId, made);
+      return made;
+    });
+  }
+
+  /** Says whether a machine can be used from now on. */
+  setUsable(nodeId: string, isUsable: boolean): void {
+    const known = this.#known.get(nodeId);
+    if (!known || known.isUsable === isUsable) return;
+    known.isUsable = isUsable;
+    if (isUsable) known.following = this.#whileUsable(known.protocol);
+    else {
+      void known.following?.stop();
+      known.following = null;
+      // Who waits for an answer would wait for as long as the call may take.
+      known.machine.drop();
+    }
+  }
+
+  async stop(): Promise<void> {
+    const following = [...this.#known.values()].map(async ({ following }) => following?.stop());
+    for (const nodeId of [...this.#known.keys()]) this.#forget(nodeId);
+    await Promise.all(following);
+  }
+
+  /** The way to a machine for another process of control. Throws `unavailable` for one that can't be used now. */
+  way(nodeId: string, identity: () => ControlIdentity): NodeWay {
+    return this.#wayTo(this.known(nodeId).node, identity);
+  }
+
+  #wayTo({ nodeId, address, certificates }: ClusterNode, identity: () => ControlIdentity): NodeWay {
+    return { place: { nodeId, ...addressOf(address), certificates }, identity: identity() };
+  }
+
+  #forget(nodeId: string): void {
+    const known = this.#known.get(nodeId);
+    if (!known) return;
+    this.#known.delete(nodeId);
+    void known.following?.stop();
+    known.machine.close();
+  }
+}
+
+const placeOf = ({ address, certificates }: ClusterNode) => JSON.stringify([address, certificates]);
+
+/** Host and port of an address as `addressForm` allows it. */
+function addressOf(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':');
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) };
+}

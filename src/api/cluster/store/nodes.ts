@@ -1,0 +1,129 @@
+import { sql } from 'kysely';
+import type { NodeInfo } from '../../../protocol/node.ts';
+import type { Db } from '../../database/db.ts';
+import type { ClusterNode } from '../record.ts';
+
+type Row = Awaited<ReturnType<typeof rows>>[number];
+
+/** The machines that have joined, in the order of their IDs. */
+export async function listClusterNodes(db: Db): Promise<ClusterNode[]> {
+  return (await rows(db)).map(nodeOfRow);
+}
+
+const rows = (db: Db) => db.selectFrom('cluster_nodes').selectAll().orderBy('node_id').execute();
+
+/** Takes a machine in. One that had joined before keeps its sandboxes and gets another certificate and address. */
+export async function putClusterNode(
+  db: Db,
+  node: Pick<ClusterNode, 'nodeId' | 'address' | 'certificates' | 'renewAtUs' | 'joinedAtUs'>,
+): Promise<void> {
+  const known = {
+    address: node.address,
+    certificates_json: JSON.stringify(node.certificates),
+    renew_at_us: node.renewAtUs,
+    joined_at_us: node.joinedAtUs,
+  };
+  await db
+    .insertInto('cluster_nodes')
+    .values({ node_id: node.nodeId, ...known, lease_until_us: null, given_up: 0, boot_id: null, info_json: null })
+    .onConflict(conflict => conflict.column('node_id').doUpdateSet(known))
+    .execute();
+}
+
+/** Forgets a machine: from now on nobody speaks with it. */
+export async function deleteClusterNode(db: Db, nodeId: string): Promise<void> {
+  await db.deleteFrom('cluster_nodes').where('node_id', '=', nodeId).execute();
+  await db.deleteFrom('nodes').where('node_id', '=', nodeId).execute();
+}
+
+/** Says which certificates a machine may show, where they are still the ones that were read. */
+export async function putCertificates(
+  db: Db,
+  node: Pick<ClusterNode, 'nodeId' | 'certificates'>,
+  next: Pick<ClusterNode, 'certificates' | 'renewAtUs'>,
+): Promise<boolean> {
+  const row = await db
+    .updateTable('cluster_nodes')
+    .set({ certificates_json: JSON.stringify(next.certificates), renew_at_us: next.renewAtUs })
+    .where('node_id', '=', node.nodeId)
+    .where('certificates_json', '=', JSON.stringify(node.certificates))
+    .returning('node_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Notes a longer lease before it is given. False: the machine was given up or forgotten meanwhile, and gets none. */
+export async function keepLease(db: Db, nodeId: string, untilUs: number): Promise<boolean> {
+  const row = await db
+    .updateTable('cluster_nodes')
+    .set({ lease_until_us: sql<number>`case when lease_until_us > ${untilUs} then lease_until_us else ${untilUs} end` })
+    .where('node_id', '=', nodeId)
+    .where('given_up', '=', 0)
+    .returning('node_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Notes what a machine says of itself. */
+export async function putNodeFacts(
+  db: Db,
+  nodeId: string,
+  { bootId, info }: { bootId: string; info: NodeInfo },
+): Promise<void> {
+  await db
+    .updateTable('cluster_nodes')
+    .set({ boot_id: bootId, info_json: JSON.stringify(info) })
+    .where('node_id', '=', nodeId)
+    .execute();
+}
+
+/**
+ * Gives up a machine whose lease was over before `beforeUs`. False where it was not, or another process has done so.
+ */
+export async function giveUpNode(db: Db, nodeId: string, beforeUs: number): Promise<boolean> {
+  const row = await db
+    .updateTable('cluster_nodes')
+    .set({ given_up: 1 })
+    .where('node_id', '=', nodeId)
+    .where('given_up', '=', 0)
+    .where('lease_until_us', '<', beforeUs)
+    .returning('node_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** A machine that was given up, which stays so until the transaction ends; null for any other. */
+export async function lockGivenUp(db: Db, nodeId: string): Promise<ClusterNode | null> {
+  const row = await db
+    .selectFrom('cluster_nodes')
+    .selectAll()
+    .where('node_id', '=', nodeId)
+    .where('given_up', '=', 1)
+    .forUpdate()
+    .executeTakeFirst();
+  return row ? nodeOfRow(row) : null;
+}
+
+/** Takes a machine back that has paused what ran there. By its last lease it would be given up again at once. */
+export async function takeNodeBack(db: Db, nodeId: string): Promise<void> {
+  await db
+    .updateTable('cluster_nodes')
+    .set({ given_up: 0, lease_until_us: null })
+    .where('node_id', '=', nodeId)
+    .where('given_up', '=', 1)
+    .execute();
+}
+
+function nodeOfRow(row: Row): ClusterNode {
+  return {
+    nodeId: row.node_id,
+    address: row.address,
+    certificates: JSON.parse(row.certificates_json) as string[],
+    renewAtUs: row.renew_at_us,
+    joinedAtUs: row.joined_at_us,
+    leaseUntilUs: row.lease_until_us,
+    isGivenUp: row.given_up === 1,
+    bootId: row.boot_id,
+    info: row.info_json === null ? null : (JSON.parse(row.info_json) as NodeInfo),
+  };
+}

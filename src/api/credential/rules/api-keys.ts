@@ -1,0 +1,71 @@
+import type { Clock } from '../../../base/clock.ts';
+import { AtollError } from '../../../base/error.ts';
+import { newUuid, isUuid } from '../../../base/id.ts';
+import { newCredential } from './credential.ts';
+import { deleteApiKey, insertApiKey, listApiKeys, renameApiKey } from '../store/api-key.ts';
+import { findUsers } from '../../team/store/user.ts';
+import type { ApiKeyRecord } from '../record.ts';
+import type { TeamRecord, UserRecord } from '../../team/record.ts';
+import type { Db } from '../../database/db.ts';
+import type { CredentialCache } from './cache.ts';
+
+/** A new API key of a team. `text` is the key itself: it is shown now or never. */
+export async function createApiKey(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  name: string,
+  createdBy: string | null = null,
+): Promise<{ key: ApiKeyRecord; text: string }> {
+  const { text, record } = newCredential('apiKey', name, clock());
+  const key = { ...record, keyId: newUuid(), teamId: team.teamId, createdBy };
+  await insertApiKey(db, key);
+  return { key, text };
+}
+
+/** A new API key that a member of the team makes, with who that is. */
+export async function createMembersKey(
+  deps: { clock: Clock; db: Db },
+  team: TeamRecord,
+  name: string,
+  userId: string | null,
+): Promise<{ key: ApiKeyRecord; text: string; createdBy: UserRecord | null }> {
+  const made = await createApiKey(deps, team, name, userId);
+  const createdBy = userId === null ? null : ((await findUsers(deps.db, [userId])).get(userId) ?? null);
+  return { ...made, createdBy };
+}
+
+/** A team's keys, the oldest first, each with who made it. */
+export async function listTeamKeys(
+  db: Db,
+  team: TeamRecord,
+): Promise<Array<{ key: ApiKeyRecord; createdBy: UserRecord | null }>> {
+  const keys = await listApiKeys(db, team.teamId);
+  const users = await findUsers(db, [...new Set(keys.flatMap(key => key.createdBy ?? []))]);
+  return keys.map(key => ({ key, createdBy: key.createdBy === null ? null : (users.get(key.createdBy) ?? null) }));
+}
+
+/** Throws `not_found` where the team has no key with this ID, `invalid` for a text that is no ID. */
+export async function renameTeamKey(db: Db, team: TeamRecord, keyId: string, name: string): Promise<void> {
+  checkId(keyId);
+  if (!(await renameApiKey(db, team.teamId, keyId, name))) throw keyNotFound(keyId);
+}
+
+/** Revokes a key: the next request with it is refused. Throws like `renameTeamKey`. */
+export async function revokeTeamKey(
+  { credentials, db }: { credentials: CredentialCache; db: Db },
+  team: TeamRecord,
+  keyId: string,
+): Promise<void> {
+  checkId(keyId);
+  const removed = await deleteApiKey(db, team.teamId, keyId);
+  credentials.clear();
+  if (!removed) throw keyNotFound(keyId);
+}
+
+function checkId(keyId: string): void {
+  if (!isUuid(keyId)) throw new AtollError('invalid', `apiKeyID: "${keyId}" is not the ID of a key (a UUID)`);
+}
+
+function keyNotFound(keyId: string): AtollError {
+  return new AtollError('not_found', `API key "${keyId}" was not found`);
+}

@@ -1,0 +1,81 @@
+import { LRUCache } from 'lru-cache';
+import { AtollError } from '../../../base/error.ts';
+import type { Caller } from '../caller.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+
+/** What a caller may have saved up by being quiet, in seconds of its rate. */
+const burstSeconds = 10;
+/**
+ * Callers whose use is remembered. Of more, those are forgotten that were quiet for longest: they begin with all they
+ * could save.
+ */
+const callersMax = 10_000;
+
+/** What is left to a caller after a request. */
+export type RateQuota = { limit: number; remaining: number; resetSeconds: number };
+
+type Bucket = { tokens: number; atMs: number };
+
+/** Token buckets, one for each caller, in the memory of this process. */
+export class RateLimiter {
+  readonly #buckets = new LRUCache<string, Bucket>({ max: callersMax });
+  readonly #nowMs: () => number;
+
+  /** `nowMs` never goes back: the wall clock would give or take tokens when it is set. */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Takes one of `what` from the bucket `name` that refills at `perSecond`. Throws `rate_limited` when it is empty. */
+  take(name: string, perSecond: number, what = 'requests'): RateQuota {
+    const capacity = Math.max(1, perSecond * burstSeconds);
+    const nowMs = this.#nowMs();
+    const before = this.#buckets.get(name) ?? { tokens: capacity, atMs: nowMs };
+    const tokens = Math.min(capacity, before.tokens + ((nowMs - before.atMs) / 1000) * perSecond);
+    if (tokens < 1) {
+      throw new AtollError('rate_limited', `More than ${perSecond} ${what} a second were sent: wait a moment`, {
+        retryAfterSeconds: Math.ceil((1 - tokens) / perSecond),
+      });
+    }
+    this.#buckets.set(name, { tokens: tokens - 1, atMs: nowMs });
+    return {
+      limit: capacity,
+      remaining: Math.floor(tokens - 1),
+      resetSeconds: Math.ceil((capacity - tokens + 1) / perSecond),
+    };
+  }
+
+  /** Takes `tokens` more for a request that was let in; what is missing is paid back before the next one. */
+  spend(name: string, perSecond: number, tokens: number): void {
+    const bucket = this.#buckets.get(name);
+    if (bucket === undefined || perSecond === 0) return;
+    bucket.tokens = Math.max(bucket.tokens - tokens, -perSecond * burstSeconds);
+  }
+}
+
+/** Bytes of a body that count as one more request: as long as one takes, these take to parse and check. */
+const bytesPerRequest = 16_384;
+
+/** Counts a long body as the requests that it takes as much time as. */
+export function chargeBody(
+  { limitsOf, rateLimiter }: { limitsOf: LimitsOf; rateLimiter: RateLimiter },
+  caller: Caller | null,
+  bytes: number,
+): void {
+  if (!isLimited(caller)) return;
+  rateLimiter.spend(caller.team.teamId, limitsOf(caller.team).requestsPerSecond, Math.floor(bytes / bytesPerRequest));
+}
+
+function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'team' | 'volume' }> {
+  return (caller?.kind === 'team' || caller?.kind === 'volume') && caller.actor?.kind !== 'admin';
+}
+
+/** Counts a request of a team against its rate. Null where there is no limit; an operator has none. */
+export function limitRate(
+  { limitsOf, rateLimiter }: { limitsOf: LimitsOf; rateLimiter: RateLimiter },
+  caller: Caller | null,
+): RateQuota | null {
+  if (!isLimited(caller)) return null;
+  const { requestsPerSecond } = limitsOf(caller.team);
+  return requestsPerSecond > 0 ? rateLimiter.take(caller.team.teamId, requestsPerSecond) : null;
+}

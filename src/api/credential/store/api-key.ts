@@ -1,0 +1,121 @@
+import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
+import type { Db } from '../../database/db.ts';
+import type { ApiKeyTable } from '../../database/account-tables.ts';
+import { teamOfRow } from '../../team/store/team.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { ApiKeyRecord } from '../record.ts';
+
+/** Writes a new API key. */
+export async function insertApiKey(db: Db, key: ApiKeyRecord): Promise<void> {
+  await db
+    .insertInto('api_keys')
+    .values({
+      key_id: key.keyId,
+      team_id: key.teamId,
+      created_by: key.createdBy,
+      name: key.name,
+      digest: key.digest,
+      value_length: key.valueLength,
+      mask_prefix: key.maskPrefix,
+      mask_suffix: key.maskSuffix,
+      created_at_us: key.createdAtUs,
+      last_used_at_us: key.lastUsedAtUs,
+    })
+    .execute();
+}
+
+/** The key with this digest and its team. */
+export async function findApiKey(db: Db, digest: string): Promise<{ keyId: string; team: TeamRecord } | null> {
+  const row = await db
+    .selectFrom('api_keys')
+    .innerJoin('teams', 'teams.team_id', 'api_keys.team_id')
+    .selectAll('teams')
+    .select('key_id')
+    .where('digest', '=', digest)
+    .executeTakeFirst();
+  return row ? { keyId: row.key_id, team: teamOfRow(row) } : null;
+}
+
+function apiKeyOfRow(row: Selectable<ApiKeyTable>): ApiKeyRecord {
+  return {
+    keyId: row.key_id,
+    teamId: row.team_id,
+    createdBy: row.created_by,
+    name: row.name,
+    digest: row.digest,
+    valueLength: row.value_length,
+    maskPrefix: row.mask_prefix,
+    maskSuffix: row.mask_suffix,
+    createdAtUs: row.created_at_us,
+    lastUsedAtUs: row.last_used_at_us,
+  };
+}
+
+/** Notes when credentials were last used, by ID. */
+export async function touchCredentials(
+  db: Db,
+  table: 'api_keys' | 'access_tokens',
+  idColumn: 'key_id' | 'token_id',
+  uses: ReadonlyMap<string, number>,
+): Promise<void> {
+  for (const [id, atUs] of uses) {
+    await db.updateTable(table).set({ last_used_at_us: atUs }).where(sql.ref(idColumn), '=', id).execute();
+  }
+}
+
+/** A team's keys, the oldest first. */
+export async function listApiKeys(db: Db, teamId: string): Promise<ApiKeyRecord[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .orderBy('created_at_us')
+    .orderBy('key_id')
+    .execute();
+  return rows.map(apiKeyOfRow);
+}
+
+/** Removes a team's key. Answers false where there is none with this ID. */
+export async function deleteApiKey(db: Db, teamId: string, keyId: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('api_keys')
+    .where('team_id', '=', teamId)
+    .where('key_id', '=', keyId)
+    .executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}
+
+/** Renames a team's key. False where there is none with this ID. */
+export async function renameApiKey(db: Db, teamId: string, keyId: string, name: string): Promise<boolean> {
+  const result = await db
+    .updateTable('api_keys')
+    .set({ name })
+    .where('team_id', '=', teamId)
+    .where('key_id', '=', keyId)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Removes all but the `keep` newest keys with this name that a user made for a team. */
+export async function pruneApiKeys(
+  db: Db,
+  of: { teamId: string; createdBy: string; name: string },
+  keep: number,
+): Promise<void> {
+  const kept = db
+    .selectFrom('api_keys')
+    .select('key_id')
+    .where('team_id', '=', of.teamId)
+    .where('created_by', '=', of.createdBy)
+    .where('name', '=', of.name)
+    .orderBy('created_at_us', 'desc')
+    .limit(keep);
+  await db
+    .deleteFrom('api_keys')
+    .where('team_id', '=', of.teamId)
+    .where('created_by', '=', of.createdBy)
+    .where('name', '=', of.name)
+    .where('key_id', 'not in', kept)
+    .execute();
+}

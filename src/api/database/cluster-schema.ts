@@ -1,0 +1,46 @@
+import type { Fixed, Flag } from './column-types.ts';
+
+/** The tables of machines that join, by the conventions of `Tables`. */
+export type ClusterTables = {
+  cluster_authority: ClusterAuthorityTable;
+  cluster_invites: ClusterInviteTable;
+  cluster_nodes: ClusterNodeTable;
+};
+
+/** The authority that signs the certificates of a cluster's machines. One row, of place 1. */
+type ClusterAuthorityTable = {
+  place: Fixed<number>;
+  /** PEM. */
+  certificate: Fixed<string>;
+  /** Of `encrypt`, by the seed. */
+  sealed_key: Fixed<string>;
+};
+
+/** Invitations of machines. Each is good once: it is deleted by the join. */
+type ClusterInviteTable = {
+  token_id: Fixed<string>;
+  /** The SHA-256 of the token's secret, encrypted by the seed. */
+  sealed_key: Fixed<string>;
+  expires_at_us: Fixed<number>;
+};
+
+/** The machines that have joined. What the operator wants of one is in `nodes`. */
+type ClusterNodeTable = {
+  node_id: Fixed<string>;
+  /** `host:port`. */
+  address: string;
+  /** SHA-256 of the certificates that it may show, hex, the newest last. */
+  certificates_json: string;
+  /** When it is to get a new certificate. */
+  renew_at_us: number;
+  joined_at_us: number;
+  /** Until when it may count on control. Null: it has not answered yet. */
+  lease_until_us: number | null;
+  /**
+   * It was silent for so long that what ran there counts as paused; it gets no lease before it has paused that itself.
+   */
+  given_up: Flag;
+  boot_id: string | null;
+  /** `NodeInfo`, as it last said. */
+  info_json: string | null;
+};

@@ -1,0 +1,60 @@
+import { Kysely } from 'kysely';
+import type { StoreLocation } from './db.ts';
+import { connectPostgres } from './postgres.ts';
+import { migrate } from './migrate.ts';
+import { ChangeWatch, type SandboxListener } from './postgres-watch.ts';
+import type { Tables } from './schema.ts';
+import { connectSqlite } from './sqlite.ts';
+
+/** The open state of an installation, closed by disposal. */
+export type Store = {
+  readonly kind: StoreLocation['kind'];
+  readonly db: Kysely<Tables>;
+  /** True once after a change of keys or teams that was made over another connection (on SQLite: of anything). */
+  changedElsewhere(): boolean;
+  /**
+   * Tells of sandboxes whose rows changed, whoever changed them, until the answer is called. On SQLite nobody else
+   * does, and nothing is told.
+   */
+  onSandboxChanges(listener: SandboxListener): () => void;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** Opens the database and brings its schema up to date. */
+export async function openStore(location: StoreLocation): Promise<Store> {
+  const store = connectStore(location);
+  try {
+    await migrate(store.db);
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Connects to a database whatever its schema is: for those who bring it up to date or copy it. */
+export function connectStore(location: StoreLocation): Store {
+  if (location.kind === 'sqlite') {
+    const { dialect, changedElsewhere } = connectSqlite(location.path);
+    const db = new Kysely<Tables>({ dialect });
+    return {
+      kind: 'sqlite',
+      db,
+      changedElsewhere,
+      onSandboxChanges: () => () => {},
+      [Symbol.asyncDispose]: () => db.destroy(),
+    };
+  }
+  const db = new Kysely<Tables>({ dialect: connectPostgres(location.url) });
+  const watch = new ChangeWatch(location.url);
+  return {
+    kind: 'postgres',
+    db,
+    changedElsewhere: () => watch.changedElsewhere(),
+    onSandboxChanges: listener => watch.onSandboxes(listener),
+    async [Symbol.asyncDispose]() {
+      await watch.close();
+      await db.destroy();
+    },
+  };
+}

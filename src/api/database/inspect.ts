@@ -1,0 +1,108 @@
+import { Database } from 'bun:sqlite';
+import { closeSync, openSync, readSync } from 'node:fs';
+import pg from 'pg';
+import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
+import { connectStore } from './database.ts';
+import type { StoreLocation } from './db.ts';
+import { findInstallation } from './installation.ts';
+import type { InstallationRecord } from './installation.ts';
+import { refuseUnknown, schemaVersion } from './migrate.ts';
+
+/** What a database holds, found out without changing it. */
+type StoreContents =
+  | { kind: 'empty' }
+  /** `installation` is null where the first start was cut off before it named it. */
+  | { kind: 'state'; installation: InstallationRecord | null };
+
+const sqliteMagic = 'SQLite format 3\0';
+const connectTimeoutMs = 10_000;
+
+/**
+ * Looks whether a database can be used, and whose it is. Throws `internal` for one that is damaged, `unavailable` for
+ * one that can't be reached, `precondition` for one of a version that this one does not take over.
+ */
+export async function inspectStore(location: StoreLocation): Promise<StoreContents> {
+  if (location.kind === 'postgres') await requireServer(location.url);
+  else if (!isThere(location.path)) return { kind: 'empty' };
+  else requireWhole(location.path);
+  await using store = connectStore(location);
+  await refuseUnknown(store.db);
+  if ((await schemaVersion(store.db)) === null) return { kind: 'empty' };
+  return { kind: 'state', installation: await findInstallation(store.db) };
+}
+
+/** False for a file that is missing, or empty as a file system leaves one that was lost. */
+function isThere(path: string): boolean {
+  try {
+    const head = Buffer.alloc(sqliteMagic.length);
+    const file = openSync(path, 'r');
+    try {
+      const length = readSync(file, head);
+      if (length === 0) return false;
+      if (head.toString('latin1', 0, length) !== sqliteMagic) throw damaged(path, 'it is no SQLite database');
+      return true;
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Reads every page of it: a few milliseconds for each 10 MB. */
+function requireWhole(path: string): void {
+  let found: string;
+  try {
+    using database = new Database(path, { readwrite: true, strict: true });
+    found = database.query<{ quick_check: string }, []>('pragma quick_check(1)').get()?.quick_check ?? 'nothing';
+  } catch (error) {
+    // What is locked or can't be read at all is not damaged.
+    if (!/^SQLITE_(CORRUPT|NOTADB)/.test(systemCodeOf(error))) throw error;
+    throw damaged(path, messageOf(error));
+  }
+  if (found !== 'ok') throw damaged(path, found);
+}
+
+function damaged(path: string, what: string): AtollError {
+  const summary = what.split('\n').slice(0, 2).join(' ').slice(0, 200);
+  return new AtollError(
+    'internal',
+    `The database ${path} is damaged (${summary}). Nothing was changed. Move it away and put a whole copy in its place, or make a new data directory of a backup with \`atoll restore FILE\`.`,
+  );
+}
+
+async function requireServer(url: string): Promise<void> {
+  const client = clientOf(url);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    const reason = messageOf(error) || systemCodeOf(error) || 'no answer';
+    throw new AtollError(
+      'unavailable',
+      `PostgreSQL at ${nameOfDatabase(url)} can't be used: ${reason}. Start it, or correct ATOLL_DATABASE_URL.`,
+      { cause: error },
+    );
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** A database by its place, without the password that leads into it. Throws `invalid` for what is no URL of one. */
+export function nameOfDatabase(url: string): string {
+  const { host, port, database } = clientOf(url);
+  return `${host}:${port}/${database ?? ''}`;
+}
+
+function clientOf(url: string): pg.Client {
+  try {
+    return new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      application_name: 'atoll',
+    });
+  } catch {
+    throw new AtollError('invalid', 'ATOLL_DATABASE_URL is no URL of a PostgreSQL database.');
+  }
+}

@@ -1,0 +1,194 @@
+import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely';
+import pg from 'pg';
+import { AtollError, assert } from '../../base/error.ts';
+
+/**
+ * How long a commit whose answer was lost is asked about. A server that was started anew answers within a second or
+ * two.
+ */
+const outcomeWaitMs = 5_000;
+const outcomeRetryMs = 100;
+const retryAfterSeconds = 2;
+/** A server that ends or starts, and a connection that does. */
+const lostCodes = /^(?:08|57P)/;
+/**
+ * A server that is there and refuses: it is full, follows another one, or gave up a statement after its longest time.
+ */
+const refusedCodes = /^(?:53300|25006|57014)/;
+
+/** `error_code` of a change that was sent, and of which nobody knows whether it was made. Read it again. */
+export const outcomeUnknown = 'database_outcome_unknown';
+
+/** True where the database did not say whether it made a change. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof AtollError && error.detail === outcomeUnknown;
+}
+
+/**
+ * Kysely's driver on a pool of `pg`. A database that does not answer is `unavailable`, and says whether anything can
+ * have been changed: a transaction knows its ID from its begin, so that one whose commit had no answer is asked about.
+ */
+export class PostgresDriver implements Driver {
+  readonly #pool: pg.Pool;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return new Connection(await this.#connect());
+  }
+
+  async beginTransaction(
+    connection: DatabaseConnection,
+    { isolationLevel, accessMode }: TransactionSettings,
+  ): Promise<void> {
+    // A backup reads all of its tables as they are at one moment.
+    const modes = [
+      ...(isolationLevel === undefined ? [] : [`isolation level ${isolationLevel}`]),
+      ...(accessMode === undefined ? [] : [accessMode]),
+    ];
+    await connectionOf(connection).begin(modes.join(', '));
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    const { transactionId } = connectionOf(connection);
+    try {
+      await connectionOf(connection).commit();
+    } catch (error) {
+      if (!isOutcomeUnknown(error) || !(await this.#wasCommitted(transactionId, error))) throw error;
+    }
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await connectionOf(connection).rollback();
+  }
+
+  async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    connectionOf(connection).release();
+  }
+
+  async destroy(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (cause) {
+      throw away(cause, false);
+    }
+  }
+
+  /**
+   * Asks how a transaction ended. Throws `unavailable` where it did not commit; `unanswered` where nobody can say in
+   * time.
+   */
+  async #wasCommitted(transactionId: string, unanswered: unknown): Promise<true> {
+    for (const endMs = performance.now() + outcomeWaitMs; performance.now() < endMs; await Bun.sleep(outcomeRetryMs)) {
+      const status = await this.#statusOf(transactionId);
+      if (status === 'committed') return true;
+      if (status === 'aborted') throw away(unanswered, false);
+    }
+    throw unanswered;
+  }
+
+  /** Null while the server does not say. */
+  async #statusOf(transactionId: string): Promise<string | null> {
+    try {
+      const { rows } = await this.#pool.query<{ status: string }>('select pg_xact_status($1::xid8) as status', [
+        transactionId,
+      ]);
+      return rows[0]?.status ?? null;
+    } catch {
+      return null;
+    }
+  }
+}
+
+class Connection implements DatabaseConnection {
+  readonly #client: pg.PoolClient;
+  /** Of the transaction under way, as the server calls it; empty outside of one. */
+  transactionId = '';
+  #broken: Error | undefined;
+
+  constructor(client: pg.PoolClient) {
+    this.#client = client;
+  }
+
+  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+    // What is in a transaction is undone with its connection.
+    const mayStay = this.transactionId === '' && query.kind !== 'SelectQueryNode';
+    const { command, rowCount, rows } = await this.#do(mayStay, () =>
+      this.#client.query<R & pg.QueryResultRow>(sql, [...parameters]),
+    );
+    const changes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE';
+    return { ...(changes && { numAffectedRows: BigInt(rowCount ?? 0) }), rows };
+  }
+
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('results are not streamed');
+  }
+
+  /** `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's. */
+  async begin(modes: string): Promise<void> {
+    // Two statements in one message: one way to the server and back.
+    const results = await this.#do(false, () =>
+      this.#client.query(`start transaction ${modes}; select pg_current_xact_id()::text as id`),
+    );
+    const [, { rows = [] } = {}] = results as unknown as { rows?: { id: string }[] }[];
+    this.transactionId = rows[0]?.id ?? '';
+    assert(this.transactionId !== '', 'a transaction has no ID');
+  }
+
+  async commit(): Promise<void> {
+    const { command } = await this.#do(true, () => this.#client.query('commit'));
+    this.transactionId = '';
+    // A transaction in which a statement failed can't be committed, and the server says so by what it did instead.
+    if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: a statement in it had failed');
+  }
+
+  async rollback(): Promise<void> {
+    this.transactionId = '';
+    // The server does it by itself for a connection that is gone.
+    if (this.#broken === undefined) await this.#do(false, () => this.#client.query('rollback'));
+  }
+
+  /** Back to the pool, or away with it where it is of no use any more. */
+  release(): void {
+    this.#client.release(this.#broken);
+  }
+
+  async #do<T>(mayStay: boolean, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const code = error instanceof pg.DatabaseError ? (error.code ?? '') : undefined;
+      if (code !== undefined && refusedCodes.test(code)) throw away(error, false);
+      if (code !== undefined && !lostCodes.test(code)) throw error;
+      this.#broken = error instanceof Error ? error : new Error(String(error));
+      throw away(error, mayStay);
+    }
+  }
+}
+
+function connectionOf(connection: DatabaseConnection): Connection {
+  assert(connection instanceof Connection, 'a connection of another driver');
+  return connection;
+}
+
+function away(cause: unknown, mayHaveChanged: boolean): AtollError {
+  return mayHaveChanged
+    ? new AtollError(
+        'unavailable',
+        'The database went away while the change was made: it was made or it was not; read it again',
+        { retryAfterSeconds, detail: outcomeUnknown, cause },
+      )
+    : new AtollError('unavailable', 'The database does not answer; nothing was changed', {
+        retryAfterSeconds,
+        detail: 'database_unavailable',
+        cause,
+      });
+}

@@ -1,0 +1,86 @@
+import pg from 'pg';
+import { credentialChannel } from './migrations/first/credential-changes.ts';
+import { sandboxChannel } from './migrations/first/replicas.ts';
+
+const reconnectMs = 1_000;
+/** Changes that come within this time are told together, ms. */
+const gatherMs = 5;
+
+/** Gets the IDs of sandboxes whose rows changed, whoever changed them; null where any may have. */
+export type SandboxListener = (sandboxIds: ReadonlySet<string> | null) => void;
+
+/**
+ * Hears of changes to keys, teams and sandboxes, whoever makes them. Without connection every answer is
+ * "changed": nothing is kept that might be revoked.
+ */
+export class ChangeWatch {
+  readonly #url: string;
+  #client: pg.Client | null = null;
+  #listening = false;
+  #credentialsChanged = true;
+  #closed = false;
+  #sandboxListener: SandboxListener | null = null;
+  #sandboxes = new Set<string>();
+
+  constructor(url: string) {
+    this.#url = url;
+    void this.#connect();
+  }
+
+  /** True once after each change of keys and teams. */
+  changedElsewhere(): boolean {
+    const changed = this.#credentialsChanged;
+    if (this.#listening) this.#credentialsChanged = false;
+    return changed;
+  }
+
+  /** Tells `listener` of changed sandboxes from here on, until the answer is called. One at a time. */
+  onSandboxes(listener: SandboxListener): () => void {
+    this.#sandboxListener = listener;
+    return () => {
+      if (this.#sandboxListener === listener) this.#sandboxListener = null;
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#sandboxListener = null;
+    await this.#client?.end();
+  }
+
+  #heard({ channel, payload = '' }: pg.Notification): void {
+    if (channel === credentialChannel) this.#credentialsChanged = true;
+    else if (this.#sandboxes.add(payload).size === 1) setTimeout(() => this.#tellSandboxes(), gatherMs);
+  }
+
+  #tellSandboxes(): void {
+    const changed = this.#sandboxes;
+    this.#sandboxes = new Set();
+    this.#sandboxListener?.(changed);
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#closed) return;
+    const client = new pg.Client({ connectionString: this.#url, application_name: 'atoll watch', keepAlive: true });
+    this.#client = client;
+    const lost = () => {
+      if (this.#client !== client) return;
+      this.#client = null;
+      this.#listening = false;
+      this.#credentialsChanged = true;
+      if (!this.#closed) setTimeout(() => void this.#connect(), reconnectMs).unref();
+    };
+    client.on('error', lost);
+    client.on('end', lost);
+    client.on('notification', notification => this.#heard(notification));
+    try {
+      await client.connect();
+      await client.query(`listen ${credentialChannel}; listen ${sandboxChannel}`);
+      this.#listening = true;
+      this.#sandboxListener?.(null);
+    } catch {
+      await client.end().catch(() => {});
+      lost();
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
+import type { Dialect } from 'kysely';
+import pg from 'pg';
+import { PostgresDriver } from './postgres-driver.ts';
+
+/** Connections one process holds at most. */
+const connectionsMax = 10;
+/** No query of the platform takes longer; one that does is better an error than a held lock. */
+const statementTimeoutMs = 30_000;
+/** For a server that does not even say that: the network between is gone. */
+const answerTimeoutMs = statementTimeoutMs + 5_000;
+const connectTimeoutMs = 10_000;
+
+/**
+ * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but gives 64-bit integers as text with no way to
+ * say otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for.
+ */
+export function connectPostgres(url: string): Dialect {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connectionsMax,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeoutMs,
+    application_name: 'atoll',
+    types: { getTypeParser: typeParser },
+  });
+  // A connection that the server closes is replaced at the next query; unheard, its error would end the process. The
+  // pool listens to idle ones alone, and one that is in use may have no query at the moment to tell it to.
+  pool.on('error', () => {});
+  pool.on('connect', client => client.on('error', () => {}));
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new PostgresDriver(pool),
+    createIntrospector: db => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  };
+}
+
+/** 64-bit integers as numbers: no value of the schema passes 2^53. */
+const typeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text');

@@ -1,0 +1,284 @@
+import type { ColumnType, Generated } from 'kysely';
+import type { EventSubject, EventType } from '../../protocol/api/event.ts';
+import type { BuildStatus } from '../../protocol/api/template.ts';
+import type { DeliveryState } from '../../protocol/api/webhook.ts';
+import type { AccountTables } from './account-tables.ts';
+import type { ClusterTables } from './cluster-schema.ts';
+import type { Fixed, Flag } from './column-types.ts';
+import type { Column, Columns } from '../record/column.ts';
+import type { sandboxColumns } from '../sandbox/record.ts';
+
+/**
+ * The tables, the same on SQLite and PostgreSQL. What differs between the two is hidden by these conventions:
+ * times are integers of microseconds since the epoch (`…_us`), truths are 0 or 1, and JSON is text
+ * (`…_json`), because each of these has one form that both hold exactly.
+ */
+export type Tables = AccountTables &
+  ClusterTables & {
+    templates: TemplateTable;
+    template_names: TemplateNameTable;
+    builds: BuildTable;
+    build_tags: BuildTagTable;
+    build_log: BuildLogTable;
+    sandboxes: SandboxTable;
+    sandbox_labels: SandboxLabelTable;
+    idempotency_keys: IdempotencyKeyTable;
+    nodes: NodeTable;
+    audit_log: AuditTable;
+    secrets: SecretTable;
+    team_metrics: TeamMetricTable;
+    past_sandboxes: PastSandboxTable;
+    events: EventTable;
+    webhooks: WebhookTable;
+    webhook_deliveries: WebhookDeliveryTable;
+    volumes: VolumeTable;
+    sandbox_volumes: SandboxVolumeTable;
+    installation: InstallationTable;
+    volume_removals: VolumeRemovalTable;
+    replicas: ReplicaTable;
+  };
+
+/** The table of columns that are defined with their records. */
+type TableOf<C extends Columns> = {
+  [Member in keyof C as C[Member]['name']]: C[Member] extends Column<string, unknown, infer Stored, infer Changes>
+    ? Changes extends true
+      ? Stored
+      : Fixed<Stored>
+    : never;
+};
+
+/** Templates. */
+export type TemplateTable = {
+  template_id: Fixed<string>;
+  team_id: Fixed<string>;
+  kind: Fixed<'template' | 'snapshot'>;
+  public: Flag;
+  created_by: Fixed<string | null>;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+  last_spawned_at_us: number | null;
+  spawn_count: number;
+  build_count: number;
+};
+
+/** Names of templates. */
+type TemplateNameTable = {
+  /** The owner's slug, or empty for a name without namespace. */
+  namespace: Fixed<string>;
+  alias: Fixed<string>;
+  template_id: string;
+  created_at_us: Fixed<number>;
+};
+
+/** Builds of templates. */
+export type BuildTable = {
+  build_id: Fixed<string>;
+  template_id: Fixed<string>;
+  status: BuildStatus;
+  cpu_count: number;
+  memory_mib: number;
+  disk_mib: number;
+  agent_version: string | null;
+  /** Layer digests, lowest first. */
+  layers_json: string;
+  /** `BuildConfig` of template-row.ts. */
+  config_json: string;
+  /** `BuildReason` of build-row.ts; null where nothing failed. */
+  reason_json: string | null;
+  /** A Dockerfile that was given before the build was started. */
+  request_json: string | null;
+  /** Of a snapshot: what it was taken of. It may be gone. */
+  source_sandbox_id: Fixed<string | null>;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+  finished_at_us: number | null;
+  /** While it is built: the process that takes over its log and outcome. */
+  replica_id: ColumnType<string | null, string | null | undefined, string | null>;
+  /** In a cluster, the node that has been told to build it. */
+  node_id: ColumnType<string | null, string | null | undefined, string | null>;
+};
+
+/** Which build a tag of a template selects: the newest assignment counts. */
+type BuildTagTable = {
+  template_id: Fixed<string>;
+  tag: Fixed<string>;
+  build_id: Fixed<string>;
+  assigned_at_us: number;
+};
+
+/** One line of a build's log. */
+type BuildLogTable = {
+  build_id: Fixed<string>;
+  /** Counted from 0 without a gap. */
+  number: Fixed<number>;
+  timestamp_ms: Fixed<number>;
+  /** Place in `logLevels`: a minimum is a comparison. */
+  level: Fixed<number>;
+  message: Fixed<string>;
+  step: Fixed<string | null>;
+};
+
+/** Sandboxes, by the columns that their records define. */
+type SandboxTable = TableOf<typeof sandboxColumns>;
+
+/** One row for each metadata pair, so that a filter is an index lookup on both databases. */
+type SandboxLabelTable = {
+  sandbox_id: Fixed<string>;
+  /** SHA-256 of the pair: any text of any length, NUL included, compares exactly. */
+  pair_digest: Fixed<string>;
+};
+
+/** A create that its client may repeat: the same key, the same sandbox. */
+type IdempotencyKeyTable = {
+  team_id: Fixed<string>;
+  idempotency_key: Fixed<string>;
+  /** Of the request, by the installation's seed. */
+  request_digest: Fixed<string>;
+  /** Not a foreign key: the create is answered alike when its sandbox is gone. */
+  sandbox_id: Fixed<string>;
+  /** `CreatedSandbox`. */
+  answer_json: Fixed<string>;
+  /** The sandbox ran: this is the answer. Before, it is only where that sandbox still has a row. */
+  answered: Flag;
+  created_at_us: Fixed<number>;
+};
+
+/** What an operator wants of a machine; whether it is connected and healthy shows itself. */
+export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'standby';
+
+/** What the operator wants of machines. */
+type NodeTable = { node_id: Fixed<string>; status: WantedNodeStatus; status_changed_at_us: number };
+
+/** One change. Rows are only ever added, and removed when they are old. */
+type AuditTable = {
+  entry_id: Fixed<string>;
+  at_us: Fixed<number>;
+  operation: Fixed<string>;
+  target: Fixed<string>;
+  /** `local`: who is root on the machine, by the command line; the ID is the account's name. */
+  actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'local' | 'none'>;
+  actor_id: Fixed<string | null>;
+  /** Not a foreign key: what a team did is told also when it is gone. */
+  team_id: Fixed<string | null>;
+  address: Fixed<string>;
+  status: Fixed<number>;
+  before_json: Fixed<string | null>;
+  after_json: Fixed<string | null>;
+};
+
+/** Secrets of teams. */
+export type SecretTable = {
+  secret_id: Fixed<string>;
+  team_id: Fixed<string>;
+  name: Fixed<string>;
+  current_version: number;
+  /** Of `seal`. */
+  sealed_value: string;
+  metadata_json: string;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+};
+
+/** A minute in which sandboxes of a team ran or were started. */
+type TeamMetricTable = {
+  team_id: Fixed<string>;
+  /** When the minute began, epoch seconds. */
+  at_seconds: Fixed<number>;
+  /** The most that were seen running at a time. */
+  concurrent: number;
+  /** How many were running when it was looked last. */
+  latest: number;
+  starts: number;
+};
+
+/** A sandbox that is gone. */
+type PastSandboxTable = {
+  sandbox_id: Fixed<string>;
+  /** Not a foreign key: a team may go first. */
+  team_id: Fixed<string>;
+  node_id: Fixed<string>;
+  ended_at_us: Fixed<number>;
+};
+
+/** What happened. Written in the transaction of the change itself; never changed. */
+type EventTable = {
+  /** Events of one subject have ascending ones. */
+  sequence: Generated<number>;
+  event_id: Fixed<string>;
+  team_id: Fixed<string>;
+  type: Fixed<EventType>;
+  subject_kind: Fixed<EventSubject>;
+  subject_id: Fixed<string>;
+  at_us: Fixed<number>;
+  /** `LifecycleEvent`, as it is answered and delivered. */
+  body_json: Fixed<string>;
+};
+
+/** Webhooks of teams. */
+export type WebhookTable = {
+  webhook_id: Fixed<string>;
+  team_id: Fixed<string>;
+  name: string;
+  url: string;
+  enabled: Flag;
+  /** The wanted types, each between commas: whether one is wanted is a `like` on both databases. */
+  types_text: string;
+  /** Of `seal`. */
+  sealed_secret: string;
+  /** The last try failed. */
+  failing: Flag;
+  created_at_us: Fixed<number>;
+  updated_at_us: number;
+};
+
+/** One event for one webhook. */
+type WebhookDeliveryTable = {
+  webhook_id: Fixed<string>;
+  sequence: Fixed<number>;
+  /** `kind:ID`: deliveries with the same one go out in order. */
+  subject: Fixed<string>;
+  state: DeliveryState;
+  /** A process works on it, until `due_at_us` at most. */
+  claimed: Flag;
+  attempts: number;
+  due_at_us: number;
+  last_status: number | null;
+  last_error: string | null;
+  finished_at_us: number | null;
+};
+
+/** Volumes of teams. */
+export type VolumeTable = {
+  volume_id: Fixed<string>;
+  team_id: Fixed<string>;
+  node_id: Fixed<string>;
+  name: Fixed<string>;
+  size_mib: Fixed<number>;
+  created_at_us: Fixed<number>;
+};
+
+/** Which sandboxes, running or paused, have a volume. */
+type SandboxVolumeTable = { sandbox_id: Fixed<string>; volume_id: Fixed<string> };
+
+/** One row: whose state this is. */
+type InstallationTable = {
+  installation_id: string;
+  /** Says which seed belongs to it, and nothing of the seed. */
+  seed_digest: string;
+  /** Counts starts, and minutes of running: of two copies of the state, the older one has the smaller number. */
+  generation: number;
+  /** When an operator took a database that is older than what the node keeps. Null: never, or it was settled since. */
+  accepted_at_us: number | null;
+};
+
+/** Volumes whose content nobody is to find: of deletes, and of creates that have not come to their end. */
+type VolumeRemovalTable = { volume_id: Fixed<string>; node_id: Fixed<string>; noted_at_us: Fixed<number> };
+
+/** The api processes that share this database. */
+type ReplicaTable = {
+  replica_id: Fixed<string>;
+  /** Where it runs: a later process of the same name is in its place. */
+  name: Fixed<string>;
+  /** Alive until then, in the database's time, unless it says so again. */
+  until_us: number;
+};

@@ -1,0 +1,160 @@
+import { Database } from 'bun:sqlite';
+import type { SQLQueryBindings, Statement } from 'bun:sqlite';
+import { chmodSync } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
+import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } from 'kysely';
+
+/** Prepared statements kept; the platform's own queries are far fewer. */
+const statementsMax = 512;
+/** How long a write waits for another process (the command line, a backup) to finish its own. */
+const busyTimeoutMs = 5_000;
+
+/** A connection to an SQLite database. */
+type SqliteConnection = {
+  dialect: Dialect;
+  /** True once after each change that another connection, of this or another process, made to the database. */
+  changedElsewhere(): boolean;
+};
+
+/**
+ * Kysely's SQLite dialect on `bun:sqlite`. `path` is a file, made with mode 0600, or `:memory:`.
+ * WAL with `synchronous=NORMAL`: what was committed survives the death of the process at any moment
+ * (a loss of power may cost the last commits, and with them go the machine's sandboxes anyway).
+ */
+export function connectSqlite(path: string): SqliteConnection {
+  return withCodes(() => connect(path));
+}
+
+function connect(path: string): SqliteConnection {
+  const database = new Database(path, { create: true, strict: true });
+  if (path !== ':memory:') chmodSync(path, 0o600);
+  database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
+  database.run('pragma journal_mode = wal');
+  database.run('pragma synchronous = normal');
+  database.run('pragma foreign_keys = on');
+
+  const adapter = statementCache(database);
+  const dataVersion = database.query<{ data_version: number }, []>('pragma data_version');
+  let seenVersion = dataVersion.get()?.data_version;
+  return {
+    dialect: {
+      createAdapter: () => new TransactionalDdlAdapter(),
+      createDriver: () => new ImmediateSqliteDriver({ database: adapter, inTransaction: () => database.inTransaction }),
+      createIntrospector: db => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+    changedElsewhere() {
+      const version = dataVersion.get()?.data_version;
+      if (version === seenVersion) return false;
+      seenVersion = version;
+      return true;
+    },
+  };
+}
+
+/** Writes a copy of a database as it is at one moment to a new file, while others go on using it. */
+export function vacuumInto(path: string, copy: string): void {
+  using database = new Database(path, { readwrite: true, strict: true });
+  database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
+  database.run('vacuum into ?', [copy]);
+}
+
+/**
+ * Every transaction here writes. Taking the write lock at its begin lets a busy database be waited for;
+ * a lock that is asked for after a read fails at once when another process wrote in between.
+ */
+class ImmediateSqliteDriver extends SqliteDriver {
+  readonly #inTransaction: () => boolean;
+
+  constructor({ database, inTransaction }: { database: SqliteDatabase; inTransaction: () => boolean }) {
+    super({ database });
+    this.#inTransaction = inTransaction;
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** A full disk and the like have SQLite roll back by itself; asking again would hide why. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#inTransaction()) await super.rollbackTransaction(connection);
+  }
+}
+
+/** SQLite can roll back schema changes; with this, a migration that is cut short leaves nothing half made. */
+class TransactionalDdlAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+function statementCache(database: Database): SqliteDatabase {
+  const statements = new LRUCache<string, { statement: Statement; wrapped: SqliteStatement }>({
+    max: statementsMax,
+    dispose: ({ statement }) => statement.finalize(),
+  });
+  return {
+    close() {
+      statements.clear();
+      database.close();
+    },
+    prepare(sql) {
+      const known = statements.get(sql);
+      if (known) return known.wrapped;
+      const statement = database.prepare(sql);
+      const wrapped = wrap(statement);
+      statements.set(sql, { statement, wrapped });
+      return wrapped;
+    },
+  };
+}
+
+function wrap(statement: Statement): SqliteStatement {
+  const bind = (parameters: ReadonlyArray<unknown>) => parameters as SQLQueryBindings[];
+  return {
+    reader: statement.columnNames.length > 0,
+    all: parameters => withCodes(() => statement.all(...bind(parameters))),
+    run: parameters => withCodes(() => statement.run(...bind(parameters))),
+    iterate: parameters => withCodes(() => statement.iterate(...bind(parameters)) as IterableIterator<unknown>),
+  };
+}
+
+/** What the world does to a database is no defect: whoever asked hears what it was. */
+function withCodes<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+/** Source: https://www.sqlite.org/rescode.html. What is not of the world is answered as it is. */
+function failureOf(error: unknown): unknown {
+  const [, name] = /^SQLITE_(FULL|CORRUPT|NOTADB|IOERR|BUSY|READONLY|CANTOPEN)/.exec(systemCodeOf(error)) ?? [];
+  if (name === undefined) return error;
+  const options = { cause: error, fields: { sqlite: systemCodeOf(error) } };
+  if (name === 'FULL')
+    return new AtollError(
+      'no_space',
+      'The disk of the platform is full: nothing was changed. Delete what is not needed, or tell the operator.',
+      options,
+    );
+  if (name === 'BUSY')
+    return new AtollError('unavailable', 'The database is busy with another change: try again.', {
+      ...options,
+      retryAfterSeconds: 1,
+    });
+  if (name === 'CORRUPT' || name === 'NOTADB')
+    return new AtollError(
+      'internal',
+      `The database of the platform is damaged (${messageOf(error)}): stop it, and put a whole copy in its place or use \`atoll restore\`.`,
+      options,
+    );
+  return new AtollError(
+    'unavailable',
+    `The database of the platform can't be read or written (${messageOf(error)}); nothing was changed.`,
+    options,
+  );
+}

@@ -1,0 +1,143 @@
+import { sql } from 'kysely';
+import { assert } from '../../../base/error.ts';
+import { newUuid } from '../../../base/id.ts';
+import { formatTime } from '../../../base/time.ts';
+import { eventBounds } from '../../../protocol/api/event.ts';
+import type { EventSubject, EventType, LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
+
+/** An event that is to be recorded. */
+type NewEvent = {
+  teamId: string;
+  type: EventType;
+  subject: { kind: EventSubject; id: string };
+  atUs: number;
+  data: Record<string, unknown> | null;
+  /** Further members of the event, for the clients that know them. */
+  members?: Partial<LifecycleEvent>;
+};
+
+/** What E2B called the change before types had their present names. */
+const labels: Partial<Record<string, string>> = {
+  created: 'create',
+  updated: 'update',
+  paused: 'pause',
+  resumed: 'resume',
+  killed: 'kill',
+  checkpointed: 'checkpoint',
+};
+
+/**
+ * Writes down an event and to which of the team's webhooks it is to be delivered. `db` must be the transaction of the
+ * change that it tells of: then neither is there without the other, and events of one subject are numbered in their
+ * order.
+ */
+export async function recordEvent(db: Db, event: NewEvent): Promise<void> {
+  const { teamId, type, subject, atUs } = event;
+  const eventId = newUuid();
+  const [inserted] = await insertEvent(db, {
+    eventId,
+    teamId,
+    type,
+    subjectKind: subject.kind,
+    subjectId: subject.id,
+    atUs,
+    bodyJson: bodyOf(eventId, event),
+  });
+  assert(inserted, 'an event that is inserted has a sequence');
+  const { sequence } = inserted;
+  await deliver(db, { sequence, subject: `${subject.kind}:${subject.id}`, atUs, teamId, types: `%,${type},%` });
+}
+
+const insertEvent = prepared<
+  {
+    eventId: string;
+    teamId: string;
+    type: EventType;
+    subjectKind: EventSubject;
+    subjectId: string;
+    atUs: number;
+    bodyJson: string;
+  },
+  { sequence: number }
+>((db, parameter) =>
+  db
+    .insertInto('events')
+    .values({
+      event_id: parameter('eventId'),
+      team_id: parameter('teamId'),
+      type: parameter('type'),
+      subject_kind: parameter('subjectKind'),
+      subject_id: parameter('subjectId'),
+      at_us: parameter('atUs'),
+      body_json: parameter('bodyJson'),
+    })
+    .returning('sequence'),
+);
+
+const deliver = prepared<{ sequence: number; subject: string; atUs: number; teamId: string; types: string }>(
+  (db, parameter) =>
+    db
+      .insertInto('webhook_deliveries')
+      .columns(['webhook_id', 'sequence', 'subject', 'state', 'claimed', 'attempts', 'due_at_us'])
+      .expression(
+        db
+          .selectFrom('webhooks')
+          .select([
+            'webhook_id',
+            sql<number>`cast(${parameter('sequence')} as bigint)`.as('sequence'),
+            sql<string>`cast(${parameter('subject')} as text)`.as('subject'),
+            sql<'pending'>`'pending'`.as('state'),
+            sql<0>`0`.as('claimed'),
+            sql<number>`0`.as('attempts'),
+            sql<number>`cast(${parameter('atUs')} as bigint)`.as('due_at_us'),
+          ])
+          .where('team_id', '=', parameter('teamId'))
+          .where('enabled', '=', 1)
+          .where('types_text', 'like', parameter('types')),
+      ),
+);
+
+/** What happened to a volume. `atUs`: microseconds since the epoch. */
+type VolumeChange = { type: 'created' | 'deleted'; atUs: number };
+
+/** Tells of a volume. Call it in the transaction that inserts or deletes the volume's row. */
+export async function recordVolumeEvent(
+  db: Db,
+  volume: { teamId: string; volumeId: string; name: string },
+  change: VolumeChange,
+): Promise<void> {
+  await recordEvent(db, {
+    teamId: volume.teamId,
+    type: `volume.lifecycle.${change.type}`,
+    subject: { kind: 'volume', id: volume.volumeId },
+    atUs: change.atUs,
+    data: { volume_id: volume.volumeId, name: volume.name },
+  });
+}
+
+function bodyOf(eventId: string, event: NewEvent): string {
+  const { teamId, type, subject, atUs, data, members } = event;
+  const text = (eventData: Record<string, unknown> | null) => {
+    const change = type.split('.').at(-1) ?? '';
+    const body: LifecycleEvent = {
+      version: 'v2',
+      id: eventId,
+      type,
+      timestamp: formatTime(atUs),
+      eventData,
+      event_data: eventData,
+      event_category: 'lifecycle',
+      event_label: labels[change] ?? change,
+      ...members,
+      teamId,
+      subject,
+    };
+    return JSON.stringify(body);
+  };
+  const whole = text(data);
+  if (Buffer.byteLength(whole) <= eventBounds.bodyBytesMax || data === null) return whole;
+  const { sandbox_metadata: _, ...rest } = data;
+  return text({ ...rest, sandbox_metadata_omitted: true });
+}

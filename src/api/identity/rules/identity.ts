@@ -1,0 +1,76 @@
+import { sign } from 'node:crypto';
+import { microsPerSecond, type Clock } from '../../../base/clock.ts';
+import { keyNumberAt, signingKey, type PublicKey, type SigningKey } from './signing-key.ts';
+
+/** Seconds for which a token is good. */
+const tokenLifeSeconds = 3600;
+/** Seconds after which sandboxes get new tokens: a request leaves with at least 45 minutes left. */
+const tokenRenewalSeconds = 900;
+/** Tokens that are remembered, so that one who compares policies finds the same token in both. */
+const rememberedMax = 10_000;
+
+/** Whom a token speaks of. */
+type Subject = { sandboxId: string; teamId: string; templateId: string };
+
+/** Vouches for sandboxes to others: OpenID Connect's issuer, with tokens that are JWT-SVIDs of SPIFFE. */
+export type Identity = {
+  issuer: string;
+  /** A token for `audience`; the same one until the next renewal. */
+  mint(subject: Subject, audience: string): string;
+  /** What verifies the tokens that are good now, and those of the next key. */
+  publicKeys(): PublicKey[];
+  /** Changes when sandboxes are to get new tokens. */
+  renewal(): number;
+};
+
+/** What makes an identity. `domain`: the installation's, the trust domain of the names of its sandboxes. */
+type IdentityOptions = { seed: Uint8Array; issuer: string; domain: string; clock: Clock };
+
+/** The identity of an installation. */
+export function createIdentity({ seed, issuer, domain, clock }: IdentityOptions): Identity {
+  const keys = new Map<number, SigningKey>();
+  const remembered = new Map<string, string>();
+  const nowSeconds = () => Math.floor(clock() / microsPerSecond);
+  const renewal = () => Math.floor(nowSeconds() / tokenRenewalSeconds);
+  const keyOf = (keyNumber: number) => {
+    const key = keys.get(keyNumber) ?? signingKey(seed, keyNumber);
+    keys.set(keyNumber, key);
+    return key;
+  };
+  return {
+    issuer,
+    renewal,
+    mint({ sandboxId, teamId, templateId }, audience) {
+      const issuedSeconds = renewal() * tokenRenewalSeconds;
+      const name = JSON.stringify([sandboxId, teamId, templateId, audience, issuedSeconds]);
+      const known = remembered.get(name);
+      if (known !== undefined) return known;
+      const token = signed(keyOf(keyNumberAt(issuedSeconds)), {
+        iss: issuer,
+        sub: `spiffe://${domain}/team/${teamId}/sandbox/${sandboxId}`,
+        aud: audience,
+        iat: issuedSeconds,
+        nbf: issuedSeconds,
+        exp: issuedSeconds + tokenLifeSeconds,
+        sandbox_id: sandboxId,
+        team_id: teamId,
+        template_id: templateId,
+      });
+      if (remembered.size >= rememberedMax) remembered.clear();
+      remembered.set(name, token);
+      return token;
+    },
+    publicKeys() {
+      const present = keyNumberAt(nowSeconds());
+      return [present - 1, present, present + 1].map(keyNumber => keyOf(keyNumber).publicKey);
+    },
+  };
+}
+
+/** Source: RFC 7515, 7.1; ES256 signs with both numbers as they are, one after the other (RFC 7518, 3.4). */
+function signed({ privateKey, publicKey }: SigningKey, claims: Record<string, string | number>): string {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const text = `${encode({ alg: publicKey.alg, kid: publicKey.kid, typ: 'JWT' })}.${encode(claims)}`;
+  const signature = sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+  return `${text}.${signature.toString('base64url')}`;
+}

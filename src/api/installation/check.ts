@@ -1,0 +1,174 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StoreLocation } from '../database/db.ts';
+import { inspectStore, nameOfDatabase } from '../database/inspect.ts';
+import type { InstallationRecord } from '../database/installation.ts';
+import { AtollError, systemCodeOf } from '../../base/error.ts';
+import { deriveToken } from '../../base/crypto/secret.ts';
+import { sqlitePathOf } from './data-directory.ts';
+import { readIfThere } from '../../base/small-file.ts';
+import { type InstallationNote, noteFile, readNote } from './note.ts';
+import type { Place } from './place.ts';
+
+/** How directory and database were found: made for each other, both new, or to be noted as belonging together. */
+export type Pair =
+  | { kind: 'new' }
+  | { kind: 'known'; note: InstallationNote }
+  /** Goes on with what the database has. `accepted`: it may lack what the directory keeps. */
+  | { kind: 'to note'; installation: InstallationRecord | null; note: InstallationNote | undefined; accepted: boolean };
+
+/** A digest by which a seed is recognised, and from which it can't be found. */
+export const seedDigestOf = (seed: Uint8Array): string => deriveToken(seed, 'installation');
+
+/** How the note of an installation names its database: kind and name, never credentials. */
+export function databaseOf(location: StoreLocation): InstallationNote['database'] {
+  return location.kind === 'sqlite' ? 'sqlite' : `postgres ${nameOfDatabase(location.url)}`;
+}
+
+/**
+ * Checks whether data directory, seed and database belong together, and changes nothing. `accept`: the operator goes on
+ * with a database that is empty or older. Errors: `precondition`, with a remedy, where they don't belong together;
+ * `internal` for damage; `unavailable` for a database that can't be reached.
+ */
+export async function checkPair(place: Place, { accept }: { accept: boolean }): Promise<Pair> {
+  const { dataDir, database: location } = place;
+  const note = readNote(dataDir);
+  if (note) refuseOtherKind(place, note);
+  const contents = await inspectStore(location);
+  if (!note) return checkUnnoted(place, contents.kind === 'empty' ? undefined : contents);
+  requireIdentity(dataDir, note);
+  const where = nameOf(location);
+  const installation = contents.kind === 'empty' ? undefined : contents.installation;
+  if (
+    installation &&
+    (installation.installationId !== note.installationId || installation.seedDigest !== note.seedDigest)
+  ) {
+    throw refusal(
+      `${where} holds the state of another installation (${installation.installationId}), and ${dataDir} belongs to ${note.installationId}. ${whichToSet(location)}`,
+    );
+  }
+  if (installation && installation.generation >= note.generation && installation.generation <= note.generation + 1)
+    return { kind: 'known', note };
+  if (accept) return { kind: 'to note', installation: installation ?? null, note, accepted: true };
+  if (installation && installation.generation > note.generation) {
+    throw refusal(
+      `${dataDir} is an older copy than ${where}, which has gone on since: what the state names is not here. Use the newer directory, or restore both from one backup with \`atoll restore\`. ${acceptHint}`,
+    );
+  }
+  const found =
+    installation === undefined
+      ? location.kind === 'sqlite' && !existsSync(location.path)
+        ? 'is missing'
+        : 'is empty'
+      : 'holds an older state than this directory has seen';
+  throw refusal(
+    `${where} ${found}, and ${dataDir} keeps sandboxes, volumes or templates that it does not know. Put the right database back, or restore a backup into a new directory with \`atoll restore\`. ${acceptHint}`,
+  );
+}
+
+/** For the commands that work beside a platform: the same, except that a directory has to be an installation's. */
+export async function requirePair(place: Place): Promise<void> {
+  const { dataDir } = place;
+  if (!existsSync(join(dataDir, 'seed')) && readNote(dataDir) === undefined) {
+    throw new AtollError(
+      'not_found',
+      `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean, or start it once with \`atoll up\`.`,
+    );
+  }
+  await checkPair(place, { accept: false });
+}
+
+const acceptHint =
+  'To go on without: `atoll up --accept-database`; then sandboxes that it does not know are set aside, not deleted.';
+
+function refuseOtherKind({ dataDir, database: location }: Place, note: InstallationNote): void {
+  if (note.database === 'sqlite' && location.kind === 'postgres') {
+    throw refusal(
+      `${dataDir} has its state in ${sqlitePathOf(dataDir)}, and ATOLL_DATABASE_URL names PostgreSQL. Unset it; to move to PostgreSQL, make a backup and restore it there (docs/backup.md).`,
+    );
+  }
+  if (note.database !== 'sqlite' && location.kind === 'sqlite') {
+    throw refusal(
+      `${dataDir} has its state in PostgreSQL at ${note.database.replace(/^postgres /, '')}, and ATOLL_DATABASE_URL is not set. Set it, best in ${join(dataDir, 'settings')}.`,
+    );
+  }
+}
+
+function requireIdentity(dataDir: string, note: InstallationNote): void {
+  const seed = readIfThere(join(dataDir, 'seed'));
+  if (seed === undefined)
+    throw refusal(
+      `${join(dataDir, 'seed')} is missing: without it no stored secret can be opened and every sandbox's token changes. Put it back from a backup.`,
+    );
+  if (seedDigestOf(Buffer.from(seed, 'hex')) !== note.seedDigest)
+    throw refusal(
+      `${join(dataDir, 'seed')} is not the seed of this installation (${note.installationId}). Put that one back from a backup.`,
+    );
+  const nodeId = readIfThere(join(dataDir, 'node-id'));
+  if (nodeId !== note.nodeId)
+    throw refusal(
+      `${join(dataDir, 'node-id')} ${nodeId === undefined ? 'is missing' : 'is that of another installation'}. Write ${note.nodeId} into it: ${noteFile(dataDir)} says so.`,
+    );
+}
+
+/**
+ * A directory without a note: it is new, its first start was cut off, or the note was lost. Where both agree, both are
+ * noted.
+ */
+function checkUnnoted(
+  { dataDir, database: location }: Place,
+  state: { installation: InstallationRecord | null } | undefined,
+): Pair {
+  const [seed, nodeId, apiKey] = ['seed', 'node-id', 'api-key'].map(name => readIfThere(join(dataDir, name)));
+  const keeps = keepsSomething(dataDir);
+  const where = nameOf(location);
+  if (!state) {
+    // A first start that was cut off leaves no installation yet.
+    if (!keeps && apiKey === undefined) return { kind: 'new' };
+    const found = location.kind === 'sqlite' && !existsSync(location.path) ? 'is missing' : 'is empty';
+    throw refusal(
+      `${where} ${found}, and ${dataDir} holds an installation. Set ATOLL_DATABASE_URL if its state is in PostgreSQL, put its database back, or restore a backup into a new directory with \`atoll restore\`.`,
+    );
+  }
+  if (seed === undefined || nodeId === undefined) {
+    const lacks = seed === undefined ? 'seed' : 'node-id';
+    throw refusal(
+      `${where} holds the state of an installation, and ${dataDir} has no file \`${lacks}\`. Set ATOLL_DATA_DIR to the directory that belongs to it, or put the file back from a backup.`,
+    );
+  }
+  // A state that names no installation is that of a first start which was cut off, and so is the directory then.
+  const belongs = state.installation
+    ? state.installation.seedDigest === seedDigestOf(Buffer.from(seed, 'hex'))
+    : !keeps && apiKey === undefined;
+  if (!belongs)
+    throw refusal(`${where} holds the state of another installation than ${dataDir}. ${whichToSet(location)}`);
+  return { kind: 'to note', installation: state.installation, note: undefined, accepted: false };
+}
+
+/** Says whether there are sandboxes, running or paused, or volumes. */
+function keepsSomething(dataDir: string): boolean {
+  return ['sandboxes', 'volumes'].some(name => entriesOf(join(dataDir, 'node', name)).length > 0);
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function nameOf(location: StoreLocation): string {
+  return location.kind === 'sqlite'
+    ? `The database ${location.path}`
+    : `The PostgreSQL database at ${nameOfDatabase(location.url)}`;
+}
+
+function whichToSet(location: StoreLocation): string {
+  return location.kind === 'sqlite'
+    ? 'Set ATOLL_DATA_DIR to the directory that you mean, or put its own database back.'
+    : 'Set ATOLL_DATA_DIR or ATOLL_DATABASE_URL so that both are of one installation.';
+}
+
+const refusal = (message: string): AtollError => new AtollError('precondition', `${message} Nothing was changed.`);

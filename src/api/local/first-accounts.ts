@@ -1,0 +1,31 @@
+import type { Clock } from '../../base/clock.ts';
+import { digestOf } from '../credential/rules/credential.ts';
+import { findApiKey } from '../credential/store/api-key.ts';
+import type { Db } from '../database/db.ts';
+import type { TeamRecord } from '../team/record.ts';
+import { firstTeam } from '../team/rules/first-team.ts';
+import { createTeam } from '../team/rules/provision-team.ts';
+import { createApiKey } from '../credential/rules/api-keys.ts';
+import { findTeam } from '../team/store/team.ts';
+
+type Deps = { db: Db; clock: Clock };
+
+/** The installation's own team, made at the first start. */
+export async function ensureFirstTeam(deps: Deps): Promise<TeamRecord> {
+  return (await findTeam(deps.db, { slug: firstTeam.slug })) ?? createTeam(deps, firstTeam);
+}
+
+/**
+ * The API key of the first start: `known`, which only root can read since the store has its digest alone, or a new one
+ * where that was revoked.
+ */
+export async function ensureFirstApiKey(deps: Deps, team: TeamRecord, known: string | undefined): Promise<string> {
+  if (known !== undefined && (await knowsApiKey(deps.db, known))) return known;
+  return (await createApiKey(deps, team, 'first start')).text;
+}
+
+/** Whether an API key is one of this state. */
+async function knowsApiKey(db: Db, key: string): Promise<boolean> {
+  const digest = digestOf('apiKey', key);
+  return digest !== null && (await findApiKey(db, digest)) !== null;
+}

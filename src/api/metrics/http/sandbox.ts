@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox';
+import { SandboxesMetrics, SandboxMetric, SandboxTraffic } from '../../../protocol/api/metrics.ts';
+import { int64 } from '../../../protocol/api/primitives.ts';
+import type { SandboxSample } from '../../../protocol/node-usage.ts';
+import { formatTime } from '../../../base/time.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { batchMax, readLatestSamples, readSamples, readTraffic } from '../rules/sandbox.ts';
+import { route } from '../../http/route.ts';
+import { sandboxParams } from '../../sandbox/http/read.ts';
+import type { Db } from '../../database/db.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+
+/** The members of a query that asks for a range of time. */
+export const rangeQuery = {
+  start: Type.Optional(int64({ minimum: 0, description: 'Unix seconds, inclusive' })),
+  end: Type.Optional(int64({ minimum: 0, description: 'Unix seconds, inclusive' })),
+};
+
+/** `GET /sandboxes/{sandboxID}/metrics` */
+export const readSandboxMetrics = route({
+  operationId: 'getSandboxMetrics',
+  method: 'GET',
+  path: '/sandboxes/{sandboxID}/metrics',
+  summary: 'Get the metrics of a sandbox, oldest first; empty for an unknown one',
+  auth: 'team',
+  params: sandboxParams,
+  query: Type.Object(rangeQuery),
+  responses: {
+    200: { description: 'About one sample every 5 s; fewer of a long range', schema: Type.Array(SandboxMetric) },
+  },
+  async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
+    return { status: 200, body: (await readSamples(deps, caller.team, params.sandboxID, query)).map(metricView) };
+  },
+});
+
+/** `GET /sandboxes/metrics` */
+export const readSandboxesMetrics = route({
+  operationId: 'getSandboxesMetrics',
+  method: 'GET',
+  path: '/sandboxes/metrics',
+  summary: 'Get the latest metrics of several sandboxes',
+  auth: 'team',
+  query: Type.Object({ sandbox_ids: Type.Array(Type.String(), { maxItems: batchMax }) }),
+  responses: {
+    200: { description: 'The latest sample of each; those without are left out', schema: SandboxesMetrics },
+  },
+  async handle(deps: { db: Db; nodes: Nodes }, { caller, query }) {
+    const latest = Object.entries(await readLatestSamples(deps, caller.team, query.sandbox_ids));
+    return {
+      status: 200,
+      body: { sandboxes: Object.fromEntries(latest.map(([id, sample]) => [id, metricView(sample)])) },
+    };
+  },
+});
+
+/** `GET /sandboxes/{sandboxID}/traffic` */
+export const readSandboxTraffic = route({
+  operationId: 'getSandboxTraffic',
+  method: 'GET',
+  path: '/sandboxes/{sandboxID}/traffic',
+  summary: 'Get the network traffic of a running sandbox since it was created or resumed',
+  auth: 'team',
+  params: sandboxParams,
+  responses: { 200: { description: 'The counters', schema: SandboxTraffic } },
+  errors: [400, 404, 409],
+  async handle(deps: { db: Db; nodes: Nodes }, { caller, params }) {
+    const { bytesOut, bytesIn, denied } = await readTraffic(deps, caller.team, params.sandboxID);
+    return { status: 200, body: { bytesOut, bytesIn, denied } };
+  },
+});
+
+function metricView({ atSeconds, ...sample }: SandboxSample): SandboxMetric {
+  return { timestamp: formatTime(atSeconds * microsPerSecond), timestampUnix: atSeconds, ...sample };
+}

@@ -1,0 +1,51 @@
+import { Type } from '@sinclair/typebox';
+import { MaxTeamMetric, TeamMetric, teamMetricNames } from '../../../protocol/api/metrics.ts';
+import { oneOf } from '../../../protocol/api/primitives.ts';
+import { formatTime } from '../../../base/time.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { readHighestTeamMetric, readTeamMetrics } from '../rules/team.ts';
+import { route } from '../../http/route.ts';
+import { rangeQuery } from './sandbox.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+
+const teamParams = Type.Object({ teamID: Type.String() });
+
+/** `GET /teams/{teamID}/metrics` */
+export const readTeamMetricsRoute = route({
+  operationId: 'getTeamMetrics',
+  method: 'GET',
+  path: '/teams/{teamID}/metrics',
+  summary: 'Get the metrics of a team, of the last 7 days by default',
+  auth: 'team',
+  params: teamParams,
+  query: Type.Object(rangeQuery),
+  responses: {
+    200: { description: 'At most 1,000 spans of equal length, oldest first', schema: Type.Array(TeamMetric) },
+  },
+  async handle(deps: { clock: Clock; db: Db }, { caller, params, query }) {
+    const points = await readTeamMetrics(deps, caller.team, params.teamID, query);
+    return { status: 200, body: points.map(({ atSeconds, ...point }) => ({ ...timeView(atSeconds), ...point })) };
+  },
+});
+
+/** `GET /teams/{teamID}/metrics/max` */
+export const readHighestTeamMetricRoute = route({
+  operationId: 'getTeamMetricsMax',
+  method: 'GET',
+  path: '/teams/{teamID}/metrics/max',
+  summary: 'Get the maximum of a metric of a team',
+  auth: 'team',
+  params: teamParams,
+  query: Type.Object({ metric: oneOf(teamMetricNames), ...rangeQuery }),
+  responses: { 200: { description: 'The value, and when it was', schema: MaxTeamMetric } },
+  async handle(deps: { clock: Clock; db: Db }, { caller, params, query }) {
+    const { metric, ...range } = query;
+    const { atSeconds, value } = await readHighestTeamMetric(deps, caller.team, params.teamID, metric, range);
+    return { status: 200, body: { ...timeView(atSeconds), value } };
+  },
+});
+
+function timeView(atSeconds: number): { timestamp: string; timestampUnix: number } {
+  return { timestamp: formatTime(atSeconds * microsPerSecond), timestampUnix: atSeconds };
+}

@@ -1,0 +1,98 @@
+import { AtollError } from '../../base/error.ts';
+import { counter, gauge, histogram } from '../../base/telemetry/meter.ts';
+import type { Metric } from '../../base/telemetry/meter.ts';
+
+/** Upper ends of the buckets, seconds: from answers out of memory to builds of an hour. */
+const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const operationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const buildSeconds = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600];
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** How something ended: as wanted, refused with the reason told, or failed through no fault of the caller's. */
+type Outcome = 'ok' | 'refused' | 'failed';
+
+/** How an operation ended that threw `error`. */
+export function outcomeOf(error: unknown): Outcome {
+  return error instanceof AtollError && error.status < 500 ? 'refused' : 'failed';
+}
+
+/** What this process counts of its own work, for the operator's metrics. */
+export type Measures = {
+  /**
+   * A request has come; the answer is to be called when it is answered. `route`: the path of its operation, or null.
+   */
+  request(method: string): (route: string | null, status: number) => void;
+  /** A workflow of the given name has ended. */
+  workflow(name: string, outcome: Outcome, seconds: number): void;
+  build(outcome: 'ready' | 'error', seconds: number): void;
+  reconciled(reconciler: string, outcome: 'ok' | 'failed'): void;
+  metrics(): Metric[];
+};
+
+/** Counters that begin at zero. */
+export function createMeasures(): Measures {
+  const requests = counter({
+    name: 'atoll_http_requests_total',
+    help: 'Requests to the API by operation and status',
+    labels: ['method', 'route', 'status'],
+  });
+  const latencies = histogram(
+    { name: 'atoll_http_request_duration_seconds', help: 'From a request to its answer', labels: ['method', 'route'] },
+    requestSeconds,
+  );
+  const workflows = counter({
+    name: 'atoll_sandbox_operations_total',
+    help: 'What was done with sandboxes, by how it ended',
+    labels: ['operation', 'result'],
+  });
+  const durations = histogram(
+    {
+      name: 'atoll_sandbox_operation_duration_seconds',
+      help: 'How long operations that succeeded took',
+      labels: ['operation'],
+    },
+    operationSeconds,
+  );
+  const builds = counter({
+    name: 'atoll_builds_total',
+    help: 'Builds of templates by how they ended',
+    labels: ['result'],
+  });
+  const buildTimes = histogram(
+    { name: 'atoll_build_duration_seconds', help: 'How long builds took', labels: ['result'] },
+    buildSeconds,
+  );
+  const reconciliations = counter({
+    name: 'atoll_reconciler_runs_total',
+    help: 'Runs of what keeps the standing truths',
+    labels: ['reconciler', 'result'],
+  });
+  const counted = [requests, latencies, workflows, durations, builds, buildTimes, reconciliations];
+  let inFlight = 0;
+  return {
+    request(method) {
+      const startMs = performance.now();
+      const known = methods.has(method) ? method : 'other';
+      inFlight++;
+      return (route, status) => {
+        inFlight--;
+        requests.add([known, route ?? 'none', String(status)]);
+        latencies.observe([known, route ?? 'none'], (performance.now() - startMs) / 1000);
+      };
+    },
+    workflow(name, outcome, seconds) {
+      workflows.add([name, outcome]);
+      if (outcome === 'ok') durations.observe([name], seconds);
+    },
+    build(outcome, seconds) {
+      builds.add([outcome]);
+      buildTimes.observe([outcome], seconds);
+    },
+    reconciled: (reconciler, outcome) => reconciliations.add([reconciler, outcome]),
+    metrics: () => [
+      ...counted.map(one => one.metric()),
+      gauge('atoll_http_requests_in_flight', 'Requests to the API that are not answered yet', inFlight),
+    ],
+  };
+}

@@ -1,0 +1,67 @@
+import { microsPerSecond } from '../../../base/clock.ts';
+import { prunePastSandboxes } from '../../sandbox/store/past.ts';
+import { runningCounts } from '../../sandbox/store/counts.ts';
+import { noteTeams, pruneTeamMetrics, teamMetricSeconds } from '../store/team.ts';
+import type { TeamSighting } from '../store/team.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+import type { StartCounts } from '../start-counts.ts';
+
+/** How often this runs, milliseconds. */
+export const teamMetricsIntervalMs = 5_000;
+/** How often this runs, milliseconds. */
+export const metricsPruneIntervalMs = 3_600_000;
+
+/** How long is kept what teams have run, and whose the sandboxes were that are gone. */
+export type MetricsRetention = { teamDays: number; pastSandboxHours: number };
+
+/**
+ * Notes how many sandboxes each team runs and has started. A team is written down when there is something new of it.
+ */
+export function teamWatch({
+  clock,
+  db,
+  startCounts,
+}: {
+  clock: Clock;
+  db: Db;
+  startCounts: StartCounts;
+}): () => Promise<void> {
+  let atSeconds = 0;
+  /** The last sighting of each team that ran something then, or that was written down in this minute. */
+  let seen = new Map<string, TeamSighting>();
+  return async () => {
+    const nowSeconds = Math.floor(clock() / microsPerSecond);
+    const minute = nowSeconds - (nowSeconds % teamMetricSeconds);
+    const running = await runningCounts(db);
+    const starts = startCounts.take();
+    const teams = new Set([...running.keys(), ...starts.keys(), ...seen.keys()]);
+    const sightings = [...teams].map(teamId => ({
+      teamId,
+      running: running.get(teamId) ?? 0,
+      starts: starts.get(teamId) ?? 0,
+    }));
+    const news = sightings.filter(
+      sighting =>
+        minute !== atSeconds || sighting.starts > 0 || sighting.running !== seen.get(sighting.teamId)?.running,
+    );
+    try {
+      await noteTeams(db, minute, news);
+    } catch (error) {
+      for (const [teamId, count] of starts) startCounts.note(teamId, count);
+      throw error;
+    }
+    atSeconds = minute;
+    seen = new Map(sightings.filter(sighting => sighting.running > 0).map(sighting => [sighting.teamId, sighting]));
+  };
+}
+
+/** Forgets what is older than is kept. */
+export async function pruneMetrics(
+  { clock, db }: { clock: Clock; db: Db },
+  { teamDays, pastSandboxHours }: MetricsRetention,
+): Promise<void> {
+  const nowUs = clock();
+  await pruneTeamMetrics(db, Math.floor(nowUs / microsPerSecond) - teamDays * 24 * 3600);
+  await prunePastSandboxes(db, nowUs - pastSandboxHours * 3600 * microsPerSecond);
+}

@@ -1,0 +1,90 @@
+import { AtollError } from '../../../base/error.ts';
+import type { SandboxSample, TrafficCounters } from '../../../protocol/node-usage.ts';
+import { placesOf } from '../../sandbox/store/past.ts';
+import { parseSandboxId, sandboxFor, sandboxNotFound } from '../../sandbox/rules/find.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { Db } from '../../database/db.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+
+/** Of a longer range, samples are put together: an hour of samples comes as it was taken. */
+const samplesMax = 1_000;
+/** Sandboxes that one request may ask for. */
+export const batchMax = 100;
+
+/** A range of time, Unix seconds, both ends included. */
+export type TimeRange = { start?: number; end?: number };
+
+/** Throws `invalid` for a range that ends before it begins. Epoch seconds. */
+export function checkRange({ start, end }: TimeRange): void {
+  if (start !== undefined && end !== undefined && start > end)
+    throw new AtollError('invalid', `start: must not be after end (${start} > ${end})`);
+}
+
+/**
+ * What a team's sandbox has used, oldest first, within a range or all that is kept; also of one that is gone, for a
+ * while. Nothing for any other. Throws `invalid`.
+ */
+export async function readSamples(
+  { db, nodes }: { db: Db; nodes: Nodes },
+  team: TeamRecord,
+  idText: string,
+  range: TimeRange,
+): Promise<SandboxSample[]> {
+  checkRange(range);
+  const [place] = await placesOf(db, team.teamId, [parseSandboxId(idText)]);
+  if (!place) return [];
+  const { start = 0, end = Number.MAX_SAFE_INTEGER } = range;
+  return nodes
+    .get(place.nodeId)
+    .samples(place.sandboxId, { startSeconds: start, endSeconds: end, pointsMax: samplesMax });
+}
+
+/**
+ * The latest sample of each of a team's sandboxes, by the ID as it was asked for. Others are left out. Throws
+ * `invalid`.
+ */
+export async function readLatestSamples(
+  { db, nodes }: { db: Db; nodes: Nodes },
+  team: TeamRecord,
+  idTexts: readonly string[],
+): Promise<Record<string, SandboxSample>> {
+  const asked = idTexts.map(text => ({ text, sandboxId: parseSandboxId(text) }));
+  if (new Set(asked.map(({ sandboxId }) => sandboxId)).size < asked.length)
+    throw new AtollError('invalid', 'sandbox_ids: must be unique');
+  const places = await placesOf(
+    db,
+    team.teamId,
+    asked.map(({ sandboxId }) => sandboxId),
+  );
+  const byNode = Map.groupBy(places, ({ nodeId }) => nodeId);
+  const answers = await Promise.all(
+    [...byNode].map(([nodeId, on]) => nodes.get(nodeId).latestSamples(on.map(({ sandboxId }) => sandboxId))),
+  );
+  const latest = new Map(answers.flatMap(answer => Object.entries(answer)));
+  return Object.fromEntries(
+    asked.flatMap(({ text, sandboxId }) =>
+      latest.has(sandboxId) ? [[text, latest.get(sandboxId) as SandboxSample]] : [],
+    ),
+  );
+}
+
+/**
+ * What a team's running sandbox has sent and received by itself since it was created or resumed, and what was refused.
+ * Throws `not_found`, and `conflict` for one that does not run.
+ */
+export async function readTraffic(
+  { db, nodes }: { db: Db; nodes: Nodes },
+  team: TeamRecord,
+  idText: string,
+): Promise<TrafficCounters> {
+  const sandbox = await sandboxFor(db, team, idText, 'read');
+  if (sandbox.state !== 'running' && sandbox.state !== 'snapshotting') {
+    throw new AtollError('conflict', `Sandbox "${sandbox.sandboxId}" is paused: it sends and receives nothing`);
+  }
+  return nodes
+    .get(sandbox.nodeId)
+    .traffic(sandbox)
+    .catch((error: unknown) => {
+      throw error instanceof AtollError && error.code === 'not_found' ? sandboxNotFound(sandbox.sandboxId) : error;
+    });
+}

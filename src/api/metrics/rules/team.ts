@@ -1,0 +1,89 @@
+import { AtollError } from '../../../base/error.ts';
+import type { TeamMetricName } from '../../../protocol/api/metrics.ts';
+import { highestOfTeam, latestBefore, teamMetricSeconds, teamSpans } from '../store/team.ts';
+import type { TeamRange, TeamSpan } from '../store/team.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { checkRange } from './sandbox.ts';
+import type { TimeRange } from './sandbox.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+
+/** What is told of a range at most; its spans are as long as it takes. */
+const teamPointsMax = 1_000;
+const defaultRangeSeconds = 7 * 24 * 3600;
+
+/** What a team ran in a span of time: at most at a time, and starts a second. */
+type TeamPoint = { atSeconds: number; concurrentSandboxes: number; sandboxStartRate: number };
+
+/**
+ * How many sandboxes a team ran at a time and started a second, oldest first, of the last week unless asked otherwise.
+ * Nothing is said of times before its first sandbox, nor of those in which the platform did not run.
+ * Throws `forbidden` for another team, `invalid`.
+ */
+export async function readTeamMetrics(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  teamId: string,
+  asked: TimeRange,
+): Promise<TeamPoint[]> {
+  checkOwn(team, teamId);
+  const range = rangeOf(clock, asked);
+  const seconds = range.endSeconds - range.startSeconds + 1;
+  const stepSeconds = Math.ceil(seconds / teamPointsMax / teamMetricSeconds) * teamMetricSeconds;
+  const spans = await teamSpans(db, teamId, range, stepSeconds);
+  const before = await latestBefore(db, teamId, range.startSeconds);
+  return fillIdle(spans, before, range, stepSeconds).map(span => ({
+    atSeconds: span.startSeconds,
+    concurrentSandboxes: span.concurrent,
+    sandboxStartRate: span.starts / stepSeconds,
+  }));
+}
+
+/** The highest value in a range and when it was; 0 at its start where there is none. Throws as `readTeamMetrics`. */
+export async function readHighestTeamMetric(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  teamId: string,
+  metric: TeamMetricName,
+  asked: TimeRange,
+): Promise<{ atSeconds: number; value: number }> {
+  checkOwn(team, teamId);
+  const range = rangeOf(clock, asked);
+  const highest = await highestOfTeam(db, teamId, range, metric === 'concurrent_sandboxes' ? 'concurrent' : 'starts');
+  const atSeconds = Math.max(highest?.atSeconds ?? 0, range.startSeconds);
+  const value = highest?.value ?? 0;
+  return { atSeconds, value: metric === 'concurrent_sandboxes' ? value : value / teamMetricSeconds };
+}
+
+/** Idle minutes have no rows: where the last that was seen is nothing, there was nothing until the next row. */
+export function fillIdle(
+  spans: readonly TeamSpan[],
+  before: number | null,
+  { startSeconds, endSeconds }: TeamRange,
+  stepSeconds: number,
+): TeamSpan[] {
+  const known = new Map(spans.map(span => [span.startSeconds, span]));
+  const filled: TeamSpan[] = [];
+  let latest = before;
+  for (let at = startSeconds; at <= endSeconds; at += stepSeconds) {
+    const span =
+      known.get(at) ?? (latest === 0 ? { startSeconds: at, concurrent: 0, starts: 0, latest: 0 } : undefined);
+    if (!span) continue;
+    filled.push(span);
+    latest = span.latest;
+  }
+  return filled;
+}
+
+function checkOwn(team: TeamRecord, teamId: string): void {
+  if (teamId !== team.teamId) throw new AtollError('forbidden', 'The metrics of another team are not yours to read');
+}
+
+/** The future has nothing to tell: a range ends now at the latest. */
+function rangeOf(clock: Clock, asked: TimeRange): TeamRange {
+  checkRange(asked);
+  const nowSeconds = Math.floor(clock() / microsPerSecond);
+  const endSeconds = Math.min(asked.end ?? nowSeconds, Math.max(nowSeconds, asked.start ?? 0));
+  return { startSeconds: asked.start ?? Math.max(endSeconds - defaultRangeSeconds, 0), endSeconds };
+}

@@ -1,0 +1,121 @@
+import { AtollError } from '../../../base/error.ts';
+import type { NodeStatus } from '../../../protocol/api/node.ts';
+import type { NodeInfo, NodeProtocol } from '../../../protocol/node.ts';
+import type { NodeUsage } from '../../../protocol/node-usage.ts';
+import { findNodeStatus, nodeAllocation, setNodeStatus } from '../../placement/node-status.ts';
+import type { NodeStatusRecord } from '../../placement/node-status.ts';
+import type { WantedNodeStatus } from '../../database/schema.ts';
+import type { CreateCounts } from '../../placement/create-counts.ts';
+import type { Db } from '../../database/db.ts';
+import type { AwayNode, Nodes } from '../../placement/nodes.ts';
+import type { OrphanDeps } from './orphans.ts';
+
+/** What a report about a machine takes. */
+export type NodeReportDeps = { createCounts: CreateCounts; db: Db; nodes: Nodes; startedAtUs: number };
+
+/** The name of the one cluster of an installation. */
+export const clusterId = 'local';
+
+/** What is known of a machine. */
+export type NodeReport = {
+  nodeId: string;
+  status: NodeStatus;
+  statusChangedAtUs: number;
+  /** Null while the machine does not answer. */
+  info: NodeInfo | null;
+  usage: NodeUsage | null;
+  allocation: Awaited<ReturnType<typeof nodeAllocation>>;
+  creates: { successes: number; fails: number };
+};
+
+/** All machines, also those that are out of reach; none in another cluster than this one. */
+export async function listNodes(deps: NodeReportDeps, wantedCluster: string | undefined): Promise<NodeReport[]> {
+  if (wantedCluster !== undefined && wantedCluster !== clusterId) return [];
+  const { nodes } = deps;
+  const reports = await Promise.all([
+    ...nodes.list().map(({ nodeId, protocol }) => report(deps, nodeId, protocol)),
+    ...(nodes.away?.() ?? []).map(node => reportAway(deps, node)),
+  ]);
+  return reports.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
+}
+
+/** Throws `not_found`. */
+export async function readNode(deps: NodeReportDeps, nodeId: string): Promise<NodeReport> {
+  const { nodes } = deps;
+  const there = nodes.list().find(node => node.nodeId === nodeId);
+  if (there) return report(deps, nodeId, there.protocol);
+  const away = nodes.away?.().find(node => node.nodeId === nodeId);
+  if (away) return reportAway(deps, away);
+  throw unknownNode(nodeId);
+}
+
+/**
+ * Takes a machine out of placement (`draining`, `standby`) or back in (`ready`). Its running sandboxes are not touched.
+ * Throws `not_found`, and `conflict` for a status that a machine has by itself.
+ */
+export async function changeNodeStatus(
+  { clock, db, nodes }: OrphanDeps,
+  nodeId: string,
+  status: NodeStatus,
+): Promise<void> {
+  requireKnown(nodes, nodeId);
+  if (!isWanted(status))
+    throw new AtollError(
+      'conflict',
+      `status: a machine is "${status}" by itself; what can be set is ready, draining or standby`,
+    );
+  await setNodeStatus(db, { nodeId, status, changedAtUs: clock() });
+}
+
+function isWanted(status: NodeStatus): status is NodeStatus & WantedNodeStatus {
+  return status === 'ready' || status === 'draining' || status === 'standby';
+}
+
+/** Throws `not_found` for a machine that there is not, in reach or out of it. */
+export function requireKnown(nodes: Nodes, nodeId: string): void {
+  if ([...nodes.list(), ...(nodes.away?.() ?? [])].some(node => node.nodeId === nodeId)) return;
+  throw unknownNode(nodeId);
+}
+
+function unknownNode(nodeId: string): AtollError {
+  return new AtollError('not_found', `Node "${nodeId}" was not found`);
+}
+
+async function report(
+  { createCounts, db, startedAtUs }: NodeReportDeps,
+  nodeId: string,
+  node: NodeProtocol,
+): Promise<NodeReport> {
+  const wanted: NodeStatusRecord | null = await findNodeStatus(db, nodeId);
+  const [info, usage] = await Promise.all([node.info().catch(() => null), node.usage().catch(() => null)]);
+  return {
+    nodeId,
+    status: info === null ? 'unhealthy' : shownStatus(wanted),
+    statusChangedAtUs: wanted?.changedAtUs ?? startedAtUs,
+    info,
+    usage,
+    allocation: await nodeAllocation(db, nodeId),
+    creates: createCounts.of(nodeId),
+  };
+}
+
+/** Whether its sandboxes are paused for that, the drain itself says. */
+function shownStatus(wanted: NodeStatusRecord | null): NodeStatus {
+  return wanted?.status === 'pausing' ? 'draining' : (wanted?.status ?? 'ready');
+}
+
+/** What it was when it was there last. */
+async function reportAway(
+  { createCounts, db }: NodeReportDeps,
+  { nodeId, isConnecting, sinceUs, info }: AwayNode,
+): Promise<NodeReport> {
+  return {
+    nodeId,
+    status: isConnecting ? 'connecting' : 'unhealthy',
+    statusChangedAtUs: sinceUs,
+    info,
+    usage: null,
+    allocation: await nodeAllocation(db, nodeId),
+    creates: createCounts.of(nodeId),
+  };
+}

@@ -1,0 +1,171 @@
+import { AtollError } from '../../../base/error.ts';
+import { agentVersion } from '../../../protocol/agent.ts';
+import { defaultTimeoutSeconds } from '../../../protocol/api/sandbox.ts';
+import type { SetAsideSandbox } from '../../../protocol/node.ts';
+import { settleInstallation } from '../../database/installation.ts';
+import { putPausedSandbox } from '../../sandbox/store/adopt.ts';
+import { forgetVolumeRemoval, volumeRemovalsOn } from '../../volume/store/removals.ts';
+import { defaultOptions } from '../../sandbox/rules/options.ts';
+import { findSandboxOfAnyTeam } from '../../sandbox/store/read.ts';
+import { findVolume, insertVolume, volumesOnNode } from '../../volume/store/volumes.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import type { SandboxRecord } from '../../sandbox/record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+import type { Db } from '../../database/db.ts';
+import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+
+/** What looking for what the store does not know takes. */
+export type OrphanDeps = { clock: Clock; db: Db; nodes: Nodes };
+
+/** What giving a sandbox that was set aside to a team takes. */
+export type AdoptDeps = OrphanDeps & { directory: SandboxDirectory };
+
+/** What giving an unknown volume to a team takes. */
+export type AdoptVolumeDeps = OrphanDeps & { limitsOf: LimitsOf };
+
+/** A volume younger than this may be one whose row is about to be written. */
+const youngSeconds = 10 * 60;
+
+/** A volume that the database does not know. */
+type OrphanVolume = { volumeId: string; nodeId: string; createdAtMs: number };
+/** Sandboxes and volumes that the database does not know. */
+type Orphans = { sandboxes: (SetAsideSandbox & { nodeId: string })[]; volumes: OrphanVolume[] };
+
+/** What nodes keep that the store does not know: it stays until an operator takes or removes it. */
+export async function listOrphans({ clock, db, nodes }: OrphanDeps): Promise<Orphans> {
+  const orphans: Orphans = { sandboxes: [], volumes: [] };
+  for (const { nodeId, protocol } of nodes.list()) {
+    for (const sandbox of await protocol.listSetAside()) orphans.sandboxes.push({ ...sandbox, nodeId });
+    const present = await protocol.volumes.list();
+    const [known, removals] = await Promise.all([volumesOnNode(db, nodeId), volumeRemovalsOn(db, nodeId)]);
+    const accounted = new Set([...known, ...removals.map(({ volumeId }) => volumeId)]);
+    const oldestMs = (clock() - youngSeconds * microsPerSecond) / 1000;
+    for (const volume of present)
+      if (!accounted.has(volume.volumeId) && volume.createdAtMs < oldestMs) orphans.volumes.push({ ...volume, nodeId });
+  }
+  return orphans;
+}
+
+/**
+ * Gives a sandbox that was set aside to a team, as a paused one. What only the store knew of it (metadata, variables,
+ * name) is not there any more; its token is the one that it had. Throws `not_found`, and `conflict` where it can't be
+ * taken.
+ */
+export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId: string): Promise<SandboxRecord> {
+  const { known, nodeId, reason } = await orphanSandbox(deps, sandboxId);
+  if (!known)
+    throw new AtollError(
+      'conflict',
+      `Sandbox "${sandboxId}" can't be taken: ${reason}. Its files are in node/sandboxes/${sandboxId} of the data directory`,
+    );
+  const row = await findSandboxOfAnyTeam(deps.db, sandboxId);
+  if (row && row.teamId !== team.teamId)
+    throw new AtollError('conflict', `Sandbox "${sandboxId}" is another team's: adopt it for team ${row.teamId}`);
+  const target = { sandboxId, executionId: known.executionId };
+  const volumeMounts = [];
+  for (const { volumeId, path } of known.volumes) {
+    const volume = await findVolume(deps.db, volumeId);
+    if (volume?.teamId !== team.teamId)
+      throw new AtollError(
+        'conflict',
+        `Sandbox "${sandboxId}" has the volume ${volumeId} mounted, which the team does not have: adopt that first`,
+      );
+    volumeMounts.push({ volumeId, name: volume.name, path });
+  }
+  const nowUs = deps.clock();
+  const startedAtUs = Math.min(nowUs, Math.round(known.startedAtMs * 1000));
+  const { cpuCount, memoryMiB, diskMiB } = known.resources;
+  // The node first: a crash in between leaves it unknown to the store, and it is set aside again.
+  await deps.nodes.get(nodeId).takeBack(target);
+  const taken = await putPausedSandbox(deps.db, {
+    ...defaultOptions,
+    ...target,
+    teamId: team.teamId,
+    nodeId,
+    state: 'paused',
+    templateId: known.image.templateId,
+    buildId: known.image.buildId,
+    alias: null,
+    agentVersion,
+    cpuCount,
+    memoryMiB,
+    diskMiB,
+    createdAtUs: startedAtUs,
+    startedAtUs,
+    endAtUs: nowUs,
+    timeoutSeconds: defaultTimeoutSeconds.v2,
+    secure: true,
+    volumeMounts,
+    kept: known.kept,
+    nextExecutionId: null,
+    replicaId: null,
+  });
+  deps.directory.adopt(taken);
+  return taken;
+}
+
+/** Removes a sandbox that was set aside, with all that it has kept. Throws `not_found`. */
+export async function discardSandbox(deps: OrphanDeps, sandboxId: string): Promise<void> {
+  const { nodeId } = await orphanSandbox(deps, sandboxId);
+  await deps.nodes.get(nodeId).removeSetAside(sandboxId);
+}
+
+async function orphanSandbox(deps: OrphanDeps, sandboxId: string): Promise<Orphans['sandboxes'][number]> {
+  const found = (await listOrphans(deps)).sandboxes.find(orphan => orphan.sandboxId === sandboxId);
+  if (!found)
+    throw new AtollError(
+      'not_found',
+      `Sandbox "${sandboxId}" is not set aside; \`atoll sandbox orphans\` lists those that are`,
+    );
+  return found;
+}
+
+/**
+ * Gives a volume that the store does not know to a team. Throws `not_found`, `invalid` (the name is taken),
+ * `rate_limited`.
+ */
+export async function adoptVolume(
+  deps: AdoptVolumeDeps,
+  team: TeamRecord,
+  volumeId: string,
+  name: string,
+): Promise<void> {
+  const { nodeId, createdAtMs } = await orphanVolume(deps, volumeId);
+  const { volumes, volumeMiB } = deps.limitsOf(team);
+  const outcome = await insertVolume(
+    deps.db,
+    { volumeId, teamId: team.teamId, nodeId, name, sizeMiB: volumeMiB, createdAtUs: Math.round(createdAtMs * 1000) },
+    volumes,
+  );
+  if (outcome === 'taken') throw new AtollError('invalid', `name: the team has a volume "${name}" already`);
+  if (outcome === 'full')
+    throw new AtollError('rate_limited', `The team has ${volumes} volumes, which is its limit: delete one first`);
+}
+
+/**
+ * Removes a volume that the store does not know, with its content. Throws `not_found`, `conflict` while a sandbox has
+ * it.
+ */
+export async function discardVolume(deps: OrphanDeps, volumeId: string): Promise<void> {
+  const { nodeId } = await orphanVolume(deps, volumeId);
+  await deps.nodes.get(nodeId).volumes.remove(volumeId);
+  await forgetVolumeRemoval(deps.db, volumeId);
+}
+
+async function orphanVolume(deps: OrphanDeps, volumeId: string): Promise<OrphanVolume> {
+  const found = (await listOrphans(deps)).volumes.find(orphan => orphan.volumeId === volumeId);
+  if (!found)
+    throw new AtollError(
+      'not_found',
+      `Volume "${volumeId}" is not one that the store does not know; \`atoll sandbox orphans\` lists those`,
+    );
+  return found;
+}
+
+/** Layers and memory that nothing needs may be deleted again, after a database was taken that did not know them. */
+export async function forgetUnknown(db: Db): Promise<void> {
+  await settleInstallation(db);
+}

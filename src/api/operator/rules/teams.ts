@@ -1,0 +1,33 @@
+import { AtollError } from '../../../base/error.ts';
+import { listTeams, updateTeam } from '../../team/store/team.ts';
+import type { TeamLimits, TeamRecord } from '../../team/record.ts';
+import type { Db } from '../../database/db.ts';
+import type { CredentialCache } from '../../credential/rules/cache.ts';
+
+/** Every team, the oldest first. */
+export async function listAllTeams(db: Db): Promise<TeamRecord[]> {
+  return listTeams(db);
+}
+
+/** What is changed of a team; the rest stays. */
+type TeamChange = {
+  name?: string;
+  limits?: { [limit in keyof TeamLimits]?: TeamLimits[limit] | null };
+  banned?: boolean;
+  blocked?: boolean;
+};
+
+/**
+ * Changes what is named of a team; a limit that is null is the installation's again. Holds from the next request on.
+ * Throws `not_found`.
+ */
+export async function changeTeam(
+  { credentials, db }: { credentials: CredentialCache; db: Db },
+  team: TeamRecord,
+  change: TeamChange,
+): Promise<TeamRecord> {
+  const changed = await updateTeam(db, team.teamId, change);
+  credentials.clear();
+  if (!changed) throw new AtollError('not_found', `Team "${team.teamId}" was not found`);
+  return changed;
+}

@@ -1,0 +1,178 @@
+import type { Log } from '../base/telemetry/log.ts';
+import type { Metric } from '../base/telemetry/meter.ts';
+import { type Clock, type ClockSteps, steadyClock } from '../base/clock.ts';
+import { SingleFlight } from '../base/concurrency/single-flight.ts';
+import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
+import { type Authority, controlIdentity, openAuthority } from './cluster/rules/authority.ts';
+import { clusterBuilder } from './cluster/rules/builder.ts';
+import { Machines } from './cluster/rules/machines.ts';
+import { noBuilder } from './build/rules/no-builder.ts';
+import { Uploads } from './build/rules/uploads.ts';
+import { CredentialCache } from './credential/rules/cache.ts';
+import { RateLimiter } from './credential/rules/rate-limit.ts';
+import type { Db } from './database/db.ts';
+import { Health } from './database/health.ts';
+import { AuditBacklog } from './event/rules/audit-backlog.ts';
+import { createIdentity, type Identity } from './identity/rules/identity.ts';
+import { type Measures, createMeasures } from './metrics/measures.ts';
+import { type Passwords, createPasswords } from './session/rules/passwords.ts';
+import { StartCounts } from './metrics/start-counts.ts';
+import type { ApiOptions } from './options.ts';
+import { CreateCounts } from './placement/create-counts.ts';
+import { type Nodes, singleNode } from './placement/nodes.ts';
+import { databaseClock } from './replica/rules/database-clock.ts';
+import { type Replica, startReplica } from './replica/rules/replica.ts';
+import { SandboxDirectory } from './sandbox/directory/directory.ts';
+import { type Features, noFeatures } from './sandbox/features.ts';
+import { BusyExecutions } from './sandbox/rules/busy.ts';
+import { tokensOf } from './sandbox/rules/tokens.ts';
+import type { Resuming } from './sandbox/rules/resuming.ts';
+import { type LimitsOf, limitsFrom } from './team/rules/limits.ts';
+import type { TemplateDrivers } from './template/rules/driver.ts';
+import { type WebhookSettings, defaultWebhookSettings } from './webhook/delivery/settings.ts';
+
+/**
+ * Everything that operations of the API stand on, made once at the start. Nobody takes it whole but what puts the API
+ * together: each function names the members that it uses.
+ */
+export type ApiParts = {
+  readonly db: Db;
+  readonly nodes: Nodes;
+  /** Signs for the machines that join; null where none can. */
+  readonly authority: Authority | null;
+  /** The machines that have joined; null where none can. */
+  readonly machines: Machines | null;
+  readonly isolationSeconds: number;
+  readonly directory: SandboxDirectory;
+  readonly credentials: CredentialCache;
+  /** Secret of the installation from which the sandboxes' tokens are derived. */
+  readonly seed: Uint8Array;
+  /** The operator's token, or null where there is none: then the operator's routes let nobody in. */
+  readonly adminToken: string | null;
+  /** What reads the operator's metrics, or null where there is none. */
+  readonly metricsToken: string | null;
+  readonly limitsOf: LimitsOf;
+  readonly features: Features;
+  readonly identity: Identity;
+  readonly webhooks: WebhookSettings;
+  /** Sandboxes without a token of their own are refused. */
+  readonly requireSecure: boolean;
+  readonly templateDrivers: TemplateDrivers;
+  /** Who may build templates. */
+  readonly buildsAllowed: BuildsAllowed;
+  readonly clock: Clock;
+  /** How far the machine's clock is from `clock`. */
+  readonly clockSteps: ClockSteps;
+  readonly startedAtUs: number;
+  readonly createCounts: CreateCounts;
+  readonly startCounts: StartCounts;
+  readonly measures: Measures;
+  /** Of the source that runs; empty where nobody knows. */
+  readonly commit: string;
+  /** What other parts of the process have counted. */
+  readonly metrics: () => Metric[];
+  /** Requests of teams. */
+  readonly rateLimiter: RateLimiter;
+  /** Requests with wrong credentials, by the client's address. */
+  readonly wrongCredentials: RateLimiter;
+  readonly passwords: Passwords;
+  readonly uploads: Uploads;
+  readonly health: Health;
+  readonly auditBacklog: AuditBacklog;
+  readonly log: Log;
+  /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
+  readonly busy: BusyExecutions;
+  /** This process among those that share the database. */
+  readonly replica: Replica;
+  /** Brings `clock` to the time that all who share the database have; nothing where it is the machine's own. */
+  readonly syncClock: () => Promise<void>;
+  /** Resumes of this process that are under way, by sandbox ID: who asks meanwhile waits for the same one. */
+  readonly resuming: Resuming;
+  readonly builder: BuildProtocol;
+  /** Domain of the installation: its API is `api.<domain>` to clients of volumes. */
+  readonly domain: string;
+  /** How long a token for a volume's content is valid, seconds. */
+  readonly volumeTokenSeconds: number;
+  /** Directory of the uploaded files of templates: `<team>/<hash>`. */
+  readonly filesDir: string;
+  /** What uploads leave free on the file system of `filesDir`. */
+  readonly diskReserveBytes: number;
+  /** Builds whose log and outcome this process takes over, by ID. */
+  readonly followedBuilds: SingleFlight<string, void>;
+  /** Builds of templates that come with the platform, by template ID: creates wait for them. */
+  readonly awaitedBuilds: SingleFlight<string, void>;
+  /** Aborted when this process ends: what waits for something outside gives up. */
+  readonly stopping: AbortSignal;
+};
+
+/** The one node of this machine, or the machines of a cluster. */
+async function nodesOf({
+  node,
+  cluster,
+  store,
+  seed,
+}: ApiOptions): Promise<Pick<ApiParts, 'nodes' | 'authority' | 'machines'>> {
+  if (node) return { nodes: singleNode((await node.info()).nodeId, node), authority: null, machines: null };
+  if (!cluster) throw new Error('invariant broken: an API has neither a node nor a cluster');
+  const authority = await openAuthority(store.db, seed);
+  const machines = new Machines(cluster.links, controlIdentity(authority, 'api'));
+  return { nodes: machines, authority, machines };
+}
+
+const defaultVolumeTokenSeconds = 24 * 3600;
+
+/** Makes the parts of an API. `stopping` is aborted when it ends. */
+export async function createParts(options: ApiOptions, stopping: AbortSignal): Promise<ApiParts> {
+  const { db } = options.store;
+  const domain = options.domain ?? 'localhost';
+  const sharedClock = options.clock || options.store.kind === 'sqlite' ? null : await databaseClock(db);
+  const { clock, ...clockSteps } = sharedClock ?? options.clock ?? steadyClock();
+  const replica = await startReplica({ db, clock }, { place: options.socketPath, ...options.replica });
+  const { authority, machines, nodes } = await nodesOf(options);
+  return {
+    db,
+    nodes,
+    authority,
+    machines,
+    isolationSeconds: options.cluster?.isolationSeconds ?? 0,
+    directory: new SandboxDirectory(sandbox => tokensOf(options.seed, sandbox)),
+    credentials: new CredentialCache(options.store, clock),
+    seed: options.seed,
+    adminToken: options.adminToken ?? null,
+    metricsToken: options.metricsToken ?? null,
+    limitsOf: limitsFrom(options.limits ?? {}),
+    features: { ...noFeatures, ...options.features },
+    identity: createIdentity({ seed: options.seed, issuer: options.issuer ?? 'http://localhost', domain, clock }),
+    webhooks: { ...defaultWebhookSettings, ...options.webhooks },
+    requireSecure: options.requireSecure ?? false,
+    templateDrivers: options.templateDrivers ?? new Map(),
+    buildsAllowed: options.buildsAllowed ?? 'on',
+    clock,
+    clockSteps,
+    startedAtUs: clock(),
+    createCounts: new CreateCounts(),
+    startCounts: new StartCounts(),
+    measures: createMeasures(),
+    commit: options.commit ?? '',
+    metrics: options.metrics ?? (() => []),
+    rateLimiter: new RateLimiter(),
+    wrongCredentials: new RateLimiter(),
+    passwords: createPasswords(),
+    uploads: new Uploads(),
+    health: new Health(db),
+    auditBacklog: new AuditBacklog(options.log),
+    log: options.log,
+    busy: new BusyExecutions(replica.replicaId),
+    replica,
+    syncClock: async () => sharedClock?.sync(),
+    resuming: new SingleFlight(),
+    builder: options.builder ?? (machines ? clusterBuilder(machines, db) : noBuilder),
+    domain,
+    volumeTokenSeconds: options.volumeTokenSeconds ?? defaultVolumeTokenSeconds,
+    filesDir: options.filesDir ?? '/nonexistent',
+    diskReserveBytes: options.diskReserveBytes ?? 0,
+    followedBuilds: new SingleFlight(),
+    awaitedBuilds: new SingleFlight(),
+    stopping,
+  };
+}

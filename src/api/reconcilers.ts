@@ -1,0 +1,85 @@
+import { messageOf } from '../base/error.ts';
+import { reconcileBuilds } from './build/rules/follow.ts';
+import { auditBacklogIntervalMs } from './event/rules/audit-backlog.ts';
+import { auditPruneIntervalMs, reconcileAudit } from './event/rules/audit.ts';
+import { eventsPruneIntervalMs, reconcileEvents } from './event/rules/events.ts';
+import { beatIntervalMs, reconcileMachines } from './cluster/reconcilers/beat.ts';
+import { adoptionIntervalMs, reconcileNodes } from './sandbox/reconcilers/adoption.ts';
+import { reconcileClock } from './sandbox/reconcilers/clock.ts';
+import { autoPauses, expiryIntervalMs, reconcileExpiry } from './sandbox/reconcilers/expiry.ts';
+import { leftoversIntervalMs, reconcileLeftovers } from './sandbox/reconcilers/leftovers.ts';
+import { keysIntervalMs, reconcileKeys } from './sandbox/reconcilers/idempotency.ts';
+import { renewalIntervalMs, tokenRenewal } from './sandbox/reconcilers/token-renewal.ts';
+import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './build/reconcilers/layers.ts';
+import { drains, drainsIntervalMs } from './operator/reconcilers/drains.ts';
+import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
+import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './metrics/reconcilers/team.ts';
+import type { MetricsRetention } from './metrics/reconcilers/team.ts';
+import { reconcileVolumes, volumesIntervalMs } from './volume/reconcilers/removals.ts';
+import { startLoop } from '../base/concurrency/loop.ts';
+import type { Loop } from '../base/concurrency/loop.ts';
+import type { ApiParts } from './parts.ts';
+
+const firstAdoptionRetryMs = 500;
+const flushUsesIntervalMs = 10_000;
+
+/** Takes over what the last run left, then keeps the standing truths. */
+export async function startReconcilers(
+  parts: ApiParts,
+  ready: { adopted: boolean },
+  retention: MetricsRetention,
+): Promise<Loop[]> {
+  const { log } = parts;
+  const adopt = async () => {
+    await reconcileNodes(parts, !ready.adopted);
+    ready.adopted = true;
+  };
+  const { authority, machines } = parts;
+  const reach = async () =>
+    void (authority && machines && (await reconcileMachines({ ...parts, authority, machines })));
+  await reach().catch(error => log.warn('machines are called again', { error: messageOf(error) }));
+  await reconcileLeftovers(parts).catch(error => log.warn('leftovers are tried again', { error: messageOf(error) }));
+  await adopt().catch(error => log.warn('adoption is tried again', { error: messageOf(error) }));
+  const pauses = autoPauses(parts);
+  const emptied = drains(parts);
+  const onRun = (name: string, outcome: 'ok' | 'failed') => parts.measures.reconciled(name, outcome);
+  const loop = (name: string, intervalMs: () => number, run: () => Promise<void>) =>
+    startLoop({ name, intervalMs, run, log, onRun });
+  const every = (name: string, intervalMs: number, run: () => Promise<void>) => loop(name, () => intervalMs, run);
+  const adoptionMs = () => (ready.adopted ? adoptionIntervalMs : firstAdoptionRetryMs);
+  return [
+    loop(
+      'replica',
+      () => parts.replica.beatIntervalMs,
+      () => beat(parts),
+    ),
+    ...(machines ? [every('machines', beatIntervalMs, reach)] : []),
+    loop('adoption', adoptionMs, adopt),
+    every('leftovers', leftoversIntervalMs, () => reconcileLeftovers(parts)),
+    every('builds', buildsIntervalMs, () => reconcileBuilds(parts)),
+    every('layers', layersIntervalMs, () => reconcileLayers(parts)),
+    every('snapshots', snapshotsIntervalMs, () => reconcileSnapshots(parts)),
+    every('identity-tokens', renewalIntervalMs, tokenRenewal(parts)),
+    every('volumes', volumesIntervalMs, () => reconcileVolumes(parts)),
+    every('expiry', expiryIntervalMs, () => reconcileClock(parts).then(() => reconcileExpiry(parts))),
+    thenSettled(every('auto-pause', expiryIntervalMs, pauses.round), pauses.settled),
+    thenSettled(every('drains', drainsIntervalMs, emptied.round), emptied.settled),
+    every('events', eventsPruneIntervalMs, () => reconcileEvents(parts)),
+    every('idempotency-keys', keysIntervalMs, () => reconcileKeys(parts)),
+    every('audit-backlog', auditBacklogIntervalMs, () => parts.auditBacklog.flush(parts.db)),
+    every('audit', auditPruneIntervalMs, () => reconcileAudit(parts)),
+    every('team-metrics', teamMetricsIntervalMs, teamWatch(parts)),
+    every('metrics-retention', metricsPruneIntervalMs, () => pruneMetrics(parts, retention)),
+    every('credential-uses', flushUsesIntervalMs, () => parts.credentials.flushUses()),
+  ];
+}
+
+async function beat({ replica, syncClock }: ApiParts): Promise<void> {
+  await syncClock();
+  await replica.beat();
+}
+
+/** A loop that has stopped once what its rounds began has settled too. */
+function thenSettled(loop: Loop, settled: () => Promise<void>): Loop {
+  return { wake: loop.wake, stop: () => loop.stop().then(settled) };
+}

@@ -1,0 +1,56 @@
+import { sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
+import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import type { Tables } from '../../database/schema.ts';
+
+/** An api process: its ID is new at each start, its name the same at every start in the same place. */
+type ReplicaRow = { replicaId: string; name: string };
+
+/** Enters a replica, alive until `untilUs`. An earlier process of the same name is over: this one is in its place. */
+export async function enterReplica(db: Db, { replicaId, name }: ReplicaRow, untilUs: number): Promise<void> {
+  await inTransaction(db, async db => {
+    await db.deleteFrom('replicas').where('name', '=', name).execute();
+    await db.insertInto('replicas').values({ replica_id: replicaId, name, until_us: untilUs }).execute();
+  });
+}
+
+/** Says that a replica is alive until `untilUs`, also where it was given up meanwhile. */
+export async function keepReplica(db: Db, { replicaId, name }: ReplicaRow, untilUs: number): Promise<void> {
+  await db
+    .insertInto('replicas')
+    .values({ replica_id: replicaId, name, until_us: untilUs })
+    .onConflict(conflict => conflict.column('replica_id').doUpdateSet({ until_us: untilUs }))
+    .execute();
+}
+
+/** Removes a replica: what it worked on is anybody's from here on. */
+export async function leaveReplica(db: Db, replicaId: string): Promise<void> {
+  await db.deleteFrom('replicas').where('replica_id', '=', replicaId).execute();
+}
+
+/** Forgets replicas that have been over since `beforeUs`. */
+export async function pruneReplicas(db: Db, beforeUs: number): Promise<void> {
+  await db.deleteFrom('replicas').where('until_us', '<', beforeUs).execute();
+}
+
+/**
+ * Of a row with a `replica_id`: nobody else works on it, because no other replica is named there or that one is over by
+ * `nowUs`.
+ */
+export function isNobodyElses<Table extends 'sandboxes' | 'builds'>(
+  expressions: ExpressionBuilder<Tables, Table>,
+  table: Table,
+  { ownId, nowUs }: { ownId: string; nowUs: number },
+) {
+  const owner = sql.ref<string | null>(`${table}.replica_id`);
+  const alive = expressions
+    .selectFrom('replicas' as never)
+    .select(sql<number>`1`.as('one'))
+    .where(sql<boolean>`replicas.replica_id = ${owner} and replicas.until_us > ${nowUs}`);
+  return expressions.or([
+    sql<boolean>`${owner} is null`,
+    sql<boolean>`${owner} = ${ownId}`,
+    expressions.not(expressions.exists(alive)),
+  ]);
+}

@@ -1,0 +1,111 @@
+import type { Static } from '@sinclair/typebox';
+import {
+  CreateHeaders,
+  NewSandbox,
+  NewSandboxV2,
+  Sandbox,
+  defaultTimeoutSeconds,
+} from '../../../protocol/api/sandbox.ts';
+import { deriveToken } from '../../../base/crypto/secret.ts';
+import { formatTime } from '../../../base/time.ts';
+import { createSandboxOnce } from '../workflows/create-once.ts';
+import { createSandbox } from '../workflows/create.ts';
+import type { NewSandboxRequest } from '../workflows/create.ts';
+import { defaultOptions } from '../rules/options.ts';
+import { bodyBytesMax } from '../../http/body.ts';
+import { route } from '../../http/route.ts';
+import { sandboxView } from './view.ts';
+import type { Change } from '../../event/record.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { CreateDeps } from '../workflows/create.ts';
+
+const created = { description: 'The sandbox runs and its agent accepts requests', schema: Sandbox };
+const errors = [404, 409, 429, 503, 504];
+
+/** `POST /sandboxes` */
+export const createSandboxV1 = route({
+  operationId: 'createSandbox',
+  method: 'POST',
+  path: '/sandboxes',
+  summary: 'Create a sandbox, secured only when asked for',
+  auth: 'team',
+  body: NewSandbox,
+  bodyBytesMax: bodyBytesMax.createSandbox,
+  headers: CreateHeaders,
+  responses: { 201: created },
+  errors,
+  async handle(deps: CreateDeps, input) {
+    return { status: 201, body: await create(deps, input, 'v1') };
+  },
+});
+
+/** `POST /v2/sandboxes` */
+export const createSandboxV2 = route({
+  operationId: 'createSandboxV2',
+  method: 'POST',
+  path: '/v2/sandboxes',
+  summary: 'Create a sandbox, always secured',
+  auth: 'team',
+  body: NewSandboxV2,
+  bodyBytesMax: bodyBytesMax.createSandbox,
+  headers: CreateHeaders,
+  responses: { 201: created },
+  errors,
+  async handle(deps: CreateDeps, input) {
+    return { status: 201, body: await create(deps, input, 'v2') };
+  },
+});
+
+type CreateInput = {
+  caller: { team: TeamRecord };
+  body: NewSandbox;
+  headers: Static<typeof CreateHeaders>;
+  signal: AbortSignal;
+  note(change: Change): void;
+};
+
+async function create(
+  deps: CreateDeps,
+  { caller: { team }, body, headers, signal, note }: CreateInput,
+  version: 'v1' | 'v2',
+): Promise<Sandbox> {
+  const request = requestOf(body, version);
+  const key = headers['idempotency-key'];
+  if (key === undefined) {
+    const sandbox = await createSandbox(deps, team, request, signal);
+    note(createdChange(sandbox));
+    return sandboxView(deps.seed, sandbox);
+  }
+  // By the seed: nobody who reads the database can try what was asked for.
+  const requestDigest = deriveToken(deps.seed, `create ${JSON.stringify(request)}`);
+  const sandbox = await createSandboxOnce(deps, team, request, { key, requestDigest }, signal);
+  note({ target: `sandbox:${sandbox.sandboxId}`, after: { templateId: sandbox.templateId } });
+  return sandboxView(deps.seed, sandbox);
+}
+
+/** The request in the platform's own words, with the defaults of its version. */
+function requestOf(body: NewSandbox, version: 'v1' | 'v2'): NewSandboxRequest {
+  return {
+    template: body.templateID,
+    volumeMounts: body.volumeMounts ?? [],
+    options: {
+      timeoutSeconds: body.timeout ?? defaultTimeoutSeconds[version],
+      secure: version === 'v2' || body.secure === true,
+      autoPause: body.autoPause ?? defaultOptions.autoPause,
+      autoPauseMemory: body.autoPauseMemory ?? defaultOptions.autoPauseMemory,
+      autoResume: body.autoResume?.enabled ?? defaultOptions.autoResume,
+      allowInternetAccess: body.allow_internet_access ?? defaultOptions.allowInternetAccess,
+      network: body.network ?? defaultOptions.network,
+      metadata: body.metadata ?? defaultOptions.metadata,
+      envVars: body.envVars ?? defaultOptions.envVars,
+      mcp: body.mcp ?? defaultOptions.mcp,
+      iam: body.iam ?? defaultOptions.iam,
+    },
+  };
+}
+
+function createdChange(sandbox: SandboxRecord): Change {
+  const { templateId, buildId, endAtUs } = sandbox;
+  return { target: `sandbox:${sandbox.sandboxId}`, after: { templateId, buildId, endAt: formatTime(endAtUs) } };
+}

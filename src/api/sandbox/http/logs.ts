@@ -1,0 +1,74 @@
+import {
+  SandboxLogs,
+  SandboxLogsQuery,
+  SandboxLogsQueryV2,
+  SandboxLogsV2,
+} from '../../../protocol/api/sandbox-logs.ts';
+import { sandboxLogPageMax, type SandboxLogEntry } from '../../../protocol/logs.ts';
+import { readSandboxLogs } from '../rules/logs.ts';
+import { route } from '../../http/route.ts';
+import { sandboxParams } from './read.ts';
+import type { Db } from '../../database/db.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+
+/** `GET /sandboxes/{sandboxID}/logs` */
+export const readSandboxLogsV1 = route({
+  operationId: 'getSandboxLogs',
+  method: 'GET',
+  path: '/sandboxes/{sandboxID}/logs',
+  summary: 'Get the logs of a sandbox, oldest first',
+  deprecated: true,
+  auth: 'team',
+  params: sandboxParams,
+  query: SandboxLogsQuery,
+  responses: { 200: { description: 'The entries', schema: SandboxLogs } },
+  errors: [404],
+  async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
+    const { start, limit = sandboxLogPageMax } = query;
+    const page = {
+      backward: false,
+      limit: Math.min(limit, sandboxLogPageMax),
+      ...(start !== undefined && { fromMs: start }),
+    };
+    const entries = await readSandboxLogs(deps, caller.team, params.sandboxID, page);
+    return { status: 200, body: { logs: entries.map(lineView), logEntries: entries.map(entryView) } };
+  },
+});
+
+/** `GET /v2/sandboxes/{sandboxID}/logs` */
+export const readSandboxLogsV2 = route({
+  operationId: 'getSandboxLogsV2',
+  method: 'GET',
+  path: '/v2/sandboxes/{sandboxID}/logs',
+  summary: 'Get a page of the logs of a sandbox, newest first by default',
+  auth: 'team',
+  params: sandboxParams,
+  query: SandboxLogsQueryV2,
+  responses: { 200: { description: 'The entries', schema: SandboxLogsV2 } },
+  errors: [404],
+  async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
+    const { cursor, limit = sandboxLogPageMax, direction = 'backward', level, search } = query;
+    const backward = direction === 'backward';
+    const entries = await readSandboxLogs(deps, caller.team, params.sandboxID, {
+      backward,
+      limit,
+      ...(cursor !== undefined && (backward ? { beforeMs: cursor } : { fromMs: cursor })),
+      ...(level && { minimum: level }),
+      ...(search && { search }),
+    });
+    return { status: 200, body: { logs: entries.map(entryView) } };
+  },
+});
+
+const timestampOf = ({ timestampMs }: SandboxLogEntry) => new Date(timestampMs).toISOString();
+
+/** Clients parse the line and show whatever is in it; three names are the entry's own. */
+function lineView(entry: SandboxLogEntry) {
+  const { level, logger, message, fields } = entry;
+  return { timestamp: timestampOf(entry), line: JSON.stringify({ ...fields, level, logger, message }) };
+}
+
+function entryView(entry: SandboxLogEntry) {
+  const { level, logger, message, fields } = entry;
+  return { timestamp: timestampOf(entry), message, level, fields: { ...fields, logger } };
+}

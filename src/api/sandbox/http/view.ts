@@ -1,0 +1,70 @@
+import type { SandboxNetworkConfig } from '../../../protocol/api/network.ts';
+import type { ListedSandbox, Sandbox, SandboxDetail } from '../../../protocol/api/sandbox.ts';
+import { clientId } from '../../../protocol/api/sandbox.ts';
+import { assert } from '../../../base/error.ts';
+import { shownState } from '../../../protocol/state.ts';
+import { formatTime } from '../../../base/time.ts';
+import { decryptNetwork } from '../rules/network/encrypted.ts';
+import { tokensOf } from '../rules/tokens.ts';
+import type { CreatedSandbox, SandboxRecord } from '../record.ts';
+
+/** A sandbox as create, connect and resume answer it. */
+export function sandboxView(seed: Uint8Array, sandbox: CreatedSandbox): Sandbox {
+  const { accessToken, trafficToken } = tokensOf(seed, sandbox);
+  return {
+    ...identityView(sandbox),
+    envdAccessToken: accessToken,
+    ...(trafficToken !== null && { trafficAccessToken: trafficToken }),
+    domain: null,
+  };
+}
+
+/** A sandbox in a list. */
+export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
+  const state = shownState(sandbox.state);
+  assert(state !== null, `sandbox ${sandbox.sandboxId} is shown in its hidden state ${sandbox.state}`);
+  return {
+    ...identityView(sandbox),
+    startedAt: formatTime(sandbox.startedAtUs),
+    endAt: formatTime(sandbox.endAtUs),
+    cpuCount: sandbox.cpuCount,
+    memoryMB: sandbox.memoryMiB,
+    diskSizeMB: sandbox.diskMiB,
+    state,
+    ...(sandbox.metadata !== null && { metadata: sandbox.metadata }),
+    volumeMounts: sandbox.volumeMounts.map(({ name, path }) => ({ name, path })),
+    ...(sandbox.state === 'paused' && { pauseMode: sandbox.kept === 'memory' ? 'full' : 'filesystem' }),
+  };
+}
+
+/** Everything that clients may know of a sandbox. The password of its egress proxy they may not. */
+export function sandboxDetailView(seed: Uint8Array, sandbox: SandboxRecord): SandboxDetail {
+  const { accessToken } = tokensOf(seed, sandbox);
+  const network = decryptNetwork(seed, sandbox);
+  return {
+    ...listedSandboxView(sandbox),
+    ...(accessToken !== null && { envdAccessToken: accessToken }),
+    ...(sandbox.allowInternetAccess !== null && { allowInternetAccess: sandbox.allowInternetAccess }),
+    domain: null,
+    ...(network !== null && { network: withoutPassword(network) }),
+    lifecycle: { autoResume: sandbox.autoResume, onTimeout: sandbox.autoPause ? 'pause' : 'kill' },
+  };
+}
+
+function identityView(
+  sandbox: CreatedSandbox,
+): Pick<Sandbox, 'templateID' | 'sandboxID' | 'clientID' | 'envdVersion' | 'alias'> {
+  return {
+    templateID: sandbox.templateId,
+    sandboxID: sandbox.sandboxId,
+    clientID: clientId,
+    envdVersion: sandbox.agentVersion,
+    ...(sandbox.alias !== null && { alias: sandbox.alias }),
+  };
+}
+
+function withoutPassword(network: SandboxNetworkConfig): SandboxNetworkConfig {
+  if (!network.egressProxy) return network;
+  const { password: _, ...egressProxy } = network.egressProxy;
+  return { ...network, egressProxy };
+}

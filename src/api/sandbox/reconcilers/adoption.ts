@@ -1,0 +1,170 @@
+import { messageOf } from '../../../base/error.ts';
+import { sandboxStates } from '../../../protocol/state.ts';
+import type { Identity } from '../../identity/rules/identity.ts';
+import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxIncident } from '../../../protocol/node.ts';
+import { recordDiskFailed } from '../store/disk-failed.ts';
+import { correctKept, finishPause } from '../store/pause.ts';
+import { sandboxesIn } from '../store/read.ts';
+import type { KillReason } from '../store/events.ts';
+import { deleteSandbox } from '../store/state.ts';
+import { applyNetwork } from '../workflows/network-steps.ts';
+import { forEachParallel } from '../../../base/concurrency/parallel.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { SandboxDirectory } from '../directory/directory.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { BusyExecutions } from '../rules/busy.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+import type { Db } from '../../database/db.ts';
+import type { Clock } from '../../../base/clock.ts';
+
+/** What noting an incident takes. */
+export type IncidentDeps = { clock: Clock; db: Db; directory: SandboxDirectory; log: Log };
+
+/** What bringing store and nodes together takes. */
+type AdoptionDeps = {
+  busy: BusyExecutions;
+  clock: Clock;
+  db: Db;
+  directory: SandboxDirectory;
+  identity: Identity;
+  log: Log;
+  nodes: Nodes;
+  seed: Uint8Array;
+};
+
+/** How often this runs, milliseconds. */
+export const adoptionIntervalMs = 30_000;
+const endsAtOnce = 8;
+const appliesAtOnce = 8;
+
+/**
+ * Brings store and nodes together: a sandbox that no node has any more is forgotten, one that the store does not know
+ * (or knows as another execution) is set aside, and the rest is adopted into the directory. Nothing is deleted because
+ * a list lacks it: the store may be the one that is wrong.
+ *
+ * In the `firstRound` of a process, what may leave each sandbox is told to its node again: an update of it may have
+ * been cut short.
+ *
+ * The order of reading matters, because creates, pauses and resumes go on meanwhile: a row that says `running` or
+ * `paused` before the node is asked must be in the node's answer unless it has changed since, and a sandbox in the
+ * node's answer had its row before, so the rows read after must have it.
+ */
+export async function reconcileNodes(deps: AdoptionDeps, firstRound = false): Promise<void> {
+  const outcomes = await Promise.allSettled(
+    deps.nodes.list().map(({ nodeId, protocol }) => reconcileNode(deps, nodeId, protocol, firstRound)),
+  );
+  // One that does not answer keeps nobody from the others.
+  const failed = outcomes.find(outcome => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+async function reconcileNode(
+  deps: AdoptionDeps,
+  nodeId: string,
+  protocol: NodeProtocol,
+  firstRound: boolean,
+): Promise<void> {
+  const before = (await sandboxesIn(deps.db, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  await takeBackKnown(deps, nodeId, protocol);
+  const setAside = new Set((await protocol.listSetAside()).map(({ sandboxId }) => sandboxId));
+  const running = await protocol.list();
+  const paused = await protocol.listPaused();
+  const after = (await sandboxesIn(deps.db, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
+
+  const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
+  const unchanged = new Set(after.map(keyOf));
+  for (const lost of before)
+    if (!present.has(lost.executionId) && !setAside.has(lost.sandboxId) && unchanged.has(keyOf(lost)))
+      await forgetLost(deps, lost);
+  for (const sandbox of after) {
+    if (sandbox.state !== 'starting' && present.has(sandbox.executionId)) deps.directory.adopt(sandbox);
+  }
+  await notePaused(deps, after, paused);
+  const runningExecutions = new Set(running.map(sandbox => sandbox.executionId));
+  const adopted = after.filter(sandbox => sandbox.state === 'running' && runningExecutions.has(sandbox.executionId));
+  if (firstRound) await forEachParallel(adopted, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
+  const known = new Set(after.flatMap(sandbox => [sandbox.executionId, sandbox.nextExecutionId]));
+  await setAsideUnknown(
+    deps.log,
+    protocol,
+    [...running, ...paused].filter(sandbox => !known.has(sandbox.executionId)),
+  );
+}
+
+/** The states whose sandbox must be on its node, and no workflow works on it. */
+const settledStates = ['running', 'paused'] as const;
+const keyOf = ({ executionId, state }: SandboxRecord) => `${executionId} ${state}`;
+
+async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: SandboxRecord): Promise<void> {
+  log.error('a sandbox is gone from its node', { sandboxId: lost.sandboxId, state: lost.state });
+  if (await deleteSandbox(db, lost, [lost.state], { reason: 'lost', atUs: clock() })) directory.close(lost);
+}
+
+/**
+ * Takes note of pauses that nobody was told of: of a row that says `running`, the node knows better, and of one that says
+ * `paused` because the node was away for too long, it knows what was kept.
+ */
+async function notePaused(
+  { busy, clock, db, directory }: { busy: BusyExecutions; clock: Clock; db: Db; directory: SandboxDirectory },
+  rows: SandboxRecord[],
+  paused: PausedSandbox[],
+): Promise<void> {
+  const keptOf = new Map(paused.map(sandbox => [sandbox.executionId, sandbox.kept]));
+  for (const row of rows) {
+    const kept = keptOf.get(row.executionId);
+    if (kept === undefined || busy.has(row.executionId)) continue;
+    if (row.state === 'paused' && row.kept !== kept) await correctKept(db, row, kept);
+    if (row.state !== 'running') continue;
+    const noted = await finishPause(db, row, kept, clock());
+    if (noted) directory.apply(noted);
+  }
+}
+
+async function setAsideUnknown(log: Log, node: NodeProtocol, unknown: ExecutionRef[]): Promise<void> {
+  await forEachParallel(unknown, endsAtOnce, async ({ sandboxId, executionId }) => {
+    await node.setAside({ sandboxId, executionId }, 'the database did not know it').catch((error: unknown) => {
+      log.error('a sandbox that the store does not know could not be set aside and runs on', {
+        sandboxId,
+        error: messageOf(error),
+      });
+    });
+  });
+}
+
+/** What was set aside while another database was there is as it was, once the right one is back. */
+async function takeBackKnown({ db, log }: { db: Db; log: Log }, nodeId: string, node: NodeProtocol): Promise<void> {
+  const setAside = await node.listSetAside();
+  if (setAside.length === 0) return;
+  const rows = await sandboxesIn(db, settledStates);
+  for (const { sandboxId, known } of setAside) {
+    const row = rows.find(
+      row => row.nodeId === nodeId && row.sandboxId === sandboxId && row.executionId === known?.executionId,
+    );
+    // One that only could not be taken over is none that can be given back: its node has to start again.
+    if (row && known)
+      await node
+        .takeBack({ sandboxId, executionId: known.executionId })
+        .catch((error: unknown) => log.warn('a sandbox stays set aside', { sandboxId, error: messageOf(error) }));
+  }
+}
+
+/** Takes note of what befell a sandbox. A kill that is under way goes on: it removes the row when it is done. */
+export async function noteIncident(deps: IncidentDeps, incident: SandboxIncident): Promise<void> {
+  const { sandboxId, reason } = incident;
+  if (reason === 'disk_failed') {
+    deps.log.warn('the disk of a sandbox has failed', { sandboxId });
+    await recordDiskFailed(deps.db, incident, deps.clock());
+    return;
+  }
+  deps.log.info('a sandbox ended by itself', { sandboxId, reason });
+  await forgetSandbox(deps, incident, reason === 'out_of_memory' ? 'out_of_memory' : 'exited');
+}
+
+async function forgetSandbox(
+  { clock, db, directory }: { clock: Clock; db: Db; directory: SandboxDirectory },
+  target: { sandboxId: string; executionId: string },
+  reason: KillReason,
+): Promise<void> {
+  directory.close(target);
+  await deleteSandbox(db, target, ['starting', 'running', 'snapshotting', 'pausing'], { reason, atUs: clock() });
+}

@@ -1,0 +1,110 @@
+import { messageOf } from '../../../base/error.ts';
+import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
+import { forEachParallel } from '../../../base/concurrency/parallel.ts';
+import { memoryUnavailable } from '../rules/memory.ts';
+import { pauseRunning } from '../workflows/pause.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { sandboxesDue } from '../store/read.ts';
+import { expireSandbox, setSandboxEnd } from '../store/state.ts';
+import { killSandboxWorkflow } from '../workflows/kill-steps.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+import type { SandboxWork } from '../workflows/run.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+
+/**
+ * How often expiry looks. Looking at the clock again each time, instead of sleeping until the next end,
+ * also notices at once that the clock was set.
+ */
+export const expiryIntervalMs = 250;
+/** Sandboxes taken up in one round. */
+const dueMax = 500;
+const endsAtOnce = 8;
+/** A pause keeps a core busy. */
+const pausesAtOnce = 4;
+/** How long a sandbox that could not be paused goes on before that is tried again. */
+const pauseRetrySeconds = 15;
+
+/** Ends what has run out of time. */
+export async function reconcileExpiry(deps: SandboxWork): Promise<void> {
+  const due = await sandboxesDue(deps.db, 'kill', deps.clock(), dueMax);
+  const semaphore = createSemaphore(endsAtOnce);
+  // All are cut off first: a slow removal of one must not keep the next reachable beyond its time.
+  await forEachParallel(due, dueMax, sandbox =>
+    deps.busy.while(sandbox.executionId, async () => {
+      const marked = await expireSandbox(deps.db, sandbox, deps.clock(), deps.busy.replicaId);
+      if (!marked) return;
+      deps.directory.close(marked);
+      await semaphore.run(() => killSandboxWorkflow(deps, marked, 'timed_out'));
+    }),
+  );
+}
+
+/**
+ * Pauses what has run out of time and is to be paused then. A pause may take minutes: each round begins those that are
+ * due and waits for none, so that one that is slow holds back nobody but itself. `settled` waits for those under way.
+ */
+export function autoPauses(deps: SandboxWork): { round(): Promise<void>; settled(): Promise<void> } {
+  const semaphore = createSemaphore(pausesAtOnce);
+  const underWay = new Map<string, Promise<void>>();
+  return {
+    async round() {
+      for (const sandbox of await sandboxesDue(deps.db, 'pause', deps.clock(), dueMax)) {
+        const { executionId, sandboxId } = sandbox;
+        if (underWay.has(executionId)) continue;
+        const pause = semaphore
+          .run(() => autoPause(deps, sandbox))
+          .catch((error: unknown) =>
+            deps.log.warn('a pause that is due will be tried again', { sandboxId, error: messageOf(error) }),
+          )
+          .finally(() => underWay.delete(executionId));
+        underWay.set(executionId, pause);
+      }
+    },
+    async settled() {
+      await Promise.all(underWay.values());
+    },
+  };
+}
+
+/**
+ * A sandbox whose memory can't be kept after all is paused with its files: it must not run on, and they must not be
+ * lost. One that can't be paused at all runs on until it can.
+ */
+async function autoPause(deps: SandboxWork, sandbox: SandboxRecord): Promise<void> {
+  const { sandboxId } = sandbox;
+  try {
+    await pauseRunning(deps, sandbox, sandbox.autoPauseMemory, deps.clock());
+  } catch (error) {
+    if (sandbox.autoPauseMemory && error instanceof AtollError && error.detail === memoryUnavailable) {
+      deps.log.warn('a sandbox is paused with its files alone, because its memory could not be kept', {
+        sandboxId,
+        error: error.message,
+      });
+      await pauseRunning(deps, sandbox, false, deps.clock()).catch(again => postpone(deps, sandbox, again));
+    } else {
+      await postpone(deps, sandbox, error);
+    }
+  }
+}
+
+async function postpone(
+  { clock, db, log }: { clock: Clock; db: Db; log: Log },
+  sandbox: SandboxRecord,
+  error: unknown,
+): Promise<void> {
+  const nowUs = clock();
+  const left = await setSandboxEnd(db, sandbox, {
+    endAtUs: nowUs + pauseRetrySeconds * microsPerSecond,
+    onlyLater: true,
+    nowUs,
+  });
+  // Somebody has ended it meanwhile.
+  if (!left) return;
+  log.error('a sandbox whose time is over could not be paused and runs on', {
+    sandboxId: sandbox.sandboxId,
+    error: messageOf(error),
+  });
+}

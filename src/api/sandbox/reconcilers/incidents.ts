@@ -1,0 +1,41 @@
+import { messageOf } from '../../../base/error.ts';
+import type { IncidentsCursor, NodeProtocol } from '../../../protocol/node.ts';
+import { noteIncident } from './adoption.ts';
+import type { IncidentDeps } from './adoption.ts';
+
+/** How long a node is asked to wait for an incident before it answers that there was none. */
+const waitMs = 30_000;
+/** A node that does not answer is asked again after this. */
+const retryMs = 250;
+
+/** Takes note of what befalls the sandboxes of a node by itself, in their order, until it is stopped. */
+export function followIncidents(deps: IncidentDeps, node: NodeProtocol): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const done = follow(deps, node, stopping.signal);
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+async function follow(deps: IncidentDeps, node: NodeProtocol, signal: AbortSignal): Promise<void> {
+  let cursor: IncidentsCursor | null = null;
+  while (!signal.aborted) {
+    try {
+      const { incidents, next } = await node.incidents(cursor, waitMs, signal);
+      for (const incident of incidents) {
+        // One that can't be noted must not hold the others back: adoption finds that its sandbox is gone.
+        await noteIncident(deps, incident).catch((error: unknown) =>
+          deps.log.error('an incident of a sandbox was not noted', { ...incident, error: messageOf(error) }),
+        );
+      }
+      cursor = next;
+    } catch (error) {
+      if (signal.aborted) return;
+      deps.log.warn('the node does not say what befell its sandboxes; it is asked again', { error: messageOf(error) });
+      await Bun.sleep(retryMs);
+    }
+  }
+}

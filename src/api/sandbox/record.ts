@@ -1,0 +1,69 @@
+import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
+import type { NewSandbox, VolumeMount } from '../../protocol/api/sandbox.ts';
+import type { Kept } from '../../protocol/node.ts';
+import type { SandboxState } from '../../protocol/state.ts';
+import { type RecordOf, changing, column } from '../record/column.ts';
+
+/** A volume that a sandbox has, by the name that it had when it was mounted. */
+export type MountedVolume = VolumeMount & { volumeId: string };
+
+/** What a sandbox is and how it is stored: the one list of its members. Times are microseconds since the epoch. */
+export const sandboxColumns = {
+  sandboxId: column('sandbox_id').plain<string>(),
+  /** One incarnation (UUID): a resume gives a new one. */
+  executionId: changing(column('execution_id').plain<string>()),
+  teamId: column('team_id').plain<string>(),
+  nodeId: changing(column('node_id').plain<string>()),
+  state: changing(column('state').plain<SandboxState>()),
+  templateId: column('template_id').plain<string>(),
+  buildId: column('build_id').plain<string>(),
+  /** The first name of its template when it was created. */
+  alias: column('alias').plain<string | null>(),
+  agentVersion: column('agent_version').plain<string>(),
+  cpuCount: column('cpu_count').plain<number>(),
+  memoryMiB: column('memory_mib').plain<number>(),
+  diskMiB: column('disk_mib').plain<number>(),
+  createdAtUs: column('created_at_us').plain<number>(),
+  /** When the present run began. */
+  startedAtUs: changing(column('started_at_us').plain<number>()),
+  /** When it expires; of a paused sandbox, when it was paused. */
+  endAtUs: changing(column('end_at_us').plain<number>()),
+  /** As asked at create; a wake-up by traffic uses it again. */
+  timeoutSeconds: column('timeout_seconds').plain<number>(),
+  secure: column('secure').flag(),
+  autoPause: changing(column('auto_pause').flag()),
+  autoPauseMemory: column('auto_pause_memory').flag(),
+  autoResume: column('auto_resume').flag(),
+  /** As given at create or by the last network update; null when not given. */
+  allowInternetAccess: changing(column('allow_internet_access').flag<boolean | null>()),
+  /** Its header values and its proxy's password are sealed. */
+  network: changing(column('network_json').json<SandboxNetworkConfig | null>()),
+  metadata: column('metadata_json').json<Record<string, string> | null>(),
+  envVars: column('env_vars_json').json<Record<string, string>>(),
+  mcp: column('mcp_json').json<Record<string, unknown> | null>(),
+  iam: column('iam_json').json<NonNullable<NewSandbox['iam']> | null>(),
+  volumeMounts: column('volume_mounts_json').json<MountedVolume[]>(),
+  /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
+  kept: changing(column('kept').plain<Kept | null>()),
+  /** While it is resumed: the incarnation that begins. Else null. */
+  nextExecutionId: changing(column('next_execution_id').plain<string | null>()),
+  /** While it is between two states that last: the process that works on it. Else null. */
+  replicaId: changing(column('replica_id').plain<string | null>()),
+} as const;
+
+/** A sandbox as the platform knows it. */
+export type SandboxRecord = RecordOf<typeof sandboxColumns>;
+
+/** What the answer to a create tells, and what that needs. */
+export type CreatedSandbox = Pick<SandboxRecord, 'sandboxId' | 'templateId' | 'agentVersion' | 'alias' | 'secure'> & {
+  network: Pick<SandboxNetworkConfig, 'allowPublicTraffic'> | null;
+};
+
+/** What the platform itself says of a sandbox. All else is what its creator asked for. */
+type Assigned =
+  | ('sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state' | 'templateId' | 'buildId' | 'alias' | 'agentVersion')
+  | ('cpuCount' | 'memoryMiB' | 'diskMiB' | 'createdAtUs' | 'startedAtUs' | 'endAtUs' | 'kept' | 'nextExecutionId')
+  | ('replicaId' | 'volumeMounts');
+
+/** What whoever creates a sandbox may ask for, and the sandbox then is. */
+export type SandboxOptions = Omit<SandboxRecord, Assigned>;

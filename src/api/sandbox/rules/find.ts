@@ -1,0 +1,56 @@
+import { AtollError } from '../../../base/error.ts';
+import { verdictOn } from '../../../protocol/state.ts';
+import type { SandboxOperation, SandboxState } from '../../../protocol/state.ts';
+import { findSandbox } from '../store/read.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { Db } from '../../database/db.ts';
+
+const idPattern = /^[a-z0-9]+$/;
+
+/** The sandbox's ID from a path parameter: `<id>`, or `<id>-<clientID>` of old clients. Throws `invalid`. */
+export function parseSandboxId(text: string): string {
+  const [id = '', , ...more] = text.split('-');
+  if (more.length === 0 && idPattern.test(id)) return id;
+  throw new AtollError('invalid', `sandboxID: "${text}" is not a sandbox ID: expected lowercase letters and digits`);
+}
+
+/** Unknown, foreign and gone are one answer. */
+export function sandboxNotFound(sandboxId: string): AtollError {
+  return new AtollError('not_found', `Sandbox "${sandboxId}" was not found`);
+}
+
+/** The sandbox was as wanted when it was read, and no longer when it was to be changed. */
+export function sandboxMoved(sandboxId: string): AtollError {
+  return new AtollError('conflict', `Sandbox "${sandboxId}" is changing its state: ask again`);
+}
+
+/**
+ * The team's sandbox in a state that allows `operation`, or one in which the operation has to `wait`.
+ * Throws `not_found` and `conflict` as the state table says, `invalid` for a text that is no ID.
+ */
+export async function sandboxFor(
+  db: Db,
+  team: TeamRecord,
+  idText: string,
+  operation: SandboxOperation,
+): Promise<SandboxRecord> {
+  const sandboxId = parseSandboxId(idText);
+  const sandbox = await findSandbox(db, team.teamId, sandboxId);
+  if (!sandbox) throw sandboxNotFound(sandboxId);
+  const verdict = verdictOn(operation, sandbox.state);
+  if (verdict === 'not_found') throw sandboxNotFound(sandboxId);
+  if (verdict === 'conflict')
+    throw new AtollError('conflict', `Sandbox "${sandboxId}" is ${conflictWords[sandbox.state]}`);
+  return sandbox;
+}
+
+const conflictWords: Record<SandboxState, string> = {
+  starting: 'starting',
+  running: 'running already',
+  pausing: 'being paused',
+  paused: 'paused',
+  resuming: 'being resumed',
+  snapshotting: 'being snapshotted',
+  killing: 'being removed',
+};

@@ -1,0 +1,105 @@
+import { AtollError } from '../../../base/error.ts';
+import type { ShownState } from '../../../protocol/state.ts';
+import { countSandboxes, listSandboxes } from '../store/list.ts';
+import type { SandboxFilter, SandboxCursor } from '../store/list.ts';
+import { formatTime } from '../../../base/time.ts';
+import { parseTime } from '../../../base/clock.ts';
+import { parseMetadataFilter } from './metadata-filter.ts';
+import { findTemplate, parseReference } from '../../template/rules/reference.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { Db } from '../../database/db.ts';
+
+/** Sandboxes on a page at most, and when the caller does not say. */
+export const listPageMax = 100;
+
+/** The running sandboxes of a team, newest first, all of them. */
+export async function listRunning(db: Db, team: TeamRecord, metadata: string | undefined): Promise<SandboxRecord[]> {
+  const filter: SandboxFilter = { teamId: team.teamId, shown: ['running'], metadata: parseMetadataFilter(metadata) };
+  return listSandboxes(db, filter, { order: 'desc', limit: unpagedMax });
+}
+
+/** Bounds the route that has no pages; no team may run more sandboxes at once. */
+const unpagedMax = 100_000;
+
+/** Which sandboxes are asked for. `metadata`, `startedAfter` and `nextToken` as the request has them. */
+type ListQuery = {
+  metadata?: string;
+  state?: readonly ShownState[];
+  order?: 'asc' | 'desc';
+  startedAfter?: string;
+  template?: string;
+  text?: string;
+  nextToken?: string;
+  limit?: number;
+};
+
+/** A page of sandboxes. */
+type SandboxPage = {
+  sandboxes: SandboxRecord[];
+  nextToken: string | null;
+  /** Matching running sandboxes of all pages; null when the running ones were not asked for. */
+  totalRunning: number | null;
+};
+
+/** One page of a team's sandboxes. Throws `invalid` for a filter or token that can't be read. */
+export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Promise<SandboxPage> {
+  const shown = query.state?.length ? query.state : (['running', 'paused'] as const);
+  const order = query.order ?? 'desc';
+  const limit = query.limit ?? listPageMax;
+  const after = query.nextToken === undefined ? undefined : parseToken(query.nextToken, order);
+  const filter: SandboxFilter = { teamId: team.teamId, shown, metadata: parseMetadataFilter(query.metadata) };
+  if (query.startedAfter !== undefined) filter.startedAfterUs = startedAfter(query.startedAfter);
+  if (query.text !== undefined) filter.text = query.text;
+  if (query.template !== undefined) {
+    const templateId = await templateIdOf(db, team, query.template);
+    if (templateId === null)
+      return { sandboxes: [], nextToken: null, totalRunning: shown.includes('running') ? 0 : null };
+    filter.templateId = templateId;
+  }
+  const found = await listSandboxes(db, filter, { order, limit: limit + 1, ...(after && { after }) });
+  const sandboxes = found.slice(0, limit);
+  const last = sandboxes.at(-1);
+  return {
+    sandboxes,
+    nextToken: found.length > limit && last ? formatToken(last, order) : null,
+    totalRunning: shown.includes('running') ? await countSandboxes(db, { ...filter, shown: ['running'] }) : null,
+  };
+}
+
+function startedAfter(text: string): number {
+  const us = parseTime(text);
+  if (us === null) throw new AtollError('invalid', `startedAfter: "${text}" is not an RFC 3339 date-time`);
+  return us;
+}
+
+async function templateIdOf(db: Db, team: TeamRecord, text: string): Promise<string | null> {
+  const template = await findTemplate(db, team, parseReference(text, 'template'));
+  // The ID of a snapshot has one; what it selects of the snapshot makes no difference here.
+  if (text.includes(':') && template?.kind !== 'snapshot')
+    throw new AtollError('invalid', 'template: must not have a tag');
+  return template?.templateId ?? null;
+}
+
+/** A token is a place and a direction, so that one of the other direction is noticed. */
+function formatToken(place: SandboxCursor, order: 'asc' | 'desc'): string {
+  const suffix = order === 'asc' ? '__asc' : '';
+  return Buffer.from(`${formatTime(place.startedAtUs)}__${place.sandboxId}${suffix}`).toString('base64url');
+}
+
+function parseToken(token: string, order: 'asc' | 'desc'): SandboxCursor {
+  const [time = '', sandboxId = '', direction = 'desc', ...rest] = Buffer.from(token, 'base64url')
+    .toString()
+    .split('__');
+  const startedAtUs = parseTime(time);
+  if (
+    startedAtUs === null ||
+    !Number.isSafeInteger(startedAtUs) ||
+    !/^[a-z0-9]+$/.test(sandboxId) ||
+    direction !== order ||
+    rest.length > 0
+  ) {
+    throw new AtollError('invalid', `nextToken: is not a token that a page in the order "${order}" gave`);
+  }
+  return { startedAtUs, sandboxId };
+}

@@ -1,0 +1,50 @@
+import { encrypt, encryptionKey, decrypt } from '../../../../base/crypto/encryption.ts';
+import type { SandboxNetworkConfig } from '../../../../protocol/api/network.ts';
+import type { SandboxRecord } from '../../record.ts';
+
+/** The configuration as it is stored: header values and the proxy's password are encrypted, as secrets are. */
+export function encryptNetwork(seed: Uint8Array, teamId: string, network: SandboxNetworkConfig): SandboxNetworkConfig {
+  const key = keyOf(seed);
+  return withValues(network, value => encrypt(key, value, teamId));
+}
+
+/** The configuration as it was given. */
+export function decryptNetwork(
+  seed: Uint8Array,
+  { teamId, network }: Pick<SandboxRecord, 'teamId' | 'network'>,
+): SandboxNetworkConfig | null {
+  if (network === null || !(network.rules || network.egressProxy)) return network;
+  const key = keyOf(seed);
+  return withValues(network, value => decrypt(key, value, teamId));
+}
+
+function withValues(network: SandboxNetworkConfig, change: (value: string) => string): SandboxNetworkConfig {
+  const { rules, egressProxy } = network;
+  const changed = (headers: Record<string, string>) =>
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, change(value)]));
+  return {
+    ...network,
+    ...(rules && {
+      rules: Object.fromEntries(
+        Object.entries(rules).map(([domain, list]) => [
+          domain,
+          list.map(rule =>
+            rule.transform?.headers
+              ? { ...rule, transform: { ...rule.transform, headers: changed(rule.transform.headers) } }
+              : rule,
+          ),
+        ]),
+      ),
+    }),
+    ...(egressProxy && {
+      egressProxy: {
+        ...egressProxy,
+        ...(egressProxy.password !== undefined && { password: change(egressProxy.password) }),
+      },
+    }),
+  };
+}
+
+function keyOf(seed: Uint8Array): Uint8Array {
+  return encryptionKey(seed, 'network settings of sandboxes');
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'bun:test';
+import { verdictOnHost } from './verdict.ts';
+
+test('an address goes by its rules, a name by those that name it, and else by its address', () => {
+  const closed = { internetAccess: true, denyOut: ['0.0.0.0/0'] };
+  const cases = [
+    [{ internetAccess: true }, 'example.com', 'passes'],
+    [{ internetAccess: true }, '10.0.0.1', 'denied'],
+    [{ internetAccess: false }, 'example.com', 'denied'],
+    [{ internetAccess: true, denyOut: ['192.0.2.0/24'] }, '192.0.2.7', 'denied'],
+    [{ internetAccess: true, denyOut: ['192.0.2.0/24'] }, 'example.com', 'depends'],
+    [closed, 'example.com', 'denied'],
+    [{ ...closed, allowOut: ['*.example.com'] }, 'a.example.com', 'passes'],
+    [{ ...closed, allowOut: ['*.example.com'] }, 'example.com', 'denied'],
+    [{ ...closed, allowOut: ['8.8.8.8'] }, 'example.com', 'depends'],
+    [{ ...closed, allowOut: ['8.8.8.8'] }, '8.8.8.8', 'passes'],
+  ] as const;
+  for (const [policy, host, verdict] of cases)
+    expect({ host, ...verdictOnHost(structuredClone(policy) as never, host) }).toMatchObject({ host, verdict });
+  expect(() => verdictOnHost({ internetAccess: true }, 'not a host')).toThrow('neither an address nor');
+});

@@ -1,0 +1,30 @@
+import { AtollError } from '../../../../base/error.ts';
+import type { NetworkVerdict } from '../../../../protocol/api/network.ts';
+import { compilePolicy } from '../../../../protocol/egress-policy.ts';
+import { normalName, parseAddress } from '../../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../../protocol/network.ts';
+
+/**
+ * Whether a connection to `host` would pass a policy, by the code that decides it. What no domain rule names goes by
+ * the address that the name leads to then, which nobody knows now: where addresses differ, it depends. Throws `invalid`
+ * for a text that is neither an address nor a name.
+ */
+export function verdictOnHost(policy: EgressPolicy, host: string): NetworkVerdict {
+  const compiled = compilePolicy(policy);
+  const octets = parseAddress(host);
+  if (octets) {
+    const { allowed, rule } = compiled.byAddress(octets);
+    return { verdict: allowed ? 'passes' : 'denied', rule };
+  }
+  const name = normalName(host);
+  if (name === undefined)
+    throw new AtollError('invalid', `host: "${host}" is neither an address nor the name of a host`);
+  const byName = compiled.byName(name);
+  if (byName) return { verdict: 'passes', rule: byName.rule };
+  const { allow, deny, closed, fallback } = compiled;
+  // An exception to what holds for all others may be just its address.
+  const exceptions = closed ? allow : deny;
+  if (exceptions.length > 0 && !(closed && allow.length === 0))
+    return { verdict: 'depends', rule: 'the address that the name leads to' };
+  return { verdict: closed ? 'denied' : 'passes', rule: fallback };
+}

@@ -1,0 +1,105 @@
+import { AtollError } from '../../../base/error.ts';
+import { checkNetwork } from './network/config.ts';
+import type { Features } from '../features.ts';
+import type { SandboxOptions } from '../record.ts';
+
+/** Bounds of what a create may carry. */
+const createBounds = {
+  /** The longest `name=value` that the kernel takes as one string at exec (MAX_ARG_STRLEN). */
+  envVarBytesMax: 131_071,
+  envVarsBytesMax: 1024 * 1024,
+  metadataBytesMax: 256 * 1024,
+  iamTokensMax: 5,
+} as const;
+
+/** What a sandbox is for which nothing was asked for. */
+export const defaultOptions: Omit<SandboxOptions, 'timeoutSeconds' | 'secure'> = {
+  autoPause: false,
+  autoPauseMemory: true,
+  autoResume: false,
+  allowInternetAccess: null,
+  network: null,
+  metadata: null,
+  envVars: {},
+  mcp: null,
+  iam: null,
+};
+
+/** Checks everything of a create that its schema can't say. Throws `invalid` or `forbidden`, naming the member. */
+export function checkSandboxOptions(features: Features, options: SandboxOptions): void {
+  checkLifecycle(options);
+  checkEnvVars(options.envVars);
+  checkMetadata(options.metadata ?? {});
+  checkIam(features, options.iam);
+  if (options.network) {
+    const { allowInternetAccess, secure, iam } = options;
+    checkNetwork(options.network, {
+      prefix: 'network.',
+      allowInternetAccess,
+      secure,
+      features,
+      tokens: Object.keys(iam?.tokens ?? {}),
+    });
+  }
+}
+
+function checkLifecycle({ autoPause, autoPauseMemory, autoResume }: SandboxOptions): void {
+  if (autoPauseMemory) return;
+  if (!autoPause) throw new AtollError('invalid', 'autoPauseMemory: false needs autoPause: true');
+  if (autoResume) {
+    throw new AtollError(
+      'invalid',
+      "autoPauseMemory: false can't be combined with autoResume: traffic never wakes a sandbox without memory",
+    );
+  }
+}
+
+function checkEnvVars(envVars: Record<string, string>): void {
+  let total = 0;
+  for (const [name, value] of Object.entries(envVars)) {
+    if (name === '' || /[=\0]/.test(name)) {
+      throw new AtollError(
+        'invalid',
+        `envVars: ${JSON.stringify(name)} is not a variable's name (empty, or holds "=" or NUL)`,
+      );
+    }
+    if (value.includes('\0')) throw new AtollError('invalid', `envVars["${name}"]: holds a NUL character`);
+    const bytes = Buffer.byteLength(name) + 1 + Buffer.byteLength(value);
+    if (bytes > createBounds.envVarBytesMax) {
+      throw new AtollError(
+        'invalid',
+        `envVars["${name}"]: ${bytes} bytes with its name, the most is ${createBounds.envVarBytesMax}`,
+      );
+    }
+    total += bytes;
+  }
+  if (total > createBounds.envVarsBytesMax) {
+    throw new AtollError('invalid', `envVars: ${total} bytes in all, the most is ${createBounds.envVarsBytesMax}`);
+  }
+}
+
+function checkMetadata(metadata: Record<string, string>): void {
+  const bytes = Buffer.byteLength(JSON.stringify(metadata));
+  if (bytes > createBounds.metadataBytesMax) {
+    throw new AtollError('invalid', `metadata: ${bytes} bytes, the most is ${createBounds.metadataBytesMax}`);
+  }
+}
+
+function checkIam(features: Features, iam: SandboxOptions['iam']): void {
+  const tokens = Object.entries(iam?.tokens ?? {});
+  if (tokens.length > createBounds.iamTokensMax) {
+    throw new AtollError(
+      'invalid',
+      `iam.tokens: has ${tokens.length} tokens, the most is ${createBounds.iamTokensMax}`,
+    );
+  }
+  for (const [name, token] of tokens) {
+    if (name === '') throw new AtollError('invalid', 'iam.tokens: a name must not be empty');
+    if (token.audience === '') throw new AtollError('invalid', `iam.tokens["${name}"].audience: must not be empty`);
+    if (token.tokenType !== 'JWT-SVID')
+      throw new AtollError('invalid', `iam.tokens["${name}"].tokenType: must be "JWT-SVID"`);
+  }
+  if (tokens.length > 0 && !features.iam) {
+    throw new AtollError('invalid', 'iam.tokens: identity tokens are not available in this installation');
+  }
+}

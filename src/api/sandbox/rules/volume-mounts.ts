@@ -1,0 +1,101 @@
+import { AtollError } from '../../../base/error.ts';
+import type { VolumeMount } from '../../../protocol/api/sandbox.ts';
+import { listVolumes } from '../../volume/store/volumes.ts';
+import type { MountedVolume } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { VolumeRecord } from '../../volume/record.ts';
+import type { Features } from '../features.ts';
+import type { Db } from '../../database/db.ts';
+
+/** Of one sandbox. */
+const mountsMax = 16;
+/** What native/root.c can walk. */
+const pathBytesMax = 500;
+/** Places that the platform itself has in every sandbox. */
+const reserved = ['/proc', '/sys', '/dev', '/.agent'];
+
+/**
+ * The volumes that a sandbox gets: those that are asked for, and at other paths those that the snapshot it is made from
+ * had. All problems are told in one `invalid`.
+ */
+export async function resolveVolumeMounts(
+  { db, features }: { db: Db; features: Features },
+  team: TeamRecord,
+  asked: VolumeMount[],
+  options: { nodeId: string; inherited: MountedVolume[] },
+): Promise<MountedVolume[]> {
+  const inherited = options.inherited.filter(({ path }) => !asked.some(mount => mount.path === path));
+  if (asked.length === 0 && inherited.length === 0) return [];
+  if (asked.length > mountsMax)
+    throw new AtollError('invalid', `volumeMounts: ${asked.length} volumes, the most is ${mountsMax}`);
+  const problems = problemsOf(asked);
+  if (!features.volumes) problems.push('volumeMounts: volumes are not available in this installation');
+  const known = await listVolumes(db, team.teamId);
+  const mounts: MountedVolume[] = [];
+  const add = (volume: VolumeRecord | undefined, path: string, problem: string) => {
+    if (!volume) problems.push(problem);
+    else if (volume.nodeId !== options.nodeId)
+      problems.push(`volumeMounts: volume "${volume.name}" is on a machine that takes no sandboxes now`);
+    else mounts.push({ volumeId: volume.volumeId, name: volume.name, path });
+  };
+  for (const [index, { name, path }] of asked.entries()) {
+    if (name !== '')
+      add(
+        known.find(volume => volume.name === name),
+        path,
+        `volumeMounts[${index}].name: the team has no volume "${name}"`,
+      );
+  }
+  for (const { volumeId, name, path } of inherited) {
+    const problem = `volumeMounts: the snapshot was taken with volume "${name}" at "${path}", which is not there any more: give another one for this path`;
+    add(
+      known.find(volume => volume.volumeId === volumeId),
+      path,
+      problem,
+    );
+  }
+  if (mounts.length > mountsMax) problems.push(`volumeMounts: ${mounts.length} volumes, the most is ${mountsMax}`);
+  if (problems.length > 0) throw new AtollError('invalid', problems.join('; '));
+  return mounts;
+}
+
+/** The machine that has the volumes of a sandbox; undefined where it has none, or none that is known. */
+export async function homeOfVolumes(
+  { db }: { db: Db },
+  team: TeamRecord,
+  asked: readonly VolumeMount[],
+  inherited: readonly MountedVolume[],
+): Promise<string | undefined> {
+  if (asked.length === 0 && inherited.length === 0) return undefined;
+  const names = new Set([...asked, ...inherited].map(({ name }) => name));
+  return (await listVolumes(db, team.teamId)).find(({ name }) => names.has(name))?.nodeId;
+}
+
+function problemsOf(mounts: VolumeMount[]): string[] {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  for (const [index, { name, path }] of mounts.entries()) {
+    const field = `volumeMounts[${index}]`;
+    if (name === '') problems.push(`${field}.name: must not be empty`);
+    if (Buffer.byteLength(path) > pathBytesMax) {
+      problems.push(`${field}.path: ${Buffer.byteLength(path)} bytes, the most is ${pathBytesMax}`);
+    } else if (/[\]:\\"\p{Cc}]/u.test(path)) {
+      problems.push(`${field}.path: must hold no "]", ":", quote, backslash or control character`);
+    } else if (
+      !path.startsWith('/') ||
+      (path !== '/' &&
+        path
+          .slice(1)
+          .split('/')
+          .some(part => part === '' || part === '.' || part === '..'))
+    ) {
+      problems.push(`${field}.path: must be absolute and clean (no ".", "..", "//" or trailing "/")`);
+    } else if (seen.has(path)) {
+      problems.push(`${field}.path: "${path}" is given twice`);
+    } else if (path === '/' || reserved.some(place => path === place || path.startsWith(`${place}/`))) {
+      problems.push(`${field}.path: "${path}" is a place of the system`);
+    }
+    seen.add(path);
+  }
+  return problems;
+}

@@ -1,0 +1,71 @@
+import { occupyingStates } from '../../../protocol/state.ts';
+import type { Insertable } from 'kysely';
+import { inTransaction, kindOf } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
+import type { Tables } from '../../database/schema.ts';
+import { lockTeam } from '../../team/store/lock.ts';
+import { takeKey } from './idempotency.ts';
+import type { Repeatable } from './idempotency.ts';
+import { pairDigest } from './labels.ts';
+import { rowOfSandbox } from './row.ts';
+import { sandboxColumns } from '../record.ts';
+import type { SandboxRecord } from '../record.ts';
+
+/**
+ * Writes the row of a new sandbox unless its team already occupies `concurrentMax` places, its machine has no room, a
+ * volume of it is gone, or another create has its key. Counting and writing are one transaction: two creates at once
+ * can't both take the last place.
+ */
+export async function insertSandbox(
+  db: Db,
+  sandbox: SandboxRecord,
+  concurrentMax: number,
+  repeatable?: Repeatable,
+  hasRoom?: (db: Db) => Promise<boolean>,
+): Promise<'inserted' | 'full' | 'volume_gone' | 'node_full' | 'key_taken'> {
+  return inTransaction(db, async db => {
+    await lockTeam(db, sandbox.teamId);
+    if ((await countOccupied(db, sandbox.teamId)) >= concurrentMax) return 'full';
+    if (hasRoom && !(await hasRoom(db))) return 'node_full';
+    const volumeIds = [...new Set(sandbox.volumeMounts.map(({ volumeId }) => volumeId))];
+    if ((await countVolumes(db, volumeIds)) < volumeIds.length) return 'volume_gone';
+    if (repeatable && !(await takeKey(db, repeatable, sandbox))) return 'key_taken';
+    await insertRow(db, rowOfSandbox(sandbox));
+    const labels = Object.entries(sandbox.metadata ?? {}).map(([key, value]) => ({
+      sandbox_id: sandbox.sandboxId,
+      pair_digest: pairDigest(key, value),
+    }));
+    if (labels.length > 0) await db.insertInto('sandbox_labels').values(labels).execute();
+    const volumes = volumeIds.map(volumeId => ({ sandbox_id: sandbox.sandboxId, volume_id: volumeId }));
+    if (volumes.length > 0) await db.insertInto('sandbox_volumes').values(volumes).execute();
+    return 'inserted';
+  });
+}
+
+const columnNames = Object.values(sandboxColumns).map(({ name }) => name);
+
+const insertRow = prepared<Insertable<Tables['sandboxes']>>((db, parameter) =>
+  // The names are those of the table's own columns.
+  db.insertInto('sandboxes').values(Object.fromEntries(columnNames.map(name => [name, parameter(name)])) as never),
+);
+/** How many of these volumes there are; on PostgreSQL they stay until the transaction ends. */
+async function countVolumes(db: Db, volumeIds: string[]): Promise<number> {
+  if (volumeIds.length === 0) return 0;
+  const query = db.selectFrom('volumes').select('volume_id').where('volume_id', 'in', volumeIds);
+  return (await (kindOf(db) === 'postgres' ? query.forShare() : query).execute()).length;
+}
+
+/** How many places of its limit a team takes now. */
+export async function countOccupied(db: Db, teamId: string): Promise<number> {
+  const [row] = await occupied(db, { teamId });
+  return Number(row?.count);
+}
+
+const occupied = prepared<{ teamId: string }, { count: number }>((db, parameter) =>
+  db
+    .selectFrom('sandboxes')
+    .select(count => count.fn.countAll<number>().as('count'))
+    .where('team_id', '=', parameter('teamId'))
+    .where('state', 'in', occupyingStates),
+);

@@ -1,0 +1,55 @@
+import { formatTime } from '../../../base/time.ts';
+import type { Db } from '../../database/db.ts';
+import { recordEvent } from '../../event/store/write.ts';
+import type { SandboxRecord } from '../record.ts';
+
+/** Why a sandbox is no more. `failed`: its start did; `lost`: its node does not have it any more. */
+export type KillReason = 'request' | 'timeout' | 'exited' | 'out_of_memory' | 'lost' | 'failed';
+
+/** What happened to a sandbox. `atUs`: microseconds since the epoch. */
+type SandboxChange = {
+  type: 'created' | 'updated' | 'paused' | 'resumed' | 'checkpointed' | 'forked' | 'disk_failed' | 'killed';
+  atUs: number;
+  data?: Record<string, unknown>;
+};
+
+/** Tells of a sandbox, in the transaction of the change. `sandbox` is as it is after it. */
+export async function recordSandboxEvent(db: Db, sandbox: SandboxRecord, change: SandboxChange): Promise<void> {
+  const { sandboxId, executionId, templateId, buildId, teamId, metadata } = sandbox;
+  const ends = change.type === 'paused' || change.type === 'killed';
+  const data = {
+    ...(metadata && { sandbox_metadata: metadata }),
+    ...(ends && { execution: executionOf(sandbox, change.atUs) }),
+    ...change.data,
+  };
+  await recordEvent(db, {
+    teamId,
+    type: `sandbox.lifecycle.${change.type}`,
+    subject: { kind: 'sandbox', id: sandboxId },
+    atUs: change.atUs,
+    data: Object.keys(data).length > 0 ? data : null,
+    members: {
+      sandboxId,
+      sandbox_id: sandboxId,
+      sandboxExecutionId: executionId,
+      sandbox_execution_id: executionId,
+      sandboxTemplateId: templateId,
+      sandbox_template_id: templateId,
+      sandboxBuildId: buildId,
+      sandbox_build_id: buildId,
+      sandboxTeamId: teamId,
+      sandbox_team_id: teamId,
+    },
+  });
+}
+
+/** The run that has ended: of a paused sandbox, with its pause. */
+function executionOf(sandbox: SandboxRecord, atUs: number): Record<string, unknown> {
+  const endedAtUs = sandbox.kept === null ? atUs : Math.min(atUs, sandbox.endAtUs);
+  return {
+    started_at: formatTime(sandbox.startedAtUs),
+    vcpu_count: sandbox.cpuCount,
+    memory_mb: sandbox.memoryMiB,
+    execution_time: Math.max(0, Math.round((endedAtUs - sandbox.startedAtUs) / 1000)),
+  };
+}

@@ -1,0 +1,94 @@
+import { sql } from 'kysely';
+import type { SelectQueryBuilder } from 'kysely';
+import { statesShownAs } from '../../../protocol/state.ts';
+import type { ShownState } from '../../../protocol/state.ts';
+import { kindOf } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import { pairDigest } from './labels.ts';
+import { sandboxOfRow } from './row.ts';
+import type { Tables } from '../../database/schema.ts';
+import type { SandboxRecord } from '../record.ts';
+
+/** Which sandboxes are asked for; all must match. */
+export type SandboxFilter = {
+  teamId: string;
+  shown: readonly ShownState[];
+  /** All must match exactly. */
+  metadata: ReadonlyArray<readonly [key: string, value: string]>;
+  /** Inclusive, microseconds. */
+  startedAfterUs?: number;
+  templateId?: string;
+  /** Of the ID's beginning, or anywhere in a key or value of the metadata; upper and lower case are the same. */
+  text?: string;
+};
+
+/** A place in the order (start time, ID): the page after it begins behind this sandbox. */
+export type SandboxCursor = { startedAtUs: number; sandboxId: string };
+
+/** At most `limit` sandboxes behind `after`, in the given direction of (start time, ID). */
+export async function listSandboxes(
+  db: Db,
+  filter: SandboxFilter,
+  page: { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number },
+): Promise<SandboxRecord[]> {
+  let query = filtered(db, filter);
+  const { order, after } = page;
+  if (after) {
+    const beyond = order === 'asc' ? '>' : '<';
+    // As one comparison, an index finds the place; as two, every row before it is looked at.
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('started_at_us', 'sandbox_id'), beyond, tuple(after.startedAtUs, after.sandboxId)),
+    );
+  }
+  const rows = await query
+    .selectAll('sandboxes')
+    .orderBy('started_at_us', order)
+    .orderBy('sandbox_id', order)
+    .limit(page.limit)
+    .execute();
+  return rows.map(sandboxOfRow);
+}
+
+/** How many sandboxes match. */
+export async function countSandboxes(db: Db, filter: SandboxFilter): Promise<number> {
+  const { count } = await filtered(db, filter)
+    .select(count => count.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+function filtered(db: Db, filter: SandboxFilter): SelectQueryBuilder<Tables, 'sandboxes', object> {
+  let query = db
+    .selectFrom('sandboxes')
+    .where('team_id', '=', filter.teamId)
+    .where('state', 'in', filter.shown.flatMap(statesShownAs));
+  if (filter.startedAfterUs !== undefined) query = query.where('started_at_us', '>=', filter.startedAfterUs);
+  if (filter.templateId !== undefined) query = query.where('template_id', '=', filter.templateId);
+  if (filter.text !== undefined) query = query.where(textMatch(db, filter.text));
+  for (const [key, value] of filter.metadata) {
+    query = query.where('sandbox_id', 'in', labelled =>
+      labelled
+        .selectFrom('sandbox_labels')
+        .select('sandbox_labels.sandbox_id')
+        .where('pair_digest', '=', pairDigest(key, value)),
+    );
+  }
+  return query;
+}
+
+/** Both databases give the pairs of an object as rows, by functions of different names. */
+function textMatch(db: Db, text: string) {
+  const literal = text.toLowerCase().replaceAll(/[\\%_]/g, '\\$&');
+  const somewhere = `%${literal}%`;
+  const pairs =
+    kindOf(db) === 'postgres'
+      ? sql`json_each_text(sandboxes.metadata_json::json) as pair(key, value)`
+      : sql`json_each(sandboxes.metadata_json) as pair`;
+  return sql<boolean>`(
+    lower(sandboxes.sandbox_id) like ${`${literal}%`} escape '\\'
+    or exists (
+      select 1 from ${pairs}
+      where lower(pair.key) like ${somewhere} escape '\\' or lower(pair.value) like ${somewhere} escape '\\'
+    )
+  )`;
+}

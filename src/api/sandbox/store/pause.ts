@@ -1,0 +1,80 @@
+import type { Kept } from '../../../protocol/node.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import { recordSandboxEvent } from './events.ts';
+import { sandboxOfRow } from './row.ts';
+import type { SandboxRecord } from '../record.ts';
+
+type Execution = { sandboxId: string; executionId: string };
+
+/**
+ * `running` → `pausing`, by `replicaId`, to keep `kept`. With `dueByUs`, only if its time is over by then: a timeout
+ * that was extended meanwhile wins.
+ */
+export async function beginPause(
+  db: Db,
+  execution: Execution,
+  kept: Kept,
+  replicaId: string,
+  dueByUs?: number,
+): Promise<SandboxRecord | null> {
+  let query = db
+    .updateTable('sandboxes')
+    .set({ state: 'pausing', kept, replica_id: replicaId })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', '=', 'running');
+  if (dueByUs !== undefined) query = query.where('end_at_us', '<=', dueByUs);
+  const row = await query.returningAll().executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}
+
+/**
+ * `pausing` → `paused`; also of what runs or is being snapshotted as far as the store knows, where the node says that
+ * it is paused.
+ */
+export async function finishPause(
+  db: Db,
+  execution: Execution,
+  kept: Kept,
+  pausedAtUs: number,
+): Promise<SandboxRecord | null> {
+  return inTransaction(db, async db => {
+    const row = await db
+      .updateTable('sandboxes')
+      .set({ state: 'paused', kept, end_at_us: pausedAtUs, replica_id: null })
+      .where('sandbox_id', '=', execution.sandboxId)
+      .where('execution_id', '=', execution.executionId)
+      .where('state', 'in', ['pausing', 'running', 'snapshotting'])
+      .returningAll()
+      .executeTakeFirst();
+    if (!row) return null;
+    const paused = sandboxOfRow(row);
+    await recordSandboxEvent(db, paused, { type: 'paused', atUs: pausedAtUs, data: { kept } });
+    return paused;
+  });
+}
+
+/** Says of a paused sandbox what its node has kept of it. */
+export async function correctKept(db: Db, execution: Execution, kept: Kept): Promise<void> {
+  await db
+    .updateTable('sandboxes')
+    .set({ kept })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', '=', 'paused')
+    .execute();
+}
+
+/** `pausing` or `snapshotting` → `running`: it has run on. */
+export async function returnToRunning(db: Db, execution: Execution): Promise<SandboxRecord | null> {
+  const row = await db
+    .updateTable('sandboxes')
+    .set({ state: 'running', kept: null, replica_id: null })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', 'in', ['pausing', 'snapshotting'])
+    .returningAll()
+    .executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
+}

@@ -1,0 +1,202 @@
+import type { Selectable } from 'kysely';
+import { formatTime } from '../../../base/time.ts';
+import type { SandboxState } from '../../../protocol/state.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
+import type { Tables } from '../../database/schema.ts';
+import { settleKey } from './idempotency.ts';
+import { notePastSandbox } from './past.ts';
+import { recordSandboxEvent } from './events.ts';
+import type { KillReason } from './events.ts';
+import { sandboxOfRow } from './row.ts';
+import type { SandboxRecord } from '../record.ts';
+
+/**
+ * Changes of a sandbox's state. Each names the execution and the states it may leave, and answers null when the
+ * row is not (any more) as named: whoever moves the row first wins, and a late command can't hit a successor.
+ */
+
+/**
+ * `starting` → `running`: the sandbox answers, and its template counts one more use. With `forkOf`, both are told of;
+ * with a
+ * `key`, that stands for the sandbox from here on.
+ */
+export async function publishSandbox(
+  db: Db,
+  execution: { sandboxId: string; executionId: string },
+  times: { startedAtUs: number; endAtUs: number },
+  { forkOf, key }: { forkOf?: SandboxRecord | undefined; key?: string | undefined } = {},
+): Promise<SandboxRecord | null> {
+  return inTransaction(db, async db => {
+    const { sandboxId, executionId } = execution;
+    const [row] = await begin(db, { sandboxId, executionId, ...times });
+    if (!row) return null;
+    await countUse(db, { templateId: row.template_id, atUs: times.startedAtUs });
+    const sandbox = sandboxOfRow(row);
+    if (key !== undefined) await settleKey(db, sandbox.teamId, key);
+    const atUs = times.startedAtUs;
+    await recordSandboxEvent(db, sandbox, {
+      type: 'created',
+      atUs,
+      ...(forkOf && { data: { forked_from: forkOf.sandboxId } }),
+    });
+    if (forkOf) await recordSandboxEvent(db, forkOf, { type: 'forked', atUs, data: { fork_id: sandbox.sandboxId } });
+    return sandbox;
+  });
+}
+
+type Execution = { sandboxId: string; executionId: string };
+type Row = Selectable<Tables['sandboxes']>;
+
+const begin = prepared<Execution & { startedAtUs: number; endAtUs: number }, Row>((db, parameter) =>
+  db
+    .updateTable('sandboxes')
+    .set({
+      state: 'running',
+      replica_id: null,
+      started_at_us: parameter('startedAtUs'),
+      end_at_us: parameter('endAtUs'),
+    })
+    .where('sandbox_id', '=', parameter('sandboxId'))
+    .where('execution_id', '=', parameter('executionId'))
+    .where('state', '=', 'starting')
+    .returningAll(),
+);
+
+const countUse = prepared<{ templateId: string; atUs: number }>((db, parameter) =>
+  db
+    .updateTable('templates')
+    .set(update => ({ spawn_count: update('spawn_count', '+', 1), last_spawned_at_us: parameter('atUs') }))
+    .where('template_id', '=', parameter('templateId')),
+);
+
+/** Moves a sandbox from one of `from` to `to`, on which `replicaId` works from here on. */
+export async function moveSandbox(
+  db: Db,
+  execution: { sandboxId: string; executionId: string },
+  from: readonly SandboxState[],
+  to: SandboxState,
+  replicaId: string,
+): Promise<SandboxRecord | null> {
+  const { sandboxId, executionId } = execution;
+  const [row] = await move(db, { sandboxId, executionId, to, replicaId }, from);
+  return row ? sandboxOfRow(row) : null;
+}
+
+const move = prepared<Execution & { to: SandboxState; replicaId: string }, Row, SandboxState>((db, parameter, from) =>
+  db
+    .updateTable('sandboxes')
+    .set({ state: parameter('to'), replica_id: parameter('replicaId') })
+    .where('sandbox_id', '=', parameter('sandboxId'))
+    .where('execution_id', '=', parameter('executionId'))
+    .where('state', 'in', from)
+    .returningAll(),
+);
+
+/** `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. */
+export async function expireSandbox(
+  db: Db,
+  execution: { sandboxId: string; executionId: string },
+  nowUs: number,
+  replicaId: string,
+): Promise<SandboxRecord | null> {
+  return inTransaction(db, async db => {
+    const row = await db
+      .updateTable('sandboxes')
+      .set({ state: 'killing', replica_id: replicaId })
+      .where('sandbox_id', '=', execution.sandboxId)
+      .where('execution_id', '=', execution.executionId)
+      .where('state', '=', 'running')
+      .where('end_at_us', '<=', nowUs)
+      .returningAll()
+      .executeTakeFirst();
+    return row ? tellKilled(db, sandboxOfRow(row), { reason: 'timeout', atUs: nowUs }) : null;
+  });
+}
+
+/**
+ * One of `from` → `killing`, because somebody asked for it. From here on it can't be reached, and there is no way back.
+ */
+export async function condemnSandbox(
+  db: Db,
+  execution: { sandboxId: string; executionId: string },
+  from: readonly SandboxState[],
+  nowUs: number,
+  replicaId: string,
+): Promise<SandboxRecord | null> {
+  return inTransaction(db, async db => {
+    const sandbox = await moveSandbox(db, execution, from, 'killing', replicaId);
+    return sandbox && tellKilled(db, sandbox, { reason: 'request', atUs: nowUs });
+  });
+}
+
+/** Sets when a running sandbox expires. With `onlyLater`, an earlier time leaves the row as it is (and answers it). */
+export async function setSandboxEnd(
+  db: Db,
+  execution: { sandboxId: string; executionId: string },
+  end: { endAtUs: number; onlyLater: boolean; nowUs: number },
+): Promise<SandboxRecord | null> {
+  const { endAtUs, onlyLater, nowUs } = end;
+  return inTransaction(db, async db => {
+    const running = db
+      .updateTable('sandboxes')
+      .where('sandbox_id', '=', execution.sandboxId)
+      .where('execution_id', '=', execution.executionId)
+      .where('state', '=', 'running')
+      .returningAll();
+    const row = await running
+      .set({ end_at_us: endAtUs })
+      .where('end_at_us', onlyLater ? '<' : '!=', endAtUs)
+      .executeTakeFirst();
+    if (row) {
+      const changed = sandboxOfRow(row);
+      await recordSandboxEvent(db, changed, {
+        type: 'updated',
+        atUs: nowUs,
+        data: { set_timeout: formatTime(endAtUs) },
+      });
+      return changed;
+    }
+    // An update that changes nothing: as a plain read, it could answer a row that another transaction is just leaving.
+    const same = await running.set(update => ({ end_at_us: update.ref('end_at_us') })).executeTakeFirst();
+    return same ? sandboxOfRow(same) : null;
+  });
+}
+
+/**
+ * Removes the row of an execution that is no more, if it is in one of `from`. Whose it was is kept for a while; an end
+ * that nobody was told of is told now.
+ */
+export async function deleteSandbox(
+  db: Db,
+  execution: { sandboxId: string; executionId: string },
+  from: readonly SandboxState[],
+  ended: { reason: KillReason; atUs: number },
+): Promise<boolean> {
+  return inTransaction(db, async db => {
+    const { sandboxId, executionId } = execution;
+    const [row] = await remove(db, { sandboxId, executionId }, from);
+    if (row && row.state !== 'starting' && row.state !== 'killing') await tellKilled(db, sandboxOfRow(row), ended);
+    if (row) await notePastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
+    return row !== undefined;
+  });
+}
+
+const remove = prepared<Execution, Row, SandboxState>((db, parameter, from) =>
+  db
+    .deleteFrom('sandboxes')
+    .where('sandbox_id', '=', parameter('sandboxId'))
+    .where('execution_id', '=', parameter('executionId'))
+    .where('state', 'in', from)
+    .returningAll(),
+);
+
+async function tellKilled(
+  db: Db,
+  sandbox: SandboxRecord,
+  { reason, atUs }: { reason: KillReason; atUs: number },
+): Promise<SandboxRecord> {
+  await recordSandboxEvent(db, sandbox, { type: 'killed', atUs, data: { kill_reason: reason } });
+  return sandbox;
+}

@@ -1,0 +1,151 @@
+import { AtollError } from '../../../base/error.ts';
+import type { Identity } from '../../identity/rules/identity.ts';
+import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
+import { occupyingStates } from '../../../protocol/state.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { egressPolicyFor } from '../rules/network/egress-policy.ts';
+import { createUnderWay } from '../rules/repeated.ts';
+import { holdSecrets } from './secrets.ts';
+import { tokensOf } from '../rules/tokens.ts';
+import { hasRoom } from '../../placement/has-room.ts';
+import { insertSandbox } from '../store/create.ts';
+import type { Repeatable } from '../store/idempotency.ts';
+import { deleteSandbox, publishSandbox } from '../store/state.ts';
+import { runWorkflow } from './run.ts';
+import type { Step } from './run.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { SandboxWork } from './run.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+import type { StartCounts } from '../../metrics/start-counts.ts';
+
+/** Marks the error of a create whose machine has given its last room to another one. */
+export const nodeFull = 'sandbox_capacity_unavailable';
+
+/** What starting a sandbox works on. */
+export type CreateWork = SandboxWork & {
+  limitsOf: LimitsOf;
+  seed: Uint8Array;
+  identity: Identity;
+  startCounts: StartCounts;
+};
+
+/** What the steps of a create work on. */
+export type CreateContext = {
+  deps: CreateWork;
+  team: TeamRecord;
+  node: NodeProtocol;
+  image: TemplateImage;
+  /** In state `starting`; replaced by the running one at the end. */
+  sandbox: SandboxRecord;
+  /** How its client names it, to ask for it again. */
+  repeatable?: Repeatable;
+  /** What it begins as, where it is a fork. */
+  forkOf?: SandboxRecord;
+  /** What its node was told of what may leave it. */
+  policy?: EgressPolicy;
+};
+
+/**
+ * Creates the sandbox whose record is in the context: reserves its row, starts it, publishes it.
+ * Answers the running sandbox. A failure at any step leaves neither row nor sandbox.
+ */
+export async function createSandboxWorkflow(context: CreateContext, signal: AbortSignal): Promise<SandboxRecord> {
+  const { deps, sandbox } = context;
+  await deps.busy.while(sandbox.executionId, () =>
+    runWorkflow('create-sandbox', createSandboxSteps, context, {
+      log: deps.log.with({ sandboxId: sandbox.sandboxId }),
+      measures: deps.measures,
+      signal,
+    }),
+  );
+  deps.startCounts.note(sandbox.teamId);
+  return context.sandbox;
+}
+
+/** The steps of a create: reserve its row, start it, publish it. */
+export const createSandboxSteps: readonly Step<CreateContext>[] = [
+  {
+    name: 'reserve',
+    async run({ deps, team, sandbox, repeatable }) {
+      const limit = deps.limitsOf(team).concurrentSandboxes;
+      const row = { ...sandbox, replicaId: deps.busy.replicaId };
+      const outcome = await insertSandbox(deps.db, row, limit, repeatable, db => hasRoom(db, sandbox));
+      if (outcome === 'key_taken') throw createUnderWay();
+      if (outcome === 'volume_gone')
+        throw new AtollError('invalid', 'volumeMounts: a volume was deleted at this moment');
+      if (outcome === 'node_full')
+        throw new AtollError('unavailable', 'The machine has no room for the sandbox any more', { detail: nodeFull });
+      if (outcome === 'full') {
+        throw new AtollError(
+          'rate_limited',
+          `The team has ${limit} sandboxes running, which is its limit: end one first`,
+        );
+      }
+    },
+    async undo({ deps, sandbox }) {
+      await deleteSandbox(deps.db, sandbox, ['starting', 'killing'], { reason: 'failed', atUs: deps.clock() });
+    },
+  },
+  {
+    name: 'start',
+    async run(context, signal) {
+      const { deps, node, image, sandbox } = context;
+      context.policy = await egressPolicyFor(deps, sandbox);
+      await node.create(
+        {
+          sandboxId: sandbox.sandboxId,
+          executionId: sandbox.executionId,
+          image,
+          resources: { cpuCount: sandbox.cpuCount, memoryMiB: sandbox.memoryMiB, diskMiB: sandbox.diskMiB },
+          network: context.policy,
+          envVars: globalEnvironment(sandbox),
+          accessToken: tokensOf(deps.seed, sandbox).accessToken,
+          volumes: sandbox.volumeMounts.map(({ volumeId, path }) => ({ volumeId, path })),
+        },
+        signal,
+      );
+    },
+    async undo({ node, sandbox }) {
+      await node.kill({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId });
+    },
+  },
+  {
+    name: 'publish',
+    async run(context, signal) {
+      // The client that asked is gone or was told that it took too long: nobody knows this sandbox's ID.
+      signal?.throwIfAborted();
+      const { deps, sandbox, forkOf, policy, repeatable } = context;
+      const startedAtUs = deps.clock();
+      const endAtUs = startedAtUs + sandbox.timeoutSeconds * microsPerSecond;
+      const running = await publishSandbox(
+        deps.db,
+        sandbox,
+        { startedAtUs, endAtUs },
+        { forkOf, key: repeatable?.key },
+      );
+      if (!running)
+        throw new AtollError('internal', 'The sandbox ended while it was starting', {
+          detail: 'sandbox_create_failed',
+        });
+      context.sandbox = running;
+      deps.directory.apply(running);
+      if (policy) await holdSecrets(deps, running, policy);
+    },
+    async undo({ deps, sandbox }) {
+      deps.directory.close(sandbox);
+      await deleteSandbox(deps.db, sandbox, occupyingStates, { reason: 'failed', atUs: deps.clock() });
+    },
+  },
+];
+
+/** The environment of every process in the sandbox. A caller can't override what names the sandbox. */
+export function globalEnvironment(sandbox: SandboxRecord): Record<string, string> {
+  return {
+    ...sandbox.envVars,
+    E2B_SANDBOX: 'true',
+    E2B_SANDBOX_ID: sandbox.sandboxId,
+    E2B_TEMPLATE_ID: sandbox.templateId,
+  };
+}

@@ -1,0 +1,110 @@
+import { AtollError, causesOf } from '../../../base/error.ts';
+import { forEachParallel } from '../../../base/concurrency/parallel.ts';
+import { newSandboxId, newUuid } from '../../../base/id.ts';
+import type { TemplateImage } from '../../../protocol/node.ts';
+import { createSandboxWorkflow } from './create-steps.ts';
+import { requireMemory } from '../rules/memory.ts';
+import { explainFailedStart, requireSecure } from './create.ts';
+import { sandboxFor } from '../rules/find.ts';
+import { bootConfigOf, takeSnapshot } from '../../snapshot/workflows/take.ts';
+import { checkTimeout } from '../rules/timeout.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { CreateWork } from './create-steps.ts';
+import type { SnapshotDeps } from '../../snapshot/workflows/take.ts';
+import type { Clock } from '../../../base/clock.ts';
+
+/** What forking a sandbox takes. */
+export type ForkDeps = CreateWork & SnapshotDeps & { requireSecure: boolean };
+
+/** Forks that are started at a time: each keeps a core busy for a moment. */
+const forksAtOnce = 4;
+/** A client waits 60 s by default; what is not started by then is not started at all. */
+const forkDeadlineMs = 55_000;
+
+/** A fork that runs, or why it does not. */
+export type ForkResult = { sandbox: SandboxRecord } | { error: AtollError };
+
+/**
+ * Makes `count` sandboxes that begin as a running one is now, with its processes, its memory and its files. It stands
+ * still shortly and runs on. Each fork succeeds or fails by itself; the order means nothing. Errors: `invalid`,
+ * `not_found`, `conflict`, `precondition` where memory can't be kept, `no_space`. Then nothing was made.
+ */
+export async function forkSandbox(
+  deps: ForkDeps,
+  team: TeamRecord,
+  sandboxId: string,
+  options: { seconds: number; count: number },
+  clientSignal: AbortSignal,
+): Promise<ForkResult[]> {
+  const { seconds, count } = options;
+  checkTimeout(deps.limitsOf, team, seconds);
+  const limit = deps.limitsOf(team).concurrentSandboxes;
+  if (count >= limit)
+    throw new AtollError('invalid', `count: must be less than the team's limit of ${limit} sandboxes at a time`);
+  const source = await sandboxFor(deps.db, team, sandboxId, 'fork');
+  requireSecure(deps.requireSecure, source.secure);
+  const node = deps.nodes.get(source.nodeId);
+  await requireMemory(node, source, 'fork', 'a snapshot keeps the files');
+  const config = await bootConfigOf(deps, source);
+  const { layers, snapshotId, driver } = await takeSnapshot(deps, source, true);
+  const image: TemplateImage = {
+    templateId: source.templateId,
+    buildId: source.buildId,
+    layers,
+    ...config,
+    driver,
+    memorySnapshotId: snapshotId,
+  };
+  const results: ForkResult[] = [];
+  const deadline = AbortSignal.timeout(forkDeadlineMs);
+  try {
+    await forEachParallel(
+      Array.from({ length: count }, () => childOf(deps.clock, source, seconds)),
+      forksAtOnce,
+      async sandbox => {
+        results.push(await startChild({ deps, team, node, image, sandbox, forkOf: source }, clientSignal, deadline));
+      },
+    );
+  } finally {
+    await node.deleteSnapshot(snapshotId).catch(() => {}); // the reconciler does it
+  }
+  return results;
+}
+
+async function startChild(
+  context: Parameters<typeof createSandboxWorkflow>[0],
+  client: AbortSignal,
+  deadline: AbortSignal,
+): Promise<ForkResult> {
+  try {
+    return { sandbox: await createSandboxWorkflow(context, AbortSignal.any([client, deadline])) };
+  } catch (error) {
+    const explained = explainFailedStart(error, client, deadline);
+    context.deps.log.warn('a fork could not be started', {
+      sandboxId: context.sandbox.sandboxId,
+      error: causesOf(explained),
+    });
+    return {
+      error: explained instanceof AtollError ? explained : new AtollError('internal', 'The fork could not be started'),
+    };
+  }
+}
+
+/** What a fork inherits; its ID, and with it its tokens, are its own. */
+function childOf(clock: Clock, source: SandboxRecord, seconds: number): SandboxRecord {
+  const nowUs = clock();
+  return {
+    ...source,
+    sandboxId: newSandboxId(),
+    executionId: newUuid(),
+    state: 'starting',
+    createdAtUs: nowUs,
+    startedAtUs: nowUs,
+    endAtUs: nowUs,
+    timeoutSeconds: seconds,
+    kept: null,
+    nextExecutionId: null,
+    replicaId: null,
+  };
+}

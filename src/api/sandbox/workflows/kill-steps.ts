@@ -1,0 +1,65 @@
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { EndReason } from '../../../protocol/node.ts';
+import { deleteSandbox } from '../store/state.ts';
+import { runWorkflow } from './run.ts';
+import type { Step } from './run.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { SandboxWork } from './run.ts';
+
+/** What the steps of a kill work on. */
+export type KillContext = { deps: SandboxWork; sandbox: SandboxRecord; reason: EndReason };
+
+/**
+ * Ends a sandbox whose row was moved to `killing`. From that move on there is no way back:
+ * a step that fails leaves the row, and the reconciler of leftovers runs the same steps again.
+ */
+export async function killSandboxWorkflow(
+  deps: SandboxWork,
+  sandbox: SandboxRecord,
+  reason: EndReason = 'asked',
+): Promise<void> {
+  const context: KillContext = { deps, sandbox, reason };
+  await deps.busy.while(sandbox.executionId, () =>
+    runWorkflow('kill-sandbox', killSandboxSteps, context, {
+      log: deps.log.with({ sandboxId: sandbox.sandboxId }),
+      measures: deps.measures,
+    }),
+  );
+}
+
+/** The steps of a kill: cut its connections, end it, forget its row. */
+export const killSandboxSteps: readonly Step<KillContext>[] = [
+  {
+    name: 'cut',
+    async run({ deps, sandbox }) {
+      deps.directory.close(sandbox);
+      await deps.directory.settled();
+    },
+  },
+  {
+    name: 'end',
+    async run({ deps, sandbox, reason }) {
+      const node = deps.nodes.get(sandbox.nodeId);
+      const { sandboxId, executionId, nextExecutionId } = sandbox;
+      // The one that a resume begins goes first: a resume that fails meanwhile leaves the other one.
+      if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId }, reason);
+      await node.kill({ sandboxId, executionId }, reason);
+    },
+  },
+  {
+    name: 'forget',
+    async run({ deps, sandbox }) {
+      try {
+        await deleteSandbox(deps.db, sandbox, ['killing'], { reason: 'request', atUs: deps.clock() });
+      } catch (error) {
+        // The sandbox is gone, and nobody sees a row in this state: it is told so, and the row goes when the database
+        // is back.
+        if (!(error instanceof AtollError) || error.code !== 'unavailable') throw error;
+        deps.log.warn('the row of a sandbox that was killed stays until the database is back', {
+          sandboxId: sandbox.sandboxId,
+          error: messageOf(error),
+        });
+      }
+    },
+  },
+];

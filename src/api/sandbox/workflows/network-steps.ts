@@ -1,0 +1,64 @@
+import { egressPolicyFor } from '../rules/network/egress-policy.ts';
+import { sandboxMoved } from '../rules/find.ts';
+import { findExecution } from '../store/read.ts';
+import { setSandboxNetwork } from '../store/network.ts';
+import type { NetworkSettings } from '../store/network.ts';
+import { runWorkflow } from './run.ts';
+import type { Step } from './run.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { Identity } from '../../identity/rules/identity.ts';
+import type { Db } from '../../database/db.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Measures } from '../../metrics/measures.ts';
+
+/** What a change of what may leave a sandbox works on. */
+export type NetworkWork = ApplyDeps & { clock: Clock; measures: Measures };
+
+/** What telling a node the network policy of a sandbox takes. */
+export type ApplyDeps = { db: Db; log: Log; nodes: Nodes; seed: Uint8Array; identity: Identity };
+
+/** Updates of one sandbox that come so quickly that none is ever the last do not happen. */
+const appliesMax = 10;
+
+/** What the steps of a network update work on. */
+type UpdateNetworkContext = { deps: NetworkWork; sandbox: SandboxRecord; settings: NetworkSettings };
+
+/**
+ * Changes what may leave a running sandbox: first in the store, then on its node. What was applied is compared with the
+ * store afterwards, so that of updates at the same time the one that the store kept is the one that holds.
+ */
+export async function updateNetworkWorkflow(context: UpdateNetworkContext): Promise<void> {
+  await runWorkflow('update-network', updateNetworkSteps, context, {
+    log: context.deps.log.with({ sandboxId: context.sandbox.sandboxId }),
+    measures: context.deps.measures,
+  });
+}
+
+const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
+  {
+    name: 'record',
+    async run({ deps, sandbox, settings }) {
+      if (!(await setSandboxNetwork(deps.db, sandbox, settings, deps.clock()))) throw sandboxMoved(sandbox.sandboxId);
+    },
+    async undo({ deps, sandbox, settings }) {
+      await setSandboxNetwork(deps.db, sandbox, sandbox, deps.clock(), settings);
+    },
+  },
+  { name: 'apply', run: ({ deps, sandbox }) => applyNetwork(deps, sandbox) },
+];
+
+/** Makes a running sandbox's node enforce what the store says. */
+export async function applyNetwork(deps: ApplyDeps, target: SandboxRecord): Promise<void> {
+  for (let applies = 0; applies < appliesMax; applies++) {
+    const sandbox = await findExecution(deps.db, target);
+    if (sandbox?.state !== 'running' && sandbox?.state !== 'snapshotting') return;
+    const policy = await egressPolicyFor(deps, sandbox);
+    await deps.nodes
+      .get(sandbox.nodeId)
+      .updateNetwork({ sandboxId: sandbox.sandboxId, executionId: sandbox.executionId }, policy);
+    const after = await findExecution(deps.db, target);
+    if (!after || JSON.stringify(await egressPolicyFor(deps, after)) === JSON.stringify(policy)) return;
+  }
+}

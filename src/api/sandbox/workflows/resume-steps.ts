@@ -1,0 +1,110 @@
+import { AtollError, assert } from '../../../base/error.ts';
+import type { Identity } from '../../identity/rules/identity.ts';
+import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { Kept } from '../../../protocol/node.ts';
+import { egressPolicyFor } from '../rules/network/egress-policy.ts';
+import { sandboxMoved } from '../rules/find.ts';
+import { holdSecrets } from './secrets.ts';
+import { tokensOf } from '../rules/tokens.ts';
+import { beginResume, finishResume } from '../store/resume.ts';
+import { globalEnvironment } from './create-steps.ts';
+import { runWorkflow } from './run.ts';
+import type { Step } from './run.ts';
+import { runFrom, settleSandbox } from './settle.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { SandboxWork } from './run.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+
+/** What resuming a sandbox works on. */
+export type ResumeWork = SandboxWork & { limitsOf: LimitsOf; seed: Uint8Array; identity: Identity };
+
+/** What the steps of a resume work on. */
+type ResumeContext = {
+  deps: ResumeWork;
+  team: TeamRecord;
+  /** In state `paused`; replaced by the resuming one and, at the end, by the running one. */
+  sandbox: SandboxRecord;
+  /** The incarnation that begins (UUID). */
+  nextExecutionId: string;
+  /** How long it is to run. */
+  seconds: number;
+  memory: boolean;
+  /** Replaces what the sandbox does when its time is over. */
+  autoPause?: boolean;
+  from?: Kept;
+  /** What its node was told of what may leave it. */
+  policy?: EgressPolicy;
+};
+
+/** Lets a paused sandbox run again. Where it fails, the sandbox stays paused. */
+export async function resumeSandboxWorkflow(context: ResumeContext): Promise<{ sandbox: SandboxRecord; from: Kept }> {
+  const { deps, sandbox } = context;
+  await deps.busy.while(sandbox.executionId, () =>
+    runWorkflow('resume-sandbox', resumeSandboxSteps, context, {
+      log: deps.log.with({ sandboxId: sandbox.sandboxId }),
+      measures: deps.measures,
+    }),
+  );
+  assert(context.from !== undefined, 'a resume ended without having begun');
+  return { sandbox: context.sandbox, from: context.from };
+}
+
+/** The steps of a resume: claim its row, start it, publish it. */
+export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
+  {
+    name: 'claim',
+    async run(context) {
+      const { deps, team, sandbox, nextExecutionId } = context;
+      if (sandbox.nextExecutionId === nextExecutionId) return;
+      const limit = deps.limitsOf(team).concurrentSandboxes;
+      const resuming = await beginResume(deps.db, sandbox, { nextExecutionId, replicaId: deps.busy.replicaId }, limit);
+      if (resuming === 'full')
+        throw new AtollError(
+          'rate_limited',
+          `The team has ${limit} sandboxes running, which is its limit: end or pause one first`,
+        );
+      if (!resuming) throw sandboxMoved(sandbox.sandboxId);
+      context.sandbox = resuming;
+      deps.directory.apply(resuming);
+    },
+    async undo({ deps, sandbox }) {
+      // Nothing was claimed where the row is still as it was found.
+      if (sandbox.nextExecutionId !== null) await settleSandbox(deps, sandbox);
+    },
+  },
+  {
+    name: 'start',
+    async run(context) {
+      const { deps, sandbox, nextExecutionId, memory } = context;
+      const { sandboxId, executionId } = sandbox;
+      context.policy = await egressPolicyFor(deps, sandbox);
+      const { from } = await deps.nodes
+        .get(sandbox.nodeId)
+        .resume({
+          sandboxId,
+          executionId,
+          nextExecutionId,
+          memory,
+          network: context.policy,
+          envVars: globalEnvironment(sandbox),
+          accessToken: tokensOf(deps.seed, sandbox).accessToken,
+        });
+      context.from = from;
+    },
+  },
+  {
+    name: 'publish',
+    async run(context) {
+      const { deps, sandbox, nextExecutionId, seconds, autoPause, policy } = context;
+      const { sandboxId, executionId } = sandbox;
+      if (executionId === nextExecutionId) return;
+      const run = { ...runFrom(deps.clock, seconds), ...(autoPause !== undefined && { autoPause }) };
+      const running = await finishResume(deps.db, { sandboxId, executionId, nextExecutionId }, run);
+      if (!running) throw sandboxMoved(sandboxId);
+      context.sandbox = running;
+      deps.directory.apply(running);
+      if (policy) await holdSecrets(deps, running, policy);
+    },
+  },
+];

@@ -1,0 +1,113 @@
+import { AtollError } from '../../../base/error.ts';
+import { newUuid } from '../../../base/id.ts';
+import type { Resuming } from '../rules/resuming.ts';
+import type { Kept } from '../../../protocol/node.ts';
+import { isPartLost } from '../../../protocol/part-lost.ts';
+import { resumeSandboxWorkflow } from './resume-steps.ts';
+import { sandboxFor, sandboxMoved } from '../rules/find.ts';
+import { checkTimeout } from '../rules/timeout.ts';
+import { awaitTransition } from './transition.ts';
+import { nodesToEmpty } from '../../placement/node-status.ts';
+import { noCompatibleNode } from '../../placement/nodes.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { ResumeWork } from './resume-steps.ts';
+
+/** What resuming a sandbox takes, with the resumes that are under way. */
+export type ResumeDeps = ResumeWork & { resuming: Resuming };
+
+const attemptsMax = 3;
+/** What a node says of a sandbox whose memory it could not put back. */
+export const restoreFailed = 'checkpoint_failed';
+
+/** How a sandbox is to run again. `seconds`: its time to live. */
+type ResumeOptions = {
+  seconds: number;
+  /** False: it boots from its files, even where its memory was kept. */
+  memory: boolean;
+  /** Replaces what the sandbox does when its time is over. */
+  autoPause?: boolean;
+};
+
+/** A sandbox before and after a resume, and what it was resumed from. */
+type Resumed = { before: SandboxRecord; sandbox: SandboxRecord; from: Kept };
+
+/**
+ * The deprecated route: resumes a team's paused sandbox. Errors: those of a create, `conflict` when it is not paused.
+ */
+export async function resumeTeamsSandbox(
+  deps: ResumeDeps,
+  team: TeamRecord,
+  sandboxId: string,
+  options: ResumeOptions,
+): Promise<Resumed> {
+  checkTimeout(deps.limitsOf, team, options.seconds);
+  for (let attempt = 1; ; attempt++) {
+    const before = await sandboxFor(deps.db, team, sandboxId, 'resume');
+    if (before.state === 'paused') return { before, ...(await resumePaused(deps, team, before, options)) };
+    if (attempt === attemptsMax) throw sandboxMoved(before.sandboxId);
+    await awaitTransition(deps, before);
+  }
+}
+
+/**
+ * Lets a paused sandbox run. In this process there is one resume of a sandbox at a time: who comes second is told
+ * `conflict`, and can wait for the first, which is in `deps.resuming`. It goes on when the client goes away. Errors also:
+ * `unavailable` while its machine is out of reach, or its sandboxes are being paused.
+ */
+export async function resumePaused(
+  deps: ResumeDeps,
+  team: TeamRecord,
+  paused: SandboxRecord,
+  options: ResumeOptions,
+): Promise<Omit<Resumed, 'before'>> {
+  // Of a machine that is out of reach it is said so, before anything is changed.
+  deps.nodes.get(paused.nodeId);
+  if ((await nodesToEmpty(deps.db)).has(paused.nodeId))
+    throw new AtollError(
+      'unavailable',
+      `Sandbox "${paused.sandboxId}" stays paused: its machine is being drained; try again when that is over`,
+      { detail: noCompatibleNode },
+    );
+  // Nothing may come between this and the next line.
+  if (deps.resuming.underWay(paused.sandboxId)) throw sandboxMoved(paused.sandboxId);
+  return deps.resuming.run(paused.sandboxId, () =>
+    resumeSandboxWorkflow({ deps, team, sandbox: paused, nextExecutionId: newUuid(), ...options }).catch(error => {
+      throw explain(error, paused.sandboxId);
+    }),
+  );
+}
+
+/** Says what a resume that was undone means to the caller. */
+function explain(error: unknown, sandboxId: string): unknown {
+  if (!(error instanceof AtollError)) return failed(error, sandboxId);
+  // It says itself that the node went away, which is no matter of room.
+  if (isPartLost(error)) return error;
+  // No matter of room: it has something that is not as it was, e.g. a file of a volume that others have deleted.
+  if (error.detail === restoreFailed) {
+    return new AtollError(
+      'internal',
+      `Sandbox "${sandboxId}" stays paused: ${error.message}. With memory: false it starts from its files`,
+      { detail: 'sandbox_resume_failed', fields: error.fields, cause: error },
+    );
+  }
+  if (error.code === 'unavailable' || error.code === 'no_space') {
+    return new AtollError('unavailable', `There is no room to resume sandbox "${sandboxId}" now; it stays paused`, {
+      detail: error.detail ?? 'sandbox_capacity_unavailable',
+      fields: error.fields,
+      cause: error,
+    });
+  }
+  if (error.code === 'internal' || error.code === 'not_found') return failed(error, sandboxId);
+  return error;
+}
+
+function failed(cause: unknown, sandboxId: string): AtollError {
+  const detail = cause instanceof AtollError ? cause.detail : undefined;
+  const damaged = detail === 'sandbox_state_damaged';
+  const what = damaged ? 'What was kept of it is damaged' : 'It could not be started again';
+  return new AtollError('internal', `Sandbox "${sandboxId}" stays paused. ${what}`, {
+    detail: detail ?? 'sandbox_resume_failed',
+    cause,
+  });
+}

@@ -1,0 +1,46 @@
+import { AtollError } from '../../../base/error.ts';
+import { forEachParallel } from '../../../base/concurrency/parallel.ts';
+import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { SandboxState } from '../../../protocol/state.ts';
+import { sandboxesOfTeam } from '../store/read.ts';
+import { applyNetwork } from './network-steps.ts';
+import { egressPolicyFor, secretsNamedBy } from '../rules/network/egress-policy.ts';
+import { decryptNetwork } from '../rules/network/encrypted.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { SecretRecord } from '../../secret/record.ts';
+import type { ApplyDeps } from './network-steps.ts';
+
+const appliesAtOnce = 8;
+
+/** Of the others, a policy is worked out when they run: see `holdSecrets`. */
+const runsIn: readonly SandboxState[] = ['running', 'snapshotting'];
+
+/**
+ * Makes a changed or deleted secret hold in the running sandboxes whose rules name it. Throws `internal` where that
+ * failed for some: the next change of their network, their next resume or the next start of the platform does it.
+ */
+export async function applySecretChange(deps: ApplyDeps, { teamId, name, secretId }: SecretRecord): Promise<void> {
+  const sandboxes = await sandboxesOfTeam(deps.db, teamId);
+  const concerned = sandboxes.filter(sandbox => {
+    const network =
+      runsIn.includes(sandbox.state) && sandbox.network?.rules ? decryptNetwork(deps.seed, sandbox) : null;
+    return (
+      network !== null && secretsNamedBy(network).some(named => named.toLowerCase() === name || named === secretId)
+    );
+  });
+  const failed: string[] = [];
+  await forEachParallel(concerned, appliesAtOnce, async sandbox => {
+    await applyNetwork(deps, sandbox).catch(() => failed.push(sandbox.sandboxId));
+  });
+  if (failed.length > 0)
+    throw new AtollError(
+      'internal',
+      `The secret was changed, but these sandboxes may still use its former value: ${failed.join(', ')}`,
+    );
+}
+
+/** Makes what a secret became while a sandbox was started with the policy `sent` hold in it, now that it runs. */
+export async function holdSecrets(deps: ApplyDeps, sandbox: SandboxRecord, sent: EgressPolicy): Promise<void> {
+  if (!sent.headerRules || JSON.stringify(await egressPolicyFor(deps, sandbox)) === JSON.stringify(sent)) return;
+  await applyNetwork(deps, sandbox);
+}

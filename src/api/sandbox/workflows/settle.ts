@@ -1,0 +1,59 @@
+import type { NodeProtocol } from '../../../protocol/node.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { finishPause, returnToRunning } from '../store/pause.ts';
+import { cancelResume, finishResume } from '../store/resume.ts';
+import { deleteSandbox } from '../store/state.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { Db } from '../../database/db.ts';
+import type { SandboxDirectory } from '../directory/directory.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+
+/** What settling a sandbox in transition takes. */
+type SettleDeps = { clock: Clock; db: Db; directory: SandboxDirectory; log: Log; nodes: Nodes };
+
+/** The states that are left when a change of a sandbox that keeps it has come to an end, one way or the other. */
+export const unsettledStates = ['pausing', 'resuming', 'snapshotting'] as const;
+
+/**
+ * Makes the store say of a sandbox in transition what its node says: the undo of every such change, and what a crash
+ * has left to do. It may be repeated, and changes nothing of a sandbox that has moved on by itself.
+ */
+export async function settleSandbox(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
+  const settled = await settle(deps, sandbox, deps.nodes.get(sandbox.nodeId));
+  if (settled) deps.directory.apply(settled);
+  return settled;
+}
+
+async function settle(
+  { clock, db, directory, log }: Omit<SettleDeps, 'nodes'>,
+  sandbox: SandboxRecord,
+  node: NodeProtocol,
+): Promise<SandboxRecord | null> {
+  const { sandboxId, executionId, nextExecutionId } = sandbox;
+  // In this order: what is paused after it was not among the running ones is among the paused ones.
+  const running = new Set((await node.list()).map(listed => listed.executionId));
+  const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
+  if (nextExecutionId !== null) {
+    const next = { sandboxId, executionId, nextExecutionId };
+    if (running.has(nextExecutionId)) return finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds));
+    if (paused) return cancelResume(db, next);
+  } else {
+    if (paused) return finishPause(db, sandbox, paused.kept, clock());
+    if (running.has(executionId)) return returnToRunning(db, sandbox);
+  }
+  // One that its node has set aside is not gone: an operator decides.
+  if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
+  if (await deleteSandbox(db, sandbox, unsettledStates, { reason: 'lost', atUs: clock() })) {
+    log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
+    directory.close(sandbox);
+  }
+  return null;
+}
+
+/** A run that begins now. */
+export function runFrom(clock: Clock, seconds: number): { startedAtUs: number; endAtUs: number } {
+  const startedAtUs = clock();
+  return { startedAtUs, endAtUs: startedAtUs + seconds * microsPerSecond };
+}

@@ -1,0 +1,77 @@
+import { newUuid } from '../../../base/id.ts';
+import type { Snapshot } from '../../../protocol/node.ts';
+import { sandboxMoved } from '../rules/find.ts';
+import { moveSandbox } from '../store/state.ts';
+import { runWorkflow } from './run.ts';
+import type { Step } from './run.ts';
+import { settleSandbox } from './settle.ts';
+import type { SandboxRecord } from '../record.ts';
+import type { SandboxWork } from './run.ts';
+
+/** A snapshot that a node has taken and nobody has been told of. */
+export type TakenSnapshot = Snapshot & { snapshotId: string };
+
+/** What the steps of a snapshot work on. */
+type SnapshotContext = {
+  deps: SandboxWork;
+  /** In state `running`, and again at the end; between them, the one in state `snapshotting`. */
+  sandbox: SandboxRecord;
+  snapshotId: string;
+  memory: boolean;
+  taken?: Snapshot;
+};
+
+/**
+ * Takes a snapshot of a running sandbox, which runs on. What is taken and then not recorded, the reconciler deletes.
+ */
+export async function snapshotSandboxWorkflow(
+  deps: SandboxWork,
+  sandbox: SandboxRecord,
+  memory: boolean,
+): Promise<TakenSnapshot> {
+  const context: SnapshotContext = { deps, sandbox, snapshotId: newUuid(), memory };
+  await deps.busy.while(sandbox.executionId, () =>
+    runWorkflow('snapshot-sandbox', snapshotSandboxSteps, context, {
+      log: deps.log.with({ sandboxId: sandbox.sandboxId }),
+      measures: deps.measures,
+    }),
+  );
+  const { taken, snapshotId } = context;
+  if (!taken) throw sandboxMoved(sandbox.sandboxId);
+  return { ...taken, snapshotId };
+}
+
+/** The steps of a snapshot: mark the sandbox, take it, unmark the sandbox. */
+export const snapshotSandboxSteps: readonly Step<SnapshotContext>[] = [
+  {
+    name: 'mark',
+    async run(context) {
+      const { deps, sandbox } = context;
+      if (sandbox.state === 'snapshotting') return;
+      const marked = await moveSandbox(deps.db, sandbox, ['running'], 'snapshotting', deps.busy.replicaId);
+      if (!marked) throw sandboxMoved(sandbox.sandboxId);
+      context.sandbox = marked;
+    },
+    async undo({ deps, sandbox }) {
+      if (sandbox.state === 'snapshotting') await settleSandbox(deps, sandbox);
+    },
+  },
+  {
+    name: 'take',
+    async run(context) {
+      const { deps, sandbox, snapshotId, memory } = context;
+      const target = { sandboxId: sandbox.sandboxId, executionId: sandbox.executionId };
+      context.taken = await deps.nodes.get(sandbox.nodeId).snapshot({ ...target, snapshotId, memory });
+    },
+    async undo({ deps, sandbox, snapshotId }) {
+      await deps.nodes.get(sandbox.nodeId).deleteSnapshot(snapshotId);
+    },
+  },
+  {
+    name: 'unmark',
+    async run({ deps, sandbox }) {
+      // Not the record: what the node says of the sandbox is what it is. One that was killed meanwhile stays so.
+      await settleSandbox(deps, sandbox);
+    },
+  },
+];

@@ -1,0 +1,31 @@
+import { AtollError } from '../../../base/error.ts';
+import { findSandboxOfAnyTeam } from '../store/read.ts';
+import { findTeam } from '../../team/store/team.ts';
+import type { SandboxRoute } from '../directory/directory.ts';
+import { connectSandbox } from './connect.ts';
+import { sandboxNotFound } from '../rules/find.ts';
+import type { ResumeDeps } from './resume.ts';
+
+/** How long a sandbox that traffic has woken runs at least, seconds. */
+const wokenSecondsMin = 300;
+
+/**
+ * Resumes a paused sandbox for traffic, with its memory, and answers its route; a pause under way is waited for, and
+ * requests at the same time share one resume. Whether the request may wake it, the edge has checked. Errors:
+ * `not_found`, also for a sandbox that traffic does not wake; `conflict`, `rate_limited`, `forbidden`, `unavailable`.
+ */
+export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<SandboxRoute> {
+  const route = deps.directory.find(sandboxId);
+  if (route?.state === 'running') return route;
+  if (!route?.ingress.autoResume) throw sandboxNotFound(sandboxId);
+  const sandbox = await findSandboxOfAnyTeam(deps.db, sandboxId);
+  const team = sandbox && (await findTeam(deps.db, { teamId: sandbox.teamId }));
+  if (!sandbox || !team || sandbox.kept === 'filesystem') throw sandboxNotFound(sandboxId);
+  if (team.banned || team.blocked)
+    throw new AtollError('forbidden', 'The sandbox can’t be resumed: its team is blocked');
+  const seconds = Math.min(Math.max(sandbox.timeoutSeconds, wokenSecondsMin), deps.limitsOf(team).lifetimeHours * 3600);
+  await connectSandbox(deps, team, sandboxId, { seconds, memory: true });
+  const woken = deps.directory.find(sandboxId);
+  if (woken?.state === 'running') return woken;
+  throw sandboxNotFound(sandboxId);
+}

@@ -1,0 +1,205 @@
+import { AtollError, messageOf } from '../../base/error.ts';
+import { describeTrace } from '../../base/telemetry/trace.ts';
+import { recordChange } from '../event/rules/audit.ts';
+import { chargeBody, limitRate } from '../credential/rules/rate-limit.ts';
+import type { RateQuota } from '../credential/rules/rate-limit.ts';
+import { authenticateRequest, isStillLetIn } from './authenticate.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { AuthenticationDeps } from '../credential/rules/authenticate.ts';
+import type { RateLimiter } from '../credential/rules/rate-limit.ts';
+import type { AuditBacklog } from '../event/rules/audit-backlog.ts';
+import type { Measures } from '../metrics/measures.ts';
+import type { LimitsOf } from '../team/rules/limits.ts';
+import { readJson } from '../http/body.ts';
+import type { CompiledRoute } from '../http/compile.ts';
+import { preflightResponse } from './cors.ts';
+import { errorBody, errorResponse } from '../http/error.ts';
+import { isSameOrigin } from '../session/cookie.ts';
+import type { RouteTable } from '../http/match.ts';
+import type { Reply, Route } from '../http/route.ts';
+import type { Change } from '../event/record.ts';
+import type { Caller } from '../credential/caller.ts';
+
+/** What answering any request takes: who asks, how often, and what is written down of it. */
+export type RespondDeps = AuthenticationDeps & {
+  limitsOf: LimitsOf;
+  rateLimiter: RateLimiter;
+  wrongCredentials: RateLimiter;
+  auditBacklog: AuditBacklog;
+  measures: Measures;
+  log: Log;
+};
+
+/** The answer to any request; never fails. */
+export async function respond<Parts extends RespondDeps>(
+  parts: Parts,
+  table: RouteTable<CompiledRoute<Parts>>,
+  isReady: () => boolean,
+  request: Request,
+): Promise<Response> {
+  const answered = parts.measures.request(request.method);
+  const served: { route: Route | null } = { route: null };
+  const response =
+    request.method === 'OPTIONS' ? preflightResponse() : await answerTo(parts, table, isReady, request, served);
+  const { route } = served;
+  const { status } = response;
+  if (route?.noStore) response.headers.set('Cache-Control', 'no-store');
+  answered(route?.path ?? null, status);
+  const attributes = {
+    'http.request.method': request.method,
+    ...(route && { 'http.route': route.path }),
+    'http.response.status_code': status,
+  };
+  describeTrace(
+    `${request.method}${route ? ` ${route.path}` : ''}`,
+    attributes,
+    status >= 500 ? `HTTP ${status}` : undefined,
+  );
+  return response;
+}
+
+/** `served` learns which route it was. */
+async function answerTo<Parts extends RespondDeps>(
+  parts: Parts,
+  table: RouteTable<CompiledRoute<Parts>>,
+  isReady: () => boolean,
+  request: Request,
+  served: { route: Route | null },
+): Promise<Response> {
+  const { path, query } = splitUrl(request.url);
+  try {
+    const match = table(request.method, path);
+    if (match.kind === 'not_found')
+      return errorBody({ code: 404, message: `No such route: ${request.method} ${path}` });
+    if (match.kind === 'found' && request.method === 'HEAD' && match.route.route.responses[200]?.binary) {
+      return errorBody({ code: 405, message: 'HEAD is not allowed here; allowed: GET' }, { Allow: 'GET' });
+    }
+    if (match.kind === 'method_not_allowed') {
+      const message = `${request.method} is not allowed here; allowed: ${match.allowed.join(', ')}`;
+      return errorBody({ code: 405, message }, { Allow: match.allowed.join(', ') });
+    }
+    served.route = match.route.route;
+    if (!isReady())
+      throw new AtollError('unavailable', 'The platform is starting; nothing was changed', { retryAfterSeconds: 1 });
+    return await answer(parts, match.route, match.params, query, request);
+  } catch (error) {
+    return failed(parts.log, request.method, path, error);
+  }
+}
+
+/** The answer of a route: who asks, how often, with what; then the handler; then what it changed is written down. */
+async function answer<Parts extends RespondDeps>(
+  parts: Parts,
+  compiled: CompiledRoute<Parts>,
+  params: Record<string, string>,
+  query: string,
+  request: Request,
+): Promise<Response> {
+  const { route } = compiled;
+  const address = addressOf(request.headers);
+  const caller = await authenticateRequest(parts, route, request.headers, address);
+  const quota = limitRate(parts, caller);
+  const change: Change = {};
+  const audit = (status: number) =>
+    route.changes ? recordChange(parts, { operation: route.operationId, caller, address, status }, change) : undefined;
+  let reply: Reply;
+  try {
+    const input = {
+      caller,
+      params,
+      query: compiled.query?.(query),
+      headers: compiled.headers?.(request.headers),
+      body: compiled.body && (await readBody(parts, caller, compiled, request)),
+      origin: originOf(request.headers),
+      sameOrigin: isSameOrigin(request.headers),
+      address: addressOf(request.headers),
+      userAgent: request.headers.get('user-agent') ?? '',
+      upload: { stream: compiled.body ? null : request.body, length: lengthOf(request.headers) },
+      signal: request.signal,
+      isStillLetIn: () => isStillLetIn(parts, route, request.headers),
+      note: (noted: Change) => void Object.assign(change, noted),
+    };
+    reply = await route.handle(parts, input);
+  } catch (error) {
+    // A refused request changed nothing; one that failed may have.
+    if (!(error instanceof AtollError) || error.status >= 500)
+      await audit(error instanceof AtollError ? error.status : 500);
+    throw error;
+  }
+  compiled.answers.get(reply.status)?.(reply.body);
+  await audit(reply.status);
+  return responseOf(reply, quota, route.responses[reply.status]?.contentType);
+}
+
+async function readBody(
+  parts: RespondDeps,
+  caller: Caller | null,
+  { route, body: validate }: CompiledRoute<never>,
+  request: Request,
+): Promise<unknown> {
+  const { value, bytes } = await readJson(request, route.bodyBytesMax);
+  chargeBody(parts, caller, bytes);
+  if (value === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
+  // Null is a value, and none that anything takes: it must not be read as an empty object, which resets what it
+  // replaces.
+  return validate?.(value === undefined ? {} : value);
+}
+
+function responseOf(
+  { status, body, stream, headers = {} }: Reply,
+  quota: RateQuota | null,
+  contentType: string | undefined,
+): Response {
+  const all = quota === null ? headers : { ...headers, ...quotaHeaders(quota) };
+  if (stream)
+    return new Response(stream, {
+      status,
+      headers: { 'Content-Type': contentType ?? 'application/octet-stream', ...all },
+    });
+  if (contentType !== undefined)
+    return new Response(String(body), { status, headers: { ...all, 'Content-Type': contentType } });
+  return body === undefined
+    ? new Response(null, { status, headers: all })
+    : Response.json(body, { status, headers: all });
+}
+
+function quotaHeaders({ limit, remaining, resetSeconds }: RateQuota): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(limit),
+    'RateLimit-Remaining': String(remaining),
+    'RateLimit-Reset': String(resetSeconds),
+  };
+}
+
+function failed(log: Log, method: string, path: string, error: unknown): Response {
+  const response = errorResponse(error);
+  const fields = { method, path, status: response.status, error: messageOf(error) };
+  if (response.status < 500) log.debug('request refused', fields);
+  else if (error instanceof AtollError)
+    log.error('request failed', { ...fields, ...error.fields, cause: messageOf(error.cause) });
+  else log.error('request failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });
+  return response;
+}
+
+function originOf(headers: Headers): string {
+  return `${headers.get('x-forwarded-proto') ?? 'http'}://${headers.get('host') ?? 'localhost'}`;
+}
+
+/** The client's address, as the edge gives it: it lets no client say this itself. */
+function addressOf(headers: Headers): string {
+  return headers.get('x-forwarded-for') ?? '';
+}
+
+function lengthOf(headers: Headers): number | null {
+  const length = headers.get('content-length');
+  return length === null ? null : Number(length);
+}
+
+/** The raw path and query of a request's URL; with a Host that is none, Bun gives the URL without its origin. */
+function splitUrl(url: string): { path: string; query: string } {
+  const pathStart = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2);
+  const queryStart = url.indexOf('?', pathStart);
+  return queryStart < 0
+    ? { path: url.slice(pathStart), query: '' }
+    : { path: url.slice(pathStart, queryStart), query: url.slice(queryStart + 1) };
+}

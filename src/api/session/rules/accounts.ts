@@ -1,0 +1,77 @@
+import { AtollError } from '../../../base/error.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Accounts } from '../../team/rules/provision-team.ts';
+import { takeInvitation } from '../../team/rules/invitations.ts';
+import { addMember, createUser } from '../../team/rules/provision-user.ts';
+import { setPassword } from '../../team/store/user.ts';
+import type { TeamRecord, UserRecord } from '../../team/record.ts';
+import type { SessionRecord } from '../record.ts';
+import { deleteSession, deleteSessionsOf } from '../store/sessions.ts';
+import { beginSession } from './begin.ts';
+import type { Begun, From } from './begin.ts';
+import type { Passwords } from './passwords.ts';
+
+type Deps = Accounts & { passwords: Passwords };
+
+type Account = { name: string; email: string; password: string };
+
+/**
+ * An operator's account for who signed in by the operator's link; the session goes on as a new one of the account.
+ * Throws
+ * `conflict` for a session that has an account, or where the e-mail address is taken, and `invalid`.
+ */
+export async function createOperatorAccount(
+  deps: Deps,
+  session: SessionRecord,
+  account: Account,
+  from: From,
+): Promise<Begun & { user: UserRecord }> {
+  if (session.userId !== null) throw new AtollError('conflict', 'This session has an account already');
+  const hash = await deps.passwords.hash(account.password);
+  const user = await inTransaction(deps.db, async db => {
+    const user = await createUser({ ...deps, db }, { ...account, isOperator: true });
+    await setPassword(db, user.userId, hash);
+    await deleteSession(db, session.sessionId);
+    return user;
+  });
+  deps.credentials.clear();
+  return { ...(await beginSession(deps, { userId: user.userId, isOperator: true }, from)), user };
+}
+
+/**
+ * An account for who has an invitation into a team, and a session of it. Throws `unauthenticated` for an invitation
+ * that is not good, `conflict` where the e-mail address is taken, and `invalid`; the invitation stays then.
+ */
+export async function createInvitedAccount(
+  deps: Deps,
+  { invitation, ...account }: Account & { invitation: string },
+  from: From,
+): Promise<Begun & { user: UserRecord; team: TeamRecord }> {
+  const hash = await deps.passwords.hash(account.password);
+  const made = await inTransaction(deps.db, async db => {
+    const { team, role } = await takeInvitation({ ...deps, db }, invitation);
+    const user = await createUser({ ...deps, db }, account);
+    await setPassword(db, user.userId, hash);
+    await addMember({ ...deps, db }, team, user, role);
+    return { user, team };
+  });
+  deps.credentials.clear();
+  return { ...(await beginSession(deps, { userId: made.user.userId, isOperator: false }, from)), ...made };
+}
+
+/** Sets a user's password. Every session of the user ends, and a new one begins. */
+export async function changePassword(
+  deps: Deps,
+  { userId }: UserRecord,
+  isOperator: boolean,
+  password: string,
+  from: From,
+): Promise<Begun> {
+  const hash = await deps.passwords.hash(password);
+  await inTransaction(deps.db, async db => {
+    await setPassword(db, userId, hash);
+    await deleteSessionsOf(db, userId);
+  });
+  deps.credentials.clear();
+  return beginSession(deps, { userId, isOperator }, from);
+}

@@ -1,0 +1,42 @@
+import { microsPerSecond } from '../../../base/clock.ts';
+import { newUuid } from '../../../base/id.ts';
+import { randomHex, sha256Hex } from '../../../base/crypto/secret.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+import type { SessionRecord } from '../record.ts';
+import { insertSession, pruneSessions } from '../store/sessions.ts';
+import { sessionIdleSeconds, sessionSeconds } from './lifetime.ts';
+
+const sessionBytes = 32;
+const userAgentCharactersMax = 300;
+
+/** Whose session it is, and with which rights. */
+export type Who = Pick<SessionRecord, 'userId' | 'isOperator'>;
+
+/** From where a session comes. */
+export type From = { address: string; userAgent: string };
+
+/** A session that has begun, and the value of its cookie, which is kept nowhere. */
+export type Begun = { session: SessionRecord; value: string };
+
+/** Begins a session of somebody who has just proven who that is. */
+export async function beginSession({ clock, db }: { clock: Clock; db: Db }, who: Who, from: From): Promise<Begun> {
+  const nowUs = clock();
+  const value = randomHex(sessionBytes);
+  const session: SessionRecord = {
+    ...who,
+    sessionId: newUuid(),
+    digest: sha256Hex(value),
+    createdAtUs: nowUs,
+    lastUsedAtUs: nowUs,
+    provenAtUs: nowUs,
+    address: from.address,
+    userAgent: from.userAgent.slice(0, userAgentCharactersMax),
+  };
+  await pruneSessions(db, {
+    createdBeforeUs: nowUs - sessionSeconds * microsPerSecond,
+    usedBeforeUs: nowUs - sessionIdleSeconds * microsPerSecond,
+  });
+  await insertSession(db, session);
+  return { session, value };
+}

@@ -1,0 +1,12 @@
+import { expect, test } from 'bun:test';
+import { isLive, sessionIdleSeconds, sessionSeconds } from './lifetime.ts';
+
+test('a session ends when it was idle for long, and at its end whatever it does', () => {
+  const second = 1_000_000;
+  const session = { createdAtUs: 0, lastUsedAtUs: 0 };
+  expect(isLive(session, (sessionIdleSeconds - 1) * second)).toBe(true);
+  expect(isLive(session, sessionIdleSeconds * second)).toBe(false);
+  const used = { createdAtUs: 0, lastUsedAtUs: (sessionSeconds - 1) * second };
+  expect(isLive(used, (sessionSeconds - 1) * second)).toBe(true);
+  expect(isLive(used, sessionSeconds * second)).toBe(false);
+});

@@ -1,0 +1,34 @@
+import type { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import type { ShippedProtocol } from '../../protocol/shipped.ts';
+import type { StartDeps } from '../build/rules/start.ts';
+import type { TeamRecord } from '../team/record.ts';
+import type { ShippedNotes } from './notes.ts';
+
+/** What builds of shipped templates use of the API. */
+type ShippedParts = StartDeps & {
+  /** Where uploaded files are, and those of a definition too. */
+  filesDir: string;
+  /** Creates wait for what is in it. */
+  awaitedBuilds: SingleFlight<string, void>;
+};
+
+/** What the operator says of shipped templates. */
+type ShippedSettings = {
+  /** Those that are wanted beside `base`, by name. */
+  templates: readonly string[];
+  /** What `base` begins from: an OCI reference, or the path of a root file system; absent: the platform's own. */
+  baseImage?: string | undefined;
+};
+
+/** How shipped templates are built. */
+export type ShippedTemplatesOptions = {
+  parts: ShippedParts;
+  /** The part of the work that needs the machine. */
+  shipped: ShippedProtocol;
+  team: TeamRecord;
+  settings: ShippedSettings;
+  /** What was built before. */
+  notes: ShippedNotes;
+  onPhase: (phase: string) => void;
+  signal: AbortSignal;
+};

@@ -1,0 +1,74 @@
+import { ensurePublicTemplate } from '../template/rules/provision.ts';
+import { defaultTag } from '../template/rules/reference.ts';
+import { taggedBuild } from '../template/store/resolve.ts';
+import { AtollError } from '../../base/error.ts';
+import type { BuildState } from '../../protocol/build.ts';
+import type { ShippedTemplatesOptions } from './options.ts';
+import { planOfDefinition, runShippedBuild } from './build.ts';
+import { withRetries } from './retries.ts';
+
+/** The one that sandboxes are made from where nobody names another, and that others are built from. */
+export const base = 'base';
+
+/** Builds the `base` template where it has no build whose layers are all here. */
+export async function ensureBaseTemplate(options: ShippedTemplatesOptions): Promise<void> {
+  if ((await stateOf(base, options)) === 'missing') await ensureShipped(base, options);
+}
+
+/** Names of templates whose build has begun, and the end of all of them, which never fails. */
+type BackgroundBuilds = { names: string[]; done: Promise<void> };
+
+/**
+ * Begins to build what of the wanted templates has no build yet, or one of a definition that has changed since, one
+ * after the other, and answers at once: the platform serves meanwhile, and a create waits for its template's first
+ * build. A failure is logged and tried again a few times, and at the next start.
+ */
+export async function beginWantedTemplates(options: ShippedTemplatesOptions): Promise<BackgroundBuilds> {
+  const { parts, team, settings, signal } = options;
+  const names: string[] = [];
+  let done = Promise.resolve();
+  for (const name of [base, ...settings.templates]) {
+    if ((await stateOf(name, options)) === 'current') continue;
+    names.push(name);
+    const { templateId } = await ensurePublicTemplate(parts, team, name);
+    const built = done.then(() =>
+      withRetries(`the template ${name}`, () => ensureShipped(name, options), { log: parts.log, signal }),
+    );
+    done = parts.awaitedBuilds.run(templateId, () => built);
+  }
+  return { names, done };
+}
+
+/**
+ * `outdated`: its build is this installation's own, of another definition. One that somebody else has built is left
+ * alone.
+ */
+async function stateOf(
+  name: string,
+  { parts, shipped, team, notes }: ShippedTemplatesOptions,
+): Promise<'missing' | 'outdated' | 'current'> {
+  const { templateId } = await ensurePublicTemplate(parts, team, name);
+  const build = await taggedBuild(parts.db, templateId, defaultTag);
+  if (!build || !(await shipped.has(build.layers))) return 'missing';
+  const note = notes.of(name);
+  return note?.buildId === build.buildId && note.key !== (await shipped.key(name)) ? 'outdated' : 'current';
+}
+
+async function ensureShipped(name: string, options: ShippedTemplatesOptions): Promise<void> {
+  const { shipped, notes, signal } = options;
+  const definition = await shipped.define(name);
+  const key = await shipped.key(name);
+  // Installations that want it at the same time make it once.
+  const cached = await shipped.begin(name, key, signal);
+  let made: BuildState | null = null;
+  try {
+    const plan = await planOfDefinition(options, { name, definition, cached });
+    const outcome = await runShippedBuild(options, { name, definition, plan });
+    if (!outcome.isReady)
+      throw new AtollError('unavailable', `The template ${name} could not be built: ${outcome.reason}`);
+    await notes.put(name, { buildId: outcome.buildId, key });
+    if (!cached) made = outcome.state;
+  } finally {
+    await shipped.end(name, key, made);
+  }
+}

@@ -1,0 +1,142 @@
+import { AtollError } from '../../../base/error.ts';
+import { newTemplateId, newUuid, isUuid } from '../../../base/id.ts';
+import { findBuild } from '../../build/store/read.ts';
+import type { Db } from '../../database/db.ts';
+import { recordSandboxEvent } from '../../sandbox/store/events.ts';
+import { insertSnapshotBuild } from '../store/write.ts';
+import { templateByName } from '../../template/store/resolve.ts';
+import { insertTemplate, nameTemplate } from '../../template/store/write.ts';
+import { snapshotSandboxWorkflow } from '../../sandbox/workflows/snapshot-steps.ts';
+import type { TakenSnapshot } from '../../sandbox/workflows/snapshot-steps.ts';
+import { memoryUnavailable } from '../../sandbox/rules/memory.ts';
+import { sandboxFor } from '../../sandbox/rules/find.ts';
+import type { SnapshotName } from '../rules/list.ts';
+import { driverOf } from '../../template/rules/driver.ts';
+import { defaultTag, parseReference } from '../../template/rules/reference.ts';
+import type { SandboxRecord } from '../../sandbox/record.ts';
+import type { BuildConfig } from '../../build/record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { SandboxWork } from '../../sandbox/workflows/run.ts';
+import type { TemplateDrivers } from '../../template/rules/driver.ts';
+import type { Clock } from '../../../base/clock.ts';
+
+/** What a snapshot takes. */
+export type SnapshotDeps = SandboxWork & { templateDrivers: TemplateDrivers };
+
+/** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */
+type WantedName = { alias: string | null; tag: string };
+
+/**
+ * Makes a template from a running sandbox, which runs on: sandboxes made from it begin as this one is now, with its
+ * processes where memory can be kept and is wanted (by default it is), else with its files. A name that the team has
+ * gets a further build. Errors: `invalid`, `not_found`, `conflict`, `no_space`.
+ */
+export async function snapshotSandbox(
+  deps: SnapshotDeps,
+  team: TeamRecord,
+  sandboxId: string,
+  { name, memory: wantsMemory = true }: { name?: string; memory?: boolean },
+): Promise<SnapshotName> {
+  const wanted = name === undefined ? { alias: null, tag: defaultTag } : parseName(team, name);
+  const sandbox = await sandboxFor(deps.db, team, sandboxId, 'snapshot');
+  await templateFor(deps.db, team, wanted); // refused before anything is done
+  const config = await bootConfigOf(deps, sandbox);
+  const memory = await deps.nodes.get(sandbox.nodeId).memoryAbility(sandbox);
+  const taken = await takeSnapshot(deps, sandbox, memory.kept && wantsMemory);
+  try {
+    return await record(deps, team, sandbox, { wanted, taken, config });
+  } catch (error) {
+    await deps.nodes
+      .get(sandbox.nodeId)
+      .deleteSnapshot(taken.snapshotId)
+      .catch(() => {}); // the reconciler does it
+    throw error;
+  }
+}
+
+/** Takes a snapshot of a running sandbox for others to begin with. Errors: `conflict`, `precondition`, `no_space`. */
+export async function takeSnapshot(deps: SandboxWork, sandbox: SandboxRecord, memory: boolean): Promise<TakenSnapshot> {
+  try {
+    return await snapshotSandboxWorkflow(deps, sandbox, memory);
+  } catch (error) {
+    if (!(error instanceof AtollError)) throw error;
+    if (error.code === 'precondition')
+      throw new AtollError('precondition', error.message, {
+        detail: memoryUnavailable,
+        fields: error.fields,
+        cause: error,
+      });
+    if (error.code === 'not_found')
+      throw new AtollError('conflict', `Sandbox "${sandbox.sandboxId}" ended while it was snapshotted`, {
+        cause: error,
+      });
+    throw error;
+  }
+}
+
+/** How sandboxes made from the same template as this one boot. */
+export async function bootConfigOf(
+  deps: { db: Db; templateDrivers: TemplateDrivers },
+  sandbox: SandboxRecord,
+): Promise<BuildConfig> {
+  const build = await findBuild(deps.db, sandbox.buildId);
+  if (!build)
+    throw new AtollError('conflict', `The build that sandbox "${sandbox.sandboxId}" was made from was deleted`);
+  const { memorySnapshotId: _, memoryNodeId: __, volumeMounts: ___, started: ____, ...config } = build.config;
+  const driver = await driverOf(deps, build);
+  return { ...config, ...(driver !== undefined && { driver }) };
+}
+
+function parseName(team: TeamRecord, text: string): WantedName {
+  const { namespace, name, tag } = parseReference(text, 'name');
+  if (namespace !== null && namespace !== team.slug)
+    throw new AtollError('invalid', `name: the namespace "${namespace}" is not your team's ("${team.slug}")`);
+  if (tag !== null && isUuid(tag))
+    throw new AtollError('invalid', `name: the tag "${tag}" can't be told from a build's ID`);
+  return { alias: name, tag: tag ?? defaultTag };
+}
+
+/** The template that gets the build; undefined where it is to be made. */
+async function templateFor(db: Db, team: TeamRecord, { alias }: WantedName): Promise<string | undefined> {
+  if (alias === null) return undefined;
+  const known = await templateByName(db, team.slug, alias);
+  if (known && known.kind !== 'snapshot')
+    throw new AtollError('conflict', `name: "${alias}" is the name of a template; snapshots need a name of their own`);
+  return known?.templateId;
+}
+
+async function record(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  sandbox: SandboxRecord,
+  { wanted, taken, config }: { wanted: WantedName; taken: TakenSnapshot; config: BuildConfig },
+): Promise<SnapshotName> {
+  const nowUs = clock();
+  const { alias, tag } = wanted;
+  return db.transaction().execute(async db => {
+    const known = await templateFor(db, team, wanted);
+    const templateId = known ?? newTemplateId();
+    if (known === undefined) {
+      await insertTemplate(db, { templateId, teamId: team.teamId, kind: 'snapshot', public: false, nowUs });
+      if (alias !== null) await nameTemplate(db, { namespace: team.slug, alias, templateId, nowUs });
+    }
+    const build = {
+      buildId: newUuid(),
+      templateId,
+      cpuCount: sandbox.cpuCount,
+      memoryMiB: sandbox.memoryMiB,
+      diskMiB: sandbox.diskMiB,
+      agentVersion: sandbox.agentVersion,
+      layers: taken.layers,
+      config: {
+        ...config,
+        ...(sandbox.volumeMounts.length > 0 && { volumeMounts: sandbox.volumeMounts }),
+        ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId, memoryNodeId: sandbox.nodeId }),
+      },
+    };
+    await insertSnapshotBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
+    const data = { snapshot_id: templateId, snapshot_build_id: build.buildId, kept: taken.kept };
+    await recordSandboxEvent(db, sandbox, { type: 'checkpointed', atUs: nowUs, data });
+    return { templateId, tag, names: alias === null ? [] : [`${team.slug}/${alias}`] };
+  });
+}

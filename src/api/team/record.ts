@@ -1,0 +1,58 @@
+import type { Role } from '../../protocol/api/member.ts';
+
+/** Limits of a team. What a team's row does not set is the installation's. */
+export type TeamLimits = {
+  concurrentSandboxes: number;
+  concurrentBuilds: number;
+  /** Longest life of one run of a sandbox, hours. */
+  lifetimeHours: number;
+  /** Per sandbox. */
+  cpuCount: number;
+  memoryMiB: number;
+  diskMiB: number;
+  /** Requests a second to the API on average; 0: no limit. */
+  requestsPerSecond: number;
+  /** 0: none, the feature is off. */
+  volumes: number;
+  /** Size of each new volume. */
+  volumeMiB: number;
+};
+
+/** A team: who owns sandboxes, templates, volumes, keys and secrets. */
+export type TeamRecord = {
+  teamId: string;
+  name: string;
+  slug: string;
+  limits: Partial<TeamLimits>;
+  banned: boolean;
+  blocked: boolean;
+  createdAtUs: number;
+};
+
+/** A person. */
+export type UserRecord = {
+  userId: string;
+  email: string | null;
+  name: string;
+  createdAtUs: number;
+  /** May do what the operator may, when signed in by a password or a link. */
+  isOperator: boolean;
+  hasPassword: boolean;
+};
+
+/** A team of a user. `isDefault`: the one that is meant where none is named. */
+export type Membership = { team: TeamRecord; isDefault: boolean; role: Role };
+
+/** A member of a team. */
+export type MemberRecord = { user: UserRecord; role: Role; sinceUs: number };
+
+/** An invitation into a team that nobody has taken yet. */
+export type InvitationRecord = {
+  invitationId: string;
+  digest: string;
+  teamId: string;
+  role: Role;
+  note: string;
+  createdAtUs: number;
+  expiresAtUs: number;
+};

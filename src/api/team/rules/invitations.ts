@@ -1,0 +1,91 @@
+import { AtollError } from '../../../base/error.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
+import { newUuid } from '../../../base/id.ts';
+import { randomHex, sha256Hex } from '../../../base/crypto/secret.ts';
+import { invitationCodeCharacters } from '../../../protocol/api/member.ts';
+import type { Role } from '../../../protocol/api/member.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+import type { InvitationRecord, TeamRecord, UserRecord } from '../record.ts';
+import {
+  countInvitations,
+  deleteInvitation,
+  insertInvitation,
+  listInvitations,
+  pruneInvitations,
+  takeInvitationRow,
+} from '../store/invitations.ts';
+import { lockTeam } from '../store/lock.ts';
+import { findTeam } from '../store/team.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Accounts } from './provision-team.ts';
+import { addMember } from './provision-user.ts';
+
+/** For how long an invitation is good, seconds. */
+const invitationSeconds = 72 * 3600;
+/** Invitations of a team that nobody has taken yet. */
+const invitationsMax = 100;
+
+type Deps = { clock: Clock; db: Db };
+
+/**
+ * A new invitation into a team, and the path of its link, which is told this once. Throws `conflict` where there are
+ * too many.
+ */
+export async function createInvitation(
+  { clock, db }: Deps,
+  team: TeamRecord,
+  role: Role,
+  note: string,
+): Promise<{ invitation: InvitationRecord; path: string }> {
+  const code = randomHex(invitationCodeCharacters / 2);
+  const nowUs = clock();
+  const invitation: InvitationRecord = {
+    invitationId: newUuid(),
+    digest: sha256Hex(code),
+    teamId: team.teamId,
+    role,
+    note,
+    createdAtUs: nowUs,
+    expiresAtUs: nowUs + invitationSeconds * microsPerSecond,
+  };
+  await inTransaction(db, async db => {
+    await lockTeam(db, team.teamId);
+    await pruneInvitations(db, nowUs);
+    if ((await countInvitations(db, team.teamId)) >= invitationsMax)
+      throw new AtollError('conflict', `The team has ${invitationsMax} invitations: remove some that nobody takes`);
+    await insertInvitation(db, invitation);
+  });
+  return { invitation, path: `/dashboard/join#${code}` };
+}
+
+/** The invitations into a team that are good, the newest first. */
+export const invitationsOf = ({ clock, db }: Deps, { teamId }: TeamRecord): Promise<InvitationRecord[]> =>
+  listInvitations(db, teamId, clock());
+
+/** Takes an invitation back. Throws `not_found`. */
+export async function removeInvitation(db: Db, team: TeamRecord, invitationId: string): Promise<void> {
+  if (!(await deleteInvitation(db, team.teamId, invitationId)))
+    throw new AtollError('not_found', `There is no invitation ${invitationId} into this team`);
+}
+
+/** Takes the invitation of a code, once. Throws `unauthenticated` where it is not good. `db` is a transaction. */
+export async function takeInvitation({ clock, db }: Deps, code: string): Promise<{ team: TeamRecord; role: Role }> {
+  const invitation = await takeInvitationRow(db, sha256Hex(code));
+  const team = invitation && (await findTeam(db, { teamId: invitation.teamId }));
+  if (!team || clock() >= invitation.expiresAtUs)
+    throw new AtollError('unauthenticated', 'This invitation is not good: each works once and for 72 hours');
+  return { team, role: invitation.role };
+}
+
+/**
+ * Makes a user a member by an invitation. Throws `unauthenticated`, and `conflict` for a member; the invitation stays
+ * then.
+ */
+export async function joinTeam(deps: Accounts, user: UserRecord, code: string): Promise<TeamRecord> {
+  return inTransaction(deps.db, async db => {
+    const { team, role } = await takeInvitation({ ...deps, db }, code);
+    await addMember({ ...deps, db }, team, user, role);
+    return team;
+  });
+}

@@ -1,0 +1,11 @@
+import { kindOf } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+
+/**
+ * Makes transactions that count what a team has, and then add to it, take turns. `db` must be a transaction. PostgreSQL
+ * runs them side by side, so the team's row is the lock; on SQLite a transaction excludes every other one by itself.
+ */
+export async function lockTeam(db: Db, teamId: string): Promise<void> {
+  if (kindOf(db) === 'sqlite') return;
+  await db.selectFrom('teams').select('team_id').where('team_id', '=', teamId).forUpdate().execute();
+}

@@ -1,0 +1,73 @@
+import { AtollError } from '../../../base/error.ts';
+import { namesOf } from '../store/list.ts';
+import { deleteTemplateRow, sandboxesOfTemplate, setTemplatePublic } from '../store/change.ts';
+import { templateByName } from '../store/resolve.ts';
+import { nameTemplate } from '../store/write.ts';
+import { cancelBuildsOf } from '../../build/rules/follow.ts';
+import { firstTeam } from '../../team/rules/first-team.ts';
+import { ownTemplate, shownNames } from './tags.ts';
+import type { TemplateRecord } from '../record.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Db } from '../../database/db.ts';
+import type { CancelDeps } from '../../build/rules/follow.ts';
+
+/** A template as it was before a change, and its names. */
+type ChangedTemplate = { before: TemplateRecord; names: string[] };
+
+/** Changes who may use a template. Throws `invalid`, `forbidden`, `not_found`. */
+export async function updateTemplate(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  text: string,
+  change: { public?: boolean },
+): Promise<ChangedTemplate> {
+  const { template } = await ownTemplate(db, team, text, 'templateID');
+  if (change.public !== undefined) await setTemplatePublic(db, template.templateId, change.public, clock());
+  return { before: template, names: await shownNames(db, template.templateId) };
+}
+
+/**
+ * The same by the deprecated route: publishing also claims the names without namespace, where the team is the
+ * installation's own. Such a name is what everybody's `nginx` means, so that no other team may take one. Throws
+ * `conflict` where one is taken.
+ */
+export async function updateTemplateV1(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  text: string,
+  change: { public?: boolean },
+): Promise<ChangedTemplate> {
+  const { template } = await ownTemplate(db, team, text, 'templateID');
+  const { templateId } = template;
+  await db.transaction().execute(async db => {
+    if (change.public === undefined) return;
+    await setTemplatePublic(db, templateId, change.public, clock());
+    if (!change.public || team.slug !== firstTeam.slug) return;
+    for (const { alias } of (await namesOf(db, [templateId])).get(templateId) ?? []) {
+      const holder = await templateByName(db, '', alias);
+      if (holder && holder.templateId !== templateId)
+        throw new AtollError('conflict', `The public name "${alias}" is taken by another template`);
+      if (!holder) await nameTemplate(db, { namespace: '', alias, templateId, nowUs: clock() });
+    }
+  });
+  return { before: template, names: await shownNames(db, templateId) };
+}
+
+/**
+ * Deletes a template with its builds and answers what it was. Throws `invalid` while sandboxes come from it,
+ * `forbidden`, `not_found`.
+ */
+export async function deleteTemplate(deps: CancelDeps, team: TeamRecord, text: string): Promise<TemplateRecord> {
+  const { template } = await ownTemplate(deps.db, team, text, 'templateID');
+  const { templateId } = template;
+  const sandboxes = await sandboxesOfTemplate(deps.db, templateId);
+  if (sandboxes > 0)
+    throw new AtollError(
+      'invalid',
+      `Template "${text}" can't be deleted: ${sandboxes} running or paused sandboxes were made from it`,
+    );
+  await cancelBuildsOf(deps, { templateId }, 'The template was deleted');
+  await deleteTemplateRow(deps.db, templateId);
+  return template;
+}

@@ -1,0 +1,78 @@
+import { occupyingStates } from '../../../protocol/state.ts';
+import type { Db } from '../../database/db.ts';
+
+/** Sets whether every team may use a template. */
+export async function setTemplatePublic(db: Db, templateId: string, isPublic: boolean, nowUs: number): Promise<void> {
+  await db
+    .updateTable('templates')
+    .set({ public: isPublic ? 1 : 0, updated_at_us: nowUs })
+    .where('template_id', '=', templateId)
+    .execute();
+}
+
+/** Removes a template with its names, builds and tags. */
+export async function deleteTemplateRow(db: Db, templateId: string): Promise<void> {
+  await db.deleteFrom('templates').where('template_id', '=', templateId).execute();
+}
+
+/** Takes the name of a template away. */
+export async function unnameTemplate(db: Db, name: { namespace: string; alias: string }): Promise<void> {
+  await db
+    .deleteFrom('template_names')
+    .where('namespace', '=', name.namespace)
+    .where('alias', '=', name.alias)
+    .execute();
+}
+
+/** How many sandboxes, paused ones included, come from the template. */
+export async function sandboxesOfTemplate(db: Db, templateId: string): Promise<number> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('template_id', '=', templateId)
+    .where('state', 'in', [...occupyingStates, 'paused'])
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+/** Points tags at a build, replacing nothing: the newest assignment of a tag counts. */
+export async function assignTags(
+  db: Db,
+  templateId: string,
+  buildId: string,
+  tags: readonly string[],
+  nowUs: number,
+): Promise<void> {
+  const rows = tags.map(tag => ({ template_id: templateId, tag, build_id: buildId, assigned_at_us: nowUs }));
+  await db
+    .insertInto('build_tags')
+    .values(rows)
+    .onConflict(conflict => conflict.columns(['template_id', 'tag', 'build_id']).doUpdateSet({ assigned_at_us: nowUs }))
+    .execute();
+}
+
+/** Removes tags of a template. */
+export async function removeTags(db: Db, templateId: string, tags: readonly string[]): Promise<void> {
+  await db.deleteFrom('build_tags').where('template_id', '=', templateId).where('tag', 'in', tags).execute();
+}
+
+/** Every tag with the ready build that it selects. */
+export async function tagsOf(
+  db: Db,
+  templateId: string,
+): Promise<{ tag: string; buildId: string; assignedAtUs: number }[]> {
+  const rows = await db
+    .selectFrom('build_tags')
+    .innerJoin('builds', 'builds.build_id', 'build_tags.build_id')
+    .select(['tag', 'build_tags.build_id', 'assigned_at_us'])
+    .where('build_tags.template_id', '=', templateId)
+    .where('status', '=', 'ready')
+    .orderBy('assigned_at_us', 'desc')
+    .execute();
+  const newest = new Map<string, { tag: string; buildId: string; assignedAtUs: number }>();
+  for (const row of rows) {
+    if (!newest.has(row.tag))
+      newest.set(row.tag, { tag: row.tag, buildId: row.build_id, assignedAtUs: row.assigned_at_us });
+  }
+  return [...newest.values()];
+}

@@ -1,0 +1,86 @@
+import { Type } from '@sinclair/typebox';
+import { NewVolume, Volume, VolumeAndToken } from '../../../protocol/api/volume.ts';
+import { volumeToken } from '../rules/token.ts';
+import { createVolume, listTeamVolumes, readVolume, removeVolume } from '../rules/volumes.ts';
+import { route } from '../../http/route.ts';
+import type { VolumeRecord } from '../record.ts';
+import type { Db } from '../../database/db.ts';
+import type { RemoveVolumeDeps } from '../rules/volumes.ts';
+import type { NewVolumeDeps } from '../rules/volumes.ts';
+import type { VolumeTokenDeps } from '../rules/token.ts';
+
+const params = Type.Object({ volumeID: Type.String() });
+
+/** `GET /volumes` */
+export const listVolumesRoute = route({
+  operationId: 'listVolumes',
+  method: 'GET',
+  path: '/volumes',
+  summary: 'List volumes of the team, oldest first',
+  auth: 'team',
+  responses: { 200: { description: 'The volumes', schema: Type.Array(Volume) } },
+  async handle({ db }: { db: Db }, { caller }) {
+    const volumes = await listTeamVolumes(db, caller.team);
+    return { status: 200, body: volumes.map(({ volumeId, name }) => ({ volumeID: volumeId, name })) };
+  },
+});
+
+/** `POST /volumes` */
+export const createVolumeRoute = route({
+  operationId: 'createVolume',
+  method: 'POST',
+  path: '/volumes',
+  summary: 'Create an empty volume',
+  auth: 'team',
+  noStore: true,
+  body: NewVolume,
+  responses: { 201: { description: 'The volume, with a token for its content', schema: VolumeAndToken } },
+  errors: [503, 507],
+  async handle(
+    deps: NewVolumeDeps & { domain: string; seed: Uint8Array; volumeTokenSeconds: number },
+    { caller, body, note },
+  ) {
+    const volume = await createVolume(deps, caller.team, body.name);
+    note({ target: `volume:${volume.volumeId}`, after: { name: volume.name, sizeMiB: volume.sizeMiB } });
+    return { status: 201, body: volumeView(deps, volume) };
+  },
+});
+
+/** `GET /volumes/{volumeID}` */
+export const readVolumeRoute = route({
+  operationId: 'getVolume',
+  method: 'GET',
+  path: '/volumes/{volumeID}',
+  summary: 'Get a volume, with a new token for its content',
+  auth: 'team',
+  role: 'developer',
+  noStore: true,
+  params,
+  responses: { 200: { description: 'The volume', schema: VolumeAndToken } },
+  errors: [400, 404],
+  async handle(deps: VolumeTokenDeps & { db: Db }, { caller, params }) {
+    return { status: 200, body: volumeView(deps, await readVolume(deps.db, caller.team, params.volumeID)) };
+  },
+});
+
+/** `DELETE /volumes/{volumeID}` */
+export const deleteVolumeRoute = route({
+  operationId: 'deleteVolume',
+  method: 'DELETE',
+  path: '/volumes/{volumeID}',
+  summary: 'Delete a volume that no sandbox has, with its content',
+  auth: 'team',
+  proof: true,
+  params,
+  responses: { 204: { description: 'It is gone' } },
+  errors: [400, 404, 409],
+  async handle(deps: RemoveVolumeDeps, { caller, params, note }) {
+    const volume = await removeVolume(deps, caller.team, params.volumeID);
+    note({ target: `volume:${volume.volumeId}`, before: { name: volume.name } });
+    return { status: 204 };
+  },
+});
+
+function volumeView(deps: VolumeTokenDeps, volume: VolumeRecord): VolumeAndToken {
+  return { volumeID: volume.volumeId, name: volume.name, token: volumeToken(deps, volume) };
+}

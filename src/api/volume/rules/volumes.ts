@@ -1,0 +1,101 @@
+import { AtollError, messageOf } from '../../../base/error.ts';
+import { newUuid, isUuid } from '../../../base/id.ts';
+import { placeSandbox } from '../../placement/place.ts';
+import { forgetVolumeRemoval, noteVolumeRemoval } from '../store/removals.ts';
+import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal } from '../store/volumes.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import type { VolumeRecord } from '../record.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
+import type { Db } from '../../database/db.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Features } from '../../sandbox/features.ts';
+
+/** What making a volume takes. */
+export type NewVolumeDeps = { clock: Clock; db: Db; features: Features; limitsOf: LimitsOf; nodes: Nodes };
+
+/** What removing a volume takes. */
+export type RemoveVolumeDeps = { clock: Clock; db: Db; log: Log; nodes: Nodes };
+
+/** Sandboxes that a refused delete names. */
+const usersShownMax = 5;
+
+/**
+ * Throws `invalid` (the name is taken), `forbidden` (the team may have none), `rate_limited` (it has as many as
+ * allowed), `unavailable`.
+ */
+export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: string): Promise<VolumeRecord> {
+  const { volumes, volumeMiB } = deps.limitsOf(team);
+  if (!deps.features.volumes || volumes === 0)
+    throw new AtollError('forbidden', 'Volumes are not available to this team');
+  refuse(await volumeRefusal(deps.db, { teamId: team.teamId, name }, volumes), name, volumes);
+  const { nodeId, protocol } = await placeSandbox(deps.nodes, deps.db);
+  const volume: VolumeRecord = {
+    volumeId: newUuid(),
+    teamId: team.teamId,
+    nodeId,
+    name,
+    sizeMiB: volumeMiB,
+    createdAtUs: deps.clock(),
+  };
+  // What has a row has content. Content that comes to no row, after a crash, the reconciler deletes: it is noted before
+  // it is there.
+  await noteVolumeRemoval(deps.db, volume, volume.createdAtUs);
+  await protocol.volumes.create(volume.volumeId, volume.sizeMiB);
+  const outcome = await insertVolume(deps.db, volume, volumes);
+  if (outcome === 'inserted') return volume;
+  await protocol.volumes.remove(volume.volumeId);
+  await forgetVolumeRemoval(deps.db, volume.volumeId);
+  return refuse(outcome, name, volumes) ?? volume;
+}
+
+function refuse(refusal: 'taken' | 'full' | undefined, name: string, volumesMax: number): void {
+  if (refusal === 'taken') throw new AtollError('invalid', `name: the team has a volume "${name}" already`);
+  if (refusal === 'full')
+    throw new AtollError('rate_limited', `The team has ${volumesMax} volumes, which is its limit: delete one first`);
+}
+
+/** A team's volumes, the oldest first. */
+export async function listTeamVolumes(db: Db, team: TeamRecord): Promise<VolumeRecord[]> {
+  return listVolumes(db, team.teamId);
+}
+
+/** Throws `invalid` for what is no ID, `not_found`. */
+export async function readVolume(db: Db, team: TeamRecord, volumeId: string): Promise<VolumeRecord> {
+  const id = volumeId.toLowerCase();
+  if (!isUuid(id)) throw new AtollError('invalid', `volumeID: "${volumeId}" is not a volume's ID`);
+  const volume = await findVolume(db, id);
+  if (volume?.teamId !== team.teamId) throw new AtollError('not_found', `Volume "${volumeId}" was not found`);
+  return volume;
+}
+
+/**
+ * Deletes a volume with its content; its tokens open nothing any more. Throws `not_found`, and `conflict` while a
+ * sandbox has it.
+ */
+export async function removeVolume(
+  { clock, db, log, nodes }: RemoveVolumeDeps,
+  team: TeamRecord,
+  volumeId: string,
+): Promise<VolumeRecord> {
+  const volume = await readVolume(db, team, volumeId);
+  const outcome = await deleteVolume(db, volume, { shownMax: usersShownMax, nowUs: clock() });
+  if (!outcome.deleted) {
+    throw new AtollError(
+      'conflict',
+      `Volume "${volume.name}" is mounted in ${outcome.sandboxIds.join(', ')} (running or paused): kill what has it first`,
+    );
+  }
+  // The reconciler deletes what a node that does not answer keeps.
+  try {
+    await nodes.get(volume.nodeId).volumes.remove(volume.volumeId);
+    await forgetVolumeRemoval(db, volume.volumeId);
+  } catch (error) {
+    log.warn('the content of a deleted volume is deleted later', {
+      volumeId: volume.volumeId,
+      error: messageOf(error),
+    });
+  }
+  return volume;
+}

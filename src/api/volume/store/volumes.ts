@@ -1,0 +1,111 @@
+import type { Selectable } from 'kysely';
+import { inTransaction, kindOf } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import { lockTeam } from '../../team/store/lock.ts';
+import { recordVolumeEvent } from '../../event/store/write.ts';
+import { noteVolumeRemoval } from './removals.ts';
+import type { VolumeTable } from '../../database/schema.ts';
+import type { VolumeRecord } from '../record.ts';
+
+function volumeOfRow(row: Selectable<VolumeTable>): VolumeRecord {
+  return {
+    volumeId: row.volume_id,
+    teamId: row.team_id,
+    nodeId: row.node_id,
+    name: row.name,
+    sizeMiB: row.size_mib,
+    createdAtUs: row.created_at_us,
+  };
+}
+
+/**
+ * Writes a new volume unless its team has one of this name, or as many as allowed already. Both are checked with the
+ * writing in one.
+ */
+export async function insertVolume(
+  db: Db,
+  volume: VolumeRecord,
+  volumesMax: number,
+): Promise<'inserted' | 'taken' | 'full'> {
+  return inTransaction(db, async db => {
+    await lockTeam(db, volume.teamId);
+    const refusal = await volumeRefusal(db, volume, volumesMax);
+    if (refusal) return refusal;
+    await db
+      .insertInto('volumes')
+      .values({
+        volume_id: volume.volumeId,
+        team_id: volume.teamId,
+        node_id: volume.nodeId,
+        name: volume.name,
+        size_mib: volume.sizeMiB,
+        created_at_us: volume.createdAtUs,
+      })
+      .execute();
+    await db.deleteFrom('volume_removals').where('volume_id', '=', volume.volumeId).execute();
+    await recordVolumeEvent(db, volume, { type: 'created', atUs: volume.createdAtUs });
+    return 'inserted';
+  });
+}
+
+/** Why a team can't have a further volume of this name; undefined where it can. */
+export async function volumeRefusal(
+  db: Db,
+  { teamId, name }: { teamId: string; name: string },
+  volumesMax: number,
+): Promise<'taken' | 'full' | undefined> {
+  const rows = await db.selectFrom('volumes').select('name').where('team_id', '=', teamId).execute();
+  if (rows.some(row => row.name === name)) return 'taken';
+  return rows.length >= volumesMax ? 'full' : undefined;
+}
+
+/** The volume with this ID, or null. */
+export async function findVolume(db: Db, volumeId: string): Promise<VolumeRecord | null> {
+  const row = await db.selectFrom('volumes').selectAll().where('volume_id', '=', volumeId).executeTakeFirst();
+  return row ? volumeOfRow(row) : null;
+}
+
+/** A team's volumes, the oldest first. */
+export async function listVolumes(db: Db, teamId: string): Promise<VolumeRecord[]> {
+  const rows = await db
+    .selectFrom('volumes')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .orderBy('created_at_us')
+    .orderBy('volume_id')
+    .execute();
+  return rows.map(volumeOfRow);
+}
+
+/** The IDs of all volumes whose content is on a node. */
+export async function volumesOnNode(db: Db, nodeId: string): Promise<string[]> {
+  const rows = await db.selectFrom('volumes').select('volume_id').where('node_id', '=', nodeId).execute();
+  return rows.map(row => row.volume_id);
+}
+
+/** Deletes a volume that no sandbox has; else answers who has it, up to `shownMax`. */
+export async function deleteVolume(
+  db: Db,
+  volume: VolumeRecord,
+  { shownMax, nowUs }: { shownMax: number; nowUs: number },
+): Promise<{ deleted: true } | { deleted: false; sandboxIds: string[] }> {
+  const { volumeId } = volume;
+  return inTransaction(db, async db => {
+    // PostgreSQL: sandboxes that are being created with it hold the row, or find it gone.
+    if (kindOf(db) === 'postgres')
+      await db.selectFrom('volumes').select('volume_id').where('volume_id', '=', volumeId).forUpdate().execute();
+    const users = await db
+      .selectFrom('sandbox_volumes')
+      .select('sandbox_id')
+      .where('volume_id', '=', volumeId)
+      .limit(shownMax)
+      .execute();
+    if (users.length > 0) return { deleted: false, sandboxIds: users.map(row => row.sandbox_id) };
+    const { numDeletedRows } = await db.deleteFrom('volumes').where('volume_id', '=', volumeId).executeTakeFirst();
+    if (numDeletedRows > 0n) {
+      await noteVolumeRemoval(db, volume, nowUs);
+      await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
+    }
+    return { deleted: true };
+  });
+}

@@ -1,0 +1,136 @@
+import { messageOf } from '../../../base/error.ts';
+import { webhookSecret } from '../rules/webhooks.ts';
+import { startLoop } from '../../../base/concurrency/loop.ts';
+import type { Loop } from '../../../base/concurrency/loop.ts';
+import { claimDelivery, dueHeads, releaseClaims, settleDelivery, webhooksDue } from '../store/deliveries.ts';
+import type { ClaimedDelivery } from '../store/deliveries.ts';
+import { attemptDelivery } from './attempt.ts';
+import { backoffOf } from './settings.ts';
+import type { WebhookRecord } from '../record.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import { kindOf } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import type { WebhookSettings } from './settings.ts';
+
+/** What deliveries work on: the queue in the database, and the seed that the signing secrets are sealed with. */
+type DispatcherDeps = { db: Db; clock: Clock; log: Log; seed: Uint8Array; webhooks: WebhookSettings };
+
+/**
+ * Deliveries under way at a time: of one webhook that takes them, of one that failed last, of all that failed, of all
+ * together.
+ */
+const atOnce = { perWebhook: 4, perFailing: 1, allFailing: 64, all: 256 };
+
+/**
+ * Delivers events to webhooks, at least once, those of one subject in order. A receiver that fails or stalls has few
+ * places and shares them with others of its kind only, so that it delays nobody else.
+ */
+export class WebhookDispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #loop: Loop;
+  readonly #stopping = new AbortController();
+  /** By webhook ID: whether it was failing when it began, and how many are under way. */
+  readonly #busy = new Map<string, { failing: boolean; count: number }>();
+  readonly #work = new Set<Promise<void>>();
+
+  private constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+    this.#loop = startLoop({
+      name: 'webhooks',
+      intervalMs: () => deps.webhooks.pollMs,
+      run: () => this.#round(),
+      log: deps.log,
+    });
+  }
+
+  static async start(deps: DispatcherDeps): Promise<WebhookDispatcher> {
+    // Beside a database of its own there is no other process: what was claimed is of one that has died.
+    if (kindOf(deps.db) === 'sqlite') await releaseClaims(deps.db, deps.clock());
+    return new WebhookDispatcher(deps);
+  }
+
+  /** Gives up what is under way; it is tried again after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop.stop();
+    await Promise.all(this.#work);
+  }
+
+  async #round(): Promise<void> {
+    const { db, clock } = this.#deps;
+    const due = await webhooksDue(db, clock());
+    // Who has least under way comes first.
+    const inTurn = due.toSorted((a, b) => this.#countOf(a.webhookId) - this.#countOf(b.webhookId));
+    for (const webhook of inTurn) {
+      const places = this.#placesFor(webhook);
+      if (places <= 0 || this.#stopping.signal.aborted) continue;
+      for (const sequence of await dueHeads(db, webhook.webhookId, clock(), places))
+        await this.#begin(webhook, sequence);
+    }
+  }
+
+  #countOf(webhookId: string): number {
+    return this.#busy.get(webhookId)?.count ?? 0;
+  }
+
+  #placesFor({ webhookId, failing }: WebhookRecord): number {
+    const all = [...this.#busy.values()];
+    const total = all.reduce((sum, { count }) => sum + count, 0);
+    const ofFailing = all.reduce((sum, entry) => sum + (entry.failing ? entry.count : 0), 0);
+    const own = (failing ? atOnce.perFailing : atOnce.perWebhook) - this.#countOf(webhookId);
+    return Math.min(own, atOnce.all - total, failing ? atOnce.allFailing - ofFailing : Number.POSITIVE_INFINITY);
+  }
+
+  async #begin(webhook: WebhookRecord, sequence: number): Promise<void> {
+    const { db, clock, webhooks } = this.#deps;
+    const nowUs = clock();
+    const claimed = await claimDelivery(
+      db,
+      { webhookId: webhook.webhookId, sequence },
+      nowUs,
+      nowUs + (webhooks.timeoutMs + webhooks.claimMarginMs) * 1000,
+    );
+    if (!claimed) return;
+    this.#busy.set(webhook.webhookId, { failing: webhook.failing, count: this.#countOf(webhook.webhookId) + 1 });
+    const work = this.#deliver(webhook, claimed)
+      // Not written down: it is tried again when the claim has run out.
+      .catch(error =>
+        this.#deps.log.error('the outcome of a delivery could not be kept', {
+          webhookId: webhook.webhookId,
+          error: messageOf(error),
+        }),
+      )
+      .finally(() => {
+        const count = this.#countOf(webhook.webhookId) - 1;
+        if (count > 0) this.#busy.set(webhook.webhookId, { failing: webhook.failing, count });
+        else this.#busy.delete(webhook.webhookId);
+        this.#work.delete(work);
+        this.#loop.wake();
+      });
+    this.#work.add(work);
+  }
+
+  async #deliver(webhook: WebhookRecord, delivery: ClaimedDelivery): Promise<void> {
+    const { db, clock, webhooks: settings, log } = this.#deps;
+    const { ok, status, error } = await attemptDelivery(
+      settings,
+      { url: webhook.url, secret: webhookSecret(this.#deps.seed, webhook) },
+      delivery,
+      this.#stopping.signal,
+    );
+    // What this process itself cut off says nothing of the receiver.
+    if (!ok && this.#stopping.signal.aborted) return;
+    const nowUs = clock();
+    const isLast = delivery.attempts >= settings.attemptsMax;
+    if (!ok && isLast)
+      log.warn('a delivery was given up', { webhookId: webhook.webhookId, eventId: delivery.eventId, error });
+    await settleDelivery(db, delivery, {
+      state: ok ? 'delivered' : isLast ? 'dead' : 'pending',
+      status,
+      error,
+      dueAtUs: ok || isLast ? nowUs : nowUs + backoffOf(settings, delivery.attempts, Math.random()) * 1000,
+      nowUs,
+    });
+  }
+}

@@ -1,9 +1,0 @@
-import { expect, test } from 'bun:test';
-import { signatureHeaders } from './sign.ts';
-
-test('signatures are those of the Standard Webhooks specification, by its own example', () => {
-  const delivery = { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', body: '{"test": 2432232314}', eventId: 'msg_p5jXN8AQM9LWM0D4loKWxJek', webhookId: 'w', attemptId: 'a', unixSeconds: 1614265330 };
-  expect(signatureHeaders(delivery)['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
-  const signed = (change: object) => signatureHeaders({ ...delivery, ...change })['webhook-signature'];
-  for (const change of [{ body: '{}' }, { eventId: 'other' }, { unixSeconds: 1 }, { secret: 'a secret of my own' }]) expect(signed(change)).not.toBe(signed({}));
-});

@@ -1,0 +1,36 @@
+import { createHmac } from 'node:crypto';
+import { AtollError } from '../error.ts';
+import { randomHex, sha256Hex } from './secret.ts';
+
+// The token of an invitation proves two things: to control that a machine was invited, and to the machine that control
+// is the one that invited it. So it is never sent: each side signs what it says with a key that only the token gives.
+
+/** An invitation's token, taken apart. */
+type JoinToken = { tokenId: string; /** SHA-256 of the secret part, hex: the key of proofs. */ key: string };
+
+const prefix = 'atoll-join';
+const bytes = { id: 8, secret: 32 } as const;
+const form = /^atoll-join_([0-9a-f]{16})_([0-9a-f]{64})$/;
+
+/** A new token, and what control keeps of it. */
+export function newJoinToken(): JoinToken & { text: string } {
+  const [tokenId, secret] = [randomHex(bytes.id), randomHex(bytes.secret)];
+  return { text: [prefix, tokenId, secret].join('_'), tokenId, key: sha256Hex(secret) };
+}
+
+/** Reads a token. Errors: `invalid`. */
+export function readJoinToken(text: string): JoinToken {
+  const [, tokenId, secret] = form.exec(text.trim()) ?? [];
+  if (tokenId === undefined || secret === undefined)
+    throw new AtollError('invalid', 'The token is none: it is the line that `atoll cluster invite` prints.');
+  return { tokenId, key: sha256Hex(secret) };
+}
+
+/**
+ * Proves that `parts` were said by who has the token. `side`: who speaks, so that neither can repeat the other's proof.
+ */
+export function joinProof(key: string, side: 'node' | 'control', parts: readonly string[]): string {
+  return createHmac('sha256', Buffer.from(key, 'hex'))
+    .update(JSON.stringify([side, ...parts]))
+    .digest('hex');
+}

@@ -1,0 +1,34 @@
+import { afterAll, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readIfThere, readOrMake, writeWhole } from './small-file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-small-file-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('a file that is not there has no text, and one that can not be read is an error', () => {
+  expect(readIfThere(join(folder, 'none'))).toBeUndefined();
+  expect(() => readIfThere(folder)).toThrow('EISDIR');
+});
+
+test('a file is replaced as a whole, and only its owner can read it', () => {
+  const path = join(folder, 'whole');
+  writeFileSync(path, 'a longer text than the next', { mode: 0o644 });
+  writeWhole(path, 'next\n');
+  expect(readFileSync(path, 'utf8')).toBe('next\n');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test('a file is made once, also where another one makes it meanwhile', () => {
+  const path = join(folder, 'made');
+  expect(readOrMake(path, () => 'first')).toBe('first');
+  expect(readOrMake(path, () => 'second')).toBe('first');
+  const raced = join(folder, 'raced');
+  const make = () => {
+    writeFileSync(raced, 'theirs');
+    return 'ours';
+  };
+  expect(readOrMake(raced, make)).toBe('theirs');
+  expect(readdirSync(folder).toSorted()).toEqual(['made', 'raced', 'whole']);
+});

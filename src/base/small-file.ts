@@ -1,0 +1,55 @@
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { systemCodeOf } from './error.ts';
+
+/** Only its owner can read and write it. */
+const ownerOnly = 0o600;
+
+/** Text of a file without white space around it; undefined where there is none. Other failures are thrown. */
+export function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    // ENOTDIR: what should be a folder is a file. ESRCH: of a process that ends while it is read.
+    if (['ENOENT', 'ENOTDIR', 'ESRCH'].includes(systemCodeOf(error))) return undefined;
+    throw error;
+  }
+}
+
+/** Writes a small file that only its owner can read. A crash leaves the old one or the new one. */
+export function writeWhole(path: string, text: string): void {
+  const draft = `${path}.new`;
+  const file = openSync(draft, 'w', ownerOnly);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+}
+
+/** Reads a small secret file, or makes it by `make`. It appears whole or not at all, and only its owner can read it. */
+export function readOrMake(path: string, make: () => string): string {
+  const known = readIfThere(path);
+  if (known !== undefined) return known;
+  const text = make();
+  const draft = `${path}.${process.pid}`;
+  const file = openSync(draft, 'wx', ownerOnly);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  try {
+    // Unlike a rename, a link never replaces what somebody else has just made.
+    linkSync(draft, path);
+    return text;
+  } catch (error) {
+    const made = readIfThere(path);
+    if (made === undefined) throw error;
+    return made;
+  } finally {
+    rmSync(draft);
+  }
+}

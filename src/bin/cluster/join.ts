@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { newKey } from '../../base/crypto/certificate.ts';
+import { joinProof, readJoinToken } from '../../base/crypto/join-proof.ts';
+import { secretsEqual } from '../../base/crypto/secret.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
+import { readIfThere, writeWhole } from '../../base/small-file.ts';
+import type { JoinAnswer } from '../../protocol/cluster.ts';
+import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
+
+const joinTimeoutMs = 30_000;
+
+/** The file that holds what a machine proves itself with. */
+const identityFile = (dataDir: string): string => join(dataDir, 'cluster-identity');
+
+/** The identity of a machine that has joined before; undefined for one that has not. */
+export function readMachineIdentity(dataDir: string): NodeIdentity | undefined {
+  const file = identityFile(dataDir);
+  const text = readIfThere(file);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as NodeIdentity;
+  } catch (cause) {
+    throw new AtollError('internal', `${file} is damaged: remove it and join again with a new token.`, { cause });
+  }
+}
+
+/** Keeps the identity for the next start. */
+export function keepMachineIdentity(dataDir: string, identity: NodeIdentity): void {
+  if (!existsSync(dataDir)) throw new Error('invariant broken: the data directory is not there');
+  writeWhole(identityFile(dataDir), JSON.stringify(identity));
+}
+
+/**
+ * Joins a cluster by an invitation. The key never leaves this machine, and the token is not sent: both sides prove that
+ * they have it. Errors: `invalid`, `unauthenticated`, `unavailable`; `forbidden` where somebody else answers than who
+ * made the token.
+ */
+export async function joinCluster(asked: {
+  control: string;
+  token: string;
+  nodeId: string;
+  address: string;
+}): Promise<NodeIdentity> {
+  const { control, nodeId, address } = asked;
+  const { tokenId, key } = readJoinToken(asked.token);
+  const own = newKey();
+  const proof = joinProof(key, 'node', [tokenId, nodeId, address, own.publicKey]);
+  const body = { tokenID: tokenId, nodeID: nodeId, address, publicKey: own.publicKey, proof };
+  const response = await fetch(new URL('/cluster/join', control), {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(joinTimeoutMs),
+  }).catch((cause: unknown) => {
+    throw new AtollError('unavailable', `Control at ${control} does not answer: ${messageOf(cause)}`, { cause });
+  });
+  const answer = (await response.json().catch(() => ({}))) as Partial<JoinAnswer> & { message?: string };
+  if (!response.ok)
+    throw new AtollError(
+      response.status === 401 ? 'unauthenticated' : 'unavailable',
+      `Control at ${control} refused: ${answer.message ?? response.status}`,
+    );
+  const { certificate = '', authority = '', proof: theirs = '' } = answer;
+  if (!secretsEqual(theirs, joinProof(key, 'control', [tokenId, certificate, authority])))
+    throw new AtollError('forbidden', `What answers at ${control} is not the control that made the token.`);
+  return { certificate, authority, key: own.key };
+}

@@ -1,0 +1,94 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { setPriority, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { freeBytesOf } from '../../base/disk-room.ts';
+import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
+import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import { readOrMake } from '../../base/small-file.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import { makeRoomToStart } from '../../node/space/ballast.ts';
+import { budgetsOf } from '../../supervisor/budgets.ts';
+import { makePartGroups } from '../../supervisor/control-groups.ts';
+import type { Part } from '../../supervisor/part.ts';
+import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
+import { forgetInstance, noteInstance } from '../platform/instance.ts';
+import type { GateSettings } from '../parts/gate.ts';
+import { platformNiceness } from '../platform/platform.ts';
+import { beginGate, beginNode } from '../platform/platform-parts.ts';
+import { beginWith } from '../platform/begin-parts.ts';
+import { requireAbleHost } from '../preflight/able-host.ts';
+import type { Settings } from '../settings/settings.ts';
+import { joinCluster, keepMachineIdentity, readMachineIdentity } from './join.ts';
+
+/** What a machine of a cluster is started with. */
+type MachineOptions = {
+  settings: Settings;
+  log: Log;
+  environment: Record<string, string>;
+  onPhase(phase: string): void;
+  /** URL of any control process, and the token of an invitation: for a machine that has not joined yet. */
+  invitation: { control: string; token: string } | undefined;
+  signal: AbortSignal;
+};
+
+/** A machine that serves its cluster. Disposing ends it; its sandboxes run on. */
+type RunningMachine = AsyncDisposable & { nodeId: string; address: string; failed: Promise<never> };
+
+/**
+ * Starts this machine as a node of a cluster: the node, and the gate that control reaches. It has no database and no
+ * seed.
+ */
+export async function startMachine(options: MachineOptions): Promise<RunningMachine> {
+  const { settings, environment, signal } = options;
+  const { dataDir, nodeAddress } = settings;
+  if (!nodeAddress)
+    throw new AtollError(
+      'invalid',
+      'ATOLL_NODE_ADDRESS is not set: it is the host:port at which control reaches this machine.',
+    );
+  if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
+  await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
+  setPriority(platformNiceness);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const nodeId = readOrMake(join(dataDir, 'node-id'), () => newUuid());
+  const address = `${nodeAddress.host}:${nodeAddress.port}`;
+  let identity = await identityOf(options, { nodeId, address });
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => {}); // a caller may begin to wait after the failure
+  await using started = new AsyncDisposableStack();
+  const groups = started.use(makePartGroups(budgetsOf(totalmem())));
+  const begin = beginWith(started, { ...options, onRestart() {}, onGivenUp: failed.reject });
+  const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
+  const node = beginNode(begin, { settings, environment, groups, identity: { nodeId } }, { isForGate: true });
+  const { installation, runDir } = await served(node);
+  started.defer(() => forgetInstance(dataDir));
+  noteInstance(dataDir);
+  const { logLevel } = settings;
+  const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity });
+  const gate = beginGate(begin, { groups }, gateSettings, next => {
+    identity = next;
+    keepMachineIdentity(dataDir, next);
+  });
+  await served(gate);
+  const disposal = started.move();
+  return { nodeId, address, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+/** A machine that has joined needs no token; one that has a new one joins anew, e.g. at another address. */
+async function identityOf(
+  { settings: { dataDir }, invitation }: MachineOptions,
+  { nodeId, address }: { nodeId: string; address: string },
+): Promise<NodeIdentity> {
+  const known = readMachineIdentity(dataDir);
+  if (!invitation) {
+    if (known) return known;
+    throw new AtollError(
+      'precondition',
+      'This machine has not joined a cluster: give --control URL and --token TOKEN (`atoll cluster invite` prints one).',
+    );
+  }
+  const joined = await joinCluster({ ...invitation, nodeId, address });
+  keepMachineIdentity(dataDir, joined);
+  return joined;
+}

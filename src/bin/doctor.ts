@@ -1,0 +1,85 @@
+import { Resolver } from 'node:dns/promises';
+import { silentLog } from '../base/telemetry/log.ts';
+import { messageOf } from '../base/error.ts';
+import { examineHost } from '../node/doctor/examine-host.ts';
+import type { HostFinding } from '../protocol/doctor.ts';
+import { requireCertificate } from './platform/certificate.ts';
+import { placeOf } from '../api/installation/place.ts';
+import { checkPair } from '../api/installation/check.ts';
+import { runningUrl } from './platform/instance.ts';
+import { builtPrograms, criuDir, runscDir } from './repository.ts';
+import type { Settings } from './settings/settings.ts';
+
+/** Longest wait for a name server, milliseconds; it is asked twice. */
+const nameServerMs = 1_500;
+/** A name that every name server of the internet answers. */
+const askedName = 'debian.org';
+
+/** Finds out what the host can do, and whether what the settings name can be used. Changes nothing. */
+export async function examineAll(settings: Settings): Promise<HostFinding[]> {
+  const url = runningUrl(settings.dataDir);
+  // A platform that runs serves the port that it was started with.
+  const port = Number(URL.parse(url ?? '')?.port) || settings.port;
+  const servesPort = url !== undefined;
+  const host = await examineHost({ ...settings, port, criuDir, runscDir, ...builtPrograms, servesPort });
+  return [...host, await databaseFinding(settings), certificateFinding(settings), await nameServerFinding(settings)];
+}
+
+async function databaseFinding(settings: Settings): Promise<HostFinding> {
+  const kind = settings.databaseUrl === undefined ? 'SQLite' : 'PostgreSQL';
+  try {
+    const pair = await checkPair(placeOf(settings), { accept: false });
+    const whose = pair.kind === 'new' ? 'nothing in it yet' : 'of this data directory';
+    return { name: 'database', needed: true, status: 'ok', detail: `${kind}, ${whose}` };
+  } catch (error) {
+    return {
+      name: 'database',
+      needed: true,
+      status: 'missing',
+      detail: messageOf(error),
+      remedy: 'docs/safety.md says what each refusal means.',
+    };
+  }
+}
+
+function certificateFinding(settings: Settings): HostFinding {
+  const finding = { name: 'TLS certificate', needed: true } as const;
+  if (settings.tlsPort === undefined) return { ...finding, status: 'ok', detail: 'no TLS port is set' };
+  if (settings.tlsCertificate === undefined)
+    return { ...finding, status: 'ok', detail: "signed by the installation's own authority" };
+  try {
+    requireCertificate(settings, silentLog);
+    return { ...finding, status: 'ok', detail: settings.tlsCertificate };
+  } catch (error) {
+    return {
+      ...finding,
+      status: 'missing',
+      detail: messageOf(error),
+      remedy: 'Correct ATOLL_TLS_CERT and ATOLL_TLS_KEY: the chain and its key, in PEM.',
+    };
+  }
+}
+
+async function nameServerFinding({ nameservers }: Settings): Promise<HostFinding> {
+  const answers = await Promise.all(nameservers.map(isAnswering));
+  const silent = nameservers.filter((_, index) => !answers[index]);
+  const finding = { name: 'name servers', needed: false } as const;
+  if (silent.length === 0) return { ...finding, status: 'ok', detail: `${nameservers.join(', ')} answer` };
+  return {
+    ...finding,
+    status: 'limited',
+    detail: `no answer from ${silent.join(', ')}${silent.length === nameservers.length ? ': sandboxes can look up no name' : ''}`,
+    remedy: 'Set ATOLL_NAMESERVERS to resolvers that this machine reaches.',
+  };
+}
+
+async function isAnswering(address: string): Promise<boolean> {
+  const resolver = new Resolver({ timeout: nameServerMs, tries: 2 });
+  resolver.setServers([address]);
+  try {
+    await resolver.resolve4(askedName);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { apiKeyFile } from '../api/installation/data-directory.ts';
+import { requirePair } from '../api/installation/check.ts';
+import { placeOf } from '../api/installation/place.ts';
+import { recordEnded } from '../api/local/ended.ts';
+import { AtollError, messageOf } from '../base/error.ts';
+import { readIfThere } from '../base/small-file.ts';
+import { createLog } from '../base/telemetry/log.ts';
+import type { OwnInstallation } from '../cli/operator/down.ts';
+import { isInUse } from '../node/installation.ts';
+import type { ExecutionRef } from '../protocol/node.ts';
+import { readMachineIdentity } from './cluster/join.ts';
+import { endInstance } from './platform/instance.ts';
+import { endSandboxes } from './own-node.ts';
+import type { Settings } from './settings/settings.ts';
+
+/** Longest time for the platform's processes to end once their supervisor is gone, milliseconds. */
+const processesEndMs = 15_000;
+const unusedPollMs = 50;
+
+/** The installation of the settings, for the commands that end it. */
+export function ownInstallation(settings: () => Settings): OwnInstallation {
+  const installed = (): Settings => {
+    const own = settings();
+    // A first start that failed has claimed things of this machine before there was a key.
+    const isThere = [apiKeyFile(own.dataDir), join(own.dataDir, 'seed')].some(file => readIfThere(file) !== undefined);
+    if (isThere || isMachine(own)) return own;
+    throw new AtollError(
+      'not_found',
+      `There is no installation in ${own.dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`,
+    );
+  };
+  return {
+    require: () => void installed(),
+    endPlatform: async () => endInstance(installed().dataDir),
+    async endSandboxes({ all }, terminal) {
+      const own = installed();
+      await untilUnused(own.dataDir);
+      const ended = await endSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) }, { all });
+      // A machine of a cluster has no state: control finds what is gone.
+      return isMachine(own) ? {} : tellState(own, ended);
+    },
+  };
+}
+
+const isMachine = ({ dataDir }: Settings) => readMachineIdentity(dataDir) !== undefined;
+
+/** A supervisor that was killed, or got a signal together with its processes, may end before they do. */
+async function untilUnused(dataDir: string): Promise<void> {
+  const deadline = performance.now() + processesEndMs;
+  while (isInUse(dataDir) && performance.now() < deadline) await Bun.sleep(unusedPollMs);
+}
+
+/** Or the next start would count them as lost. A missing or damaged database stops nobody from going down. */
+async function tellState(settings: Settings, ended: ExecutionRef[]): Promise<{ untold?: string }> {
+  try {
+    const place = placeOf(settings);
+    await requirePair(place);
+    await recordEnded(place.database, ended);
+    return {};
+  } catch (error) {
+    return { untold: messageOf(error) };
+  }
+}

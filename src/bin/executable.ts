@@ -1,0 +1,15 @@
+import { programOption } from '../base/process/own-program.ts';
+
+// The one executable of a release: the command line, and every program that the platform starts. In a checkout each is
+// a file of its own.
+
+const programs: Record<string, () => Promise<unknown>> = {
+  node: () => import('./parts/node.ts'),
+  api: () => import('./parts/api.ts'),
+  edge: () => import('./parts/edge.ts'),
+  gate: () => import('./parts/gate.ts'),
+  'egress-proxy': () => import('../node/network/egress/proxy/main.ts'),
+};
+
+const [, , option, name = ''] = process.argv;
+await (option === programOption ? programs[name]?.() : import('./atoll.ts'));

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { AtollError } from '../../base/error.ts';
+import { createLog, type Level } from '../../base/telemetry/log.ts';
+import { newKey } from '../../base/crypto/certificate.ts';
+import { userIdOf } from '../../base/process/part-users.ts';
+import { platformVersion } from '../../base/version.ts';
+import { Gate, tickMs } from '../../gate/gate.ts';
+import type { MachineService } from '../../protocol/cluster.ts';
+import { runPart } from '../../supervisor/inside.ts';
+import { layersOverNetwork } from '../../wire/layer-copy.ts';
+import { nodeAt, serveMachine } from '../../wire/node-service.ts';
+import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
+import { socketsIn } from './about.ts';
+
+// The gate of a machine in a cluster: the part that control reaches over the network. It has a user that owns nothing,
+// and the machine's certificate; the node itself opens no port.
+
+/** Settings of the gate, from the supervisor: it reads none by itself. */
+export type GateSettings = {
+  installation: number;
+  runDir: string;
+  logLevel: Level;
+  /** Where it listens. */
+  host: string;
+  port: number;
+  identity: NodeIdentity;
+};
+
+runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, identity }, control) => {
+  const log = createLog(logLevel, text => void process.stderr.write(text)).with({ part: 'gate' });
+  const sockets = socketsIn(runDir);
+  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  const [services, dialing] = [nodeAt(sockets.nodeForApi), nodeAt(sockets.nodeForEdge)];
+  const { node, builds, shipped } = services;
+  const gate = new Gate({ node, bootId, release: platformVersion, log });
+  const leased =
+    <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+    async (...args: Args) => {
+      gate.requireLease();
+      return call(...args);
+    };
+  let pending: { key: string } | undefined;
+  const service: MachineService = {
+    node: {
+      ...node,
+      dial: (sandboxId, to, signal) => dialing.node.dial(sandboxId, to, signal),
+      create: leased(node.create),
+      resume: leased(node.resume),
+      snapshot: leased(node.snapshot),
+      volumes: { ...node.volumes, openRead: notOffered, openWrite: notOffered },
+    },
+    builds: { ...builds, start: leased(builds.start) },
+    shipped,
+    layers: layersOverNetwork(services.layers),
+    gate: {
+      beat: beat => gate.beat(beat),
+      async newKey() {
+        const { key, publicKey } = newKey();
+        pending = { key };
+        return publicKey;
+      },
+      async exchange(certificate) {
+        if (!pending) throw new AtollError('precondition', 'No certificate was asked for');
+        const next = { ...identity, certificate, key: pending.key };
+        served.exchange(next); // fails for a certificate of another key
+        await control.ask('certificate', next);
+        pending = undefined;
+      },
+    },
+  };
+  const served = serveMachine(service, { hostname: isIP(host) === 0 ? '0.0.0.0' : host, port, identity }, log);
+  control.becomeUser(userIdOf('gate', installation));
+  const ticking = setInterval(() => void gate.tick(), tickMs);
+  return {
+    about: {},
+    async stop() {
+      clearInterval(ticking);
+      served.stop();
+      await gate.settled();
+      services.close();
+      dialing.close();
+    },
+  };
+});
+
+async function notOffered(): Promise<never> {
+  throw new AtollError('unimplemented', "Files of volumes can't be read or written by the API on a cluster yet");
+}

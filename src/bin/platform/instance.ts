@@ -1,0 +1,80 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { readIfThere, writeWhole } from '../../base/small-file.ts';
+
+const endTimeoutMs = 60_000;
+const pollMs = 50;
+
+type Instance = {
+  pid: number;
+  startTicks: string | undefined;
+  /** Its address on this machine; undefined while it starts. */
+  url: string | undefined;
+};
+
+const fileOf = (dataDir: string) => join(dataDir, 'instance.json');
+
+/** Records that this process is the platform of the data directory, so that `down` finds it. The lock is the node's. */
+export function noteInstance(dataDir: string, url?: string): void {
+  const instance: Instance = { pid: process.pid, startTicks: startTicksOf(process.pid), url };
+  writeWhole(fileOf(dataDir), JSON.stringify(instance));
+}
+
+/** Takes the note back, unless another process has meanwhile put its own in place. */
+export function forgetInstance(dataDir: string): void {
+  if (runningInstance(dataDir)?.pid === process.pid) rmSync(fileOf(dataDir), { force: true });
+}
+
+/** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */
+export async function endInstance(dataDir: string): Promise<boolean> {
+  const instance = runningInstance(dataDir);
+  if (!instance) return false;
+  const { pid } = instance;
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch {
+    // It has just ended by itself.
+  }
+  const deadline = performance.now() + endTimeoutMs;
+  while (isRunning(instance)) {
+    if (performance.now() > deadline)
+      throw new AtollError(
+        'deadline_exceeded',
+        `The platform (process ${pid}) does not end. Look at its log, or kill it and run this again.`,
+      );
+    await Bun.sleep(pollMs);
+  }
+  return true;
+}
+
+/** The URL of the platform that runs on the data directory, if one does. */
+export function runningUrl(dataDir: string): string | undefined {
+  return runningInstance(dataDir)?.url;
+}
+
+function runningInstance(dataDir: string): Instance | undefined {
+  const text = readIfThere(fileOf(dataDir));
+  const instance = text === undefined ? undefined : parsed(text);
+  return instance && isRunning(instance) ? instance : undefined;
+}
+
+/** A file that a loss of power cut off says nothing; the lock of the directory still keeps a second platform out. */
+function parsed(text: string): Instance | undefined {
+  try {
+    return JSON.parse(text) as Instance;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The number may be another program's by now: only one that started at the same moment is ours. */
+const isRunning = ({ pid, startTicks }: Instance) => startTicks !== undefined && startTicksOf(pid) === startTicks;
+
+/** Field 22 of proc(5)'s stat: when the process started. Undefined for a process that is gone or a zombie. */
+function startTicksOf(pid: number): string | undefined {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' ? undefined : fields[19];
+}

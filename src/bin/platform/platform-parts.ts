@@ -1,0 +1,173 @@
+import { commandOfProgram } from '../../base/process/own-program.ts';
+import { join } from 'node:path';
+import { shippedNotesFile } from '../../api/shipped/notes.ts';
+import { apiFolders, apiKeyFile } from '../../api/installation/data-directory.ts';
+import { checkPair, type Pair } from '../../api/installation/check.ts';
+import { type InstallationNote, writeNote } from '../../api/installation/note.ts';
+import { placeOf } from '../../api/installation/place.ts';
+import { AtollError } from '../../base/error.ts';
+import { readIfThere, readOrMake, writeWhole } from '../../base/small-file.ts';
+import type { CertificateSource } from '../../supervisor/certificates/files.ts';
+import type { PartGroups } from '../../supervisor/control-groups.ts';
+import type { PartName } from '../../supervisor/part-process.ts';
+import type { Part, PartOptions } from '../../supervisor/part.ts';
+import { commandOf } from '../../supervisor/program.ts';
+import type { RestartCounts } from '../../supervisor/restart-counts.ts';
+import { commitOf } from '../commit.ts';
+import type { Identity } from './identity.ts';
+import { type ApiAbout, type EdgeAbout, type NodeAbout, socketsIn } from '../parts/about.ts';
+import type { ApiSettings } from '../parts/api.ts';
+import type { EdgeSettings } from '../parts/edge.ts';
+import type { GateSettings } from '../parts/gate.ts';
+import type { NodeSettings } from '../parts/node.ts';
+import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
+import { repository } from '../repository.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** Variables of the environment that may be for the api's connections: proxies, authorities, PostgreSQL's own. */
+const apiEnvironment = /^(https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|PG[A-Z]+|TZ)$/i;
+
+/** Starts one part of the platform, which ends with it. */
+export type BeginPart = <About>(
+  own: Pick<PartOptions<About>, 'name' | 'command' | 'environment' | 'settings'> & Partial<PartOptions<About>>,
+) => Part<About>;
+
+/** What all parts are started with. */
+type Common = {
+  settings: Settings;
+  environment: Record<string, string>;
+  identity: Identity;
+  groups: PartGroups<PartName>;
+};
+/** Where the node has put the installation: its number, and its directory of sockets. */
+type Installation = { installation: number; runDir: string };
+/** What the edge needs of those that start before it. Without a certificate there is no TLS port. */
+export type EdgeSurroundings = Installation & {
+  certificate: CertificateSource | undefined;
+  /** Sandboxes are on machines of a cluster. */
+  isControl: boolean;
+};
+
+/** Starts the node, which is root's. `isForGate`: of a cluster, where the gate of this machine is its one caller. */
+export function beginNode(
+  begin: BeginPart,
+  { settings, environment, identity, groups }: Omit<Common, 'identity'> & { identity: Pick<Identity, 'nodeId'> },
+  { isForGate }: { isForGate: boolean },
+): Part<NodeAbout> {
+  return begin<NodeAbout>({
+    name: 'node',
+    command: commandOf(programOf('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
+    environment,
+    settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment, isForGate }),
+  });
+}
+
+/**
+ * Starts the api. `pair` is what the first start has found; later ones look again. Null: a replica of control has none.
+ */
+export function beginApi(
+  begin: BeginPart,
+  { settings, environment, identity, groups }: Common,
+  { installation, runDir }: Installation,
+  also: { pair: Pair | null; restarts: RestartCounts; fail(error: AtollError): void },
+): Part<ApiAbout> {
+  const { dataDir } = settings;
+  let firstPair: Pair | null | undefined = also.pair;
+  return begin<ApiAbout>({
+    name: 'api',
+    command: commandOf(programOf('api'), {
+      rights: 'to drop',
+      shown: apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+      joinFiles: groups.joinFiles('api'),
+    }),
+    environment: Object.fromEntries(
+      Object.entries(environment).filter(([name]) => apiEnvironment.test(name) || name === 'PATH'),
+    ),
+    async settings(): Promise<ApiSettings> {
+      const pair = firstPair === undefined ? await checkPair(placeOf(settings), { accept: false }) : firstPair;
+      if (firstPair) firstPair = undefined;
+      return {
+        settings,
+        identity,
+        pair,
+        installation,
+        runDir,
+        commit: commitOf(repository),
+        apiKey: readIfThere(apiKeyFile(dataDir)),
+        shippedNotes: readIfThere(join(dataDir, shippedNotesFile)),
+        restarts: also.restarts.metric(),
+      };
+    },
+    async onAsk(what, value) {
+      if (what === 'installation note') writeNote(dataDir, value as InstallationNote);
+      else if (what === 'shipped templates') writeWhole(join(dataDir, shippedNotesFile), String(value));
+      else if (what === 'end') also.fail(new AtollError('precondition', String(value)));
+      else throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+    },
+    onReady: ({ apiKey }) => keepApiKey(dataDir, apiKey),
+  });
+}
+
+/**
+ * Starts the edge. It loads while the others start, and opens its ports when there is what they lead to. Once they are
+ * known, its ports stay the same however often it is started again.
+ */
+export function beginEdge(
+  begin: BeginPart,
+  { settings, groups }: Common,
+  served: Promise<EdgeSurroundings>,
+): Part<EdgeAbout> {
+  const ports = { port: settings.port, tlsPort: settings.tlsPort };
+  return begin<EdgeAbout>({
+    name: 'edge',
+    command: commandOf(programOf('edge'), { rights: 'to drop', joinFiles: groups.joinFiles('edge') }),
+    environment: {},
+    async settings(): Promise<EdgeSettings> {
+      const { installation, runDir, certificate, isControl } = await served;
+      return {
+        installation,
+        runDir,
+        isControl,
+        logLevel: settings.logLevel,
+        host: settings.host,
+        port: ports.port,
+        trustForwarded: settings.trustForwarded,
+        tls:
+          certificate && ports.tlsPort !== undefined
+            ? { port: ports.tlsPort, certificate: certificate.current }
+            : undefined,
+      };
+    },
+    onReady(about) {
+      ports.port = about.port;
+      if (about.tlsPort !== null) ports.tlsPort = about.tlsPort;
+    },
+  });
+}
+
+/** Starts the gate of a machine in a cluster. `keep` gets each new certificate of it. */
+export function beginGate(
+  begin: BeginPart,
+  { groups }: Pick<Common, 'groups'>,
+  settings: () => GateSettings,
+  keep: (identity: NodeIdentity) => void,
+): Part<unknown> {
+  return begin({
+    name: 'gate',
+    command: commandOf(programOf('gate'), { rights: 'to drop', joinFiles: groups.joinFiles('gate') }),
+    environment: {},
+    settings,
+    async onAsk(what, value) {
+      if (what !== 'certificate') throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+      keep(value as NodeIdentity);
+    },
+  });
+}
+
+const programOf = (part: PartName) => commandOfProgram(part, join(import.meta.dir, '../parts', `${part}.ts`));
+
+/** Kept in a file for root alone. One that was revoked is replaced. */
+function keepApiKey(dataDir: string, apiKey: string): void {
+  const file = apiKeyFile(dataDir);
+  if (readOrMake(file, () => apiKey) !== apiKey) writeWhole(file, apiKey);
+}

@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs';
+import { setPriority, totalmem } from 'node:os';
+import { checkPair } from '../../api/installation/check.ts';
+import { apiKeyFile, prepareDataDirectory } from '../../api/installation/data-directory.ts';
+import { placeOf } from '../../api/installation/place.ts';
+import { freeBytesOf } from '../../base/disk-room.ts';
+import { AtollError } from '../../base/error.ts';
+import { readIfThere } from '../../base/small-file.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import { userIdOf } from '../../base/process/part-users.ts';
+import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
+import { findRunsc } from '../../node/drivers/gvisor/find-runsc.ts';
+import { makeRoomToStart } from '../../node/space/ballast.ts';
+import { budgetsOf } from '../../supervisor/budgets.ts';
+import { makePartGroups } from '../../supervisor/control-groups.ts';
+import { watchCertificate } from '../../supervisor/certificates/watch.ts';
+import type { Part } from '../../supervisor/part.ts';
+import { RestartCounts } from '../../supervisor/restart-counts.ts';
+import { openCertificate, requireCertificate } from './certificate.ts';
+import { beginWith } from './begin-parts.ts';
+import { readIdentity } from './identity.ts';
+import { forgetInstance, noteInstance } from './instance.ts';
+import type { ApiAbout } from '../parts/about.ts';
+import type { ApiUpdate } from '../parts/api.ts';
+import type { EdgeUpdate } from '../parts/edge.ts';
+import { beginApi, beginEdge, beginNode, type EdgeSurroundings } from './platform-parts.ts';
+import { requireAbleHost } from '../preflight/able-host.ts';
+import { requireUsableHost } from '../preflight/check.ts';
+import { hostFacts } from '../preflight/facts.ts';
+import { portError, requirePortsFree } from '../preflight/ports.ts';
+import { runscDir } from '../repository.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** Settings and callbacks of a start. */
+export type PlatformOptions = {
+  settings: Settings;
+  log: Log;
+  /** For the tools that make the base template, and of the node's programs. */
+  environment: Record<string, string>;
+  /** Called at the beginning of each slow phase. */
+  onPhase: (phase: string) => void;
+  /** Goes on with a database that is empty or older than the data directory. */
+  acceptDatabase?: boolean;
+  /** Ends a start that is under way. */
+  signal: AbortSignal;
+};
+
+/** A platform that serves. Disposing ends it; its sandboxes run on. */
+export type Platform = AsyncDisposable & {
+  port: number;
+  tlsPort: number | null;
+  /** The certificate to trust where the TLS port has one of the installation's own authority. */
+  authorityFile: string | null;
+  apiKey: string;
+  /** Templates that are being built in the background. */
+  building: string[];
+  /** Path of a link that signs the operator in at the dashboard; null where that is not built. */
+  signInPath: string | null;
+  /** Fails when the platform can't go on. */
+  failed: Promise<never>;
+};
+
+/** Niceness of the platform and what it starts (nice(2)): three times the weight of a process at 0. */
+export const platformNiceness = -5;
+/** Starts the node, the api and the edge, each a process with the rights that it needs, and watches them. */
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const { settings, log, environment, signal } = options;
+  const { dataDir } = settings;
+  const isFirst = readIfThere(apiKeyFile(dataDir)) === undefined;
+  requireUsableHost(settings, hostFacts(environment['PATH'] ?? ''), isFirst);
+  requirePortsFree(settings);
+  assertDriversThere(settings);
+  requireCertificate(settings, log);
+  const failed = Promise.withResolvers<never>();
+  // A caller may begin to wait after the failure.
+  failed.promise.catch(() => {});
+  await using started = new AsyncDisposableStack();
+  // A start writes too; on a full disk only the reserve is left for that.
+  if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
+  // Before anything is made or taken over: a start with the wrong database must leave no trace.
+  const pair = await checkPair(placeOf(settings), { accept: options.acceptDatabase ?? false });
+  // A machine that has run sandboxes before is not examined again: starts stay fast.
+  if (isFirst) await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
+  // All processes inherit it.
+  setPriority(platformNiceness);
+  const identity = readIdentity(dataDir);
+  const restarts = new RestartCounts();
+  const parts: { api?: Part<ApiAbout> } = {};
+  const groups = started.use(makePartGroups(budgetsOf(totalmem())));
+  const begin = beginWith(started, {
+    ...options,
+    onRestart(name, reason) {
+      restarts.count(name, reason);
+      parts.api?.update({ restarts: restarts.metric() } satisfies ApiUpdate);
+    },
+    onGivenUp: failed.reject,
+  });
+  const common = { settings, environment, identity, groups };
+  const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
+
+  const node = beginNode(begin, common, { isForGate: false });
+  const apiServes = Promise.withResolvers<EdgeSurroundings>();
+  // It loads meanwhile.
+  const edge = beginEdge(begin, common, apiServes.promise);
+  const installation = await served(node);
+  // Forgotten before the node has stopped, and noted once it has the directory.
+  started.defer(() => forgetInstance(dataDir));
+  noteInstance(dataDir);
+  prepareDataDirectory(dataDir, userIdOf('api', installation.installation));
+  parts.api = beginApi(begin, common, installation, { pair, restarts, fail: failed.reject });
+  const { apiKey, building, signInPath } = await served(parts.api);
+  const certificate = openCertificate(settings, log);
+  apiServes.resolve({ ...installation, certificate: certificate?.source, isControl: false });
+  if (certificate)
+    started.use(
+      watchCertificate(certificate.source, pair => edge.update({ certificate: pair } satisfies EdgeUpdate), log),
+    );
+  const { port, tlsPort } = await served(edge).catch((error: unknown) => {
+    throw error instanceof AtollError && error.code !== 'internal' ? error : portError(settings, error);
+  });
+  const disposal = started.move();
+  return {
+    port,
+    tlsPort,
+    authorityFile: certificate?.authorityFile ?? null,
+    apiKey,
+    building,
+    signInPath,
+    failed: failed.promise,
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  };
+}
+
+/** Sandboxes that are to be isolated by gVisor must never run on anything less. */
+function assertDriversThere({ driver, templateDrivers }: Settings): void {
+  const runsc = findRunsc(runscDir);
+  if (runsc.found || ![driver, ...(templateDrivers?.values() ?? [])].includes('gvisor')) return;
+  throw new AtollError(
+    'unavailable',
+    `ATOLL_DRIVER or ATOLL_TEMPLATE_DRIVERS asks for gVisor, which is not there: ${runsc.reason}.`,
+  );
+}

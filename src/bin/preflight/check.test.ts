@@ -1,0 +1,64 @@
+import { expect, test } from 'bun:test';
+import { readSettings } from '../settings/settings.ts';
+import { requireUsableHost } from './check.ts';
+import type { HostFacts } from './facts.ts';
+
+// Machines that this one is not: their facts are pretended. What this machine can be made into is in
+// test/setup/bad-input.test.ts.
+
+const dataDir = '/srv/atoll';
+const good: HostFacts = {
+  system: 'linux',
+  architecture: 'x64',
+  kernel: '6.1.0-18-amd64',
+  userId: 0,
+  hasProgram: () => true,
+  placeOf: () => ({ isDirectory: true, ownerId: 0 }),
+  fileSystemOf: () => 0xef53n,
+  freeBytesOf: () => 20 * 2 ** 30,
+};
+const settings = readSettings({ ATOLL_DATA_DIR: dataDir });
+const check =
+  (facts: Partial<HostFacts>, isFirst = true) =>
+  () =>
+    requireUsableHost(settings, { ...good, ...facts }, isFirst);
+
+test('a machine that can do is not refused', () => {
+  expect(check({})).not.toThrow();
+  for (const kernel of ['5.19.0', '6.18.44-fc', '10.0']) expect(check({ kernel })).not.toThrow();
+});
+
+const rows: [string, Partial<HostFacts>, RegExp][] = [
+  ['another system', { system: 'darwin' }, /runs on Linux, and this is darwin: use a Linux machine/],
+  ['another architecture', { architecture: 'riscv64' }, /x86-64 and arm64, and this machine is riscv64: use another/],
+  ['an old kernel', { kernel: '5.10.0-28-amd64' }, /kernel is 5\.10\.0-28-amd64, .* 5\.19 or newer: install one/],
+  ['an older major', { kernel: '4.20.1' }, /kernel is 4\.20\.1/],
+  ['no root', { userId: 1000 }, /needs root, .*: run it with sudo/],
+  ['a missing program', { hasProgram: name => name !== 'nft' }, /^nft can't be found .*`apt install nftables`/],
+  [
+    'many missing programs, each package once',
+    { hasProgram: name => !['setpriv', 'unshare', 'crun'].includes(name) },
+    /^crun, setpriv, unshare can't .*`apt install crun util-linux`/,
+  ],
+  [
+    'a file',
+    { placeOf: () => ({ isDirectory: false, ownerId: 0 }) },
+    /ATOLL_DATA_DIR is \/srv\/atoll, which is a file/,
+  ],
+  ["another user's", { placeOf: () => ({ isDirectory: true, ownerId: 1000 }) }, /belongs to user 1000, .*chown root/],
+  ['NFS', { fileSystemOf: () => 0x6969n }, /\/srv\/atoll is on NFS, .* ext4, xfs or btrfs/],
+  ['CIFS', { fileSystemOf: () => 0xff534d42n }, /is on CIFS/],
+  ['FUSE', { fileSystemOf: () => 0x65735546n }, /is on FUSE/],
+  ['no space', { freeBytesOf: () => 300 * 2 ** 20 }, /300 MiB are free for \/srv\/atoll, .* needs 3072 MiB/],
+];
+
+for (const [what, facts, says] of rows) {
+  test(`refused in one sentence: ${what}`, () => {
+    expect(check(facts)).toThrow(says);
+    expect(check(facts)).toThrow(/Nothing was changed\.$/);
+  });
+}
+
+test('an installation that is there starts with little room too', () => {
+  expect(check({ freeBytesOf: () => 0 }, false)).not.toThrow();
+});

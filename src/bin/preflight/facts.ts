@@ -1,0 +1,62 @@
+import { accessSync, constants, statSync, statfsSync } from 'node:fs';
+import { release } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** Facts of a machine that a start depends on. Tests pretend other ones. */
+export type HostFacts = {
+  /** As Node.js names them: `linux`, `x64`. */
+  system: string;
+  architecture: string;
+  kernel: string;
+  userId: number;
+  hasProgram(name: string): boolean;
+  /** What is at a path; undefined where nothing is. */
+  placeOf(path: string): Place | undefined;
+  /**
+   * Type of the file system that holds a path or, where nothing is there yet, its nearest folder (statfs(2), f_type).
+   */
+  fileSystemOf(path: string): bigint;
+  /** Bytes that may still be written there. */
+  freeBytesOf(path: string): number;
+};
+
+/** A file or folder, and its owner. */
+type Place = { isDirectory: boolean; ownerId: number };
+
+/**
+ * The facts of this machine, each read when it is asked for. `searchPath`: the PATH of the programs that are started.
+ */
+export function hostFacts(searchPath: string): HostFacts {
+  return {
+    system: process.platform,
+    architecture: process.arch,
+    kernel: release(),
+    userId: process.getuid?.() ?? 0,
+    hasProgram: name => searchPath.split(':').some(folder => isExecutable(join(folder, name))),
+    placeOf: path => placeOf(path),
+    fileSystemOf: path => statfsSync(nearest(path), { bigint: true }).type,
+    freeBytesOf(path) {
+      const { bavail, bsize } = statfsSync(nearest(path));
+      return bavail * bsize;
+    },
+  };
+}
+
+function placeOf(path: string): Place | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat && { isDirectory: stat.isDirectory(), ownerId: stat.uid };
+}
+
+/** `path`, or the nearest folder above it that is there already. */
+function nearest(path: string): string {
+  return path === '/' || placeOf(path) ? path : nearest(dirname(path));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,37 @@
+import { dlopen, FFIType, ptr } from 'bun:ffi';
+import { readFileSync } from 'node:fs';
+
+/** `RLIMIT_NOFILE` (getrlimit(2)). */
+const openFilesResource = 7;
+/**
+ * Open files that the platform asks for where the system gives fewer; with so many, no limit of the edge has to shrink.
+ */
+const openFilesWanted = 65_536;
+/** The edge's part of them; the rest is for API, node and their files where all is one process. */
+const edgePart = 1 / 2;
+
+/**
+ * Open files that this process may hold, after it got as many as the system allows: the runtime raises the soft limit
+ * at its start, and root with CAP_SYS_RESOURCE may raise the hard one.
+ */
+export function openFilesMax(): number {
+  const before = limitNow();
+  if (before >= openFilesWanted) return before;
+  const libc = dlopen('libc.so.6', { setrlimit: { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 } });
+  try {
+    libc.symbols.setrlimit(openFilesResource, ptr(BigUint64Array.of(BigInt(openFilesWanted), BigInt(openFilesWanted))));
+  } finally {
+    libc.close();
+  }
+  return limitNow();
+}
+
+/** The edge's part of the open files; the rest is the reserve of the API, the operators and the node. */
+export function descriptorsOfEdge(openFiles: number): number {
+  return Math.floor(openFiles * edgePart);
+}
+
+function limitNow(): number {
+  const soft = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return soft === undefined || soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
+}

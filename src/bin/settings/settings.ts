@@ -1,0 +1,216 @@
+import { AtollError } from '../../base/error.ts';
+import type { Level } from '../../base/telemetry/log.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
+import { offeredParts, offeredTemplates, usualTemplates } from '../offered-templates.ts';
+import type { BuildsAllowed } from '../../protocol/build.ts';
+import type { DriverName } from '../../protocol/driver.ts';
+import {
+  Wrong,
+  path,
+  portNumber,
+  level,
+  domainName,
+  address,
+  postgresUrl,
+  bandwidth,
+  onOrOff,
+  numberFrom,
+  hostAndPort,
+  gibibytes,
+  buildNetwork,
+  listOf,
+  imageOrArchive,
+  volumeMiB,
+  httpUrl,
+  issuerUrl,
+  ratio,
+  headerList,
+  reserveMiB,
+  logsMiB,
+  buildsAllowed,
+  driverName,
+  templateDrivers,
+  addressList,
+} from './values.ts';
+
+/** The settings of an installation. docs/configuration.md describes each. */
+export type Settings = {
+  dataDir: string;
+  cacheDir: string;
+  host: string;
+  port: number;
+  domain: string;
+  /** URL by which verifiers of identity tokens reach the API; undefined: as clients do. */
+  issuer: string | undefined;
+  logLevel: Level;
+  /** Undefined: no TLS port. */
+  tlsPort: number | undefined;
+  /** PEM files of the TLS port, both or neither; without them a local authority signs. */
+  tlsCertificate: string | undefined;
+  tlsKey: string | undefined;
+  /** Only a load balancer can reach the ports, and what it says of its clients is believed. */
+  trustForwarded: boolean;
+  /** Sandboxes without a token of their own are refused. */
+  requireSecure: boolean;
+  /** Undefined: SQLite in the data directory. */
+  databaseUrl: string | undefined;
+  /** Of a node in a cluster: where control reaches it. */
+  nodeAddress: { host: string; port: number } | undefined;
+  /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
+  isolationSeconds: number;
+  /**
+   * Name of an image, or path of a root file system's archive; undefined: the base template is made from the
+   * distribution's packages.
+   */
+  baseImage: string | undefined;
+  /** Shipped templates that are built in the background after a start. */
+  templates: string[];
+  /** The parts of shipped templates that are built; the others are left out. */
+  templateParts: string[];
+  nameservers: string[];
+  /**
+   * PEM file, or folder of them: authorities that builds of templates trust beside their image's own, e.g. of an
+   * outgoing proxy.
+   */
+  buildAuthorities: string;
+  /** Disk that builds may keep for later builds beside what templates need: steps, cache mounts, uploaded files. */
+  buildCacheGiB: number;
+  /** Network policy of build steps. */
+  buildNetwork: EgressPolicy;
+  /** Who may build templates, beside those that come with the platform. */
+  builds: BuildsAllowed;
+  /** Standby sandboxes in the pool. */
+  poolSize: number;
+  /** Driver of sandboxes whose template is not in `templateDrivers`. */
+  driver: DriverName;
+  /** Drivers of some templates: on gVisor by name, namespace/name or ID, on crun by ID. */
+  templateDrivers: ReadonlyMap<string, DriverName> | undefined;
+  /** For how long a sandbox that was paused with its memory can be let go again at once. */
+  frozenSeconds: number;
+  /** Bandwidth of each sandbox in either direction; undefined: unlimited. */
+  sandboxBandwidthMbit: number | undefined;
+  /** Opens TLS connections that a policy allows by name, to see the requests inside. */
+  egressOpenTls: boolean;
+  /** Retention of the samples of a sandbox, in hours; also after it is gone. */
+  metricsHours: number;
+  teamMetricsDays: number;
+  /** Webhooks may go to addresses of this machine and of private networks. */
+  webhooksToPrivate: boolean;
+  /** Size of new volumes, where a team's own limits do not say otherwise. */
+  volumeMiB: number;
+  /** For how long a token for a volume's content is good. */
+  volumeTokenHours: number;
+  /** Disk space for the logs of all sandboxes. */
+  sandboxLogsMiB: number;
+  /** Disk space for the platform alone, MiB. */
+  diskReserveMiB: number;
+  /** Puts the output of processes into the logs of their sandboxes. */
+  sandboxLogOutput: boolean;
+  /** Answers say how long each step took. */
+  trace: boolean;
+  /** URLs for spans, by OTLP over HTTP; `/v1/traces` is appended to the first. Without either, no spans are sent. */
+  otlpEndpoint: string | undefined;
+  otlpTracesEndpoint: string | undefined;
+  /** Sent with every export, e.g. a credential. */
+  otlpHeaders: Record<string, string> | undefined;
+  serviceName: string;
+  /** Share of the requests that are traced although their clients do not trace, 0 to 1. */
+  traceRatio: number;
+};
+
+type Setting<T> = {
+  variable: string;
+  /** As it would be written in the environment; undefined: may be left out. */
+  fallback: string | undefined;
+  /** The value, or a sentence that says what it must be. */
+  parse(text: string): T | Wrong;
+  /** A wrong value is not repeated in the message. */
+  isSecret?: boolean;
+};
+
+const isolationSecondsMax = 3600;
+const poolSizeMax = 64;
+const frozenSecondsMax = 3600;
+const metricsHoursMax = 24 * 30;
+const teamMetricsDaysMax = 400;
+const volumeTokenHoursMax = 8760;
+
+/** Every setting with its variable, its default and its check. */
+export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings[Name], undefined>> } = {
+  dataDir: { variable: 'ATOLL_DATA_DIR', fallback: '/var/lib/atoll', parse: path },
+  cacheDir: { variable: 'ATOLL_CACHE_DIR', fallback: '/var/cache/atoll', parse: path },
+  host: { variable: 'ATOLL_HOST', fallback: '127.0.0.1', parse: address },
+  port: { variable: 'ATOLL_PORT', fallback: '3000', parse: portNumber },
+  domain: { variable: 'ATOLL_DOMAIN', fallback: 'localhost', parse: domainName },
+  issuer: { variable: 'ATOLL_ISSUER', fallback: undefined, parse: issuerUrl },
+  tlsPort: { variable: 'ATOLL_TLS_PORT', fallback: undefined, parse: portNumber },
+  tlsCertificate: { variable: 'ATOLL_TLS_CERT', fallback: undefined, parse: path },
+  tlsKey: { variable: 'ATOLL_TLS_KEY', fallback: undefined, parse: path },
+  trustForwarded: { variable: 'ATOLL_TRUST_FORWARDED', fallback: '0', parse: onOrOff },
+  requireSecure: { variable: 'ATOLL_REQUIRE_SECURE', fallback: '0', parse: onOrOff },
+  logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
+  databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
+  nodeAddress: { variable: 'ATOLL_NODE_ADDRESS', fallback: undefined, parse: hostAndPort },
+  isolationSeconds: { variable: 'ATOLL_ISOLATION_SECONDS', fallback: '60', parse: numberFrom(1, isolationSecondsMax) },
+  baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: imageOrArchive },
+  templates: { variable: 'ATOLL_TEMPLATES', fallback: usualTemplates.join(','), parse: listOf(offeredTemplates) },
+  templateParts: { variable: 'ATOLL_TEMPLATE_PARTS', fallback: offeredParts.join(','), parse: listOf(offeredParts) },
+  nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
+  buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: '/usr/local/share/ca-certificates', parse: path },
+  buildCacheGiB: { variable: 'ATOLL_BUILD_CACHE_GIB', fallback: '20', parse: gibibytes },
+  buildNetwork: { variable: 'ATOLL_BUILD_NETWORK', fallback: 'internet', parse: buildNetwork },
+  sandboxBandwidthMbit: { variable: 'ATOLL_SANDBOX_BANDWIDTH_MBIT', fallback: undefined, parse: bandwidth },
+  egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },
+  metricsHours: { variable: 'ATOLL_METRICS_HOURS', fallback: '24', parse: numberFrom(1, metricsHoursMax) },
+  teamMetricsDays: { variable: 'ATOLL_TEAM_METRICS_DAYS', fallback: '14', parse: numberFrom(1, teamMetricsDaysMax) },
+  webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
+  sandboxLogsMiB: { variable: 'ATOLL_SANDBOX_LOGS_MIB', fallback: '1024', parse: logsMiB },
+  diskReserveMiB: { variable: 'ATOLL_DISK_RESERVE_MIB', fallback: '2048', parse: reserveMiB },
+  sandboxLogOutput: { variable: 'ATOLL_SANDBOX_LOGS_OUTPUT', fallback: '1', parse: onOrOff },
+  trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
+  otlpEndpoint: { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', fallback: undefined, parse: httpUrl },
+  otlpTracesEndpoint: { variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', fallback: undefined, parse: httpUrl },
+  otlpHeaders: { variable: 'OTEL_EXPORTER_OTLP_HEADERS', fallback: undefined, parse: headerList, isSecret: true },
+  serviceName: { variable: 'OTEL_SERVICE_NAME', fallback: 'atoll', parse: text => text },
+  traceRatio: { variable: 'OTEL_TRACES_SAMPLER_ARG', fallback: '1', parse: ratio },
+  builds: { variable: 'ATOLL_BUILDS', fallback: 'on', parse: buildsAllowed },
+  driver: { variable: 'ATOLL_DRIVER', fallback: 'crun', parse: driverName },
+  templateDrivers: { variable: 'ATOLL_TEMPLATE_DRIVERS', fallback: undefined, parse: templateDrivers },
+  poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: numberFrom(0, poolSizeMax) },
+  volumeMiB: { variable: 'ATOLL_VOLUME_MIB', fallback: '10240', parse: volumeMiB },
+  volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: numberFrom(1, volumeTokenHoursMax) },
+  frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: numberFrom(0, frozenSecondsMax) },
+};
+
+/** Says whether a listen address is reached from this machine alone. */
+export const isLoopback = (host: string): boolean => host.startsWith('127.') || host === '::1';
+
+/** Says whether a listen address means all addresses of the machine. */
+export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/**
+ * The settings that an environment says. Fails with `invalid`, naming every variable that is wrong and every one that
+ * starts with ATOLL_ and is none: a mistyped setting would otherwise do nothing.
+ */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  const problems: string[] = [];
+  const entries = Object.entries(settingsTable).map(([name, { variable, fallback, parse, isSecret }]) => {
+    const text = environment[variable] || fallback;
+    const value = text === undefined ? undefined : parse(text);
+    if (!(value instanceof Wrong)) return [name, value];
+    problems.push(`${variable} ${isSecret ? '' : `is '${text}' and `}must be ${value.mustBe}.`);
+    return [name, undefined];
+  });
+  const known = Object.values(settingsTable).map(({ variable }) => variable);
+  for (const variable of Object.keys(environment)) {
+    if (variable.startsWith('ATOLL_') && !known.includes(variable))
+      problems.push(`${variable} is not a setting. There are ${known.join(', ')}.`);
+  }
+  const given = (name: string) => Boolean(environment[name]);
+  if (given('ATOLL_TLS_CERT') !== given('ATOLL_TLS_KEY'))
+    problems.push('ATOLL_TLS_CERT and ATOLL_TLS_KEY belong together: set both or neither.');
+  if (given('ATOLL_TLS_CERT') && !given('ATOLL_TLS_PORT'))
+    problems.push('ATOLL_TLS_CERT does nothing without ATOLL_TLS_PORT.');
+  if (problems.length > 0) throw new AtollError('invalid', problems.join('\n'));
+  return Object.fromEntries(entries) as Settings;
+}

@@ -1,0 +1,117 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { apiKeyFile } from '../../api/installation/data-directory.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
+import { readIfThere } from '../../base/small-file.ts';
+import type { OwnInstallation } from '../../cli/operator/down.ts';
+import type { ServiceControl } from '../../cli/operator/install.ts';
+import { runningUrl } from '../platform/instance.ts';
+import { hostFacts } from '../preflight/facts.ts';
+import { requireUsableHost } from '../preflight/check.ts';
+import { program } from '../repository.ts';
+import { mergedSettings, settingsFileOf } from '../settings/file.ts';
+import { readSettings, type Settings, settingsTable } from '../settings/settings.ts';
+import { isActive, requireSystemd, systemctl, unitFileOf } from './systemctl.ts';
+import { unitText } from './unit.ts';
+
+const ownerOnly = { directory: 0o700, file: 0o600 } as const;
+/** Everybody may read a unit; there is no secret in it. */
+const unitMode = 0o644;
+
+/**
+ * Makes a service of this machine's installation, and undoes it. Errors: `precondition`, `conflict`, `invalid`,
+ * `not_found`.
+ */
+export function serviceControl(environment: Record<string, string>, own: OwnInstallation): ServiceControl {
+  const settings = (): Settings => readSettings(mergedSettings(environment).values);
+  return {
+    async install(name, { start }, terminal) {
+      const { dataDir } = settings();
+      requireSystemd(name);
+      const isFirst = readIfThere(apiKeyFile(dataDir)) === undefined;
+      requireUsableHost(settings(), hostFacts(environment['PATH'] ?? ''), isFirst);
+      const file = unitFileOf(name);
+      requireOwnUnit(file, dataDir);
+      const wasActive = await isActive(name);
+      if (!wasActive && runningUrl(dataDir) !== undefined)
+        throw new AtollError(
+          'conflict',
+          `The platform of ${dataDir} runs already, without the service. End it with \`atoll stop\`; its sandboxes run on, and the service takes them over.`,
+        );
+      mkdirSync(dataDir, { recursive: true, mode: ownerOnly.directory });
+      keepSettings(environment, terminal.err);
+      const namesDataDir = dataDir !== settingsTable.dataDir.fallback;
+      writeFileSync(file, unitText({ program, dataDir, namesDataDir }), { mode: unitMode });
+      await systemctl('daemon-reload');
+      await systemctl('enable', `${name}.service`);
+      if (start) await started(name, terminal.err);
+      return file;
+    },
+    async uninstall(name, { data }, terminal) {
+      const { dataDir } = settings();
+      requireSystemd(name);
+      const file = unitFileOf(name);
+      if (!existsSync(file))
+        throw new AtollError('not_found', `There is no service ${name}: ${file} is not there. Nothing was changed.`);
+      requireOwnUnit(file, dataDir);
+      await systemctl('disable', '--now', `${name}.service`);
+      if (readIfThere(apiKeyFile(dataDir)) !== undefined) {
+        await own.endPlatform();
+        await own.endSandboxes({ all: data }, terminal);
+      }
+      rmSync(file);
+      await systemctl('daemon-reload');
+      // What it remembers of a unit that failed.
+      await systemctl('reset-failed', `${name}.service`).catch(() => {});
+      if (data) rmSync(dataDir, { recursive: true, force: true });
+      return dataDir;
+    },
+  };
+}
+
+/** Waits until it serves, and says where to look when it does not. */
+async function started(name: string, say: (text: string) => void): Promise<void> {
+  say(`Starting ${name}; a first start makes the base template, which takes a minute or more.\n`);
+  try {
+    await systemctl('restart', `${name}.service`);
+  } catch (cause) {
+    throw new AtollError(
+      'unavailable',
+      `The service ${name} is installed and did not start; \`journalctl -u ${name} -n 20\` has what it said. Mend it and run \`systemctl start ${name}\`. ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+/** A unit of another installation, or of somebody else, is not ours to replace. */
+function requireOwnUnit(file: string, dataDir: string): void {
+  if (!existsSync(file)) return;
+  const [first = ''] = readFileSync(file, 'utf8').split('\n');
+  if (first.endsWith(` Settings: ${settingsFileOf(dataDir)}`)) return;
+  throw new AtollError(
+    'conflict',
+    `${file} is not the service of ${dataDir}. Set ATOLL_DATA_DIR to the directory that it is for, or choose another --name. Nothing was changed.`,
+  );
+}
+
+/** The service has no environment: what this one sets goes into the settings file, which must not say otherwise. */
+function keepSettings(environment: Record<string, string>, say: (text: string) => void): void {
+  const { sourceOf, file, values } = mergedSettings(environment);
+  const inFile = mergedSettings({
+    [settingsTable.dataDir.variable]: environment[settingsTable.dataDir.variable],
+  }).values;
+  const names = Object.values(settingsTable)
+    .map(({ variable }) => variable)
+    .filter(name => name !== settingsTable.dataDir.variable && sourceOf(name) === 'environment');
+  const others = names.filter(name => inFile[name] !== undefined && inFile[name] !== values[name]);
+  if (others.length > 0)
+    throw new AtollError(
+      'conflict',
+      `${others.join(', ')} of this environment ${others.length === 1 ? 'is' : 'are'} not what ${file} says, which the service reads. Unset or change one of the two. Nothing was changed.`,
+    );
+  const missing = names.filter(name => inFile[name] === undefined);
+  if (missing.length === 0) return;
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const lines = missing.map(name => `${name}=${values[name]}\n`).join('');
+  appendFileSync(file, before === '' || before.endsWith('\n') ? lines : `\n${lines}`, { mode: ownerOnly.file });
+  say(`${missing.join(', ')} of this environment: written to ${file}.\n`);
+}

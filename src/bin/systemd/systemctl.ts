@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs';
+import { AtollError } from '../../base/error.ts';
+import { runCommand } from '../../base/process/command.ts';
+
+/** Longer than a first start may take by the unit. */
+const commandTimeoutMs = 25 * 60_000;
+const unitName = /^[a-z][a-z0-9-]{0,30}$/;
+
+/** Where an administrator's units are (systemd.unit(5)). */
+export const unitFileOf = (name: string): string => `/etc/systemd/system/${name}.service`;
+
+/** Whether systemd manages this machine (sd_booted(3)). */
+export const isBooted = (): boolean => existsSync('/run/systemd/system');
+
+/** Fails where systemd does not run as the machine's manager, and for a name that is none. */
+export function requireSystemd(name: string): void {
+  if (!unitName.test(name))
+    throw new AtollError(
+      'invalid',
+      `'${name}' is no name for the service: lower-case letters, digits and hyphens, at most 31, a letter first.`,
+    );
+  if (!isBooted())
+    throw new AtollError(
+      'precondition',
+      'systemd does not run this machine. Let your own service manager run `atoll up --service`, with SIGTERM to end it (docs/operating.md).',
+    );
+}
+
+/** Runs `systemctl`. Errors: `internal` with its last lines. */
+export async function systemctl(...args: string[]): Promise<string> {
+  return runCommand(['systemctl', ...args], { timeoutMs: commandTimeoutMs });
+}
+
+/** Whether a unit runs or is about to. */
+export async function isActive(name: string): Promise<boolean> {
+  const state = await systemctl('show', '--property=ActiveState', '--value', `${name}.service`);
+  return ['active', 'activating', 'reloading'].includes(state.trim());
+}

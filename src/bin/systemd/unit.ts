@@ -1,0 +1,82 @@
+/** Facts of a unit. */
+type UnitFacts = {
+  /** The `atoll` that is started. */
+  program: string;
+  dataDir: string;
+  /** The data directory was chosen, and is not the default one. */
+  namesDataDir: boolean;
+};
+
+/** A first start makes the base template, from the distribution's mirror. */
+const startMinutes = 20;
+/** The supervisor says twice within it that its event loop turns. */
+const watchdogSeconds = 60;
+/** Exit code of a start that would be refused again, and so is not tried again (EX_CONFIG of sysexits(3)). */
+export const refusedExitCode = 78;
+
+/**
+ * Rights that nothing of the platform uses: loading modules, the clock, raw I/O, the audit trail. User namespaces have
+ * all of their own again, so sandboxes lose nothing.
+ */
+const droppedCapabilities = [
+  'CAP_AUDIT_CONTROL',
+  'CAP_AUDIT_READ',
+  'CAP_BLOCK_SUSPEND',
+  'CAP_MAC_ADMIN',
+  'CAP_MAC_OVERRIDE',
+  'CAP_SYS_BOOT',
+  'CAP_SYS_MODULE',
+  'CAP_SYS_PACCT',
+  'CAP_SYS_RAWIO',
+  'CAP_SYS_TIME',
+  'CAP_WAKE_ALARM',
+];
+
+/** The text of the unit that runs an installation under systemd (systemd.service(5), systemd.exec(5)). */
+export function unitText({ program, dataDir, namesDataDir }: UnitFacts): string {
+  return `# Made by \`atoll install\`, which replaces it. Changes of your own: \`systemctl edit\`. Settings: ${dataDir}/settings
+[Unit]
+Description=Atoll, sandboxes for code that nobody has reviewed
+After=network-online.target nss-lookup.target time-sync.target nftables.service postgresql.service
+Wants=network-online.target
+RequiresMountsFor=${quoted(dataDir)}
+StartLimitIntervalSec=600
+StartLimitBurst=20
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart=${quoted(program)} up --service
+${namesDataDir ? `Environment=${quoted(`ATOLL_DATA_DIR=${dataDir}`)}\n` : ''}Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+SyslogIdentifier=atoll
+TimeoutStartSec=${startMinutes}min
+TimeoutStopSec=60
+WatchdogSec=${watchdogSeconds}
+WatchdogSignal=SIGKILL
+Restart=on-failure
+RestartSec=2
+# A start that was refused: trying again changes nothing.
+RestartPreventExitStatus=${refusedExitCode}
+# The supervisor ends the platform's processes in their order, and the kernel ends them with it. All others are sandboxes: they run on.
+KillMode=process
+# systemd takes controllers away from groups that nobody was given; with this it leaves cpu, memory and pids on.
+Delegate=yes
+Slice=system.slice
+LimitNOFILE=1048576
+LimitNPROC=infinity
+TasksMax=infinity
+OOMPolicy=continue
+KeyringMode=private
+CapabilityBoundingSet=~${droppedCapabilities.join(' ')}
+# No option that gives the service mounts of its own (ProtectSystem=, PrivateTmp= …): the mounts of sandboxes that run on have to be
+# there for the next start. No filter of system calls and no NoNewPrivileges=: sandboxes would inherit both.
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** A value in the quotes of a unit file, with its specifiers taken literally (systemd.syntax(7)). */
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`;
+}

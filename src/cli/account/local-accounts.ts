@@ -1,0 +1,31 @@
+/** An API key or access token as it may be shown after its creation. */
+export type CredentialSummary = { id: string; name: string; masked: string; createdAt: Date; lastUsedAt: Date | null };
+
+/**
+ * Teams, users and credentials, for commands of whoever is root on the machine. Without a named team, the
+ * installation's first is meant.
+ */
+type LocalAccounts = {
+  /** Makes a key and answers it. It is not kept anywhere in this form. */
+  createKey(teamSlug: string | undefined, name: string): Promise<string>;
+  listKeys(teamSlug: string | undefined): Promise<CredentialSummary[]>;
+  /** These fail with `not_found` for an unknown key. */
+  renameKey(teamSlug: string | undefined, keyId: string, name: string): Promise<void>;
+  revokeKey(teamSlug: string | undefined, keyId: string): Promise<void>;
+  /** Answers the ID. Fails with `invalid` or `conflict`. */
+  createTeam(team: { name: string; slug: string }): Promise<string>;
+  listTeams(): Promise<{ teamId: string; slug: string; name: string; banned: boolean; blocked: boolean }[]>;
+  renameTeam(slug: string, name: string): Promise<void>;
+  /** Answers the ID. Fails with `invalid` or `conflict`. */
+  createUser(user: { name: string; email: string | null }): Promise<string>;
+  listUsers(): Promise<{ userId: string; name: string; email: string | null }[]>;
+  join(userId: string, teamSlug: string): Promise<void>;
+  leave(userId: string, teamSlug: string): Promise<void>;
+  /** Makes an access token and answers it. It is not kept anywhere in this form. */
+  createToken(userId: string, name: string): Promise<string>;
+  listTokens(userId: string): Promise<CredentialSummary[]>;
+  revokeToken(userId: string, tokenId: string): Promise<void>;
+};
+
+/** Opens the accounts for the time of one command. */
+export type WithAccounts = <T>(use: (accounts: LocalAccounts) => Promise<T>) => Promise<T>;

@@ -1,0 +1,54 @@
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import type { WithAccounts } from './local-accounts.ts';
+import { show } from '../terminal/table.ts';
+
+/** `atoll team …`. */
+export function teamCommands(withAccounts: WithAccounts): Command[] {
+  return [
+    {
+      name: 'team create',
+      usage: 'SLUG NAME',
+      summary: 'Makes a team; its slug is the namespace of its templates',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['SLUG', 'NAME']);
+        const [slug = '', name = ''] = positionals;
+        terminal.out(`${await withAccounts(accounts => accounts.createTeam({ name, slug }))}\n`);
+        return 0;
+      },
+    },
+    {
+      name: 'team list',
+      usage: '[--json]',
+      summary: 'Lists the teams',
+      async run(args, terminal) {
+        const { values } = parseArguments(args, { json: { type: 'boolean' } });
+        const teams = await withAccounts(accounts => accounts.listTeams());
+        const rows = teams.map(({ teamId, slug, name, banned, blocked }) => [
+          teamId,
+          slug,
+          banned ? 'banned' : blocked ? 'blocked' : 'active',
+          name,
+        ]);
+        show(
+          terminal,
+          values.json,
+          teams.map(({ teamId: teamID, ...team }) => ({ teamID, ...team })),
+          [['ID', 'SLUG', 'STATE', 'NAME'], ...rows],
+        );
+        return 0;
+      },
+    },
+    {
+      name: 'team rename',
+      usage: 'SLUG NAME',
+      summary: 'Gives a team another name; its slug stays',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['SLUG', 'NAME']);
+        await withAccounts(accounts => accounts.renameTeam(positionals[0] ?? '', positionals[1] ?? ''));
+        terminal.err('Renamed.\n');
+        return 0;
+      },
+    },
+  ];
+}

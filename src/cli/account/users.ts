@@ -1,0 +1,101 @@
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import { credentialJson, credentialsText } from './credentials-text.ts';
+import type { WithAccounts } from './local-accounts.ts';
+import { jsonText, show } from '../terminal/table.ts';
+
+/** `atoll user …` and `atoll token …`. */
+export function userCommands(withAccounts: WithAccounts): Command[] {
+  return [
+    {
+      name: 'user create',
+      usage: 'NAME [--email ADDRESS]',
+      summary: 'Makes a user and prints the ID',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { email: { type: 'string' } }, ['NAME']);
+        terminal.out(
+          `${await withAccounts(accounts => accounts.createUser({ name: positionals[0] ?? '', email: values.email ?? null }))}\n`,
+        );
+        return 0;
+      },
+    },
+    {
+      name: 'user list',
+      usage: '[--json]',
+      summary: 'Lists the users',
+      async run(args, terminal) {
+        const { values } = parseArguments(args, { json: { type: 'boolean' } });
+        const users = await withAccounts(accounts => accounts.listUsers());
+        show(
+          terminal,
+          values.json,
+          users.map(({ userId: userID, ...user }) => ({ userID, ...user })),
+          [['ID', 'EMAIL', 'NAME'], ...users.map(({ userId, email, name }) => [userId, email ?? '', name])],
+        );
+        return 0;
+      },
+    },
+    {
+      name: 'user join',
+      usage: 'USER_ID TEAM_SLUG',
+      summary: 'Makes a user a member of a team',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['USER_ID', 'TEAM_SLUG']);
+        await withAccounts(accounts => accounts.join(positionals[0] ?? '', positionals[1] ?? ''));
+        terminal.err('Joined.\n');
+        return 0;
+      },
+    },
+    {
+      name: 'user leave',
+      usage: 'USER_ID TEAM_SLUG',
+      summary: 'Ends a membership',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['USER_ID', 'TEAM_SLUG']);
+        await withAccounts(accounts => accounts.leave(positionals[0] ?? '', positionals[1] ?? ''));
+        terminal.err('Left.\n');
+        return 0;
+      },
+    },
+    ...tokenCommands(withAccounts),
+  ];
+}
+
+function tokenCommands(withAccounts: WithAccounts): Command[] {
+  return [
+    {
+      name: 'token create',
+      usage: 'USER_ID [--name NAME]',
+      summary: 'Makes an access token of a user and prints it, this once',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { name: { type: 'string' } }, ['USER_ID']);
+        terminal.out(
+          `${await withAccounts(accounts => accounts.createToken(positionals[0] ?? '', values.name ?? 'unnamed'))}\n`,
+        );
+        return 0;
+      },
+    },
+    {
+      name: 'token list',
+      usage: 'USER_ID [--json]',
+      summary: 'Lists the access tokens of a user, masked',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['USER_ID']);
+        const tokens = await withAccounts(accounts => accounts.listTokens(positionals[0] ?? ''));
+        terminal.out(values.json ? jsonText(tokens.map(credentialJson)) : credentialsText('TOKEN', tokens));
+        return 0;
+      },
+    },
+    {
+      name: 'token revoke',
+      usage: 'USER_ID TOKEN_ID',
+      summary: 'Revokes an access token; it is refused from the next request on',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['USER_ID', 'TOKEN_ID']);
+        await withAccounts(accounts => accounts.revokeToken(positionals[0] ?? '', positionals[1] ?? ''));
+        terminal.err('Revoked.\n');
+        return 0;
+      },
+    },
+  ];
+}

@@ -1,0 +1,61 @@
+import { AtollError } from '../../base/error.ts';
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command, Input } from '../terminal/command.ts';
+import type { Connection, SavedLogin } from './connection.ts';
+
+/**
+ * `atoll login` and `atoll logout`. `check` asks the installation whether it takes the key, and throws where it does
+ * not.
+ */
+export function loginCommands(saved: SavedLogin, check: (connection: Connection) => Promise<void>): Command[] {
+  return [
+    {
+      name: 'login',
+      usage: 'URL [--key KEY] [--domain DOMAIN]',
+      summary:
+        'Makes the commands for sandboxes speak to another installation; without --key, the key is read from the input',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { key: { type: 'string' }, domain: { type: 'string' } }, [
+          'URL',
+        ]);
+        const url = urlOf(positionals[0] ?? '');
+        if (values.key === undefined && terminal.input?.isTerminal) terminal.err('API key: ');
+        const apiKey = (values.key ?? (await firstLine(terminal.input))).trim();
+        if (apiKey === '')
+          throw new AtollError('invalid', 'No API key was given: use --key, or write it to the input.');
+        const connection = { url: url.origin, apiKey, domain: values.domain ?? url.host };
+        await check(connection);
+        terminal.err(`Signed in; kept in ${saved.save(connection)}.\n`);
+        return 0;
+      },
+    },
+    {
+      name: 'logout',
+      usage: '',
+      summary: 'Forgets the login, so that commands speak to the installation of this machine again',
+      async run(args, terminal) {
+        parseArguments(args, {});
+        terminal.err(saved.forget() ? 'Forgotten.\n' : 'There was no login.\n');
+        return 0;
+      },
+    },
+  ];
+}
+
+function urlOf(text: string): URL {
+  const url = URL.parse(text);
+  if (url && ['http:', 'https:'].includes(url.protocol)) return url;
+  throw new AtollError('invalid', `${text} is no URL of an installation, like https://sandboxes.example.com.`);
+}
+
+/** A key is no longer. */
+const lineBytesMax = 1024;
+
+async function firstLine(input: Input | undefined): Promise<string> {
+  let text = '';
+  for await (const chunk of input?.chunks() ?? []) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('\n') || text.length > lineBytesMax) break;
+  }
+  return text.split('\n')[0] ?? '';
+}

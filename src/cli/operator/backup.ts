@@ -1,0 +1,61 @@
+import { resolve } from 'node:path';
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+
+/** Backups of this machine's own installation. Files are given by absolute paths. */
+type Backups = {
+  /** `restlessVolumes`: those that were written to while they were copied. */
+  write(
+    file: string,
+    options: { sandboxes: boolean },
+  ): Promise<{
+    file: string;
+    bytes: number;
+    layers: number;
+    sandboxes: string[];
+    leftOut: { sandboxId: string; reason: string }[];
+    restlessVolumes: string[];
+  }>;
+  /** Makes an installation in an empty data directory, which it answers. */
+  restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: string[] }>;
+};
+
+/** `atoll backup` and `atoll restore`. */
+export function backupCommands(backups: Backups): Command[] {
+  return [
+    {
+      name: 'backup',
+      usage: 'FILE [--sandboxes]',
+      summary:
+        'Writes state, keys, templates and volumes to a file, also while the platform runs; --sandboxes: and the disks of paused sandboxes',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { sandboxes: { type: 'boolean' } }, ['FILE']);
+        const report = await backups.write(resolve(positionals[0] ?? ''), { sandboxes: values.sandboxes ?? false });
+        for (const { sandboxId, reason } of report.leftOut)
+          terminal.err(`Sandbox ${sandboxId} is left out: ${reason}.\n`);
+        for (const volumeId of report.restlessVolumes)
+          terminal.err(
+            `Volume ${volumeId} was being written to all the time: files of that moment may be damaged in the backup.\n`,
+          );
+        const sandboxes = values.sandboxes ? `, ${report.sandboxes.length} paused sandboxes` : '';
+        terminal.out(
+          `${report.file}: ${report.bytes} bytes, ${report.layers} layers${sandboxes}. It holds the keys of the installation: keep it where nobody else reads it.\n`,
+        );
+        return 0;
+      },
+    },
+    {
+      name: 'restore',
+      usage: 'FILE',
+      summary: 'Makes an installation of a backup, in an empty data directory',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['FILE']);
+        const { dataDir, createdAt, sandboxes } = await backups.restore(resolve(positionals[0] ?? ''));
+        terminal.out(
+          `${dataDir} is as it was at ${createdAt}${sandboxes.length > 0 ? `, with ${sandboxes.length} paused sandboxes` : ''}. Start it with \`atoll up\`.\n`,
+        );
+        return 0;
+      },
+    },
+  ];
+}

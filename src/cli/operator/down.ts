@@ -1,0 +1,64 @@
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command, Terminal } from '../terminal/command.ts';
+import { isSure } from '../terminal/sure.ts';
+
+/** This machine's own installation, as far as it can be ended. */
+export type OwnInstallation = {
+  /** Fails with `not_found` where there is none: before anybody is asked whether they are sure. */
+  require(): void;
+  /** Ends the platform's processes and waits for them; its sandboxes run on. Answers whether any ran. */
+  endPlatform(): Promise<boolean>;
+  /**
+   * Ends the sandboxes that run, with `all` also those that are paused or set aside. A platform must not run. Answers
+   * why the database could not be told, where it could not: the next start finds out then.
+   */
+  endSandboxes(options: { all: boolean }, terminal: Terminal): Promise<{ untold?: string }>;
+};
+
+const removalQuestion =
+  'This removes paused sandboxes too, and those that were set aside, with all that they have kept. Go on?';
+
+/** `atoll stop`: ends the platform alone. */
+export function stopCommand(own: OwnInstallation): Command {
+  return {
+    name: 'stop',
+    usage: '',
+    summary: 'Ends the platform; its sandboxes run on, and the next start takes them over',
+    async run(args, terminal) {
+      parseArguments(args, {});
+      terminal.err(
+        (await own.endPlatform()) ? 'The platform has ended. Its sandboxes run on.\n' : 'No platform runs.\n',
+      );
+      return 0;
+    },
+  };
+}
+
+/** `atoll down`: ends the platform, if it runs, and its sandboxes. */
+export function downCommand(own: OwnInstallation): Command {
+  return {
+    name: 'down',
+    usage: '[--all [--yes]]',
+    summary:
+      'Ends the platform and every sandbox that runs; paused ones stay, unless --all removes them too; templates, volumes, keys and state stay',
+    async run(args, terminal) {
+      const { values } = parseArguments(args, { all: { type: 'boolean' }, yes: { type: 'boolean' } });
+      own.require();
+      const all = values.all ?? false;
+      if (all && !values.yes && !(await isSure(terminal, removalQuestion))) {
+        terminal.err('Nothing was changed.\n');
+        return 1;
+      }
+      if (await own.endPlatform()) terminal.err('The platform has ended.\n');
+      const { untold } = await own.endSandboxes({ all }, terminal);
+      if (untold !== undefined)
+        terminal.err(`The database could not be told; the next start finds those sandboxes gone: ${untold}\n`);
+      terminal.err(
+        all
+          ? 'Every sandbox is removed.\n'
+          : 'Every sandbox that ran has ended. Paused ones are kept; `atoll down --all` removes them too.\n',
+      );
+      return 0;
+    },
+  };
+}

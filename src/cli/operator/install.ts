@@ -1,0 +1,64 @@
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command, Terminal } from '../terminal/command.ts';
+import { isSure } from '../terminal/sure.ts';
+
+/** How the installation of this machine becomes a service of systemd, and ceases to be one. */
+export type ServiceControl = {
+  /**
+   * Writes the unit `name`, enables it, and with `start` starts it and waits until it serves. Answers the unit's file.
+   */
+  install(name: string, options: { start: boolean }, terminal: Terminal): Promise<string>;
+  /**
+   * Ends the service and its sandboxes and removes the unit; with `data` all data of the installation too. Answers its
+   * directory.
+   */
+  uninstall(name: string, options: { data: boolean }, terminal: Terminal): Promise<string>;
+};
+
+const defaultName = 'atoll';
+
+/** `atoll install` and `atoll uninstall`. */
+export function serviceCommands(control: ServiceControl): Command[] {
+  return [
+    {
+      name: 'install',
+      usage: '[--name NAME] [--no-start]',
+      summary: 'Makes a service of systemd of this installation, which starts with the machine; needs no terminal',
+      async run(args, terminal) {
+        const { values } = parseArguments(args, { name: { type: 'string' }, 'no-start': { type: 'boolean' } });
+        const name = values.name ?? defaultName;
+        const start = !values['no-start'];
+        const file = await control.install(name, { start }, terminal);
+        terminal.out(
+          `${file} is ${start ? 'running' : 'enabled'}. \`systemctl status ${name}\` says how it is, \`journalctl -u ${name}\` what it has said, \`atoll uninstall\` removes it.\n`,
+        );
+        return 0;
+      },
+    },
+    {
+      name: 'uninstall',
+      usage: '[--name NAME] [--data [--yes]]',
+      summary: 'Removes the service and ends its sandboxes; keeps all data, unless --data removes it too',
+      async run(args, terminal) {
+        const { values } = parseArguments(args, {
+          name: { type: 'string' },
+          data: { type: 'boolean' },
+          yes: { type: 'boolean' },
+        });
+        const data = values.data ?? false;
+        const question = 'This removes every template, volume, paused sandbox and key of the installation. Go on?';
+        if (data && !values.yes && !(await isSure(terminal, question))) {
+          terminal.err('Nothing was changed.\n');
+          return 1;
+        }
+        const dataDir = await control.uninstall(values.name ?? defaultName, { data }, terminal);
+        terminal.out(
+          data
+            ? `The service and ${dataDir} are removed.\n`
+            : `The service is removed. ${dataDir} is kept: \`atoll up\` or \`atoll install\` goes on with it.\n`,
+        );
+        return 0;
+      },
+    },
+  ];
+}

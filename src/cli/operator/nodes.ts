@@ -1,0 +1,103 @@
+import { AtollError } from '../../base/error.ts';
+import type { NodeDrain } from '../../protocol/api/drain.ts';
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import type { PlatformRequest } from '../connection/platform-request.ts';
+import { show, tableText } from '../terminal/table.ts';
+
+type Node = {
+  id: string;
+  status: string;
+  statusChangedAt: string;
+  sandboxCount: number;
+  metrics: { cpuCount: number; cpuPercent: number; memoryUsedBytes: number; memoryTotalBytes: number };
+};
+
+const changes = {
+  cordon: { status: 'standby', summary: 'Begins no more sandboxes on a node; what it has goes on' },
+  uncordon: { status: 'ready', summary: 'Lets sandboxes begin on a node again' },
+};
+
+const gibibytes = (bytes: number) => (bytes / 2 ** 30).toFixed(1);
+
+/** `atoll node …`: the machines that host sandboxes, for the operator. */
+export function nodeCommands(request: PlatformRequest): Command[] {
+  return [
+    {
+      name: 'node list',
+      usage: '[--json]',
+      summary: 'Lists the machines that host sandboxes, also those out of reach, and what they have left',
+      async run(args, terminal) {
+        const { values } = parseArguments(args, { json: { type: 'boolean' } });
+        const nodes = (await request('GET', '/nodes')) as Node[];
+        const rows = nodes.map(({ id, status, statusChangedAt, sandboxCount, metrics }) => [
+          id,
+          status,
+          statusChangedAt,
+          String(sandboxCount),
+          `${metrics.cpuPercent} % of ${metrics.cpuCount}`,
+          `${gibibytes(metrics.memoryUsedBytes)} of ${gibibytes(metrics.memoryTotalBytes)} GiB`,
+        ]);
+        show(terminal, values.json, nodes, [['ID', 'STATUS', 'SINCE', 'SANDBOXES', 'CPU', 'MEMORY'], ...rows]);
+        return 0;
+      },
+    },
+    drainCommand(request),
+    ...Object.entries(changes).map(([word, { status, summary }]): Command => ({
+      name: `node ${word}`,
+      usage: 'NODE_ID',
+      summary,
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['NODE_ID']);
+        await request('POST', `/nodes/${encodeURIComponent(positionals[0] ?? '')}`, { status });
+        terminal.err(`It is ${status}.\n`);
+        return 0;
+      },
+    })),
+  ];
+}
+
+const pollMs = 1_000;
+
+/** Empties a machine, and waits for that. */
+function drainCommand(request: PlatformRequest): Command {
+  return {
+    name: 'node drain',
+    usage: 'NODE_ID [--mode wait|pause] [--force] [--no-wait]',
+    summary: 'Empties a node: lets its sandboxes end, or pauses them with their memory, and waits for that',
+    async run(args, terminal) {
+      const { values, positionals } = parseArguments(
+        args,
+        { mode: { type: 'string' }, force: { type: 'boolean' }, 'no-wait': { type: 'boolean' } },
+        ['NODE_ID'],
+      );
+      const mode = values.mode ?? 'wait';
+      const path = `/admin/nodes/${encodeURIComponent(positionals[0] ?? '')}/drain`;
+      if (mode === 'pause') {
+        const stuck = ((await request('GET', path)) as NodeDrain).sandboxes.filter(
+          ({ reason }) => reason !== undefined,
+        );
+        if (stuck.length > 0) {
+          terminal.out(
+            tableText([["CAN'T BE PAUSED", 'BECAUSE'], ...stuck.map(each => [each.sandboxID, each.reason ?? ''])]),
+          );
+          if (!values.force)
+            throw new AtollError(
+              'precondition',
+              'Nothing was changed. --force pauses the others and waits until these have ended.',
+            );
+        }
+      }
+      let left = ((await request('POST', path, { mode })) as NodeDrain).sandboxes.length;
+      for (let told = -1; left > 0 && !values['no-wait']; await Bun.sleep(pollMs)) {
+        if (left !== told) terminal.err(`${left} sandboxes are left.\n`);
+        told = left;
+        left = ((await request('GET', path)) as NodeDrain).sandboxes.length;
+      }
+      terminal.err(
+        left > 0 ? `It takes no new ones; ${left} sandboxes are left.\n` : 'It is empty, and takes no new ones.\n',
+      );
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { resolve } from 'node:path';
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+
+/** What changes the installation of this machine to this version. */
+type Upgrade = {
+  plan(): Promise<{ schema: string; pending: string[]; running: number; paused: number; openBuilds: number }>;
+  /** Fails where a migration does, on a copy. */
+  tryOut(): Promise<void>;
+  /** Path of a backup that is named after this moment. */
+  backupFile(): string;
+  backup(file: string): Promise<void>;
+  /** Restarts the service where it runs; false: the platform is started by hand. */
+  restart(): Promise<boolean>;
+};
+
+/** `atoll upgrade`. */
+export function upgradeCommand(upgrade: Upgrade): Command {
+  return {
+    name: 'upgrade',
+    usage: '[--check] [--backup FILE]',
+    summary:
+      'Goes on with this version: tries its migrations on a copy, writes a backup, restarts the service; --check says what will happen',
+    async run(args, terminal) {
+      const { values } = parseArguments(args, { check: { type: 'boolean' }, backup: { type: 'string' } });
+      const plan = await upgrade.plan();
+      terminal.out(planText(plan));
+      await upgrade.tryOut();
+      terminal.out(plan.pending.length > 0 ? 'The migrations succeed on a copy of the state.\n' : '');
+      if (values.check) {
+        terminal.out('Nothing was changed.\n');
+        return 0;
+      }
+      const file = resolve(values.backup ?? upgrade.backupFile());
+      await upgrade.backup(file);
+      terminal.out(`Backup: ${file}\n`);
+      const wayBack = `The way back: the version of before, and ${plan.pending.length > 0 ? `\`atoll restore ${file}\` into an empty data directory` : 'the same data directory'}.`;
+      if (await upgrade.restart()) terminal.out(`The service runs with this version. ${wayBack}\n`);
+      else
+        terminal.out(`Start this version now: end the platform with \`atoll stop\`, then \`atoll up\`. ${wayBack}\n`);
+      return 0;
+    },
+  };
+}
+
+function planText({ schema, pending, running, paused, openBuilds }: Awaited<ReturnType<Upgrade['plan']>>): string {
+  const state =
+    pending.length === 0
+      ? `State: ${schema}, which this version uses as it is.\n`
+      : `State: ${schema}. This version brings ${pending.join(', ')}, in one transaction: if it fails, the version of before goes on.\n`;
+  const builds = openBuilds === 0 ? '' : `Builds under way: ${openBuilds}. They end, and have to be started again.\n`;
+  return `${state}Sandboxes: ${running} running, ${paused} paused. They stay, and are taken over.\n${builds}`;
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'bun:test';
+import { welcomeText, type Welcome } from './welcome.ts';
+
+const about: Welcome = {
+  url: 'http://localhost:3000',
+  apiKey: 'e2b_x',
+  apiKeyFile: '/d/api-key',
+  domain: 'localhost:3000',
+  dataDir: '/d',
+  building: [],
+  dashboard: 'http://localhost:3000/dashboard/signin#c',
+};
+
+test("one line to paste trusts the installation's own authority, where it has one", () => {
+  const local = { url: 'https://localhost:3443', domain: 'localhost:3443' };
+  const own = welcomeText({ ...about, tls: { ...local, authorityFile: '/d/tls/ca.pem' } });
+  expect(own).toContain('Atoll is ready at http://localhost:3000 and https://localhost:3443\n');
+  expect(own).toContain('export NODE_EXTRA_CA_CERTS=/d/tls/ca.pem SSL_CERT_FILE=/d/tls/ca.pem\n');
+  for (const tls of [undefined, { ...local, authorityFile: null }])
+    expect(welcomeText({ ...about, tls })).not.toContain('CERT');
+});
+
+test('clients of other machines are told of the domain where there is one', () => {
+  const tls = { url: 'https://boxes.example', domain: 'boxes.example', authorityFile: null };
+  const text = welcomeText({ ...about, tls });
+  expect(text).toContain('lead to this one:\n  export E2B_API_KEY=e2b_x\n  export E2B_API_URL=https://boxes.example\n');
+  // The address that sandboxes share would take their own hosts from them.
+  expect(text.split('lead to this one:')[1]).not.toContain('E2B_SANDBOX_URL');
+  for (const domain of ['localhost:3443', 'a.localhost'])
+    expect(welcomeText({ ...about, tls: { ...tls, domain } })).not.toContain('lead to this one');
+});

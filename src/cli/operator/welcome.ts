@@ -1,0 +1,70 @@
+/** Facts that a person needs to use a platform that has just started. */
+export type Welcome = {
+  /** Origin of the one port, e.g. `http://localhost:3000`. */
+  url: string;
+  /**
+   * Present with a TLS port. `authorityFile`: to be trusted where no public authority has signed. `domain`: as `domain`
+   * below, by TLS.
+   */
+  tls?: { url: string; authorityFile: string | null; domain: string } | undefined;
+  apiKey: string;
+  /** File that keeps the key for the next start. */
+  apiKeyFile: string;
+  /** Domain with port, of which sandboxes have their own hosts. */
+  domain: string;
+  dataDir: string;
+  /** Templates that are being built in the background. */
+  building: string[];
+  /** A link that signs in at the dashboard, once; null where there is no dashboard. */
+  dashboard: string | null;
+};
+
+/**
+ * What clients on this machine have in their environment: every method of theirs works then without a name server,
+ * because all go to the one address.
+ */
+export function localVariables({ url, apiKey, domain }: Pick<Welcome, 'url' | 'apiKey' | 'domain'>) {
+  return { E2B_API_KEY: apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url, E2B_DOMAIN: domain };
+}
+
+/** The same where names lead here and TLS is spoken: sandboxes are reached by hosts of their own. */
+function publicVariables({ apiKey, tls }: { apiKey: string; tls: { url: string; domain: string } }) {
+  return { E2B_API_KEY: apiKey, E2B_API_URL: tls.url, E2B_VOLUME_API_URL: tls.url, E2B_DOMAIN: tls.domain };
+}
+
+function exportsOf(variables: Record<string, string>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `  export ${name}=${value}\n`)
+    .join('');
+}
+
+/** Names that nothing but this machine leads to. */
+const isLocalName = (domain: string) => /(?:^|\.)localhost(?::\d+)?$/.test(domain);
+
+/** The address, the key, and lines to paste that work as they stand. */
+export function welcomeText(about: Welcome): string {
+  const { url, tls, apiKey, apiKeyFile, domain, dataDir, building, dashboard } = about;
+  return `
+Atoll is ready at ${url}${tls ? ` and ${tls.url}` : ''}
+${dashboard ? `  dashboard ${dashboard}   (signs in once, within 15 minutes; \`atoll dashboard\` prints another)\n` : ''}  API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
+  data      ${dataDir}
+  previews  http://PORT-SANDBOX_ID.${domain}
+${building.length > 0 ? `  building  ${building.join(', ')} in the background, a minute or two; creates from it wait, \`atoll template list\` shows it\n` : ''}${tls?.authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${tls.authorityFile} SSL_CERT_FILE=${tls.authorityFile}\n` : ''}
+Paste into the shell of your program on this machine, for both SDKs:
+${exportsOf(localVariables(about))}${
+    tls && !isLocalName(tls.domain)
+      ? `\nOn other machines, where ${tls.domain} and *.${tls.domain} lead to this one:\n${exportsOf(publicVariables({ apiKey, tls }))}`
+      : ''
+  }
+JavaScript, on Node.js 20.19, 22.12 or newer, after \`npm install e2b\`:
+  node --input-type=module -e "import { Sandbox } from 'e2b'; const sandbox = await Sandbox.create(); console.log((await sandbox.commands.run('echo Hello from \\$(hostname)')).stdout); await sandbox.kill()"
+
+Python, after \`pip install e2b\`:
+  python3 -c "from e2b import Sandbox; sandbox = Sandbox.create(); print(sandbox.commands.run('echo Hello from \\$(hostname)').stdout); sandbox.kill()"
+
+curl:
+  curl -X POST ${url}/sandboxes -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '{"templateID": "base", "timeout": 60}'
+
+Ctrl-C stops the platform; its sandboxes run on and are taken over by the next start. \`npm run down\` ends those that run, \`npm run down -- --all\` removes paused ones too.
+`;
+}

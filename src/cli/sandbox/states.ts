@@ -1,0 +1,94 @@
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import type { PlatformRequest } from '../connection/platform-request.ts';
+import { jsonText } from '../terminal/table.ts';
+import { numberOf } from '../terminal/number.ts';
+
+const pathOf = (sandboxId: string | undefined) => `/sandboxes/${encodeURIComponent(sandboxId ?? '')}`;
+
+/** What changes a sandbox's state, or makes others of it. */
+export function stateCommands(request: PlatformRequest): Command[] {
+  return [...changeCommands(request), ...copyCommands(request)];
+}
+
+function changeCommands(request: PlatformRequest): Command[] {
+  return [
+    {
+      name: 'sandbox pause',
+      usage: '[--without-memory] SANDBOX_ID',
+      summary: 'Pauses a sandbox: its memory is kept where this can be done, its files are always',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { 'without-memory': { type: 'boolean' } }, ['SANDBOX_ID']);
+        await request('POST', `${pathOf(positionals[0])}/pause`, values['without-memory'] ? { memory: false } : {});
+        terminal.err('Paused.\n');
+        return 0;
+      },
+    },
+    {
+      name: 'sandbox resume',
+      usage: '[--timeout SECONDS] SANDBOX_ID',
+      summary: 'Resumes a paused sandbox',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { timeout: { type: 'string' } }, ['SANDBOX_ID']);
+        const timeout = values.timeout === undefined ? {} : { timeout: numberOf('--timeout', values.timeout) };
+        await request('POST', `/v2${pathOf(positionals[0])}/connect`, timeout);
+        terminal.err('Running.\n');
+        return 0;
+      },
+    },
+    {
+      name: 'sandbox extend',
+      usage: 'SANDBOX_ID SECONDS',
+      summary: 'Lets a sandbox run this long from now',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['SANDBOX_ID', 'SECONDS']);
+        const timeout = numberOf('SECONDS', positionals[1] ?? '');
+        await request('POST', `${pathOf(positionals[0])}/timeout`, { timeout });
+        terminal.err(`It ends in ${timeout} s.\n`);
+        return 0;
+      },
+    },
+  ];
+}
+
+/** Those that make others of a sandbox. */
+function copyCommands(request: PlatformRequest): Command[] {
+  return [
+    {
+      name: 'sandbox fork',
+      usage: '[--count N] [--json] SANDBOX_ID',
+      summary: 'Makes sandboxes that begin as this one is now, and prints their IDs',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { count: { type: 'string' }, json: { type: 'boolean' } }, [
+          'SANDBOX_ID',
+        ]);
+        const body = values.count === undefined ? {} : { count: numberOf('--count', values.count) };
+        const forks = (await request('POST', `${pathOf(positionals[0])}/fork`, body)) as Fork[];
+        if (values.json) terminal.out(jsonText(forks));
+        else for (const { sandbox } of forks) if (sandbox) terminal.out(`${sandbox.sandboxID}\n`);
+        for (const { error } of forks) if (error) terminal.err(`One could not be made: ${error.message}\n`);
+        return forks.some(({ error }) => error) ? 1 : 0;
+      },
+    },
+    {
+      name: 'sandbox snapshot',
+      usage: '[--name NAME] [--without-memory] [--json] SANDBOX_ID',
+      summary: 'Makes a template of a running sandbox as it is now, and prints what a create takes',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(
+          args,
+          { name: { type: 'string' }, 'without-memory': { type: 'boolean' }, json: { type: 'boolean' } },
+          ['SANDBOX_ID'],
+        );
+        const snapshot = (await request('POST', `${pathOf(positionals[0])}/snapshots`, {
+          ...(values.name !== undefined && { name: values.name }),
+          ...(values['without-memory'] && { memory: false }),
+        })) as { snapshotID: string };
+        terminal.out(values.json ? jsonText(snapshot) : `${snapshot.snapshotID}\n`);
+        return 0;
+      },
+    },
+  ];
+}
+
+type Fork = { sandbox?: { sandboxID: string }; error?: { message: string } };

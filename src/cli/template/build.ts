@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import { basename, resolve } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command, Terminal } from '../terminal/command.ts';
+import type { PlatformRequest } from '../connection/platform-request.ts';
+import { archiveOf, readDefinition, stepsOf } from './definition.ts';
+
+type Registered = { templateID: string; buildID: string };
+type Status = {
+  status: string;
+  logEntries: { message: string; level: string }[];
+  reason?: { message: string; step?: string };
+};
+
+const pollMs = 200;
+
+const options = { public: { type: 'boolean' }, 'no-cache': { type: 'boolean' } } as const;
+
+/** `atoll template build` and `add`: builds a folder with a template.json, one's own or one that comes with Atoll. */
+export function templateBuildCommands(
+  request: PlatformRequest,
+  shippedFolder: (name: string) => string | undefined,
+): Command[] {
+  return [
+    {
+      name: 'template build',
+      usage: 'FOLDER [--public] [--no-cache]',
+      summary: 'Builds the template that a folder with template.json defines',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, options, ['FOLDER']);
+        const folder = resolve(positionals[0] ?? '.');
+        return buildFolder(request, terminal, folder, { isPublic: values.public, force: values['no-cache'] });
+      },
+    },
+    {
+      name: 'template add',
+      usage: 'NAME [--no-cache]',
+      summary: 'Builds a template that comes with Atoll, and lets every team use it',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { 'no-cache': options['no-cache'] }, ['NAME']);
+        const name = positionals[0] ?? '';
+        const folder = shippedFolder(name);
+        if (folder === undefined)
+          throw new AtollError(
+            'not_found',
+            `No template ${name} comes with Atoll; \`template build\` builds one of yours.`,
+          );
+        return buildFolder(request, terminal, folder, { isPublic: true, force: values['no-cache'] });
+      },
+    },
+  ];
+}
+
+async function buildFolder(
+  request: PlatformRequest,
+  terminal: Terminal,
+  folder: string,
+  { isPublic = false, force = false }: { isPublic?: boolean | undefined; force?: boolean | undefined },
+): Promise<number> {
+  const definition = readDefinition(folder);
+  if (definition.fromMachine)
+    throw new AtollError(
+      'invalid',
+      `${folder} is made from this machine's own packages, which only the start of the platform does.`,
+    );
+  const { name = basename(folder), fromTemplate, fromImage, cpuCount, memoryMB, startCmd, readyCmd } = definition;
+  const { templateID, buildID } = (await request('POST', '/v3/templates', { name, cpuCount, memoryMB })) as Registered;
+  const filesHash = definition.files ? await upload(request, templateID, folder, definition.files) : undefined;
+  const steps = stepsOf(definition).map(step => (step.type === 'COPY' ? { ...step, filesHash } : step));
+  const start = { fromTemplate, fromImage, steps, startCmd, readyCmd, force };
+  await request('POST', `/v2/templates/${templateID}/builds/${buildID}`, start);
+  if (!(await follow(request, terminal, templateID, buildID))) return 1;
+  if (isPublic) await request('PATCH', `/templates/${templateID}`, { public: true });
+  terminal.out(`${name}\n`);
+  return 0;
+}
+
+/** Sends the files as one archive, unless the platform has it. The same files give the same archive. */
+async function upload(request: PlatformRequest, templateId: string, folder: string, files: string[]): Promise<string> {
+  const archive = await archiveOf(folder, files);
+  const hash = createHash('sha256').update(archive).digest('hex');
+  const slot = (await request('GET', `/templates/${templateId}/files/${hash}`)) as { present: boolean; url: string };
+  if (slot.present) return hash;
+  const answer = await fetch(slot.url, { method: 'PUT', body: archive });
+  if (!answer.ok)
+    throw new AtollError('internal', `The files could not be uploaded: ${answer.status} ${await answer.text()}`);
+  return hash;
+}
+
+/** Shows the build's log until it has ended. True when it is ready. */
+async function follow(
+  request: PlatformRequest,
+  terminal: Terminal,
+  templateId: string,
+  buildId: string,
+): Promise<boolean> {
+  for (let seen = 0; ;) {
+    const { status, logEntries, reason } = (await request(
+      'GET',
+      `/templates/${templateId}/builds/${buildId}/status?logsOffset=${seen}`,
+    )) as Status;
+    seen += logEntries.length;
+    for (const entry of logEntries) terminal.err(`${entry.message}\n`);
+    if (logEntries.length > 0) continue;
+    if (status === 'ready') return true;
+    if (status === 'error') {
+      const place =
+        reason?.step === undefined ? '' : /^\d+$/.test(reason.step) ? ` at step ${reason.step}` : ` (${reason.step})`;
+      terminal.err(`The build failed${place}: ${reason?.message ?? 'no reason was given'}\n`);
+      return false;
+    }
+    await Bun.sleep(pollMs);
+  }
+}

@@ -1,0 +1,92 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import type { PlatformRequest } from '../connection/platform-request.ts';
+import { show } from '../terminal/table.ts';
+import { definitionFile } from './definition.ts';
+
+type Tag = { tag: string; buildID: string; createdAt: string };
+
+const pathOf = (name: string | undefined) => `/templates/${encodeURIComponent(name ?? '')}`;
+
+/** Beginning a template, and what is done with one that is built. */
+export function templateChangeCommands(request: PlatformRequest): Command[] {
+  return [
+    {
+      name: 'template init',
+      usage: '[FOLDER]',
+      summary: 'Begins a template: writes a template.json for `template build` into a folder',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['[FOLDER]']);
+        const folder = resolve(positionals[0] ?? '.');
+        const file = join(folder, definitionFile);
+        if (existsSync(file)) throw new AtollError('conflict', `${file} is there already.`);
+        mkdirSync(folder, { recursive: true });
+        writeFileSync(file, `${JSON.stringify(beginning(basename(folder)), null, 2)}\n`);
+        terminal.out(`${file}\n`);
+        return 0;
+      },
+    },
+    {
+      name: 'template tags',
+      usage: '[--json] TEMPLATE',
+      summary: 'Lists the tags of a template and the builds that they select',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['TEMPLATE']);
+        const tags = (await request('GET', `${pathOf(positionals[0])}/tags`)) as Tag[];
+        const rows = tags.map(({ tag, buildID, createdAt }) => [tag, buildID, createdAt]);
+        show(terminal, values.json, tags, [['TAG', 'BUILD', 'ASSIGNED'], ...rows]);
+        return 0;
+      },
+    },
+    {
+      name: 'template tag',
+      usage: '[--remove] TEMPLATE TAG...',
+      summary: 'Gives the build that NAME or NAME:TAG selects further tags; --remove takes tags of a template away',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { remove: { type: 'boolean' } }, ['TEMPLATE', '<TAG...>']);
+        const [template = '', ...tags] = positionals;
+        if (values.remove) await request('DELETE', '/templates/tags', { name: template, tags });
+        else await request('POST', '/templates/tags', { target: template, tags });
+        terminal.err(values.remove ? 'Removed.\n' : 'Tagged.\n');
+        return 0;
+      },
+    },
+    {
+      name: 'template publish',
+      usage: '[--private] TEMPLATE',
+      summary: 'Lets every team use a template; --private: its own team alone again',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { private: { type: 'boolean' } }, ['TEMPLATE']);
+        const { names } = (await request('PATCH', `/v2${pathOf(positionals[0])}`, { public: !values.private })) as {
+          names: string[];
+        };
+        terminal.out(`${names.join('\n')}\n`);
+        return 0;
+      },
+    },
+    {
+      name: 'template delete',
+      usage: 'TEMPLATE',
+      summary: 'Deletes a template with its builds, unless sandboxes come from it',
+      async run(args, terminal) {
+        const { positionals } = parseArguments(args, {}, ['TEMPLATE']);
+        await request('DELETE', pathOf(positionals[0]));
+        terminal.err('Deleted.\n');
+        return 0;
+      },
+    },
+  ];
+}
+
+function beginning(name: string): object {
+  return {
+    name,
+    fromTemplate: 'base',
+    cpuCount: 2,
+    memoryMB: 1024,
+    steps: [{ type: 'RUN', args: ['pip install --no-cache-dir requests'] }],
+  };
+}

@@ -1,0 +1,64 @@
+import { Command as Parser, CommanderError, Option } from 'commander';
+import { AtollError, messageOf } from '../../base/error.ts';
+
+/** Marks errors about the command line itself, after which the usage is shown. */
+export const commandLineDetail = 'command_line';
+
+/** An option by its long name; `multiple`: may be given again and again. A name that begins with `no-` is a switch. */
+type OptionType = { type: 'boolean' | 'string'; multiple?: boolean; short?: string };
+type Options = Record<string, OptionType>;
+type ValueOf<T extends OptionType> = T extends { type: 'boolean' }
+  ? boolean
+  : T extends { multiple: true }
+    ? string[]
+    : string;
+
+/** What a command line says: options that were given, and operands in their order. */
+type ParsedArguments<O extends Options> = { values: { [Name in keyof O]?: ValueOf<O[Name]> }; positionals: string[] };
+
+/**
+ * The options and operands of a command line. Operands are named as a usage has them: `SANDBOX_ID`, `[TEMPLATE]` where
+ * it may be left out, `[COMMAND...]` for all that follow; what comes after the operand before such a one is its own,
+ * options included. Fails with `invalid` for unknown options, options without their value, and operands that are
+ * missing or too many.
+ */
+export function parseArguments<const O extends Options>(
+  args: string[],
+  options: O,
+  operands: string[] = [],
+): ParsedArguments<O> {
+  const parser = new Parser()
+    .exitOverride()
+    .helpOption(false)
+    .configureOutput({ writeErr: () => {} })
+    .passThroughOptions(operands.some(name => name.includes('...')));
+  for (const operand of operands) parser.argument(/^[[<]/.test(operand) ? operand : `<${operand}>`);
+  for (const [name, option] of Object.entries(options)) parser.addOption(optionOf(name, option));
+  try {
+    parser.parse(args, { from: 'user' });
+  } catch (error) {
+    throw new AtollError('invalid', sentenceOf(error), { cause: error, detail: commandLineDetail });
+  }
+  const given = parser.opts<Record<string, unknown>>();
+  const values = Object.keys(options).flatMap(name =>
+    given[keyOf(name)] === undefined ? [] : [[name, given[keyOf(name)]]],
+  );
+  return { values: Object.fromEntries(values) as ParsedArguments<O>['values'], positionals: parser.args };
+}
+
+function optionOf(name: string, { type, multiple, short }: OptionType): Option {
+  const flags = `${short === undefined ? '' : `-${short}, `}--${name}${type === 'string' ? ' <value>' : ''}`;
+  const option = new Option(flags);
+  // `--no-x` would be taken for the opposite of `--x`.
+  option.negate = false;
+  option.attributeName = () => keyOf(name);
+  if (multiple) option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+  return option;
+}
+
+const keyOf = (name: string) => `--${name}`;
+
+function sentenceOf(error: unknown): string {
+  const text = messageOf(error);
+  return error instanceof CommanderError ? text.replace(/^error: /, '').replace(/\n/g, ' ') : text;
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'bun:test';
+import { tableText } from './table.ts';
+
+const rows = [
+  ['ID', 'NAME', 'WHAT'],
+  ['i0123456789012345678', 'short', 'a long text that says a great deal about nothing'],
+];
+
+test('columns are aligned, and the last has no blanks behind it', () => {
+  expect(
+    tableText([
+      ['A', 'B'],
+      ['long', 'x'],
+    ]),
+  ).toBe('A     B\nlong  x\n');
+});
+
+test('a table fits the terminal: long cells are cut, what other commands take is not', () => {
+  const lines = tableText(rows, 60).trimEnd().split('\n');
+  expect(lines.every(line => line.length <= 60)).toBe(true);
+  expect(lines[1]).toMatch(/^i0123456789012345678  short  a long .*…$/);
+  // As narrow as it gets, each column still says something.
+  expect(tableText(rows, 10)).toContain('i0123456789012345678  short  a long …');
+  expect(tableText(rows)).toContain('about nothing\n');
+});

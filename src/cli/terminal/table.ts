@@ -1,0 +1,48 @@
+import type { Terminal } from './command.ts';
+
+/** What a column keeps where a table is too wide. */
+const cellCharactersMin = 8;
+const gap = '  ';
+
+/**
+ * Rows as aligned columns, the first row the headings. The last column is not padded. Where lines may be `columns`
+ * wide, the widest columns give way, but not the first: it has what other commands take.
+ */
+export function tableText(rows: string[][], columns = Infinity): string {
+  const widths = fitting(
+    (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))),
+    columns,
+  );
+  const line = (row: string[]) =>
+    row
+      .map((cell, column) =>
+        cut(cell, widths[column] ?? 0).padEnd(column === row.length - 1 ? 0 : (widths[column] ?? 0)),
+      )
+      .join(gap);
+  return rows.map(row => `${line(row).trimEnd()}\n`).join('');
+}
+
+function fitting(widths: number[], columns: number): number[] {
+  const fitted = [...widths];
+  const total = () => fitted.reduce((sum, width) => sum + width, (fitted.length - 1) * gap.length);
+  while (total() > columns) {
+    const widest = Math.max(...fitted.slice(1));
+    if (widest <= cellCharactersMin) break;
+    fitted[fitted.indexOf(widest, 1)] = Math.max(cellCharactersMin, widest - (total() - columns > 8 ? 8 : 1));
+  }
+  return fitted;
+}
+
+function cut(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text;
+}
+
+/** What `--json` prints. */
+export function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** Prints the API's own answer, or a table of it that fits the terminal. */
+export function show(terminal: Terminal, asJson: boolean | undefined, value: unknown, rows: string[][]): void {
+  terminal.out(asJson ? jsonText(value) : tableText(rows, terminal.columns));
+}

@@ -1,0 +1,71 @@
+import { ApiFailure, failureOf, withQuery } from './client.ts';
+import type { Query } from './client.ts';
+import { endFlag, joinEnvelope, readEnvelopes } from './envelope.ts';
+
+/** A running sandbox, as its agent is reached: through the edge, by routing headers on this very origin. */
+export type Target = { sandboxId: string; token: string | null; user?: string };
+
+const agentPort = 49_983;
+
+/** Without cookies: the session must not get into a sandbox, and the edge refuses it. */
+function headersOf({ sandboxId, token, user = 'user' }: Target): Record<string, string> {
+  return {
+    'E2b-Sandbox-Id': sandboxId,
+    'E2b-Sandbox-Port': String(agentPort),
+    Authorization: `Basic ${btoa(`${user}:`)}`,
+    ...(token !== null && { 'X-Access-Token': token }),
+  };
+}
+
+/** Calls a method that has one answer. Throws `ApiFailure`. */
+export async function callAgent<T>(target: Target, method: string, message: unknown): Promise<T> {
+  const response = await request(target, `/${method}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Connect-Protocol-Version': '1' },
+    body: JSON.stringify(message),
+  });
+  return (await response.json()) as T;
+}
+
+/** The messages of a method that streams, until it ends or `signal`. Throws `ApiFailure` for an end with an error. */
+export async function* streamAgent<T>(
+  target: Target,
+  method: string,
+  message: unknown,
+  signal: AbortSignal,
+): AsyncGenerator<T> {
+  const response = await request(target, `/${method}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' },
+    body: joinEnvelope(JSON.stringify(message)),
+    signal,
+  });
+  for await (const { flag, json } of readEnvelopes(response.body)) {
+    if (flag !== endFlag) {
+      yield json as T;
+      continue;
+    }
+    const { error } = json as { error?: { message?: string } };
+    if (error) throw new ApiFailure(500, error.message ?? 'The stream ended with an error');
+    return;
+  }
+  throw new ApiFailure(0, 'The connection to the sandbox was lost');
+}
+
+/** A file of a sandbox, or writes one. Throws `ApiFailure`. */
+export function agentFile(target: Target, query: Query, init: RequestInit = {}): Promise<Response> {
+  return request(target, withQuery('/files', { username: target.user ?? 'user', ...query }), init);
+}
+
+async function request(target: Target, path: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(path, {
+    ...init,
+    credentials: 'omit',
+    headers: { ...headersOf(target), ...(init.headers as Record<string, string> | undefined) },
+  }).catch((error: unknown) => {
+    if (init.signal?.aborted) throw error;
+    throw new ApiFailure(0, 'The sandbox does not answer');
+  });
+  if (!response.ok) throw await failureOf(response);
+  return response;
+}

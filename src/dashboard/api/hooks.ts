@@ -1,0 +1,59 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { useProof } from '../parts/proof.tsx';
+import { useToast } from '../parts/toasts.tsx';
+import { askJson } from './client.ts';
+import type { Query } from './client.ts';
+import { useViewer } from './session.tsx';
+
+type ReadOptions = {
+  query?: Query;
+  /** Ask again after so long, ms, where no event tells of a change. */
+  every?: number | false;
+  enabled?: boolean;
+  /** Ask as the person or the operator, not for a team. */
+  personal?: boolean;
+};
+
+/** What a GET answers, kept and shared by path and query; events of the team have it asked again. */
+export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryResult<T> {
+  const { team } = useViewer();
+  const teamID = options.personal ? undefined : team?.teamID;
+  const { query, every, enabled } = options;
+  return useQuery({
+    queryKey: [path, teamID, query],
+    queryFn: ({ signal }) => askJson<T>(path, { team: teamID, query, signal }),
+    placeholderData: keepPreviousData,
+    ...(every !== undefined && { refetchInterval: every }),
+    ...(enabled !== undefined && { enabled }),
+  });
+}
+
+type Change<T> = {
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  body?: unknown;
+  then?: (answer: T) => void;
+};
+
+/** Changes something and says how it went; whatever begins with one of `stale` is asked again. */
+export function useChange<T = unknown>(done: string | null, stale: string[], personal = false) {
+  const { team } = useViewer();
+  const client = useQueryClient();
+  const toast = useToast();
+  const withProof = useProof();
+  return useMutation({
+    mutationFn: ({ method, path, body }: Change<T>) =>
+      withProof(() => askJson<T>(path, { method, team: personal ? undefined : team?.teamID, body })),
+    onSuccess: (answer, { then }) => {
+      if (done !== null) toast({ kind: 'ok', text: done });
+      then?.(answer);
+    },
+    onError: error => toast({ kind: 'danger', text: error.message }),
+    onSettled: () => client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) }),
+  });
+}
+
+/** Whether a kept answer is of one of the paths, or of something below one. */
+export const isStale = (path: unknown, stale: readonly string[]): boolean =>
+  typeof path === 'string' && stale.some(start => path === start || path.startsWith(`${start}/`));

@@ -1,0 +1,41 @@
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** A size in the unit that gives it at most four digits. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** A length of time by its two largest parts. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
+  if (days > 0) return hours > 0 ? `${days}d ${hours}h` : `${days}d`;
+  if (hours > 0) return minutes > 0 ? `${hours}h ${minutes}m` : `${hours}h`;
+  return minutes >= 10 || seconds % 60 === 0 ? `${minutes}m` : `${minutes}m ${seconds % 60}s`;
+}
+
+/** How long ago, in words as short as they can be. */
+export function formatAgo(ms: number): string {
+  return Math.abs(ms) < 2000 ? 'now' : ms < 0 ? `in ${formatDuration(-ms)}` : `${formatDuration(ms)} ago`;
+}
+
+/** A number with thousands apart. */
+export const formatCount = (value: number): string => value.toLocaleString('en');
+
+/** The time of day of a moment, to the second. */
+export const formatClock = (at: Date): string => at.toLocaleTimeString('en-GB');
+
+/** A moment whole, to the second, with its zone. */
+export const formatMoment = (at: Date): string =>
+  at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' });

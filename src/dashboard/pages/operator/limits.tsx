@@ -1,0 +1,57 @@
+import { useState } from 'react';
+import type { AdminTeam } from '../../../protocol/api/team.ts';
+import { useChange } from '../../api/hooks.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+
+const words = {
+  concurrentSandboxes: 'Sandboxes at once',
+  concurrentBuilds: 'Builds at once',
+  lifetimeHours: 'Longest life of a run, hours',
+  cpuCount: 'CPUs of a sandbox',
+  memoryMiB: 'Memory of a sandbox, MiB',
+  diskMiB: 'Disk of a sandbox, MiB',
+  requestsPerSecond: 'Requests a second',
+  volumes: 'Volumes',
+  volumeMiB: 'Size of a volume, MiB',
+} as const;
+type Limit = keyof typeof words;
+const names = Object.keys(words) as Limit[];
+
+/** What a team may do. An empty field is the installation's own limit. */
+export function Limits({ of: { teamID, name, limits }, onClose }: { of: AdminTeam; onClose: () => void }) {
+  const [texts, setTexts] = useState<Record<string, string>>(
+    Object.fromEntries(names.map(limit => [limit, String(limits[limit] ?? '')])),
+  );
+  const save = useChange('The limits hold from now on', ['/admin/teams'], true);
+  const submit = () =>
+    save.mutate({
+      method: 'PATCH',
+      path: `/admin/teams/${teamID}`,
+      body: { limits: Object.fromEntries(names.map(limit => [limit, texts[limit] ? Number(texts[limit]) : null])) },
+      then: onClose,
+    });
+  return (
+    <Dialog title={`Limits of ${name}`} onClose={onClose} onSubmit={submit}>
+      {names.map(limit => (
+        <label key={limit} className="field">
+          <span>{words[limit]}</span>
+          <input
+            type="number"
+            min={0}
+            placeholder="the installation's"
+            value={texts[limit]}
+            onChange={event => setTexts({ ...texts, [limit]: event.target.value })}
+          />
+        </label>
+      ))}
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button className="button primary" disabled={save.isPending}>
+          Save
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,140 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import type { AdminTeam, AdminUser } from '../../../protocol/api/team.ts';
+import { useChange, useRead } from '../../api/hooks.ts';
+import { Ago, Badge, Empty } from '../../parts/bits.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Card } from '../../parts/page.tsx';
+import { ShownOnce } from '../../parts/shown-once.tsx';
+import { Table } from '../../parts/table.tsx';
+
+/** The people of the installation; each signs in by a link that is made here. */
+export function Users({ teams }: { teams: AdminTeam[] }) {
+  const users = useRead<AdminUser[]>('/admin/users', { personal: true });
+  const [making, setMaking] = useState(false);
+  const [link, setLink] = useState<string | null>(null);
+  const signIn = useChange<{ path: string }>(null, [], true);
+  const change = useChange('Changed', ['/admin/users'], true);
+  const join = useChange('Joined', ['/admin/users'], true);
+  return (
+    <Card
+      title="Users"
+      actions={
+        <button type="button" className="button tiny" onClick={() => setMaking(true)}>
+          <Plus size={14} /> New user
+        </button>
+      }
+    >
+      <Loaded of={users}>
+        {rows => (
+          <Table
+            label="Users"
+            rows={rows}
+            keyOf={({ userID }) => userID}
+            empty={
+              <Empty title="No users yet">
+                <p>Make one, add her to a team, and send her a link that signs in.</p>
+              </Empty>
+            }
+            columns={[
+              { name: 'Name', of: ({ name }) => name },
+              { name: 'E-mail', of: ({ email }) => email ?? <span className="muted">none</span> },
+              {
+                name: 'Rights',
+                of: ({ operator }) => <Badge tone={operator ? 'warn' : 'idle'}>{operator ? 'operator' : 'user'}</Badge>,
+              },
+              { name: 'Made', of: ({ createdAt }) => <Ago at={createdAt} /> },
+              {
+                name: ' ',
+                end: true,
+                of: user => (
+                  <UserActions
+                    user={user}
+                    teams={teams}
+                    onJoin={teamID =>
+                      join.mutate({ method: 'PUT', path: `/admin/teams/${teamID}/members/${user.userID}` })
+                    }
+                    onChange={body => change.mutate({ method: 'PATCH', path: `/admin/users/${user.userID}`, body })}
+                    onSignIn={() =>
+                      signIn.mutate({
+                        method: 'POST',
+                        path: '/admin/sign-in-links',
+                        body: { userID: user.userID },
+                        then: ({ path }) => setLink(`${location.origin}${path}`),
+                      })
+                    }
+                  />
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      {making && <NewUser onClose={() => setMaking(false)} />}
+      {link !== null && (
+        <ShownOnce title="It signs in once, within 15 minutes" text={link} onClose={() => setLink(null)} />
+      )}
+    </Card>
+  );
+}
+
+type UserActionsProps = {
+  user: AdminUser;
+  teams: AdminTeam[];
+  onJoin: (teamID: string) => void;
+  onChange: (body: { operator: boolean }) => void;
+  onSignIn: () => void;
+};
+
+function UserActions({ user: { name, operator }, teams, onJoin, onChange, onSignIn }: UserActionsProps) {
+  return (
+    <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
+      <select aria-label={`Add ${name} to a team`} value="" onChange={event => onJoin(event.target.value)}>
+        <option value="">Add to a team…</option>
+        {teams.map(team => (
+          <option key={team.teamID} value={team.teamID}>
+            {team.name}
+          </option>
+        ))}
+      </select>
+      <button type="button" className="button tiny" onClick={() => onChange({ operator: !operator })}>
+        {operator ? 'Not operator' : 'Make operator'}
+      </button>
+      <button type="button" className="button tiny" onClick={onSignIn}>
+        Sign-in link
+      </button>
+    </span>
+  );
+}
+
+function NewUser({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [email, setEmail] = useState('');
+  const create = useChange('User made', ['/admin/users'], true);
+  const body = { name, ...(email !== '' && { email }) };
+  return (
+    <Dialog
+      title="New user"
+      onClose={onClose}
+      onSubmit={() => create.mutate({ method: 'POST', path: '/admin/users', body, then: onClose })}
+    >
+      <label className="field">
+        <span>Name</span>
+        <input required value={name} onChange={event => setName(event.target.value)} />
+      </label>
+      <label className="field">
+        <span>E-mail (may be left out)</span>
+        <input type="email" value={email} onChange={event => setEmail(event.target.value)} />
+      </label>
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button className="button primary" disabled={create.isPending}>
+          Make
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,52 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import type { AnyRoute } from '@tanstack/react-router';
+import { readAuditSearch } from './audit-search.ts';
+import { readFilesSearch } from './sandbox/files/files.tsx';
+import { Logs, readLogsSearch } from './sandbox/logs.tsx';
+import { Overview } from './sandbox/overview.tsx';
+import { readTerminalSearch } from './sandbox/terminal/terminal-search.ts';
+import { readMetricsSearch } from './sandbox/metrics-search.ts';
+import { SandboxPage } from './sandbox/sandbox.tsx';
+import { readEventsSearch } from './team/events.tsx';
+
+type Search = (raw: Record<string, unknown>) => object;
+type Loader = Parameters<typeof lazyRouteComponent>[0];
+
+/** The pages behind the first one, below `shell`. They are loaded when they are looked at. */
+export function pageRoutes(shell: AnyRoute): AnyRoute[] {
+  const below =
+    (parent: AnyRoute) =>
+    (path: string, load: Loader, name: string, validateSearch: Search = () => ({})) =>
+      createRoute({ getParentRoute: () => parent, path, component: lazyRouteComponent(load, name), validateSearch });
+  const page = below(shell);
+  const sandbox = createRoute({ getParentRoute: () => shell, path: '/sandboxes/$sandboxId', component: SandboxPage });
+  const tab = below(sandbox);
+  return [
+    sandbox.addChildren([
+      createRoute({ getParentRoute: () => sandbox, path: '/', component: Overview }),
+      createRoute({ getParentRoute: () => sandbox, path: 'logs', component: Logs, validateSearch: readLogsSearch }),
+      tab('terminal', () => import('./sandbox/terminal/terminal.tsx'), 'Terminal', readTerminalSearch),
+      tab('files', () => import('./sandbox/files/files.tsx'), 'Files', readFilesSearch),
+      tab('metrics', () => import('./sandbox/metrics.tsx'), 'Metrics', readMetricsSearch),
+      tab('network', () => import('./sandbox/network.tsx'), 'Network'),
+    ]),
+    page('/templates', () => import('./templates/templates.tsx'), 'Templates'),
+    page('/templates/$templateId', () => import('./templates/template.tsx'), 'TemplatePage'),
+    page('/templates/$templateId/builds/$buildId', () => import('./templates/build.tsx'), 'BuildPage'),
+    page('/snapshots', () => import('./team/snapshots.tsx'), 'Snapshots'),
+    page('/volumes', () => import('./team/volumes.tsx'), 'Volumes'),
+    page('/secrets', () => import('./team/secrets.tsx'), 'Secrets'),
+    page('/events', () => import('./team/events.tsx'), 'Events', readEventsSearch),
+    page('/usage', () => import('./team/usage.tsx'), 'Usage'),
+    page('/keys', () => import('./team/keys.tsx'), 'Keys'),
+    page('/members', () => import('./team/members.tsx'), 'Members'),
+    page('/audit', () => import('./audit.tsx'), 'TeamAudit', readAuditSearch),
+    page('/webhooks', () => import('./team/webhooks.tsx'), 'Webhooks'),
+    page('/account', () => import('./account.tsx'), 'Account'),
+    page('/operator', () => import('./operator/overview.tsx'), 'OperatorOverview'),
+    page('/operator/nodes', () => import('./operator/nodes.tsx'), 'Nodes'),
+    page('/operator/teams', () => import('./operator/teams.tsx'), 'Teams'),
+    page('/operator/leftovers', () => import('./operator/leftovers.tsx'), 'Leftovers'),
+    page('/operator/audit', () => import('./audit.tsx'), 'Audit', readAuditSearch),
+  ];
+}

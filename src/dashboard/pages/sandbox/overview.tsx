@@ -1,0 +1,130 @@
+import { Link } from '@tanstack/react-router';
+import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
+import { formatBytes, formatMoment } from '../../format.ts';
+import { Ago, Copy } from '../../parts/bits.tsx';
+import { CodeTabs } from '../../parts/code.tsx';
+import { Card } from '../../parts/page.tsx';
+import { killOf, reasons } from '../sandboxes/ended.tsx';
+import { Processes } from './processes.tsx';
+import { useSandbox } from './sandbox.tsx';
+
+/** What a sandbox is, what it went through, what runs in it. */
+export function Overview() {
+  const { sandboxId, detail, events } = useSandbox();
+  return (
+    <div className="columns">
+      <div className="stack">
+        {detail && <About detail={detail} />}
+        {detail?.state === 'running' && <Processes />}
+      </div>
+      <div className="stack">
+        <Card title="Timeline">
+          <div className="body">
+            <ol className="timeline">
+              {events.map(event => (
+                <Moment key={event.id} event={event} />
+              ))}
+            </ol>
+          </div>
+        </Card>
+        {detail && (
+          <Card title="From a program">
+            <div className="body">
+              <CodeTabs texts={connectCode(sandboxId)} />
+            </div>
+          </Card>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function About({ detail }: { detail: SandboxDetail }) {
+  return (
+    <Card title="About">
+      <dl className="facts body">
+        <dt>Template</dt>
+        <dd>
+          <Link to="/templates/$templateId" params={{ templateId: detail.templateID }} className="mono">
+            {detail.alias ?? detail.templateID}
+          </Link>
+        </dd>
+        <dt>Started</dt>
+        <dd>
+          <Ago at={detail.startedAt} /> <span className="muted">({formatMoment(new Date(detail.startedAt))})</span>
+        </dd>
+        <dt>Size</dt>
+        <dd>
+          {detail.cpuCount} CPU, {formatBytes(detail.memoryMB * 1024 ** 2)} memory,{' '}
+          {formatBytes(detail.diskSizeMB * 1024 ** 2)} disk
+        </dd>
+        <dt>At its end</dt>
+        <dd>
+          {detail.lifecycle.onTimeout === 'pause' ? 'it is paused' : 'it is killed'}
+          {detail.lifecycle.autoResume && ', and resumes when something connects'}
+        </dd>
+        <dt>Access</dt>
+        <dd>{detail.envdAccessToken === undefined ? 'anybody who knows its ID' : 'with its own token'}</dd>
+        {detail.volumeMounts.length > 0 && (
+          <>
+            <dt>Volumes</dt>
+            <dd>
+              {detail.volumeMounts.map(({ name, path }) => (
+                <div key={path}>
+                  {name} <span className="mono muted">{path}</span>
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
+        {Object.entries(detail.metadata ?? {}).length > 0 && (
+          <>
+            <dt>Metadata</dt>
+            <dd className="row" style={{ gap: 4 }}>
+              {Object.entries(detail.metadata ?? {}).map(([key, value]) => (
+                <Copy key={key} text={value}>
+                  <span className="chip cut">
+                    {key}={value}
+                  </span>
+                </Copy>
+              ))}
+            </dd>
+          </>
+        )}
+      </dl>
+    </Card>
+  );
+}
+
+const words: Record<string, [text: string, tone: string]> = {
+  created: ['Created', 'ok'],
+  resumed: ['Resumed', 'ok'],
+  paused: ['Paused', 'warn'],
+  updated: ['Changed', ''],
+  checkpointed: ['Snapshot taken', ''],
+  forked: ['Forked', ''],
+  killed: ['Ended', 'danger'],
+};
+
+function Moment({ event }: { event: LifecycleEvent }) {
+  const [text, tone] = words[event.type.split('.').at(-1) ?? ''] ?? [event.type, ''];
+  const reason = killOf(event).kill_reason;
+  return (
+    <li className={tone}>
+      <span>
+        {text}
+        {reason !== undefined && <span className="muted">: {reasons[reason]?.text ?? reason}</span>}
+      </span>
+      <span className="muted small">
+        <Ago at={event.timestamp} />
+      </span>
+    </li>
+  );
+}
+
+const connectCode = (id: string): Record<string, string> => ({
+  JavaScript: `import { Sandbox } from 'e2b';\n\nconst sandbox = await Sandbox.connect('${id}');`,
+  Python: `from e2b import Sandbox\n\nsandbox = Sandbox.connect("${id}")`,
+  curl: `curl ${location.origin}/sandboxes/${id} -H "X-API-Key: $E2B_API_KEY"`,
+});

@@ -1,0 +1,95 @@
+import { Link, Outlet, useParams } from '@tanstack/react-router';
+import { createContext, use } from 'react';
+import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
+import { ApiFailure } from '../../api/client.ts';
+import { useRead } from '../../api/hooks.ts';
+import { Badge, Copy, Loading, Problem } from '../../parts/bits.tsx';
+import { Page } from '../../parts/page.tsx';
+import { TimeLeft } from '../sandboxes/time-left.tsx';
+import { killOf, reasons } from '../sandboxes/ended.tsx';
+import { SandboxActions } from './actions.tsx';
+
+/** A sandbox as its pages see it: `detail` is null once it has ended. */
+type Known = { sandboxId: string; detail: SandboxDetail | null; events: LifecycleEvent[] };
+
+const KnownContext = createContext<Known | null>(null);
+
+/** The sandbox that is looked at. Only below its page. */
+export function useSandbox(): Known {
+  const known = use(KnownContext);
+  if (!known) throw new Error('no sandbox is looked at here');
+  return known;
+}
+
+const tabs = [
+  { to: '/sandboxes/$sandboxId', name: 'Overview' },
+  { to: '/sandboxes/$sandboxId/terminal', name: 'Terminal' },
+  { to: '/sandboxes/$sandboxId/files', name: 'Files' },
+  { to: '/sandboxes/$sandboxId/logs', name: 'Logs' },
+  { to: '/sandboxes/$sandboxId/metrics', name: 'Metrics' },
+  { to: '/sandboxes/$sandboxId/network', name: 'Network' },
+] as const;
+
+/** The frame of a sandbox's pages: its state, what can be done, its tabs. */
+export function SandboxPage() {
+  const { sandboxId = '' } = useParams({ strict: false });
+  const id = encodeURIComponent(sandboxId);
+  const detail = useRead<SandboxDetail>(`/sandboxes/${id}`);
+  const events = useRead<LifecycleEvent[]>(`/events/sandboxes/${id}`, { query: { limit: 100 } });
+  const isGone = detail.error instanceof ApiFailure && detail.error.status === 404;
+  const wrong = (isGone ? null : detail.error) ?? events.error;
+  if (wrong)
+    return (
+      <Page title={sandboxId}>
+        <Problem error={wrong} onRetry={() => void detail.refetch()} />
+      </Page>
+    );
+  if ((!detail.data && !isGone) || !events.data)
+    return (
+      <Page title={sandboxId}>
+        <Loading />
+      </Page>
+    );
+  if (isGone && events.data.length === 0)
+    return (
+      <Page title={sandboxId}>
+        <Problem error={new Error(`This team has no sandbox ${sandboxId}, and had none in the last seven days.`)} />
+      </Page>
+    );
+  const known = { sandboxId, detail: isGone ? null : (detail.data ?? null), events: events.data };
+  return (
+    <KnownContext value={known}>
+      <Page
+        title={known.detail?.alias ?? 'Sandbox'}
+        about={<StateLine known={known} />}
+        actions={known.detail && <SandboxActions of={known.detail} />}
+      >
+        <nav className="tabs" aria-label="Sandbox">
+          {tabs.map(({ to, name }) => (
+            <Link key={to} to={to} params={{ sandboxId }} activeOptions={{ exact: true, includeSearch: false }}>
+              {name}
+            </Link>
+          ))}
+        </nav>
+        <Outlet />
+      </Page>
+    </KnownContext>
+  );
+}
+
+function StateLine({ known: { sandboxId, detail, events } }: { known: Known }) {
+  const killed = events.find(({ type }) => type === 'sandbox.lifecycle.killed');
+  const reason = killed ? (reasons[killOf(killed).kill_reason ?? '']?.text ?? 'ended') : 'ended';
+  return (
+    <div className="row" style={{ marginTop: 4 }}>
+      {detail ? (
+        <Badge tone={detail.state === 'running' ? 'ok' : 'idle'}>{detail.state}</Badge>
+      ) : (
+        <Badge tone="idle">ended: {reason}</Badge>
+      )}
+      <Copy text={sandboxId} />
+      {detail && <TimeLeft of={detail} />}
+    </div>
+  );
+}

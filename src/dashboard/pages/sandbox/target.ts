@@ -1,0 +1,14 @@
+import type { Target } from '../../api/agent.ts';
+import { useMay } from '../../api/session.tsx';
+import { useSandbox } from './sandbox.tsx';
+
+/**
+ * How the sandbox that is looked at is reached; null unless it runs, as looking must not wake it, and for who may only
+ * look.
+ */
+export function useTarget(): Target | null {
+  const { sandboxId, detail } = useSandbox();
+  const may = useMay('developer');
+  if (detail?.state !== 'running' || !may) return null;
+  return { sandboxId, token: detail.envdAccessToken ?? null };
+}

@@ -1,0 +1,138 @@
+import { callAgent, streamAgent } from '../../../api/agent.ts';
+import type { Target } from '../../../api/agent.ts';
+import { ApiFailure } from '../../../api/client.ts';
+import { forgetShell, keepOutput, keptShell } from './shell-memory.ts';
+
+/** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
+export type ShellState = 'connecting' | 'open' | 'lost' | 'ended';
+/** Size of a terminal in characters. */
+type ShellSize = { cols: number; rows: number };
+
+type ShellView = {
+  size: () => ShellSize;
+  /** Settles once the bytes are shown: what comes faster waits. */
+  onOutput: (bytes: Uint8Array) => Promise<void>;
+  onState: (state: ShellState, why?: string) => void;
+};
+
+type ProcessEvent = {
+  event?: { start?: { pid: number }; data?: { pty?: string }; end?: { exitCode?: number; status?: string } };
+};
+
+const reconnectMs = 1_500;
+
+/** Starts a shell, or goes on with the one that has a process. */
+const messageOf = (pid: number | null, size: ShellSize) =>
+  pid === null
+    ? {
+        process: { cmd: '/bin/bash', args: ['-i', '-l'], envs: { TERM: 'xterm-256color', LANG: 'C.UTF-8' } },
+        pty: { size },
+      }
+    : { process: { pid } };
+
+const base64Of = (text: string) =>
+  btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
+
+/** Sends one message at a time, so that keys arrive in the order in which they were typed. */
+function inOrder(stopped: AbortSignal, sendOne: (text: string) => Promise<unknown>) {
+  let queue = '';
+  let sending = false;
+  return {
+    add(text: string) {
+      queue += text;
+    },
+    async send() {
+      if (sending) return;
+      sending = true;
+      while (queue !== '' && !stopped.aborted) {
+        const text = queue;
+        queue = '';
+        await sendOne(text);
+      }
+      sending = false;
+    },
+  };
+}
+
+const resizeShell = (target: Target, pid: number, size: ShellSize) =>
+  callAgent(target, 'process.Process/Update', { process: { pid }, pty: { size } }).catch(() => undefined);
+
+/** Ends a shell, which may have ended by itself. */
+const killShell = (target: Target, pid: number) =>
+  callAgent(target, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' }).catch(
+    () => undefined,
+  );
+
+/** Opens the shell of this number in a sandbox, or goes on with it where this window had it. */
+export function openShell(target: Target, number: number, view: ShellView) {
+  const stop = new AbortController();
+  const place = { sandboxId: target.sandboxId, number };
+  const memory = keptShell(place);
+  let pid = memory.pid;
+
+  const show = async (bytes: Uint8Array) => {
+    memory.output.push(bytes);
+    await view.onOutput(bytes);
+  };
+  const follow = async (): Promise<'ended' | 'lost'> => {
+    const method = pid === null ? 'process.Process/Start' : 'process.Process/Connect';
+    for await (const { event } of streamAgent<ProcessEvent>(target, method, messageOf(pid, view.size()), stop.signal)) {
+      if (event?.start) {
+        pid = event.start.pid;
+        view.onState('open', `process ${pid}`);
+        void resize(view.size());
+      }
+      if (event?.data?.pty !== undefined) await show(Uint8Array.from(atob(event.data.pty), char => char.charCodeAt(0)));
+      if (event?.end) {
+        view.onState('ended', event.end.status ?? '');
+        return 'ended';
+      }
+    }
+    return 'lost';
+  };
+  const run = async () => {
+    for (const bytes of memory.output.all()) await view.onOutput(bytes);
+    while (!stop.signal.aborted) {
+      try {
+        if ((await follow()) === 'ended') return;
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        // The sandbox was started anew since, and its processes are gone.
+        if (error instanceof ApiFailure && error.status === 404) pid = null;
+        view.onState('lost', error instanceof Error ? error.message : '');
+      }
+      await new Promise(resolve => setTimeout(resolve, reconnectMs));
+    }
+  };
+  const keys = inOrder(stop.signal, text =>
+    callAgent(target, 'process.Process/SendInput', { process: { pid }, input: { pty: base64Of(text) } }).catch(
+      (error: Error) => view.onState('lost', error.message),
+    ),
+  );
+  const resize = (size: ShellSize) => (pid === null ? undefined : resizeShell(target, pid, size));
+  const keep = () => keepOutput(place, pid, memory.output);
+  window.addEventListener('pagehide', keep);
+  void run();
+  return {
+    type(text: string) {
+      keys.add(text);
+      if (pid !== null) void keys.send();
+    },
+    resize: (size: ShellSize) => void resize(size),
+    /** Ends the shell and what runs in it. */
+    async end() {
+      window.removeEventListener('pagehide', keep);
+      stop.abort();
+      forgetShell(place);
+      if (pid === null) return;
+      await killShell(target, pid);
+      pid = null;
+    },
+    /** Leaves the shell running. */
+    leave() {
+      if (!stop.signal.aborted) keep();
+      window.removeEventListener('pagehide', keep);
+      stop.abort();
+    },
+  };
+}

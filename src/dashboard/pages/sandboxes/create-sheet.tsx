@@ -1,0 +1,112 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Sandbox } from '../../../protocol/api/sandbox.ts';
+import type { Template } from '../../../protocol/api/template.ts';
+import { useChange, useRead } from '../../api/hooks.ts';
+import { CodeTabs } from '../../parts/code.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { bodyOf, codeOf, parsePairs } from './code.ts';
+import type { Wish } from './code.ts';
+
+/** Creates a sandbox, and shows the code that does the same. */
+export function CreateSheet({ template, onClose }: { template: string; onClose: () => void }) {
+  const navigate = useNavigate();
+  const [wish, setWish] = useState<Wish>({
+    template,
+    timeoutSeconds: 300,
+    metadata: {},
+    env: {},
+    internet: true,
+    pauseAtEnd: false,
+  });
+  const change = (next: Partial<Wish>) => setWish(now => ({ ...now, ...next }));
+  const create = useChange<Sandbox>('Sandbox created', ['/v2/sandboxes']);
+  const submit = () =>
+    create.mutate({
+      method: 'POST',
+      path: '/v2/sandboxes',
+      body: bodyOf(wish),
+      then: ({ sandboxID }) => void navigate({ to: '/sandboxes/$sandboxId', params: { sandboxId: sandboxID } }),
+    });
+  return (
+    <Dialog title="New sandbox" wide onClose={onClose} onSubmit={submit}>
+      <div className="columns">
+        <div className="stack" style={{ gap: 12 }}>
+          <TemplateField value={wish.template} onChange={chosen => change({ template: chosen })} />
+          <label className="field">
+            <span>Time, in seconds</span>
+            <input
+              type="number"
+              min={1}
+              required
+              value={wish.timeoutSeconds}
+              onChange={event => change({ timeoutSeconds: event.target.valueAsNumber || 0 })}
+            />
+          </label>
+          <Pairs label="Metadata" placeholder="user=ada" onChange={metadata => change({ metadata })} />
+          <Pairs label="Environment" placeholder="NODE_ENV=test" onChange={env => change({ env })} />
+          <label className="check">
+            <input
+              type="checkbox"
+              checked={wish.internet}
+              onChange={event => change({ internet: event.target.checked })}
+            />
+            May reach the internet
+          </label>
+          <label className="check">
+            <input
+              type="checkbox"
+              checked={wish.pauseAtEnd}
+              onChange={event => change({ pauseAtEnd: event.target.checked })}
+            />
+            Pause instead of kill when the time is over
+          </label>
+        </div>
+        <CodeTabs texts={codeOf(wish, location.origin)} />
+      </div>
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button className="button primary" disabled={create.isPending}>
+          {create.isPending ? 'Creating…' : 'Create'}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}
+
+function TemplateField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const templates = useRead<Template[]>('/templates');
+  const names = (templates.data ?? []).map(({ names, templateID }) => names[0] ?? templateID);
+  return (
+    <label className="field">
+      <span>Template</span>
+      <input list="templates" required value={value} onChange={event => onChange(event.target.value)} />
+      <datalist id="templates">
+        {names.map(name => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+type PairsProps = { label: string; placeholder: string; onChange: (pairs: Record<string, string>) => void };
+
+function Pairs({ label, placeholder, onChange }: PairsProps) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <textarea
+        rows={2}
+        placeholder={placeholder}
+        onChange={event => {
+          const pairs = parsePairs(event.target.value);
+          event.target.setCustomValidity(pairs ? '' : 'One name=value on each line');
+          if (pairs) onChange(pairs);
+        }}
+      />
+    </label>
+  );
+}

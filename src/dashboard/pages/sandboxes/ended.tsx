@@ -1,0 +1,75 @@
+import { Link } from '@tanstack/react-router';
+import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import { useRead } from '../../api/hooks.ts';
+import { formatDuration } from '../../format.ts';
+import { Ago, Badge } from '../../parts/bits.tsx';
+import type { Tone } from '../../parts/bits.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Table } from '../../parts/table.tsx';
+
+/** Why a sandbox is no more, in words. */
+export const reasons: Record<string, { text: string; tone: Tone }> = {
+  request: { text: 'killed on request', tone: 'idle' },
+  timeout: { text: 'its time was over', tone: 'idle' },
+  exited: { text: 'its first process exited', tone: 'warn' },
+  out_of_memory: { text: 'out of memory', tone: 'danger' },
+  lost: { text: 'lost with its node', tone: 'danger' },
+  failed: { text: 'did not start', tone: 'danger' },
+};
+
+type KillData = {
+  kill_reason?: string;
+  execution?: { execution_time?: number; vcpu_count?: number; memory_mb?: number };
+};
+
+/** What an event of a kill tells of it. */
+export const killOf = (event: LifecycleEvent): KillData => (event.event_data ?? {}) as KillData;
+
+/** The sandboxes that ended in the last week, and why. */
+export function EndedTable() {
+  const ended = useRead<LifecycleEvent[]>('/events/sandboxes', {
+    query: { types: 'sandbox.lifecycle.killed', limit: 100 },
+  });
+  return (
+    <Loaded of={ended}>
+      {events => (
+        <>
+          <Table
+            label="Ended sandboxes"
+            rows={events}
+            keyOf={({ id }) => id}
+            empty="Nothing has ended in the last seven days"
+            columns={[
+              {
+                name: 'Why',
+                of: event => {
+                  const { text, tone } = reasons[killOf(event).kill_reason ?? ''] ?? { text: 'ended', tone: 'idle' };
+                  return <Badge tone={tone}>{text}</Badge>;
+                },
+              },
+              {
+                name: 'Sandbox',
+                of: ({ subject }) => (
+                  <Link to="/sandboxes/$sandboxId" params={{ sandboxId: subject.id }} className="mono">
+                    {subject.id}
+                  </Link>
+                ),
+              },
+              { name: 'Template', of: ({ sandboxTemplateId }) => <span className="mono">{sandboxTemplateId}</span> },
+              { name: 'Ended', of: ({ timestamp }) => <Ago at={timestamp} /> },
+              {
+                name: 'Last run took',
+                end: true,
+                of: event => {
+                  const took = killOf(event).execution?.execution_time;
+                  return took === undefined ? '–' : formatDuration(took);
+                },
+              },
+            ]}
+          />
+          <p className="small muted">The last {events.length} that ended; events are kept for seven days.</p>
+        </>
+      )}
+    </Loaded>
+  );
+}

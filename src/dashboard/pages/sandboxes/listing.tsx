@@ -1,0 +1,76 @@
+import { useInfiniteQuery, keepPreviousData } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
+import { ask } from '../../api/client.ts';
+import { useTeam } from '../../api/session.tsx';
+import { Loading, Problem } from '../../parts/bits.tsx';
+import { formatCount } from '../../format.ts';
+import { BulkBar } from './bulk-bar.tsx';
+import { NoSandboxes } from './no-sandboxes.tsx';
+import { SandboxTable } from './sandbox-table.tsx';
+import type { SandboxesFilter, SandboxesSearch } from './search.ts';
+
+type Page = { items: ListedSandbox[]; next: string | null; running: number | null };
+
+type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
+
+/** The sandboxes that there are, page by page as far as one asks for more. */
+export function Listing({ search, onFilter }: ListingProps) {
+  const { teamID } = useTeam();
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const { show, template, text, metadata, order } = search;
+  const query = { state: show ?? 'running,paused', template, text, metadata, order };
+  const pages = useInfiniteQuery({
+    queryKey: ['/v2/sandboxes', teamID, query],
+    initialPageParam: null as string | null,
+    queryFn: async ({ pageParam, signal }): Promise<Page> => {
+      const response = await ask('/v2/sandboxes', {
+        team: teamID,
+        query: { ...query, nextToken: pageParam ?? undefined },
+        signal,
+      });
+      const running = response.headers.get('X-Total-Running');
+      return {
+        items: (await response.json()) as ListedSandbox[],
+        next: response.headers.get('X-Next-Token'),
+        running: running === null ? null : Number(running),
+      };
+    },
+    getNextPageParam: ({ next }) => next,
+    placeholderData: keepPreviousData,
+  });
+  const { data, error, refetch } = pages;
+  if (!data) return error ? <Problem error={error} onRetry={() => void refetch()} /> : <Loading />;
+  const rows = data.pages.flatMap(({ items }) => items);
+  const running = data.pages[0]?.running;
+  const selected = rows.filter(({ sandboxID }) => chosen.has(sandboxID));
+  return (
+    <>
+      {error && <Problem error={error} onRetry={() => void refetch()} />}
+      {rows.length === 0 ? (
+        <NoSandboxes
+          filtered={template !== undefined || text !== undefined || metadata !== undefined || show !== undefined}
+        />
+      ) : (
+        <SandboxTable rows={rows} chosen={chosen} onChoose={setChosen} onFilter={onFilter} />
+      )}
+      <div className="row small muted">
+        <span aria-live="polite">
+          {formatCount(rows.length)} shown
+          {running !== null && running !== undefined && `, ${formatCount(running)} running in all`}
+        </span>
+        {pages.hasNextPage && (
+          <button
+            type="button"
+            className="button tiny"
+            disabled={pages.isFetchingNextPage}
+            onClick={() => void pages.fetchNextPage()}
+          >
+            Show more
+          </button>
+        )}
+      </div>
+      {selected.length > 0 && <BulkBar selected={selected} onDone={() => setChosen(new Set())} />}
+    </>
+  );
+}

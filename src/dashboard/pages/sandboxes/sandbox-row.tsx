@@ -1,0 +1,91 @@
+import { Link } from '@tanstack/react-router';
+import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
+import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
+import { formatBytes } from '../../format.ts';
+import { Ago, Badge, Copy, Meter } from '../../parts/bits.tsx';
+import type { ShownRow } from '../../parts/hold-places.ts';
+import type { SandboxesFilter } from './search.ts';
+import { TimeLeft } from './time-left.tsx';
+
+type SandboxRowProps = {
+  of: ShownRow<ListedSandbox>;
+  /** Its place among all rows, from 1, for who can't see them. */
+  place: number;
+  numbers: SandboxMetric | undefined;
+  isChosen: boolean;
+  onChoose: (on: boolean) => void;
+  onFilter: (next: SandboxesFilter) => void;
+};
+
+/** A sandbox as a row. One that is gone stays until the rows may move. */
+export function SandboxRow({ of: { row, isGone }, place, numbers, isChosen, onChoose, onFilter }: SandboxRowProps) {
+  const { sandboxID, state, templateID, alias, startedAt, metadata = {} } = row;
+  return (
+    <tr aria-selected={isChosen} aria-rowindex={place} className={isGone ? 'gone' : undefined}>
+      <td>
+        <input
+          type="checkbox"
+          aria-label={`Choose ${sandboxID}`}
+          checked={isChosen}
+          disabled={isGone}
+          onChange={event => onChoose(event.target.checked)}
+        />
+      </td>
+      <td>
+        {isGone ? <Badge tone="idle">ended</Badge> : <Badge tone={state === 'running' ? 'ok' : 'idle'}>{state}</Badge>}
+      </td>
+      <td>
+        <Copy text={sandboxID}>
+          <Link
+            to="/sandboxes/$sandboxId"
+            params={{ sandboxId: sandboxID }}
+            className="mono"
+            onClick={event => event.stopPropagation()}
+          >
+            {sandboxID}
+          </Link>
+        </Copy>
+      </td>
+      <td>
+        <button type="button" className="linklike cut" onClick={() => onFilter({ template: templateID })}>
+          {alias ?? templateID}
+        </button>
+      </td>
+      <td>
+        <Ago at={startedAt} />
+      </td>
+      <td>{!isGone && <TimeLeft of={row} />}</td>
+      <td className="num end">{numbers ? `${numbers.cpuUsedPct.toFixed(0)} %` : <Nothing />}</td>
+      <td className="num">
+        {numbers ? (
+          <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
+            <Meter
+              share={numbers.memUsed / numbers.memTotal}
+              label={`${formatBytes(numbers.memUsed)} of ${formatBytes(numbers.memTotal)}`}
+            />
+            {formatBytes(numbers.memUsed)}
+          </span>
+        ) : (
+          <Nothing />
+        )}
+      </td>
+      <td>
+        <span className="row" style={{ gap: 4, flexWrap: 'nowrap' }}>
+          {Object.entries(metadata).map(([key, value]) => (
+            <button
+              key={key}
+              type="button"
+              className="chip cut"
+              title={`${key}=${value}`}
+              onClick={() => onFilter({ metadata: `${encodeURIComponent(key)}=${encodeURIComponent(value)}` })}
+            >
+              {key}={value}
+            </button>
+          ))}
+        </span>
+      </td>
+    </tr>
+  );
+}
+
+const Nothing = () => <span className="muted">–</span>;

@@ -1,0 +1,89 @@
+import { useRef } from 'react';
+import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
+import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
+import { useRead } from '../../api/hooks.ts';
+import { useHeldRows } from '../../parts/held-rows.ts';
+import { useRowWindow } from '../../parts/row-window.ts';
+import { SandboxRow } from './sandbox-row.tsx';
+import type { SandboxesFilter } from './search.ts';
+
+/** How often the numbers of the rows are asked for. */
+const metricsEveryMs = 5_000;
+/** Rows whose numbers are shown. */
+const metricsRowsMax = 100;
+/** Height of a row, as `views.css` has it. */
+const rowPx = 41;
+
+const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 'Memory', 'Metadata'];
+
+type SandboxTableProps = {
+  rows: ListedSandbox[];
+  chosen: ReadonlySet<string>;
+  onChoose: (chosen: ReadonlySet<string>) => void;
+  onFilter: (next: SandboxesFilter) => void;
+};
+
+/**
+ * Sandboxes as rows, with their latest numbers; rows can be chosen. However many there are, those in sight are drawn.
+ */
+export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: SandboxTableProps) {
+  const { rows, waiting, hold } = useHeldRows(latest, ({ sandboxID }) => sandboxID);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const { first, end } = useRowWindow(body, rows.length, rowPx);
+  const inSight = rows.slice(first, end);
+  const running = inSight.filter(({ row: { state } }) => state === 'running').slice(0, metricsRowsMax);
+  const metrics = useRead<{ sandboxes: Record<string, SandboxMetric> }>('/sandboxes/metrics', {
+    query: { sandbox_ids: running.map(({ row: { sandboxID } }) => sandboxID).join(',') },
+    every: metricsEveryMs,
+    enabled: running.length > 0,
+  });
+  const toggle = (id: string, on: boolean) =>
+    onChoose(new Set(on ? [...chosen, id] : [...chosen].filter(one => one !== id)));
+  const all = latest.every(({ sandboxID }) => chosen.has(sandboxID));
+  return (
+    <div className="table-wrap sandboxes" tabIndex={0} role="region" aria-label="Sandboxes" {...hold}>
+      {waiting > 0 && <div className="waiting">{waiting} new, shown when the pointer rests</div>}
+      <table aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            <th scope="col">
+              <input
+                type="checkbox"
+                aria-label="Choose all"
+                checked={all}
+                onChange={event =>
+                  onChoose(new Set(event.target.checked ? latest.map(({ sandboxID }) => sandboxID) : []))
+                }
+              />
+            </th>
+            {columns.map(name => (
+              <th key={name} scope="col" className={name === 'CPU' ? 'end' : undefined}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          <Space rows={first} />
+          {inSight.map((shown, index) => (
+            <SandboxRow
+              key={shown.row.sandboxID}
+              of={shown}
+              place={first + index + 2}
+              numbers={shown.row.state === 'running' ? metrics.data?.sandboxes[shown.row.sandboxID] : undefined}
+              isChosen={chosen.has(shown.row.sandboxID)}
+              onChoose={on => toggle(shown.row.sandboxID, on)}
+              onFilter={onFilter}
+            />
+          ))}
+          <Space rows={rows.length - end} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The room of rows that are not in sight. */
+function Space({ rows }: { rows: number }) {
+  return rows <= 0 ? null : <tr aria-hidden style={{ height: rows * rowPx }} />;
+}

@@ -1,0 +1,118 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { ArrowDownUp, Plus, X } from 'lucide-react';
+import { lazy, Suspense } from 'react';
+import { formText } from '../../parts/form-text.ts';
+import { Page } from '../../parts/page.tsx';
+import { EndedTable } from './ended.tsx';
+import { Listing } from './listing.tsx';
+import type { SandboxesSearch } from './search.ts';
+
+const CreateSheet = lazy(() => import('./create-sheet.tsx').then(({ CreateSheet }) => ({ default: CreateSheet })));
+
+const views = [
+  { show: undefined, name: 'All' },
+  { show: 'running', name: 'Running' },
+  { show: 'paused', name: 'Paused' },
+  { show: 'ended', name: 'Ended' },
+] as const;
+
+/** Everything that runs, is paused, or has ended in the last days. */
+export function Sandboxes() {
+  const search: SandboxesSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const change = (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) =>
+    navigate({ to: '/sandboxes', search: { ...search, ...next } as SandboxesSearch, replace: true });
+  return (
+    <Page
+      title="Sandboxes"
+      actions={
+        <button type="button" className="button primary" onClick={() => void change({ create: 'base' })}>
+          <Plus size={15} /> New sandbox
+        </button>
+      }
+    >
+      <div className="row">
+        <div className="segments" role="group" aria-label="State">
+          {views.map(({ show, name }) => (
+            <Link
+              key={name}
+              to="/sandboxes"
+              search={{ ...search, show }}
+              aria-current={search.show === show ? 'page' : undefined}
+              activeProps={{}}
+            >
+              {name}
+            </Link>
+          ))}
+        </div>
+        {search.show !== 'ended' && <Filters search={search} onChange={next => void change(next)} />}
+      </div>
+      {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={next => void change(next)} />}
+      {search.create !== undefined && (
+        <Suspense>
+          <CreateSheet template={search.create} onClose={() => void change({ create: undefined })} />
+        </Suspense>
+      )}
+    </Page>
+  );
+}
+
+type FiltersProps = {
+  search: SandboxesSearch;
+  onChange: (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) => void;
+};
+
+function Filters({ search, onChange }: FiltersProps) {
+  const filtered = search.template !== undefined || search.metadata !== undefined || search.text !== undefined;
+  return (
+    <>
+      <form
+        className="row"
+        key={`${search.template} ${search.metadata} ${search.text}`}
+        onSubmit={event => {
+          event.preventDefault();
+          onChange({
+            text: formText(event.currentTarget, 'text'),
+            template: formText(event.currentTarget, 'template'),
+            metadata: formText(event.currentTarget, 'metadata'),
+          });
+        }}
+      >
+        <input
+          name="text"
+          type="search"
+          aria-label="ID or text in the metadata"
+          placeholder="ID or text"
+          defaultValue={search.text}
+          maxLength={100}
+          size={14}
+        />
+        <input name="template" aria-label="Template" placeholder="Template" defaultValue={search.template} size={14} />
+        <input
+          name="metadata"
+          aria-label="Metadata, as key=value"
+          placeholder="key=value"
+          defaultValue={search.metadata}
+          size={16}
+        />
+        <button className="button">Filter</button>
+      </form>
+      {filtered && (
+        <button
+          type="button"
+          className="button bare"
+          onClick={() => onChange({ text: undefined, template: undefined, metadata: undefined })}
+        >
+          <X size={14} /> Clear
+        </button>
+      )}
+      <button
+        type="button"
+        className="button bare"
+        onClick={() => onChange({ order: search.order === 'asc' ? undefined : 'asc' })}
+      >
+        <ArrowDownUp size={14} /> {search.order === 'asc' ? 'Oldest first' : 'Newest first'}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
+import { formatDuration, formatMoment } from '../../format.ts';
+import { Ago, Meter, useNow } from '../../parts/bits.tsx';
+
+/** How long a sandbox still runs, as a bar of its whole time; of a paused one, since when it is paused. */
+export function TimeLeft({
+  of: { state, startedAt, endAt },
+}: {
+  of: Pick<ListedSandbox, 'state' | 'startedAt' | 'endAt'>;
+}) {
+  const now = useNow();
+  if (state === 'paused')
+    return (
+      <span className="muted">
+        paused <Ago at={endAt} />
+      </span>
+    );
+  const [start, end] = [Date.parse(startedAt), Date.parse(endAt)];
+  const left = end - now;
+  return (
+    <span className="row num" style={{ gap: 6, flexWrap: 'nowrap' }} title={`Ends ${formatMoment(new Date(end))}`}>
+      <Meter left share={left / Math.max(1, end - start)} label={`${formatDuration(left)} left`} />
+      {left > 0 ? formatDuration(left) : 'ending'}
+    </span>
+  );
+}

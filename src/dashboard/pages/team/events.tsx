@@ -1,0 +1,78 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import { useRead } from '../../api/hooks.ts';
+import { Ago } from '../../parts/bits.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+
+const kinds = ['sandbox', 'build', 'volume'] as const;
+const plurals = { sandbox: 'Sandboxes', build: 'Builds', volume: 'Volumes' };
+/** What the URL says of the events page. */
+export type EventsSearch = { kind?: (typeof kinds)[number] };
+
+/** Reads the search of a URL that anybody may have written. */
+export function readEventsSearch(raw: Record<string, unknown>): EventsSearch {
+  const kind = kinds.find(one => one === raw['kind']);
+  return kind ? { kind } : {};
+}
+
+/** What happened in a team, as it happens. */
+export function Events() {
+  const { kind }: EventsSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const events = useRead<LifecycleEvent[]>('/events', { query: { kind, limit: 100 } });
+  return (
+    <Page title="Events" about="The last hundred; they are kept for seven days">
+      <div className="segments" role="group" aria-label="About" style={{ justifySelf: 'start' }}>
+        {[undefined, ...kinds].map(name => (
+          <button
+            key={name ?? 'all'}
+            type="button"
+            aria-pressed={name === kind}
+            onClick={() => void navigate({ to: '/events', search: name ? { kind: name } : {}, replace: true })}
+          >
+            {name ? plurals[name] : 'All'}
+          </button>
+        ))}
+      </div>
+      <Loaded of={events}>
+        {rows => (
+          <Table
+            label="Events"
+            rows={rows}
+            keyOf={({ id }) => id}
+            empty="Nothing has happened yet"
+            columns={[
+              { name: 'When', of: ({ timestamp }) => <Ago at={timestamp} /> },
+              { name: 'What', of: ({ type }) => type.replace('.lifecycle.', ' ') },
+              {
+                name: 'Which',
+                of: ({ subject }) =>
+                  subject.kind === 'sandbox' ? (
+                    <Link to="/sandboxes/$sandboxId" params={{ sandboxId: subject.id }} className="mono">
+                      {subject.id}
+                    </Link>
+                  ) : (
+                    <span className="mono">{subject.id}</span>
+                  ),
+              },
+              {
+                name: 'More',
+                of: ({ event_data: data }) => (
+                  <span
+                    className="mono muted cut"
+                    style={{ display: 'block', maxWidth: 420 }}
+                    title={JSON.stringify(data)}
+                  >
+                    {data ? JSON.stringify(data) : ''}
+                  </span>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,83 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import type { TeamAPIKey } from '../../../protocol/api/team.ts';
+import { useChange, useRead } from '../../api/hooks.ts';
+import { useViewer } from '../../api/session.tsx';
+import { Asked } from '../../parts/asked.tsx';
+import { Ago, Empty } from '../../parts/bits.tsx';
+import { DeleteButton } from '../../parts/delete-button.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Page } from '../../parts/page.tsx';
+import { ShownOnce } from '../../parts/shown-once.tsx';
+import { Table } from '../../parts/table.tsx';
+
+/** The keys by which programs act for a team. */
+export function Keys() {
+  const keys = useRead<TeamAPIKey[]>('/api-keys');
+  const { session, team } = useViewer();
+  const [naming, setNaming] = useState(false);
+  const [made, setMade] = useState<string | null>(null);
+  const create = useChange<{ key: string }>(null, ['/api-keys'], session.operator);
+  // A member makes keys for herself, the operator for any team.
+  const path = session.operator ? `/admin/teams/${team?.teamID}/api-keys` : '/api-keys';
+  return (
+    <Page
+      title="API keys"
+      about="Each lets a program act for the team"
+      actions={
+        <button type="button" className="button primary" onClick={() => setNaming(true)}>
+          <Plus size={15} /> New key
+        </button>
+      }
+    >
+      <Loaded of={keys}>
+        {rows => (
+          <Table
+            label="API keys"
+            rows={rows}
+            keyOf={({ id }) => id}
+            empty={<Empty title="No keys yet" />}
+            columns={[
+              { name: 'Name', of: ({ name }) => name },
+              {
+                name: 'Key',
+                of: ({ mask }) => (
+                  <span className="mono muted">
+                    {mask.prefix}
+                    {mask.maskedValuePrefix}…{mask.maskedValueSuffix}
+                  </span>
+                ),
+              },
+              {
+                name: 'Made by',
+                of: ({ createdBy }) => createdBy?.email ?? <span className="muted">the platform</span>,
+              },
+              { name: 'Made', of: ({ createdAt }) => <Ago at={createdAt} /> },
+              { name: 'Last used', of: ({ lastUsed }) => <Ago at={lastUsed} /> },
+              {
+                name: ' ',
+                end: true,
+                of: ({ id, name }) => (
+                  <DeleteButton what={name} action="Revoke" path={`/api-keys/${id}`} stale={['/api-keys']}>
+                    Programs that use it are refused from the next request on.
+                  </DeleteButton>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      {naming && (
+        <Asked
+          title="New API key"
+          label="Name: what it is for"
+          type="text"
+          action="Make"
+          onClose={() => setNaming(false)}
+          onDone={name => create.mutate({ method: 'POST', path, body: { name }, then: ({ key }) => setMade(key) })}
+        />
+      )}
+      {made !== null && <ShownOnce title="The new API key" text={made} onClose={() => setMade(null)} />}
+    </Page>
+  );
+}

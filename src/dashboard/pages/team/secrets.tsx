@@ -1,0 +1,111 @@
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import type { Secret } from '../../../protocol/api/secret.ts';
+import { useChange, useRead } from '../../api/hooks.ts';
+import { Ago, Empty } from '../../parts/bits.tsx';
+import { DeleteButton } from '../../parts/delete-button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+
+/** The secrets of a team. Their values go in and never come out. */
+export function Secrets() {
+  const secrets = useRead<Secret[]>('/secrets');
+  /** The secret that gets a value; without ID, a new one. */
+  const [editing, setEditing] = useState<{ secretID?: string; name: string } | null>(null);
+  return (
+    <Page
+      title="Secrets"
+      about="Values that header rules put into requests, so that they never enter a sandbox"
+      actions={
+        <button type="button" className="button primary" onClick={() => setEditing({ name: '' })}>
+          <Plus size={15} /> New secret
+        </button>
+      }
+    >
+      <Loaded of={secrets}>
+        {rows => (
+          <Table
+            label="Secrets"
+            rows={rows}
+            keyOf={({ secretID }) => secretID}
+            empty={
+              <Empty title="No secrets yet">
+                <p>A rule of a sandbox's network names a secret, and the platform sends its value along.</p>
+              </Empty>
+            }
+            columns={[
+              { name: 'Name', of: ({ name }) => <span className="mono">{name}</span> },
+              { name: 'Version', end: true, of: ({ currentVersion }) => currentVersion },
+              { name: 'Changed', of: ({ updatedAt }) => <Ago at={updatedAt} /> },
+              { name: 'Created', of: ({ createdAt }) => <Ago at={createdAt} /> },
+              {
+                name: ' ',
+                end: true,
+                of: ({ secretID, name }) => (
+                  <span className="row" style={{ justifyContent: 'flex-end' }}>
+                    <button type="button" className="button tiny" onClick={() => setEditing({ secretID, name })}>
+                      New value
+                    </button>
+                    <DeleteButton what={name} path={`/secrets/${secretID}`} stale={['/secrets']}>
+                      Rules that name it send nothing in its place.
+                    </DeleteButton>
+                  </span>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      {editing && <SecretDialog of={editing} onClose={() => setEditing(null)} />}
+    </Page>
+  );
+}
+
+function SecretDialog({
+  of: { secretID, name },
+  onClose,
+}: {
+  of: { secretID?: string; name: string };
+  onClose: () => void;
+}) {
+  const [newName, setName] = useState(name);
+  const [value, setValue] = useState('');
+  const save = useChange('Secret kept', ['/secrets']);
+  const submit = () =>
+    save.mutate({
+      method: 'POST',
+      path: secretID === undefined ? '/secrets' : `/secrets/${secretID}`,
+      body: secretID === undefined ? { name: newName, value } : { value },
+      then: onClose,
+    });
+  return (
+    <Dialog title={secretID === undefined ? 'New secret' : `New value of ${name}`} onClose={onClose} onSubmit={submit}>
+      {secretID === undefined && (
+        <label className="field">
+          <span>Name: letters, digits, “-” and “_”</span>
+          <input required value={newName} onChange={event => setName(event.target.value)} />
+        </label>
+      )}
+      <label className="field">
+        <span>Value</span>
+        <input
+          type="password"
+          autoComplete="off"
+          required
+          value={value}
+          onChange={event => setValue(event.target.value)}
+        />
+      </label>
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button className="button primary" disabled={save.isPending}>
+          Keep
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

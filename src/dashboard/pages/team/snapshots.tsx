@@ -1,0 +1,53 @@
+import { Link } from '@tanstack/react-router';
+import type { SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
+import { useRead } from '../../api/hooks.ts';
+import { Copy, Empty } from '../../parts/bits.tsx';
+import { DeleteButton } from '../../parts/delete-button.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+
+/** The snapshots of a team: what new sandboxes can begin from. */
+export function Snapshots() {
+  const snapshots = useRead<SnapshotInfo[]>('/snapshots', { query: { limit: 100 } });
+  return (
+    <Page title="Snapshots" about="Files, and memory where it was kept, of a sandbox at one moment">
+      <Loaded of={snapshots}>
+        {rows => (
+          <Table
+            label="Snapshots"
+            rows={rows}
+            keyOf={({ snapshotID }) => snapshotID}
+            empty={
+              <Empty title="No snapshots yet">
+                <p>Take one on the page of a running sandbox. New sandboxes begin where it was taken.</p>
+              </Empty>
+            }
+            columns={[
+              { name: 'Snapshot', of: ({ snapshotID }) => <Copy text={snapshotID} /> },
+              { name: 'Names', of: ({ names }) => names.join(', ') || <span className="muted">none</span> },
+              {
+                name: ' ',
+                end: true,
+                of: ({ snapshotID }) => (
+                  <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
+                    <Link to="/sandboxes" search={{ create: snapshotID }} className="button tiny">
+                      Start from it
+                    </Link>
+                    <DeleteButton
+                      what="this snapshot"
+                      path={`/templates/${encodeURIComponent(snapshotID.split(':')[0] ?? '')}`}
+                      stale={['/snapshots', '/templates']}
+                    >
+                      With every snapshot under the same name. Sandboxes that began from it go on.
+                    </DeleteButton>
+                  </span>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}

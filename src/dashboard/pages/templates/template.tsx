@@ -1,0 +1,115 @@
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Play, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import type { TemplateWithBuilds } from '../../../protocol/api/template.ts';
+import { useChange, useRead } from '../../api/hooks.ts';
+import { formatCount, formatDuration } from '../../format.ts';
+import { Ago, Badge, Copy } from '../../parts/bits.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Card, Page } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+import { buildTone } from './build-tone.ts';
+import { Tags } from './tags.tsx';
+
+/** A template: what it is used for, its tags, its builds. */
+export function TemplatePage() {
+  const { templateId = '' } = useParams({ strict: false });
+  const template = useRead<TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`);
+  const name = template.data?.names[0];
+  return (
+    <Page
+      title={name ?? 'Template'}
+      about={<Copy text={templateId} />}
+      actions={template.data && <Actions of={template.data} />}
+    >
+      <Loaded of={template}>
+        {({ builds, spawnCount, lastSpawnedAt, names }) => (
+          <div className="columns">
+            <Card title="Builds">
+              <Table
+                label="Builds"
+                rows={builds}
+                keyOf={({ buildID }) => buildID}
+                empty="It was never built"
+                columns={[
+                  { name: 'State', of: ({ status }) => <Badge tone={buildTone[status]}>{status}</Badge> },
+                  {
+                    name: 'Build',
+                    of: ({ buildID }) => (
+                      <Link
+                        to="/templates/$templateId/builds/$buildId"
+                        params={{ templateId, buildId: buildID }}
+                        className="mono"
+                      >
+                        {buildID.slice(0, 8)}
+                      </Link>
+                    ),
+                  },
+                  { name: 'Begun', of: ({ createdAt }) => <Ago at={createdAt} /> },
+                  {
+                    name: 'Took',
+                    end: true,
+                    of: ({ createdAt, finishedAt }) =>
+                      finishedAt ? formatDuration(Date.parse(finishedAt) - Date.parse(createdAt)) : '–',
+                  },
+                ]}
+              />
+            </Card>
+            <div className="stack">
+              <Card title="Use">
+                <dl className="facts body">
+                  <dt>Sandboxes made</dt>
+                  <dd className="num">{formatCount(spawnCount)}</dd>
+                  <dt>Last one</dt>
+                  <dd>
+                    <Ago at={lastSpawnedAt} />
+                  </dd>
+                  <dt>Names</dt>
+                  <dd>{names.join(', ') || '–'}</dd>
+                </dl>
+              </Card>
+              <Tags templateId={templateId} name={names[0]} builds={builds} />
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Actions({ of: template }: { of: TemplateWithBuilds }) {
+  const navigate = useNavigate();
+  const [asking, setAsking] = useState(false);
+  const path = `/templates/${template.templateID}`;
+  const update = useChange('Changed', ['/templates']);
+  const remove = useChange('Template deleted', ['/templates']);
+  return (
+    <>
+      <button
+        type="button"
+        className="button"
+        onClick={() => update.mutate({ method: 'PATCH', path: `/v2${path}`, body: { public: !template.public } })}
+      >
+        {template.public ? 'Keep to this team' : 'Show to every team'}
+      </button>
+      <Link to="/sandboxes" search={{ create: template.names[0] ?? template.templateID }} className="button">
+        <Play size={14} /> New sandbox
+      </Link>
+      <button type="button" className="button danger" onClick={() => setAsking(true)}>
+        <Trash2 size={14} /> Delete
+      </button>
+      {asking && (
+        <Confirm
+          title="Delete this template?"
+          action="Delete"
+          busy={remove.isPending}
+          onClose={() => setAsking(false)}
+          onConfirm={() => remove.mutate({ method: 'DELETE', path, then: () => void navigate({ to: '/templates' }) })}
+        >
+          <p className="muted">No new sandboxes can be made from it. Those that there are go on.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+import { Check, CircleAlert, Copy as CopyIcon, LoaderCircle } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import type { ReactNode } from 'react';
+import { formatAgo, formatMoment } from '../format.ts';
+
+/** The present time, renewed so often. */
+export function useNow(everyMs = 1000): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** A moment as its distance from now; hovering shows it whole. */
+export function Ago({ at }: { at: string | null | undefined }) {
+  const now = useNow();
+  if (!at) return <span className="muted">never</span>;
+  const moment = new Date(at);
+  return (
+    <time dateTime={at} title={formatMoment(moment)} className="num">
+      {formatAgo(now - moment.getTime())}
+    </time>
+  );
+}
+
+/** Text that a click copies. `children` are what is shown of it, where that is not the whole. */
+export function Copy({ text, children }: { text: string; children?: ReactNode }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" className="copy" title={`Copy ${text}`} onClick={() => void copy()}>
+      {children ?? <span className="mono">{text}</span>}
+      {copied ? <Check size={13} aria-label="Copied" /> : <CopyIcon size={13} aria-hidden />}
+    </button>
+  );
+}
+
+/** How good or bad a state is, which gives its colour. */
+export type Tone = 'ok' | 'warn' | 'danger' | 'idle';
+
+/** A state in a word, with its colour. */
+export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
+  return <span className={`badge ${tone}`}>{children}</span>;
+}
+
+/** How much of something is taken, as a bar. `label` says it in words for who can't see it. */
+export function Meter({ share, label, wide, left }: { share: number; label: string; wide?: boolean; left?: boolean }) {
+  const taken = Math.min(1, Math.max(0, share));
+  const pressing = left ? 1 - taken : taken;
+  const tone = pressing > 0.9 ? 'danger' : pressing > 0.75 ? 'warn' : '';
+  return (
+    <span className={`meter ${tone} ${wide ? 'wide' : ''}`} role="img" aria-label={label} title={label}>
+      <span style={{ width: `${taken * 100}%` }} />
+    </span>
+  );
+}
+
+/** What there is to see where nothing is. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** An error in the API's own words. */
+export function Problem({ error, onRetry }: { error: Error; onRetry?: () => void }) {
+  return (
+    <div className="note danger" role="alert">
+      <CircleAlert size={16} />
+      <span className="grow">{error.message}</span>
+      {onRetry && (
+        <button type="button" className="button tiny" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Stands where something is awaited. */
+export function Loading() {
+  return (
+    <div className="empty" role="status">
+      <LoaderCircle className="spin" size={18} aria-label="Loading" />
+    </div>
+  );
+}

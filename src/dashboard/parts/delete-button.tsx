@@ -1,0 +1,49 @@
+import { Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { useChange } from '../api/hooks.ts';
+import { Confirm } from './dialog.tsx';
+
+type DeleteButtonProps = {
+  /** What is deleted, as it is named in the question. */
+  what: string;
+  path: string;
+  /** Paths whose answers have changed then. */
+  stale: string[];
+  /** What the button says and does; default: Delete. */
+  action?: string;
+  personal?: boolean;
+  children?: ReactNode;
+};
+
+/** Deletes something of a list, after a question. */
+export function DeleteButton({ what, path, stale, action = 'Delete', personal, children }: DeleteButtonProps) {
+  const [asking, setAsking] = useState(false);
+  const remove = useChange('Done', stale, personal);
+  return (
+    <>
+      <button
+        type="button"
+        className="button bare tiny danger"
+        aria-label={`${action} ${what}`}
+        onClick={() => setAsking(true)}
+      >
+        <Trash2 size={14} /> {action}
+      </button>
+      {asking && (
+        <Confirm
+          title={`${action} ${what}?`}
+          action={action}
+          busy={remove.isPending}
+          onClose={() => setAsking(false)}
+          onConfirm={() => {
+            setAsking(false);
+            remove.mutate({ method: 'DELETE', path });
+          }}
+        >
+          {children && <p className="muted">{children}</p>}
+        </Confirm>
+      )}
+    </>
+  );
+}

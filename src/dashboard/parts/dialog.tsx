@@ -1,0 +1,72 @@
+import { useEffect, useId, useRef } from 'react';
+import type { ReactNode } from 'react';
+
+type DialogProps = { title: string; wide?: boolean; onClose: () => void; onSubmit?: () => void; children: ReactNode };
+
+/** A window above the page that keeps the focus; Escape closes it. With `onSubmit` it is a form. */
+export function Dialog({ title, wide, onClose, onSubmit, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  const inside = (
+    <>
+      <h2 id={heading}>{title}</h2>
+      {children}
+    </>
+  );
+  return (
+    <dialog
+      ref={element}
+      className={wide ? 'wide' : undefined}
+      aria-labelledby={heading}
+      onCancel={event => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      {onSubmit ? (
+        <form
+          onSubmit={event => {
+            event.preventDefault();
+            onSubmit();
+          }}
+        >
+          {inside}
+        </form>
+      ) : (
+        <div className="inside">{inside}</div>
+      )}
+    </dialog>
+  );
+}
+
+type ConfirmProps = {
+  title: string;
+  /** What the button says and does. */
+  action: string;
+  busy?: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+  children?: ReactNode;
+};
+
+/** Asks before something that can't be undone. */
+export function Confirm({ title, action, busy, onConfirm, onClose, children }: ConfirmProps) {
+  return (
+    <Dialog title={title} onClose={onClose} onSubmit={onConfirm}>
+      {children}
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button className="button danger primary" disabled={busy}>
+          {action}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,108 @@
+import 'uplot/dist/uPlot.min.css';
+import { useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+
+/** One line of a plot; `limit` dashes it. */
+type Series = { name: string; values: (number | null)[]; format: (value: number) => string; limit?: boolean };
+
+type PlotProps = {
+  title: string;
+  times: number[];
+  series: Series[];
+  max?: number | undefined;
+  /** The values are bytes: the steps are powers of two. */ binary?: boolean;
+};
+
+const height = 190;
+/** What is shown beside a single moment, seconds: uPlot would show years. */
+const aroundSeconds = 300;
+const powersOfTwo = Array.from({ length: 48 }, (_, power) => 2 ** power);
+const [minuteSeconds, daySeconds] = [60, 24 * 3600];
+
+function aligned(times: number[], series: Series[]): uPlot.AlignedData {
+  const [only] = times;
+  if (times.length !== 1 || only === undefined) return [times, ...series.map(({ values }) => values)];
+  const beside = [only - aroundSeconds, only, only + aroundSeconds];
+  return [beside, ...series.map(({ values }) => [null, values[0] ?? null, null])];
+}
+
+/** A moment of the axis, as exact as `spanSeconds` of the whole axis ask for. */
+function formatTick(seconds: number, spanSeconds: number): string {
+  const moment = new Date(seconds * 1000);
+  if (spanSeconds > 2 * daySeconds) return moment.toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
+  return moment.toLocaleTimeString(undefined, {
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(spanSeconds < 5 * minuteSeconds && { second: '2-digit' }),
+    hourCycle: 'h23',
+  });
+}
+
+/** Numbers over time; the cursor shows them. `times` are seconds. */
+export function Plot({ title, times, series, max, binary }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const shape = JSON.stringify([series.map(({ name }) => name), max]);
+  const data = aligned(times, series);
+  const chart = useRef<uPlot | null>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const style = getComputedStyle(element);
+    const colour = (name: string) => resolveColour(style.getPropertyValue(name), element);
+    const colours = ['--accent', '--warn', '--muted'].map(colour);
+    const grid = { stroke: colour('--line'), width: 1 };
+    const axis = { stroke: colour('--muted'), grid, ticks: grid, font: '12px Inter Variable' };
+    chart.current = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        series: [
+          {},
+          ...series.map(({ name, format, limit }, index) => ({
+            label: name,
+            stroke: colours[index] ?? '',
+            width: 1.5,
+            ...(limit && { dash: [5, 5] }),
+            value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+          })),
+        ],
+        axes: [
+          {
+            ...axis,
+            values: (_, ticks) => ticks.map(tick => formatTick(tick, (ticks.at(-1) ?? tick) - (ticks[0] ?? tick))),
+          },
+          {
+            ...axis,
+            size: 76,
+            values: (_, ticks) => ticks.map(tick => series[0]?.format(tick) ?? ''),
+            ...(binary && { incrs: powersOfTwo }),
+          },
+        ],
+        scales: { y: { range: (_, _low, high) => [0, max ?? Math.max(high * 1.1, 1)] } },
+        cursor: { sync: { key: 'metrics' } },
+      },
+      data,
+      element,
+    );
+    const observer = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      chart.current?.destroy();
+      chart.current = null;
+    };
+    // The data follows by itself; only another shape takes another chart.
+  }, [shape]);
+  useEffect(() => chart.current?.setData(data));
+  return <div className="plot" ref={place} role="img" aria-label={title} />;
+}
+
+/** A colour that a canvas understands, of one that may depend on the theme. */
+function resolveColour(value: string, element: HTMLElement): string {
+  const probe = document.createElement('span');
+  probe.style.color = value;
+  element.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  return colour;
+}

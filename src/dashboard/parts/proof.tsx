@@ -1,0 +1,92 @@
+import { createContext, use, useCallback, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
+import { ApiFailure, ask } from '../api/client.ts';
+import { useViewer } from '../api/session.tsx';
+import { Problem } from './bits.tsx';
+import { Dialog } from './dialog.tsx';
+
+/**
+ * Does something that may take a session which has proven lately whose it is: asks for the proof, and does it again.
+ */
+type WithProof = <T>(task: () => Promise<T>) => Promise<T>;
+
+const ProofContext = createContext<WithProof>(task => task());
+
+/** Has the person prove who they are where a task takes it. A proof that is not given is the task's error. */
+export const useProof = (): WithProof => use(ProofContext);
+
+/** The error code of an operation that takes a proof. */
+const proofNeeded = 'proof_needed';
+
+type Waiting = { settle: (isProven: boolean) => void };
+
+/** Asks for proofs, for everything below it. */
+export function Proofs({ children }: { children: ReactNode }) {
+  const [waiting, setWaiting] = useState<Waiting | null>(null);
+  const queue = useRef(Promise.resolve(true));
+  const withProof = useCallback(async <T,>(task: () => Promise<T>): Promise<T> => {
+    try {
+      return await task();
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.code !== proofNeeded) throw error;
+      // One question at a time, however many tasks wait for it.
+      queue.current = queue.current.then(
+        () => new Promise<boolean>(resolve => setWaiting({ settle: isProven => resolve(isProven) })),
+      );
+      if (await queue.current) return task();
+      throw error;
+    }
+  }, []);
+  const settle = (isProven: boolean) => {
+    waiting?.settle(isProven);
+    setWaiting(null);
+  };
+  return (
+    <ProofContext value={withProof}>
+      {children}
+      {waiting && <ProofDialog onDone={() => settle(true)} onClose={() => settle(false)} />}
+    </ProofContext>
+  );
+}
+
+function ProofDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+  const { session } = useViewer();
+  const [error, setError] = useState<Error | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [text, setText] = useState('');
+  const byPassword = session.user?.hasPassword ?? false;
+  const prove = async () => {
+    setBusy(true);
+    // A link is taken whole, as it is printed.
+    const proof = byPassword ? { password: text } : { code: text.slice(text.indexOf('#') + 1) };
+    await ask('/session/proof', { method: 'PUT', body: proof }).then(onDone, setError);
+    setBusy(false);
+  };
+  return (
+    <Dialog title="Is it you?" onClose={onClose} onSubmit={() => void prove()}>
+      <p className="muted">
+        This hands out rights, or destroys what can’t be made again. It takes a session that has proven within the last
+        ten minutes whose it is.
+      </p>
+      {error && <Problem error={error} />}
+      <label className="field">
+        <span>{byPassword ? 'Password' : 'A new sign-in link, of bin/atoll dashboard'}</span>
+        <input
+          type="password"
+          autoComplete={byPassword ? 'current-password' : 'off'}
+          value={text}
+          onChange={event => setText(event.target.value)}
+          required
+        />
+      </label>
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button className="button primary" disabled={busy}>
+          Go on
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

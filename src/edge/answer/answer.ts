@@ -1,0 +1,99 @@
+import { agentPort } from '../../protocol/agent.ts';
+
+/** An answer that the edge gives itself. */
+export type Answer = {
+  readonly status: number;
+  /** The JSON body for clients; `message` is also what the page for people shows. Null: no body. */
+  readonly body: AnswerBody | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What a page tells people beyond what clients may compare. */
+  readonly about?: 'paused';
+};
+
+/** What clients get as JSON: a message for people, the status again, and facts of the case. */
+export type AnswerBody = { readonly message: string; readonly code: number } & Readonly<
+  Record<string, string | number>
+>;
+
+/** A sandbox and one of its ports. */
+export type SandboxPort = { readonly sandboxId: string; readonly port: number };
+
+/** An answer to a request that names no sandbox, or none that could be read. */
+export function plainAnswer(status: number, message: string): Answer {
+  return { status, body: { message, code: status }, headers: {} };
+}
+
+/** An answer about a port of a sandbox. Its members are what the published clients read. */
+export function sandboxAnswer(
+  status: number,
+  message: string,
+  { sandboxId, port }: SandboxPort,
+  more: Readonly<Record<string, string | number>> = {},
+): Answer {
+  return { status, body: { sandboxId, message, ...more, code: status }, headers: readableBy(port) };
+}
+
+/**
+ * Texts and codes of the two answers with 502 are compared literally by clients: only these mean that a sandbox is
+ * gone.
+ */
+export function sandboxNotFound(to: SandboxPort): Answer {
+  return sandboxAnswer(502, 'The sandbox was not found', to);
+}
+
+/** Clients can't tell it from one that is gone; people can. */
+export function sandboxPaused(to: SandboxPort): Answer {
+  return { ...sandboxNotFound(to), about: 'paused' };
+}
+
+/** The sandbox runs, and nothing listens on the port. Clients compare it, see above. */
+export function portNotOpen(to: SandboxPort): Answer {
+  return sandboxAnswer(502, 'The sandbox is running but port is not open', to, { port: to.port });
+}
+
+/** The sandbox has as many requests under way as one may. */
+export function tooManyConnections(to: SandboxPort, connectionLimit: number): Answer {
+  return sandboxAnswer(429, `The sandbox has its limit of ${connectionLimit} connections open`, to, {
+    connectionLimit,
+  });
+}
+
+/** The team's sandboxes have as many requests under way as one team's may. */
+export function tooManyOfTeam(to: SandboxPort, connectionLimit: number): Answer {
+  return sandboxAnswer(429, `The sandboxes of this team have their limit of ${connectionLimit} connections open`, to, {
+    connectionLimit,
+  });
+}
+
+/** For who comes when everything is taken: it passes by itself. */
+export function crowded(to: SandboxPort): Answer {
+  const answer = sandboxAnswer(503, 'There are too many requests under way; try again in a moment', to);
+  return { ...answer, headers: { ...answer.headers, ...retrySoon } };
+}
+
+/** The API has as many requests under way as it may, or as one address may have: it passes by itself. */
+export function apiCrowded(): Answer {
+  return { ...plainAnswer(503, 'The API has too many requests under way; try again in a moment'), headers: retrySoon };
+}
+
+const retrySoon = { 'Retry-After': '1' };
+
+/** A part of the platform does not answer at the moment; it is started again within seconds. */
+export function unreachable(to: SandboxPort): Answer {
+  const answer = sandboxAnswer(503, 'The sandbox could not be reached; try again in a moment', to);
+  return { ...answer, headers: { ...answer.headers, 'Retry-After': '1' } };
+}
+
+/** The same answer whether or not the sandbox exists. */
+export function internalRoute(path: string): Answer {
+  return {
+    status: 404,
+    body: { message: 'This path is not served to clients', path, code: 404 },
+    headers: readableBy(agentPort),
+  };
+}
+
+/** Lets scripts of any origin read what the edge says about the agent: the browser clients need it. */
+function readableBy(port: number): Readonly<Record<string, string>> {
+  return port === agentPort ? { 'Access-Control-Allow-Origin': '*' } : {};
+}

@@ -1,0 +1,80 @@
+import { headerId, type KnownHeader } from '../../http1/known-headers.ts';
+import { nominatedFields } from './nominated-fields.ts';
+import type { ResponseHead } from '../../http1/response-head.ts';
+
+const closeEnd = Buffer.from('Connection: close\r\n\r\n');
+const end = Buffer.from('\r\n');
+/** A page of an origin of its own, without scripts, whatever it says that it is (CSP 3, `sandbox`). */
+const inertFields = Buffer.from('Content-Security-Policy: sandbox\r\nX-Content-Type-Options: nosniff\r\n');
+/** Position of the minor version in `HTTP/1.1`. */
+const minorVersionAt = 7;
+const digitOne = 0x31;
+
+/**
+ * What an answer says for its whole origin: cookies, stored data, how and where else the origin is reached and reports
+ * to.
+ */
+const ofOrigin = [
+  'set-cookie',
+  'clear-site-data',
+  'strict-transport-security',
+  'alt-svc',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'accept-ch',
+  'critical-ch',
+  'service-worker-allowed',
+] as const satisfies KnownHeader[];
+const ofOriginIds: ReadonlySet<number> = new Set(ofOrigin.map(name => headerId[name]));
+
+/** How a response's head is changed on its way. */
+type ResponsePlan = {
+  /** The connection ends behind it. */
+  readonly close: boolean;
+  /** The origin that it comes to is not its sender's: it speaks for itself alone. */
+  readonly isForeign: boolean;
+  /** A browser may show it as a page of that origin, where it must do nothing. */
+  readonly isInert: boolean;
+};
+
+/** True where the head can't pass as it is. */
+export function needsRewrite(head: ResponseHead, { close, isForeign, isInert }: ResponsePlan): boolean {
+  const { fields } = head;
+  return (
+    close ||
+    isInert ||
+    (isForeign && ofOrigin.some(name => fields.has(name))) ||
+    head.minorVersion === 0 ||
+    fields.has('connection') ||
+    fields.has('keep-alive') ||
+    fields.has('proxy-connection') ||
+    (fields.has('upgrade') && head.status !== 426)
+  );
+}
+
+/**
+ * Writes the head as the client gets it to the start of `out`, which must have room, and answers its length: without
+ * the fields that speak of the connection to the upstream, as HTTP/1.1, with `Connection: close` where `close` is
+ * set, without what speaks for the whole origin where `isForeign` is, and with what makes a page inert where `isInert`
+ * is.
+ */
+export function composeResponse(out: Buffer, head: ResponseHead, { close, isForeign, isInert }: ResponsePlan): number {
+  const { bytes, fields } = head;
+  const nominated = nominatedFields(fields);
+  let length = bytes.copy(out, 0, head.start, head.fieldsStart);
+  out[minorVersionAt] = digitOne;
+  for (let i = 0; i < fields.count; i++) {
+    const id = fields.ids[i] as number;
+    const drop =
+      id === headerId.connection ||
+      id === headerId['keep-alive'] ||
+      id === headerId['proxy-connection'] ||
+      (id === headerId.upgrade && head.status !== 426) ||
+      (isForeign && ofOriginIds.has(id)) ||
+      (nominated !== null && nominated.has(fields.nameAt(i)));
+    if (!drop) length += bytes.copy(out, length, fields.lineStart(i), fields.lineEnd(i));
+  }
+  if (isInert) length += inertFields.copy(out, length);
+  return length + (close ? closeEnd : end).copy(out, length);
+}

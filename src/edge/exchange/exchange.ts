@@ -1,0 +1,337 @@
+import { type Client, type ClientUser, closesAfter } from '../connection/client.ts';
+import { listHas } from '../../http1/list.ts';
+import { composeRequest } from './compose-request.ts';
+import { composeResponse, needsRewrite } from './compose-response.ts';
+import { BodyReader } from '../../http1/body-reader.ts';
+import { keepRequestHead, type RequestHead } from '../../http1/request-head.ts';
+import type { ResponseHead } from '../../http1/response-head.ts';
+import { type HeadUser, ResponseHeads } from './response-heads.ts';
+import { Splice } from './splice.ts';
+import { type ExchangeTarget, failureOf, goesOn, isSafeToRepeat } from './target.ts';
+import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
+
+/** How far a request and its response have come. */
+type State =
+  /** The request is on its way, and its final response has not begun. */
+  | Awaiting
+  /** The head of the final response was passed on, and its body follows. */
+  | { readonly kind: 'responding' }
+  /** The response is whole. The rest of the request, or what waits to be sent of it, still goes to the upstream. */
+  | { readonly kind: 'answered' }
+  /** The connections are somebody else's, or gone. */
+  | { readonly kind: 'over' };
+
+type Awaiting = {
+  readonly kind: 'awaiting';
+  /** Where the head of the request is: to send it again, or to see what kind of error it wants. */
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+  readonly heads: ResponseHeads;
+};
+
+const responding: State = { kind: 'responding' };
+const answered: State = { kind: 'answered' };
+const over: State = { kind: 'over' };
+
+/**
+ * One request and its response on their way through. Bytes are passed on as they come; a side that can't take more
+ * makes the other one wait.
+ */
+export class Exchange implements UpstreamUser, ClientUser, HeadUser {
+  readonly #client: Client;
+  readonly #target: ExchangeTarget;
+  readonly #upstream: Upstream;
+  /** Serves the request again over a new connection. */
+  readonly #retry: (client: Client, head: RequestHead) => void;
+  readonly #responseBody = new BodyReader();
+  readonly #toHead: boolean;
+  readonly #expects: boolean;
+  readonly #minorVersion: number;
+  readonly #replayable: boolean;
+  #state: State;
+  /** The client's connection can't carry another request. */
+  #closeAfter: boolean;
+  /** The upstream's connection can. */
+  #reusable = true;
+
+  constructor(
+    client: Client,
+    target: ExchangeTarget,
+    upstream: Upstream,
+    head: RequestHead,
+    retry: (client: Client, head: RequestHead) => void,
+  ) {
+    this.#client = client;
+    this.#target = target;
+    this.#upstream = upstream;
+    this.#retry = retry;
+    this.#toHead = head.methodIs('HEAD');
+    this.#expects = head.fields.has('expect');
+    this.#minorVersion = head.minorVersion;
+    this.#closeAfter = closesAfter(head);
+    this.#state = {
+      kind: 'awaiting',
+      bytes: head.bytes,
+      start: head.start,
+      end: head.end,
+      heads: new ResponseHeads(this),
+    };
+    this.#replayable = upstream.served > 0 && head.framing.kind === 'none' && isSafeToRepeat(head);
+    upstream.user = this;
+  }
+
+  /** Sends the head and what is there of the body. */
+  begin(head: RequestHead): void {
+    const client = this.#client;
+    const { sendBuffer } = this.#upstream;
+    const { scratch } = client.context;
+    let length = composeRequest(scratch, head, client, this.#target.plan);
+    const { input, body } = client;
+    let flowing = true;
+    if (input === null || body.done) {
+      flowing = sendBuffer.write(scratch, 0, length, true);
+    } else {
+      const at = client.inputAt;
+      const position = body.take(input, at, input.length);
+      if (position < 0) return this.#breakRequest();
+      client.use(position);
+      if (position - at <= scratch.length - length) {
+        // Head and body in one segment: small requests are the most frequent.
+        length += input.copy(scratch, length, at, position);
+        flowing = sendBuffer.write(scratch, 0, length, true);
+      } else {
+        sendBuffer.write(scratch, 0, length, true);
+        flowing = sendBuffer.write(input, at, position, false);
+      }
+    }
+    client.beginUse(this);
+    if (this.#target.traffic === null && !body.done) this.#touch();
+    if (!flowing) client.pause();
+    if (client.ended) this.clientEnded();
+  }
+
+  clientInput(): boolean {
+    const client = this.#client;
+    const { input, inputAt, body } = client;
+    if (this.#state.kind === 'over' || input === null || body.done) return false;
+    const position = body.take(input, inputAt, input.length);
+    if (position < 0) {
+      this.#breakRequest();
+      return true;
+    }
+    client.use(position);
+    this.#touch();
+    if (!this.#upstream.sendBuffer.write(input, inputAt, position, false)) client.pause();
+    else if (this.#state.kind === 'answered' && body.done) this.#complete();
+    return false;
+  }
+
+  upstreamData(bytes: Buffer): void {
+    this.#touch();
+    if (this.#state.kind === 'awaiting') this.#state.heads.read(bytes, this.#client.context);
+    else this.#passBody(bytes, 0, 0);
+  }
+
+  interimHead(head: ResponseHead, input: Buffer): void {
+    // A client that didn't ask could take a 100 for the answer; HTTP/1.0 knows no interim responses.
+    if (this.#minorVersion === 0 || (head.status === 100 && !this.#expects)) return;
+    this.#toClient(input, head.start, head.end, false);
+  }
+
+  finalHead(head: ResponseHead, input: Buffer): void {
+    if (head.status === 101) return this.#switchProtocols(head, input);
+    const framing = head.framing(this.#toHead);
+    if (framing === undefined) return this.invalidHead('where its body ends is ambiguous');
+    this.#state = responding;
+    this.#responseBody.reset(framing.kind, framing.length);
+    if (framing.kind === 'close' || this.#client.context.stopping) this.#closeAfter = true;
+    this.#reusable = this.#reusable && this.#keepsAlive(head);
+    const { isForeign, isInert } = this.#target;
+    const plan = { close: this.#closeAfter, isForeign, isInert };
+    if (!needsRewrite(head, plan)) return this.#passBody(input, head.start, head.end);
+    const { scratch } = this.#client.context;
+    const length = composeResponse(scratch, head, plan);
+    const bodyEnd = Math.min(input.length, head.end + scratch.length - length);
+    const position = this.#responseBody.take(input, head.end, bodyEnd);
+    if (position < 0) return this.#truncated();
+    input.copy(scratch, length, head.end, position);
+    this.#toClient(scratch, 0, length + position - head.end, true);
+    if (position === bodyEnd && bodyEnd < input.length) this.#passBody(input, position, position);
+    else this.#afterBody(position < input.length);
+  }
+
+  /** Passes on `bytes` from `start`; what is the body's begins at `bodyStart`. */
+  #passBody(bytes: Buffer, start: number, bodyStart: number): void {
+    const position = this.#responseBody.take(bytes, bodyStart, bytes.length);
+    if (position < 0) return this.#truncated();
+    this.#toClient(bytes, start, position, false);
+    this.#afterBody(position < bytes.length);
+  }
+
+  #afterBody(excess: boolean): void {
+    // Bytes after a response belong to no request: they are dropped with their connection.
+    if (excess) this.#reusable = false;
+    if (this.#responseBody.done) this.#endResponse();
+  }
+
+  #endResponse(): void {
+    if (this.#state.kind !== 'responding') return;
+    this.#state = answered;
+    if (this.#client.body.done && this.#upstream.sendBuffer.idle) this.#complete();
+    else if (this.#upstream.ended || this.#upstream.closed) this.#abandonRequest();
+  }
+
+  #toClient(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
+    if (start < end && !this.#client.sendBuffer.write(bytes, start, end, borrowed)) this.#upstream.pause();
+  }
+
+  /** Whether the server keeps the connection; notes for how long, where it says so. */
+  #keepsAlive(head: ResponseHead): boolean {
+    const { fields } = head;
+    const seconds = /timeout=(\d{1,6})/i.exec(fields.text('keep-alive') ?? '')?.[1];
+    // One second less than promised: the server counts from a little earlier than we do.
+    if (seconds !== undefined) this.#upstream.keepMs = Math.max(0, Number(seconds) - 1) * 1000;
+    return head.minorVersion === 1 && this.#minorVersion === 1 && !listHas(fields.list('connection'), 'close');
+  }
+
+  #switchProtocols(head: ResponseHead, input: Buffer): void {
+    if (!this.#target.plan.upgrade || !this.#client.body.done) return this.invalidHead('it switched protocols unasked');
+    // The splice has the place from now on.
+    this.#state = over;
+    const splice = new Splice(this.#client, this.#upstream, this.#target.place);
+    this.#upstream.user = splice;
+    splice.upstreamData(input.subarray(head.start));
+    this.#client.beginUse(splice);
+    if (this.#client.ended) splice.clientEnded();
+  }
+
+  /** Both directions are over: the connection may serve another request. */
+  #complete(): void {
+    this.#leave();
+    const upstream = this.#upstream;
+    // What a server takes trailers for differs; were it another request, its answer would come to whoever is next.
+    const hadTrailers = this.#client.body.hadTrailers || this.#responseBody.hadTrailers;
+    if (this.#reusable && !hadTrailers && !upstream.ended && !upstream.closed) {
+      // It may have been made to wait for this client's last bytes.
+      upstream.resume();
+      upstream.home.give(upstream, this.#client.context.clock.nowMs);
+    } else {
+      upstream.close();
+    }
+    this.#client.endUse(this.#closeAfter);
+  }
+
+  /** The response is over, and nobody takes the rest of the request. */
+  #abandonRequest(): void {
+    this.#leave();
+    this.#upstream.terminate();
+    this.#client.skipRequest(this.#closeAfter);
+  }
+
+  upstreamDrained(): void {
+    this.#client.resume();
+    if (this.#state.kind === 'answered' && this.#client.body.done) this.#complete();
+  }
+
+  upstreamEnded(): void {
+    switch (this.#state.kind) {
+      case 'awaiting':
+        return this.#truncated();
+      case 'responding':
+        if (this.#responseBody.kind === 'close' && goesOn(this.#target)) this.#endResponse();
+        else this.#truncated();
+        return;
+      case 'answered':
+        return this.#abandonRequest();
+      case 'over':
+        return;
+    }
+  }
+
+  upstreamClosed(error: Error | undefined): void {
+    if (error === undefined || this.#state.kind === 'answered') this.upstreamEnded();
+    else if (this.#state.kind !== 'over') this.#truncated();
+  }
+
+  /** The upstream is gone before the response's end. */
+  #truncated(): void {
+    const before = this.#fail();
+    if (before === undefined) return;
+    const head = this.#headOf(before);
+    if (this.#replayable && !before.heads.begun) this.#retry(this.#client, head);
+    else this.#client.refuse(failureOf(this.#target, 'closed the connection without an answer'), head);
+  }
+
+  /** The upstream does not speak HTTP, or means to confuse somebody. */
+  invalidHead(reason: string): void {
+    const { log } = this.#client.context;
+    log.debug('invalid response', { sandboxId: this.#target.traffic?.sandboxId, port: this.#target.port, reason });
+    const before = this.#fail();
+    if (before === undefined) return;
+    const answer = failureOf(this.#target, `did not answer in valid HTTP/1.1: ${reason}`);
+    this.#client.refuse(answer, this.#headOf(before));
+  }
+
+  /** The request's body is malformed: neither side can go on. */
+  #breakRequest(): void {
+    if (this.#fail()) this.#client.refuseHead(400, 'a chunk of its body is malformed');
+  }
+
+  /**
+   * Gives the upstream up. Answers how far the request was where the client has seen nothing of a response; it is cut
+   * otherwise.
+   */
+  #fail(): Awaiting | undefined {
+    const before = this.#state;
+    this.#leave();
+    this.#upstream.terminate();
+    if (before.kind === 'awaiting' && before.heads.interims === 0) return before;
+    this.#client.terminate();
+    return undefined;
+  }
+
+  #headOf({ bytes, start, end }: Awaiting): RequestHead {
+    return keepRequestHead(bytes, start, end, this.#client.context.limits.headerLinesMax);
+  }
+
+  cut(): void {
+    if (this.#state.kind === 'over') return;
+    this.#leave();
+    this.#client.terminate();
+  }
+
+  clientDrained(): void {
+    this.#upstream.resume();
+  }
+
+  clientEnded(): void {
+    if (this.#client.body.done) this.#client.watchHalfClosed();
+    else this.#client.terminate();
+  }
+
+  clientGone(): void {
+    this.#reusable = false;
+    this.#upstream.sendBuffer.finish();
+  }
+
+  clientClosed(): void {
+    if (this.#state.kind === 'over') return;
+    this.#leave();
+    this.#upstream.terminate();
+  }
+
+  #leave(): void {
+    this.#state = over;
+    this.#upstream.user = null;
+    this.#target.place.give();
+  }
+
+  #touch(): void {
+    const { context, body } = this.#client;
+    const { clock, limits } = context;
+    const toApi = this.#target.traffic === null;
+    this.#client.deadlineMs =
+      clock.nowMs + (toApi && !body.done ? limits.apiBodyIdleTimeoutMs : limits.streamIdleTimeoutMs);
+  }
+}

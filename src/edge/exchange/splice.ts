@@ -1,0 +1,85 @@
+import type { Client, ClientUser } from '../connection/client.ts';
+import type { Share } from '../../base/concurrency/share.ts';
+import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
+
+/** An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, a reset a reset. */
+export class Splice implements UpstreamUser, ClientUser {
+  readonly #client: Client;
+  readonly #upstream: Upstream;
+  readonly #place: Share;
+  #upstreamEnded = false;
+  #over = false;
+
+  /** `place`: what it has taken of what all share, given back at its end. */
+  constructor(client: Client, upstream: Upstream, place: Share) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#place = place;
+  }
+
+  clientInput(): boolean {
+    const { input, inputAt } = this.#client;
+    if (input === null || this.#over) return false;
+    this.#touch();
+    this.#client.use(input.length);
+    if (!this.#upstream.sendBuffer.write(input, inputAt, input.length, false)) this.#client.pause();
+    return false;
+  }
+
+  upstreamData(bytes: Buffer): void {
+    this.#touch();
+    if (!this.#client.sendBuffer.write(bytes, 0, bytes.length, false)) this.#upstream.pause();
+  }
+
+  upstreamDrained(): void {
+    this.#client.resume();
+  }
+
+  clientDrained(): void {
+    this.#upstream.resume();
+  }
+
+  clientEnded(): void {
+    this.#upstream.sendBuffer.finish();
+  }
+
+  clientGone(): void {
+    // Half-closed connections of other protocols may stay so for as long as they like.
+  }
+
+  upstreamEnded(): void {
+    this.#upstreamEnded = true;
+    this.#client.sendBuffer.finish();
+  }
+
+  upstreamClosed(error: Error | undefined): void {
+    if (this.#over) return;
+    this.#leave();
+    if (error !== undefined || !(this.#upstreamEnded || this.#client.ended)) this.#client.terminate();
+    else this.#client.close();
+  }
+
+  clientClosed(error: Error | undefined): void {
+    if (this.#over) return;
+    this.#leave();
+    if (error === undefined && (this.#upstreamEnded || this.#client.ended)) this.#upstream.close();
+    else this.#upstream.terminate();
+  }
+
+  cut(): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#client.terminate();
+  }
+
+  #leave(): void {
+    this.#over = true;
+    this.#upstream.user = null;
+    this.#place.give();
+  }
+
+  #touch(): void {
+    const { clock, limits } = this.#client.context;
+    this.#client.deadlineMs = clock.nowMs + limits.streamIdleTimeoutMs;
+  }
+}

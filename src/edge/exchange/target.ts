@@ -1,0 +1,60 @@
+import type { Share } from '../../base/concurrency/share.ts';
+import type { RequestHead } from '../../http1/request-head.ts';
+import { type Answer, plainAnswer, sandboxAnswer } from '../answer/answer.ts';
+import type { Client } from '../connection/client.ts';
+import type { SandboxDirectory } from '../directory/directory.ts';
+import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
+import type { ForwardPlan } from './compose-request.ts';
+
+/** Where a request goes, besides the connection that takes it there. */
+export type ExchangeTarget = {
+  /** Null: the API. */
+  readonly traffic: SandboxTraffic | null;
+  /** Says whether the sandbox still runs. Null: the API. */
+  readonly directory: SandboxDirectory | null;
+  /** What the request has taken of what all share; given back at its end. */
+  readonly place: Share;
+  readonly port: number;
+  readonly plan: ForwardPlan;
+  /**
+   * The sandbox was named by headers, so the answer comes to an origin that is not its own, where the dashboard is:
+   * what speaks for the whole origin must not pass.
+   */
+  readonly isForeign: boolean;
+  /** A browser may show the answer as a page of the dashboard's origin. */
+  readonly isInert: boolean;
+};
+
+/** How often the request was tried: a kept connection that turns out to be closed is replaced once. */
+export type ServeAgain = {
+  /** Take a new connection. */
+  readonly fresh: boolean;
+  /** Serves the same request again, over a new connection. */
+  readonly again: (client: Client, head: RequestHead) => void;
+};
+
+/**
+ * What the client of a request gets whose server failed. `what`: how. Not 502: clients read that as the end of the
+ * sandbox.
+ */
+export function failureOf({ traffic, port }: ExchangeTarget, what: string): Answer {
+  if (traffic === null) return plainAnswer(503, `The API ${what}`);
+  return sandboxAnswer(503, `The service on port ${port} ${what}`, { sandboxId: traffic.sandboxId, port }, { port });
+}
+
+/**
+ * Whether the target still runs, as far as the edge knows: a body that ends with its connection also ends with its
+ * server.
+ */
+export function goesOn({ traffic, directory }: ExchangeTarget): boolean {
+  if (traffic === null || directory === null) return true;
+  const route = directory.find(traffic.sandboxId);
+  return route instanceof Promise || (route?.state === 'running' && route.executionId === traffic.executionId);
+}
+
+/** Whether a request does the same when it arrives twice (RFC 9110 9.2.2). */
+export function isSafeToRepeat(head: RequestHead): boolean {
+  return idempotentMethods.some(method => head.methodIs(method));
+}
+
+const idempotentMethods = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'];

@@ -1,0 +1,169 @@
+import { AtollError, messageOf } from '../../base/error.ts';
+import { agentPort } from '../../protocol/agent.ts';
+import { isPartLost } from '../../protocol/part-lost.ts';
+import { type Credentials, refusalOfTraffic, refusalOfTunnel, refusalOfWake } from './admit.ts';
+import {
+  type Answer,
+  crowded,
+  portNotOpen,
+  type SandboxPort,
+  sandboxAnswer,
+  sandboxNotFound,
+  sandboxPaused,
+  tooManyConnections,
+  unreachable,
+  tooManyOfTeam,
+} from '../answer/answer.ts';
+import { trafficOf, type Ways } from '../context.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Route } from '../../protocol/directory.ts';
+import { reachPort, reachSandbox } from './reach.ts';
+import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
+import type { Share } from '../../base/concurrency/share.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { Wait } from './wait.ts';
+
+/** A connection for a request, counted in `traffic` until the request is over. */
+export type Connected = { readonly route: Route; readonly traffic: SandboxTraffic; readonly upstream: Upstream };
+
+/** What decides about the connection of a request. */
+type Asked = {
+  readonly credentials: Credentials;
+  readonly repeatable: boolean;
+  readonly fresh: boolean;
+  /**
+   * It asks whether the sandbox runs, and wants nothing of it: SDKs do so by themselves when a pause has cut a stream
+   * of theirs.
+   */
+  readonly isProbe: boolean;
+  /** It wants the connection itself, and no request on it. */
+  readonly isTunnel: boolean;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * A connection for a request, resumed for where that is allowed; or why it has none. The order of the checks is part of
+ * the contract.
+ */
+export async function connect(
+  ways: Ways,
+  to: SandboxPort,
+  found: Route | undefined | Promise<Route | undefined>,
+  asked: Asked,
+): Promise<Connected | Answer> {
+  let route = await found;
+  if (route === undefined) return sandboxNotFound(to);
+  if (route.state !== 'running') {
+    if (!route.ingress.autoResume || asked.isProbe) return sandboxPaused(to);
+    const refusal = (asked.isTunnel ? refusalOfTunnel : refusalOfWake)(route, to, asked.credentials);
+    if (refusal !== undefined) return refusal;
+    const { requests } = ways.teams.of(route.teamId);
+    if (requests.full !== null) return noRoom(requests.full, to);
+    requests.take();
+    try {
+      route = await wake(ways, to.sandboxId, asked.signal);
+    } finally {
+      requests.give();
+    }
+  }
+  const traffic = admit(ways, route, to, asked);
+  if ('status' in traffic) return traffic;
+  traffic.requests.take();
+  const idle = asked.fresh ? undefined : takeIdle(ways, traffic, to.port, asked.repeatable);
+  if (idle !== undefined) return { route, traffic, upstream: idle };
+  const tls = route.ingress.httpsPorts.includes(to.port);
+  try {
+    const upstream = asked.isTunnel
+      ? await reachPort(ways, traffic, to.port, asked.signal)
+      : await reachSandbox(ways, traffic, to.port, tls, asked.signal);
+    return { route, traffic, upstream };
+  } catch (error) {
+    traffic.requests.give();
+    // The dial's own answers; those of a wake mean something else.
+    if (traffic.signal.aborted || (error instanceof AtollError && error.code === 'not_found'))
+      return sandboxNotFound(to);
+    if (error instanceof AtollError && error.code === 'unavailable' && !isPartLost(error)) return portNotOpen(to);
+    throw error;
+  }
+}
+
+async function wake(
+  { directory, limits }: Pick<Ways, 'directory' | 'limits'>,
+  sandboxId: string,
+  signal: AbortSignal,
+): Promise<Route> {
+  using wait = new Wait([signal]);
+  try {
+    return await wait.for(directory.wake(sandboxId, wait.signal), limits.wakeTimeoutMs, () => {});
+  } catch (cause) {
+    if (!(cause instanceof AtollError) || cause.code !== 'deadline_exceeded') throw cause;
+    throw new AtollError('conflict', 'The sandbox has been changing its state for too long; try again', { cause });
+  }
+}
+
+/** The traffic of a running sandbox, or why the request may not join it. */
+export function admit(
+  ways: Ways,
+  route: Route,
+  to: SandboxPort,
+  { credentials, isTunnel }: Pick<Asked, 'credentials' | 'isTunnel'>,
+): SandboxTraffic | Answer {
+  const refusal = (isTunnel ? refusalOfTunnel : refusalOfTraffic)(route, to, credentials);
+  if (refusal !== undefined) return refusal;
+  const traffic = trafficOf(ways, route);
+  const { full } = traffic.requests;
+  return full === null ? traffic : noRoom(full, to);
+}
+
+function noRoom({ holder, max }: Share, to: SandboxPort): Answer {
+  if (holder === 'sandbox') return tooManyConnections(to, max);
+  if (holder === 'team') return tooManyOfTeam(to, max);
+  return crowded(to);
+}
+
+/** An open connection to a port that nobody uses. */
+export function takeIdle(
+  { limits, clock }: Pick<Ways, 'limits' | 'clock'>,
+  traffic: SandboxTraffic,
+  port: number,
+  repeatable: boolean,
+): Upstream | undefined {
+  const withinMs =
+    port === agentPort
+      ? limits.idleOwnUpstreamTimeoutMs
+      : repeatable
+        ? limits.idleUpstreamTimeoutMs
+        : limits.freshUpstreamMs;
+  return traffic.poolOf(port).take(clock.nowMs, withinMs);
+}
+
+/** Its client went away while the connection was made. */
+export function giveUp(connected: Connected): void {
+  connected.traffic.requests.give();
+  connected.upstream.terminate();
+}
+
+/** What the client is told where no connection could be made. */
+export function answerToTrouble(log: Log, to: SandboxPort, error: unknown): Answer {
+  const code = error instanceof AtollError ? error.code : 'internal';
+  switch (code) {
+    case 'not_found':
+      return sandboxNotFound(to);
+    case 'canceled':
+      // The client is gone, or the sandbox ended meanwhile.
+      return sandboxNotFound(to);
+    case 'forbidden':
+      return sandboxAnswer(403, messageOf(error), to);
+    case 'conflict':
+      return sandboxAnswer(409, messageOf(error), to);
+    case 'rate_limited':
+      return sandboxAnswer(429, messageOf(error), to);
+    case 'deadline_exceeded':
+      return sandboxAnswer(504, 'The sandbox took too long to answer the connection', to);
+    case 'invalid':
+      return sandboxAnswer(503, messageOf(error), to);
+    default:
+      log.error('sandbox unreachable', { sandboxId: to.sandboxId, port: to.port, error: messageOf(error) });
+      return unreachable(to);
+  }
+}

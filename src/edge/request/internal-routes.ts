@@ -1,0 +1,32 @@
+const internal = new Set(['init', 'freeze', 'unfreeze', 'collapse', 'fsfreeze', 'fsthaw', 'upgrade']);
+/** How often a path is decoded at most: a double encoding must not reach a server that decodes twice. */
+const decodingsMax = 3;
+
+/**
+ * True where any reading of a request target is one of the agent's routes that only the platform may call.
+ * Cleaned like a careful server would (percent-decoding, empty and dot segments, backslashes) and compared without
+ * regard to case: better one path too many refused than one too few.
+ */
+export function isInternalRoute(target: string): boolean {
+  let path = target.replace(/[?#].*$/s, '');
+  for (let decodings = 0; decodings <= decodingsMax; decodings++) {
+    if (internal.has(cleaned(path))) return true;
+    if (!path.includes('%')) return false;
+    path = path.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+  return false;
+}
+
+/**
+ * The path's segments after the root, lower-case, without `.`, `..`, empty segments and what follows a `;`, `?`, `#` or
+ * NUL.
+ */
+function cleaned(path: string): string {
+  const segments: string[] = [];
+  for (const raw of path.replace(/[?#\0].*$/s, '').split(/[\\/]/)) {
+    const segment = raw.replace(/;.*$/s, '').trim();
+    if (segment === '..') segments.pop();
+    else if (segment !== '' && segment !== '.') segments.push(segment.toLowerCase());
+  }
+  return segments.join('/');
+}

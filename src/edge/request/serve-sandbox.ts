@@ -1,0 +1,112 @@
+import { agentPort } from '../../protocol/agent.ts';
+import type { Destination } from '../../protocol/hosts.ts';
+import { credentialsOf } from './admit.ts';
+import { admit, answerToTrouble, connect, giveUp, takeIdle, type Connected } from './connect.ts';
+import { type Answer, internalRoute } from '../answer/answer.ts';
+import type { Client } from '../connection/client.ts';
+import { pathOf } from '../exchange/compose-request.ts';
+import type { Ways } from '../context.ts';
+import type { Route } from '../../protocol/directory.ts';
+import { Exchange } from '../exchange/exchange.ts';
+import { isSafeToRepeat, type ServeAgain } from '../exchange/target.ts';
+import type { KeptRequestHead, RequestHead } from '../../http1/request-head.ts';
+import { isInternalRoute } from './internal-routes.ts';
+import { serveTunnel, tunnelAsked } from './serve-tunnel.ts';
+import { upgradeFor } from './upgrade.ts';
+
+/** The agent answers it, and a sandbox that does not run does not: asking for it wakes none. */
+const healthPath = '/health';
+
+/** A port of a sandbox, and what names it: the host, headers, or the signature of a file's URL. */
+export type NamedPort = Omit<Extract<Destination, { kind: 'sandbox' }>, 'by'> & {
+  readonly by: 'host' | 'headers' | 'signature';
+};
+
+/**
+ * Sends a request into a sandbox. The order of the checks is part of the contract: internal route, look-up or resume,
+ * traffic token, connection limit, connection.
+ */
+export function serveSandbox(ways: Ways, client: Client, head: RequestHead, to: NamedPort, attempt: ServeAgain): void {
+  if (to.port === agentPort) {
+    const path = pathOf(head);
+    if (isInternalRoute(path)) return client.refuse(internalRoute(path), head);
+    const tunnel = tunnelAsked(head, path, to);
+    if (tunnel !== undefined && 'status' in tunnel) return client.refuse(tunnel, head);
+    if (tunnel !== undefined) return void serveTunnel(ways, client, head.keep(), tunnel);
+  }
+  const found = ways.directory.find(to.sandboxId);
+  // The usual case, without a promise: the sandbox runs and a connection to the port is open.
+  if (found !== undefined && !(found instanceof Promise) && found.state === 'running' && !attempt.fresh) {
+    const admitted = admit(ways, found, to, { credentials: credentialsOf(head.fields), isTunnel: false });
+    if ('status' in admitted) return client.refuse(admitted, head);
+    const upstream = takeIdle(ways, admitted, to.port, isSafeToRepeat(head));
+    if (upstream !== undefined) {
+      admitted.requests.take();
+      return begin(ways, client, head, to, { route: found, traffic: admitted, upstream }, attempt);
+    }
+  }
+  void connectAndBegin(ways, client, head.keep(), to, found, attempt);
+}
+
+async function connectAndBegin(
+  ways: Ways,
+  client: Client,
+  head: KeptRequestHead,
+  to: NamedPort,
+  found: Route | undefined | Promise<Route | undefined>,
+  attempt: ServeAgain,
+): Promise<void> {
+  const request = {
+    credentials: credentialsOf(head.fields),
+    repeatable: isSafeToRepeat(head),
+    fresh: attempt.fresh,
+    isProbe: to.port === agentPort && pathOf(head) === healthPath,
+    isTunnel: false,
+    signal: client.beginRouting(),
+  };
+  let connected: Connected | Answer;
+  try {
+    connected = await connect(ways, to, found, request);
+  } catch (error) {
+    connected = answerToTrouble(ways.log, to, error);
+  }
+  if (!client.isRouting) {
+    if ('upstream' in connected) giveUp(connected);
+  } else if ('status' in connected) {
+    client.refuse(connected, head);
+  } else {
+    begin(ways, client, head, to, connected, attempt);
+  }
+}
+
+function begin(
+  { directory }: Pick<Ways, 'directory'>,
+  client: Client,
+  head: RequestHead,
+  to: NamedPort,
+  connected: Connected,
+  attempt: ServeAgain,
+): void {
+  const { maskRequestHost } = connected.route.ingress;
+  const masked = maskRequestHost !== null && to.port !== agentPort;
+  const plan = {
+    host: masked ? maskRequestHost.replaceAll('${PORT}', String(to.port)) : null,
+    upgrade: upgradeFor(head, to.port),
+  };
+  new Exchange(
+    client,
+    {
+      traffic: connected.traffic,
+      directory,
+      place: connected.traffic.requests,
+      port: to.port,
+      plan,
+      isForeign: to.by !== 'host',
+      // Headers no page can make a browser send where it shows the answer; any page can lead to a URL.
+      isInert: to.by === 'signature',
+    },
+    connected.upstream,
+    head,
+    attempt.again,
+  ).begin(head);
+}

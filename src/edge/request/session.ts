@@ -1,0 +1,18 @@
+import { plainAnswer } from '../answer/answer.ts';
+import type { RequestHead } from '../../http1/request-head.ts';
+
+const sessionCookie = /(?:^|[;,\s])__Host-atoll=/;
+
+/**
+ * True for a request that carries a session of the dashboard. Into a sandbox it must not go: a page script of the
+ * dashboard's own origin that names a sandbox in a routing header would hand the session to whatever runs in there.
+ */
+export function carriesSession({ fields }: RequestHead): boolean {
+  return fields.has('cookie') && sessionCookie.test(fields.list('cookie') ?? '');
+}
+
+/** The answer to such a request. */
+export const sessionAnswer = plainAnswer(
+  400,
+  "A request into a sandbox must not carry the dashboard's session: send it without cookies",
+);

@@ -1,0 +1,41 @@
+import { secretsEqual } from '../../base/crypto/secret.ts';
+import { agentPort } from '../../protocol/agent.ts';
+import { fileSignature, signatureParameter, signedFileOf } from '../../protocol/file-signature.ts';
+import type { RequestHead } from '../../http1/request-head.ts';
+import { isLoopback } from '../clients/network-of.ts';
+import type { Client } from '../connection/client.ts';
+import type { Ways } from '../context.ts';
+import { pathOf } from '../exchange/compose-request.ts';
+import type { NamedPort } from './serve-sandbox.ts';
+
+const filesPath = '/files?';
+/** As many sandboxes are asked whether a signature is theirs; each takes about a microsecond. */
+const sandboxesMax = 1000;
+
+/**
+ * The sandbox that a signed URL of a file is for, where nothing but the signature says so: without a name of its own
+ * for each sandbox, clients make the URL of the shared address. For programs of this machine alone, which is where
+ * there are no names; strangers can't make the edge look for what they guess. The dashboard has the same origin, so
+ * what a browser shows of it runs no script. Undefined: none.
+ */
+export function sandboxOfSignedFile(
+  { directory }: Pick<Ways, 'directory'>,
+  client: Client,
+  head: RequestHead,
+): NamedPort | undefined {
+  if (!isLoopback(client.address)) return undefined;
+  const path = pathOf(head);
+  if (!path.startsWith(filesPath)) return undefined;
+  const query = new URLSearchParams(path.slice(filesPath.length));
+  const given = query.get(signatureParameter);
+  if (given === null) return undefined;
+  const signed = signedFileOf(query, head.methodIs('POST') ? 'write' : 'read');
+  let looked = 0;
+  for (const { sandboxId, ingress } of directory.running()) {
+    if (looked++ === sandboxesMax) return undefined;
+    const { accessToken } = ingress;
+    if (accessToken !== null && secretsEqual(given, fileSignature(signed, accessToken)))
+      return { kind: 'sandbox', sandboxId, port: agentPort, by: 'signature' };
+  }
+  return undefined;
+}

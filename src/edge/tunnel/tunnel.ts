@@ -1,0 +1,181 @@
+import type { Share } from '../../base/concurrency/share.ts';
+import type { Client, ClientUser } from '../connection/client.ts';
+import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
+import {
+  FrameReader,
+  closeCode,
+  closeFrame,
+  frameHeadBytesMax,
+  opcode,
+  shortFrame,
+  writeFrameHead,
+} from '../../base/websocket-frames.ts';
+
+/**
+ * A TCP connection into a sandbox as a WebSocket: what binary messages hold are its bytes, however they are cut. Where
+ * the client has asked for it, an empty text message says in either direction that no more bytes follow, which TCP says
+ * by a FIN. A side that can't take more makes the other one wait.
+ */
+export class Tunnel implements UpstreamUser, ClientUser {
+  readonly #client: Client;
+  readonly #upstream: Upstream;
+  readonly #place: Share;
+  readonly #halfCloses: boolean;
+  readonly #frames: FrameReader;
+  #clientFinished = false;
+  #upstreamFinished = false;
+  #over = false;
+
+  /** `place`: what it has taken of what all share, given back at its end. */
+  constructor(client: Client, upstream: Upstream, place: Share, halfCloses: boolean) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#place = place;
+    this.#halfCloses = halfCloses;
+    this.#frames = new FrameReader({
+      data: (bytes, isText) => this.#toUpstream(bytes, isText),
+      messageEnd: (isText, length) => this.#messageEnd(isText, length),
+      control: (code, payload) => this.#control(code, payload),
+    });
+  }
+
+  /** Listens to the server, and to what it has said before. */
+  begin(): void {
+    const early = this.#upstream.early ?? [];
+    this.#upstream.user = this;
+    this.#upstream.early = null;
+    for (const bytes of early) this.upstreamData(bytes);
+    if (this.#client.sendBuffer.idle) this.#upstream.resume();
+    if (this.#upstream.ended) this.upstreamEnded();
+  }
+
+  clientInput(): boolean {
+    const { input, inputAt } = this.#client;
+    if (input === null || this.#over) return false;
+    this.#touch();
+    this.#client.use(input.length);
+    // What is used may be overwritten once this returns, and not before.
+    if (!this.#frames.take(input, inputAt)) this.#end(closeCode.protocolError);
+    return false;
+  }
+
+  #toUpstream(bytes: Buffer, isText: boolean): void {
+    if (this.#over) return;
+    if (isText || this.#clientFinished) return this.#end(closeCode.unsupported);
+    if (!this.#upstream.sendBuffer.write(bytes, 0, bytes.length, false)) this.#client.pause();
+  }
+
+  #messageEnd(isText: boolean, length: number): void {
+    if (this.#over || !isText || length > 0) return;
+    if (!this.#halfCloses) return this.#end(closeCode.unsupported);
+    this.#clientFinished = true;
+    this.#upstream.sendBuffer.finish();
+    if (this.#upstreamFinished) this.#end(closeCode.normal);
+  }
+
+  #control(code: number, payload: Buffer): void {
+    if (this.#over) return;
+    if (code === opcode.close) return this.#end(closeCode.normal);
+    // Who does not read what was sent before gets no answers either: they must not pile up.
+    if (code === opcode.ping && this.#client.sendBuffer.idle) this.#send(shortFrame(opcode.pong, payload));
+  }
+
+  upstreamData(bytes: Buffer): void {
+    this.#touch();
+    const { scratch } = this.#client.context;
+    const headLength = writeFrameHead(scratch, opcode.binary, bytes.length);
+    const { sendBuffer } = this.#client;
+    let flows: boolean;
+    if (bytes.length <= scratch.length - frameHeadBytesMax) {
+      bytes.copy(scratch, headLength);
+      flows = sendBuffer.write(scratch, 0, headLength + bytes.length, true);
+    } else {
+      sendBuffer.write(scratch, 0, headLength, true);
+      flows = sendBuffer.write(bytes, 0, bytes.length, false);
+    }
+    if (!flows) this.#upstream.pause();
+  }
+
+  upstreamDrained(): void {
+    this.#client.resume();
+  }
+
+  clientDrained(): void {
+    this.#upstream.resume();
+  }
+
+  /** A WebSocket closes by its frames: whoever closes the connection without them is gone. */
+  clientEnded(): void {
+    this.#client.terminate();
+  }
+
+  clientGone(): void {
+    this.#client.terminate();
+  }
+
+  upstreamEnded(): void {
+    if (this.#over) return;
+    this.#upstreamFinished = true;
+    if (!this.#halfCloses || this.#clientFinished) return this.#end(closeCode.normal);
+    this.#send(shortFrame(opcode.text));
+  }
+
+  upstreamClosed(error: Error | undefined): void {
+    if (this.#over) return;
+    // Where both sides have sent their last byte, the runtime tells of the close alone.
+    if (error === undefined && (this.#upstreamFinished || this.#clientFinished)) return this.#end(closeCode.normal);
+    this.#leave();
+    this.#client.terminate();
+  }
+
+  clientClosed(): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#upstream.terminate();
+  }
+
+  cut(): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#client.terminate();
+  }
+
+  /** Says why, and closes both sides; what the upstream has not taken yet goes to it. */
+  #end(code: number): void {
+    if (this.#over) return;
+    this.#send(closeFrame(code));
+    this.#leave();
+    if (code === closeCode.normal) closeWhenSent(this.#upstream, this.#client.context.limits.lingerTimeoutMs);
+    else this.#upstream.terminate();
+    this.#client.close();
+  }
+
+  #send(frame: Buffer): void {
+    this.#client.sendBuffer.write(frame, 0, frame.length, false);
+  }
+
+  #leave(): void {
+    this.#over = true;
+    this.#upstream.user = null;
+    this.#place.give();
+  }
+
+  #touch(): void {
+    const { clock, limits } = this.#client.context;
+    this.#client.deadlineMs = clock.nowMs + limits.streamIdleTimeoutMs;
+  }
+}
+
+/** Closes a connection once its server has taken what waits for it, for which it has `withinMs`. */
+function closeWhenSent(upstream: Upstream, withinMs: number): void {
+  if (upstream.closed || upstream.sendBuffer.idle) return upstream.close();
+  const timer = setTimeout(() => upstream.terminate(), withinMs);
+  upstream.user = {
+    upstreamData() {},
+    upstreamDrained: () => upstream.close(),
+    upstreamEnded: () => upstream.close(),
+    upstreamClosed: () => clearTimeout(timer),
+    cut: () => upstream.terminate(),
+  };
+  upstream.resume();
+}

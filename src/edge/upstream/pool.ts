@@ -1,0 +1,91 @@
+import type { Share } from '../../base/concurrency/share.ts';
+import type { EdgeLimits } from '../limits.ts';
+import type { Upstream, UpstreamHome } from './upstream.ts';
+
+/** How many connections a pool keeps, and for how long. */
+type PoolBounds = {
+  readonly idleMax: number;
+  /** What idle connections take of what all pools keep together. */
+  readonly idleShare: Share;
+  readonly idleTimeoutMs: number;
+  /** Idle connections beyond these many end after `surplusTimeoutMs`. */
+  readonly keptMax: number;
+  readonly surplusTimeoutMs: number;
+};
+
+/** How connections to our own servers (the API, the agents) are kept, and how those to anything in a sandbox. */
+export function poolBounds(limits: EdgeLimits, own: boolean, idleShare: Share): PoolBounds {
+  return {
+    idleMax: limits.idleUpstreamsPerPortMax,
+    idleShare,
+    idleTimeoutMs: own ? limits.idleOwnUpstreamTimeoutMs : limits.idleUpstreamTimeoutMs,
+    keptMax: limits.idleOwnUpstreamsKept,
+    surplusTimeoutMs: limits.idleUpstreamTimeoutMs,
+  };
+}
+
+/** The open connections to one port of one sandbox, or to the API. */
+export class UpstreamPool implements UpstreamHome {
+  readonly #bounds: PoolBounds;
+  readonly #all = new Set<Upstream>();
+  /** Last used last: the warmest is taken first, the coldest end by time. */
+  readonly #idle: Upstream[] = [];
+
+  constructor(bounds: PoolBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Open connections, idle ones included. */
+  get size(): number {
+    return this.#all.size;
+  }
+
+  add(upstream: Upstream): void {
+    this.#all.add(upstream);
+  }
+
+  /** An idle connection that was used within `withinMs`. */
+  take(nowMs: number, withinMs: number): Upstream | undefined {
+    const upstream = this.#idle.at(-1);
+    if (upstream === undefined || nowMs - upstream.idleSinceMs > Math.min(withinMs, upstream.keepMs)) return undefined;
+    this.#bounds.idleShare.give();
+    return this.#idle.pop();
+  }
+
+  /** Keeps a connection for the next request, or closes it where enough are kept. */
+  give(upstream: Upstream, nowMs: number): void {
+    upstream.user = null;
+    upstream.served++;
+    upstream.idleSinceMs = nowMs;
+    const { idleMax, idleShare } = this.#bounds;
+    if (this.#idle.length >= idleMax || idleShare.full !== null) return upstream.close();
+    idleShare.take();
+    this.#idle.push(upstream);
+  }
+
+  forget(upstream: Upstream): void {
+    this.#all.delete(upstream);
+    const index = this.#idle.indexOf(upstream);
+    if (index < 0) return;
+    this.#idle.splice(index, 1);
+    this.#bounds.idleShare.give();
+  }
+
+  /** Closes connections that were idle for too long; the ones used last are kept longest. */
+  closeIdle(nowMs: number): void {
+    const { idleTimeoutMs, keptMax, surplusTimeoutMs } = this.#bounds;
+    const surplus = this.#idle.length - keptMax;
+    for (const [index, upstream] of [...this.#idle].entries()) {
+      const timeoutMs = index < surplus ? surplusTimeoutMs : idleTimeoutMs;
+      if (nowMs - upstream.idleSinceMs >= Math.min(timeoutMs, upstream.keepMs)) upstream.close();
+    }
+  }
+
+  /** Resets every connection and what uses them. */
+  cut(): void {
+    for (const upstream of [...this.#all]) {
+      upstream.user?.cut();
+      upstream.terminate();
+    }
+  }
+}

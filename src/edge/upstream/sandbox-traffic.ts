@@ -1,0 +1,65 @@
+import { agentPort } from '../../protocol/agent.ts';
+import type { EdgeLimits } from '../limits.ts';
+import type { Share } from '../../base/concurrency/share.ts';
+import type { TeamTraffic } from './team-traffic.ts';
+import { poolBounds, UpstreamPool } from './pool.ts';
+
+/** What flows into one incarnation of a sandbox. */
+export class SandboxTraffic {
+  readonly sandboxId: string;
+  readonly executionId: string;
+  /** Requests and upgraded connections in flight, those whose connection is still being made included. */
+  readonly requests: Share;
+  readonly #idle: Share;
+  /** Aborts when the sandbox is cut, for requests that still wait for their connection. */
+  readonly #cut = new AbortController();
+  readonly #pools = new Map<number, UpstreamPool>();
+  readonly #limits: EdgeLimits;
+
+  constructor(sandboxId: string, executionId: string, limits: EdgeLimits, team: TeamTraffic) {
+    this.sandboxId = sandboxId;
+    this.executionId = executionId;
+    this.#limits = limits;
+    this.requests = team.requestsOfSandbox();
+    this.#idle = team.idle;
+  }
+
+  get signal(): AbortSignal {
+    return this.#cut.signal;
+  }
+
+  /** True when nothing is open and nothing waits. */
+  get quiet(): boolean {
+    return this.requests.taken === 0 && this.#pools.size === 0;
+  }
+
+  /** Open connections to its ports, idle ones included. */
+  get connections(): number {
+    let connections = 0;
+    for (const pool of this.#pools.values()) connections += pool.size;
+    return connections;
+  }
+
+  poolOf(port: number): UpstreamPool {
+    const existing = this.#pools.get(port);
+    if (existing !== undefined) return existing;
+    const pool = new UpstreamPool(poolBounds(this.#limits, port === agentPort, this.#idle));
+    this.#pools.set(port, pool);
+    return pool;
+  }
+
+  /** Closes connections that were idle for too long and forgets pools that are empty. */
+  sweep(nowMs: number): void {
+    for (const [port, pool] of this.#pools) {
+      pool.closeIdle(nowMs);
+      // A request that still dials holds its pool.
+      if (pool.size === 0 && this.requests.taken === 0) this.#pools.delete(port);
+    }
+  }
+
+  /** Resets every connection to the sandbox and every client that is in the middle of a request to it. */
+  cut(): void {
+    this.#cut.abort();
+    for (const pool of this.#pools.values()) pool.cut();
+  }
+}

@@ -1,0 +1,54 @@
+import type { EdgeLimits } from '../limits.ts';
+import { Share } from '../../base/concurrency/share.ts';
+
+/** What one team may have of the edge's connections into sandboxes. */
+export class TeamTraffic {
+  /** Connections that are kept and idle. */
+  readonly idle: Share;
+  /** Requests and upgraded connections in flight into its sandboxes, and those that wait for one to wake. */
+  readonly requests: Share;
+  readonly #perSandboxMax: number;
+
+  constructor(limits: EdgeLimits, requests: Share, idle: Share) {
+    this.requests = requests;
+    this.idle = idle;
+    this.#perSandboxMax = limits.connectionsPerSandboxMax;
+  }
+
+  /** What requests into one more of its sandboxes take from. */
+  requestsOfSandbox(): Share {
+    return new Share('sandbox', this.#perSandboxMax, this.requests);
+  }
+}
+
+/**
+ * What flows into sandboxes, by team, so that hanging requests into one's leave room for another's. An installation's
+ * teams are few: none is forgotten.
+ */
+export class Teams {
+  readonly #limits: EdgeLimits;
+  readonly #teams = new Map<string, TeamTraffic>();
+  readonly #requests: Share;
+  readonly #idle: Share;
+
+  constructor(limits: EdgeLimits) {
+    this.#limits = limits;
+    this.#requests = new Share('everybody', limits.sandboxRequestsMax, null);
+    this.#idle = new Share('everybody', limits.idleSandboxUpstreamsMax, null);
+  }
+
+  /** Requests and upgraded connections in flight into all sandboxes. */
+  get inFlight(): number {
+    return this.#requests.taken;
+  }
+
+  of(teamId: string): TeamTraffic {
+    const known = this.#teams.get(teamId);
+    if (known !== undefined) return known;
+    const { requestsPerTeamMax, idleUpstreamsPerTeamMax } = this.#limits;
+    const requests = new Share('team', requestsPerTeamMax, this.#requests);
+    const team = new TeamTraffic(this.#limits, requests, new Share('team', idleUpstreamsPerTeamMax, this.#idle));
+    this.#teams.set(teamId, team);
+    return team;
+  }
+}

@@ -1,0 +1,141 @@
+import { assert } from '../../base/error.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { FarEnd } from '../directory/directory.ts';
+import { SendBuffer } from '../send-buffer.ts';
+
+/** Who uses an upstream connection at the moment, and hears what happens on it. */
+export type UpstreamUser = {
+  upstreamData(bytes: Buffer): void;
+  /** What waited to be sent to the upstream is sent. */
+  upstreamDrained(): void;
+  /** The upstream closed its sending side. */
+  upstreamEnded(): void;
+  /** The connection is gone; `error` where it did not end in order. */
+  upstreamClosed(error: Error | undefined): void;
+  /** The sandbox was killed or paused: nothing may look as if it had ended in order. */
+  cut(): void;
+};
+
+/** Where a connection belongs. */
+export type UpstreamHome = {
+  /** It is open from here on. */
+  add(upstream: Upstream): void;
+  /** Keeps the connection for the next request. */
+  give(upstream: Upstream, nowMs: number): void;
+  /** The connection is closed. */
+  forget(upstream: Upstream): void;
+};
+
+/** A connection to a sandbox's port or to the API. */
+export class Upstream {
+  readonly home: UpstreamHome;
+  user: UpstreamUser | null = null;
+  closed = false;
+  /** The upstream closed its sending side, so that it can't serve another request. */
+  ended = false;
+  /** Requests that it served before the current one. */
+  served = 0;
+  /** Since when it is idle, on the edge's clock. */
+  idleSinceMs = 0;
+  /** For how long the server said that it keeps an idle connection. */
+  keepMs = Number.POSITIVE_INFINITY;
+  /** What a server said before anybody listened, where it may speak first; null: it may not. */
+  early: Buffer[] | null = null;
+  #paused = false;
+  #socket: Bun.Socket<Upstream> | null = null;
+  #sendBuffer: SendBuffer | null = null;
+
+  readonly #farEnd: FarEnd | undefined;
+
+  /** `farEnd`: of a connection that another machine carries. */
+  constructor(home: UpstreamHome, farEnd?: FarEnd) {
+    this.home = home;
+    this.#farEnd = farEnd;
+  }
+
+  /** Its server broke off, or the network to it did, which a socket that stands for it can't say. */
+  get wasReset(): boolean {
+    return this.#farEnd?.wasReset() ?? false;
+  }
+
+  get socket(): Bun.Socket<Upstream> {
+    assert(this.#socket !== null, 'an upstream is used before it is open');
+    return this.#socket;
+  }
+
+  get sendBuffer(): SendBuffer {
+    assert(this.#sendBuffer !== null, 'an upstream is used before it is open');
+    return this.#sendBuffer;
+  }
+
+  opened(socket: Bun.Socket<Upstream>): void {
+    this.#socket = socket;
+    this.#sendBuffer = new SendBuffer(socket);
+  }
+
+  /** Stops reading, so that the server waits as the client does. */
+  pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused || this.closed) return;
+    this.#paused = false;
+    this.socket.resume();
+  }
+
+  /** Closes in order. */
+  close(): void {
+    if (!this.closed) this.socket.close();
+  }
+
+  /** Resets the connection (RST): the other side sees an abort. */
+  terminate(): void {
+    if (this.closed) return;
+    this.#farEnd?.reset();
+    this.socket.terminate();
+  }
+}
+
+/** The socket handlers of every upstream connection. */
+export function upstreamHandlers(log: Log) {
+  return {
+    open(socket) {
+      socket.data.opened(socket);
+    },
+    data(socket, bytes) {
+      const upstream = socket.data;
+      // A server that speaks without being asked answers a request that was never sent: don't trust it with the next.
+      if (upstream.user !== null) return upstream.user.upstreamData(bytes);
+      if (upstream.early === null) return upstream.terminate();
+      upstream.early.push(bytes);
+      upstream.pause();
+    },
+    drain(socket) {
+      const upstream = socket.data;
+      if (!upstream.sendBuffer.idle && upstream.sendBuffer.flush()) upstream.user?.upstreamDrained();
+    },
+    end(socket) {
+      const upstream = socket.data;
+      if (upstream.wasReset) return upstream.terminate();
+      upstream.ended = true;
+      if (upstream.user !== null) upstream.user.upstreamEnded();
+      else if (upstream.early === null) socket.close();
+    },
+    close(socket, error) {
+      const upstream = socket.data;
+      upstream.closed = true;
+      upstream.home.forget(upstream);
+      const { user } = upstream;
+      upstream.user = null;
+      user?.upstreamClosed(error ?? (upstream.wasReset ? new Error('the connection was reset') : undefined));
+    },
+    // Trouble of the connection comes with its close event; what comes here was thrown by a handler.
+    error(socket, error) {
+      log.error('upstream handler failed', { error: error.stack });
+      socket.terminate();
+    },
+  } satisfies Bun.SocketHandler<Upstream>;
+}

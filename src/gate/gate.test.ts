@@ -1,0 +1,116 @@
+import { expect, test } from 'bun:test';
+import { AtollError } from '../base/error.ts';
+import { silentLog } from '../base/telemetry/log.ts';
+import type { Beat } from '../protocol/cluster.ts';
+import type { ExecutionRef, NodeInfo } from '../protocol/node.ts';
+import { Gate } from './gate.ts';
+
+/** A gate over a node that only writes down what it is told, with a clock that is set by hand. */
+function scene({ refusesPauses = false } = {}) {
+  const it = { nowMs: 1_000, running: ['a', 'b'], told: [] as string[] };
+  const end = (target: ExecutionRef, what: string) => {
+    it.told.push(`${what} ${target.sandboxId}`);
+    it.running = it.running.filter(id => id !== target.sandboxId);
+  };
+  const ref = (id: string) => ({ sandboxId: id, executionId: `${id}1` });
+  const gate = new Gate({
+    node: {
+      info: async () => ({ sandboxCount: it.running.length }) as NodeInfo,
+      list: async () =>
+        it.running.map(id => ({
+          ...ref(id),
+          startedAtMs: 0,
+          resources: { cpuCount: 1, memoryMiB: 1, diskMiB: 1 },
+          diskFailed: false,
+        })),
+      memoryAbility: async () => ({ kept: true }),
+      kill: async target => end(target, 'kill'),
+      async pause(target, { memory }) {
+        if (refusesPauses) throw new AtollError('internal', 'refused');
+        end(target, memory ? 'pause' : 'pause files of');
+        return { ...target, kept: memory ? 'memory' : 'filesystem', pausedAtMs: 0 };
+      },
+    },
+    bootId: 'boot',
+    release: '1',
+    log: silentLog,
+    nowMs: () => it.nowMs,
+  });
+  const beat = (change: Partial<Beat> = {}) =>
+    gate.beat({ lease: null, isolationSeconds: 60, pauseFirst: false, ends: [], ...change });
+  const leased = async (ms: number, change: Partial<Beat> = {}) => {
+    const { epoch, nowMs } = await beat();
+    return beat({ lease: { epoch, untilMs: nowMs + ms }, ...change });
+  };
+  const at = async (nowMs: number) => {
+    it.nowMs = nowMs;
+    await gate.tick();
+    await gate.settled();
+  };
+  return { it, gate, beat, leased, at, ref };
+}
+
+test('a node takes work while it has a lease, and serves on without one', async () => {
+  const { it, gate, leased, at } = scene();
+  expect(() => gate.requireLease()).toThrow('out of touch');
+  await leased(10_000);
+  expect(() => gate.requireLease()).not.toThrow();
+  await at(11_000);
+  expect(() => gate.requireLease()).toThrow('out of touch');
+  await at(70_999);
+  expect(it.told).toEqual([]);
+});
+
+test('a node that was cut off for long enough pauses all that runs, once', async () => {
+  const { it, leased, at } = scene();
+  await leased(10_000);
+  await at(71_000);
+  expect(it.told.toSorted()).toEqual(['pause a', 'pause b']);
+  await at(90_000);
+  expect(it.told).toHaveLength(2);
+});
+
+test('a lease of another process of the gate counts for nothing', async () => {
+  const { gate, beat } = scene();
+  await beat({ lease: { epoch: 'another', untilMs: 1e9 } });
+  expect(() => gate.requireLease()).toThrow('out of touch');
+});
+
+test('sandboxes whose time is over while control is away end as they were to', async () => {
+  const { it, leased, at, ref } = scene();
+  const ends: Beat['ends'] = [
+    { ...ref('a'), inMs: 20_000, then: 'kill', memory: false },
+    { ...ref('b'), inMs: 30_000, then: 'pause', memory: false },
+  ];
+  await leased(10_000, { ends });
+  await at(20_999);
+  expect(it.told).toEqual([]);
+  await at(21_000);
+  expect(it.told).toEqual(['kill a']);
+  await at(31_000);
+  expect(it.told).toEqual(['kill a', 'pause files of b']);
+});
+
+test('while control is there, the end of a sandbox is its business', async () => {
+  const { it, leased, at, ref } = scene();
+  await leased(10_000, { ends: [{ ...ref('a'), inMs: 1_000, then: 'kill', memory: false }] });
+  await at(5_000);
+  expect(it.told).toEqual([]);
+});
+
+test('what control counts as paused is paused before anything else', async () => {
+  const { it, gate, beat, leased } = scene();
+  await leased(10_000);
+  expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: true });
+  expect(() => gate.requireLease()).toThrow('out of touch');
+  await gate.settled();
+  expect(it.told.toSorted()).toEqual(['pause a', 'pause b']);
+  expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false, info: { sandboxCount: 0 } });
+});
+
+test('what can not be paused at all does not run on', async () => {
+  const { it, leased, at } = scene({ refusesPauses: true });
+  await leased(10_000);
+  await at(71_000);
+  expect(it.told.toSorted()).toEqual(['kill a', 'kill b']);
+});

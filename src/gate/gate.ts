@@ -1,0 +1,141 @@
+import { forEachParallel } from '../base/concurrency/parallel.ts';
+import { AtollError, messageOf } from '../base/error.ts';
+import { newUuid } from '../base/id.ts';
+import type { Log } from '../base/telemetry/log.ts';
+import type { Beat, BeatAnswer, ComingEnd } from '../protocol/cluster.ts';
+import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+
+/** How often it looks whether control is there, ms. */
+export const tickMs = 250;
+/** Until control has said otherwise, seconds. */
+const firstIsolationSeconds = 60;
+/** A pause keeps a core busy. */
+const pausesAtOnce = 4;
+
+/** What a gate works with. */
+type GateOptions = {
+  node: Pick<NodeProtocol, 'info' | 'list' | 'pause' | 'kill' | 'memoryAbility'>;
+  bootId: string;
+  release: string;
+  log: Log;
+  /** A clock that nobody can set, ms. */
+  nowMs?: () => number;
+};
+
+/**
+ * Decides for the node of a machine when control can't: what runs serves on for a while and ends when its time is over;
+ * then all of it is paused to the machine's own disk, because control counts it as paused from then on.
+ */
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #epoch = newUuid();
+  readonly #nowMs: () => number;
+  /** The node may count on control until then. */
+  #leaseUntilMs: number;
+  #isolationMs = firstIsolationSeconds * 1000;
+  #ends: (ComingEnd & { atMs: number })[] = [];
+  #pausing: Promise<void> | null = null;
+  /** All was paused since control was here last. */
+  #hasPaused = false;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#leaseUntilMs = this.#nowMs();
+  }
+
+  /** Throws `unavailable` while the node can't know whether control still wants what was asked for. */
+  requireLease(): void {
+    if (this.#hasLease && !this.#pausing) return;
+    throw new AtollError('unavailable', 'The node is out of touch with control and takes no new work', {
+      retryAfterSeconds: 2,
+    });
+  }
+
+  /** Takes what control says. */
+  async beat({ lease, isolationSeconds, pauseFirst, ends }: Beat): Promise<BeatAnswer> {
+    const nowMs = this.#nowMs();
+    this.#isolationMs = isolationSeconds * 1000;
+    this.#ends = ends.map(end => ({ ...end, atMs: nowMs + end.inMs }));
+    if (lease?.epoch === this.#epoch) {
+      this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
+      this.#hasPaused = false;
+    }
+    // Asked for with each beat until it is done; without a lease nothing has begun since.
+    if (pauseFirst && !this.#hasPaused) this.#pauseAll();
+    const info = await this.#options.node.info();
+    return {
+      epoch: this.#epoch,
+      nowMs: this.#nowMs(),
+      bootId: this.#options.bootId,
+      release: this.#options.release,
+      info,
+      isPausing: this.#pausing !== null,
+    };
+  }
+
+  /** Does what is due while control is away. To be called often. */
+  async tick(): Promise<void> {
+    if (this.#hasLease) return;
+    const nowMs = this.#nowMs();
+    const due = this.#ends.filter(({ atMs }) => atMs <= nowMs);
+    this.#ends = this.#ends.filter(({ atMs }) => atMs > nowMs);
+    for (const end of due) void this.#carryOut(end);
+    if (nowMs >= this.#leaseUntilMs + this.#isolationMs && !this.#hasPaused) this.#pauseAll();
+  }
+
+  /** When nothing is being paused. */
+  async settled(): Promise<void> {
+    await this.#pausing;
+  }
+
+  get #hasLease(): boolean {
+    return this.#nowMs() < this.#leaseUntilMs;
+  }
+
+  async #carryOut({ sandboxId, executionId, then, memory }: ComingEnd): Promise<void> {
+    const { node, log } = this.#options;
+    const target = { sandboxId, executionId };
+    try {
+      if (then === 'pause') await node.pause(target, { memory });
+      else await node.kill(target, 'timed_out');
+    } catch (error) {
+      log.warn('a sandbox whose time is over could not be ended while control is away', {
+        sandboxId,
+        error: messageOf(error),
+      });
+    }
+  }
+
+  #pauseAll(): void {
+    if (this.#pausing) return;
+    const { node, log } = this.#options;
+    const work = async () => {
+      const running = await node.list();
+      if (running.length > 0) log.warn('control is away: all sandboxes are paused', { sandboxes: running.length });
+      await forEachParallel(running, pausesAtOnce, sandbox => this.#pause(sandbox));
+      this.#hasPaused = (await node.list()).length === 0;
+    };
+    this.#pausing = work()
+      .catch((error: unknown) => log.error('sandboxes could not be paused', { error: messageOf(error) }))
+      .finally(() => (this.#pausing = null));
+  }
+
+  /** With its memory, else with its files; one that can't be paused at all must not run on. */
+  async #pause({ sandboxId, executionId }: NodeSandbox): Promise<void> {
+    const { node, log } = this.#options;
+    const target = { sandboxId, executionId };
+    const tries = [
+      async () => void (await node.pause(target, { memory: (await node.memoryAbility(target)).kept })),
+      async () => void (await node.pause(target, { memory: false })),
+      () => node.kill(target),
+    ];
+    for (const attempt of tries) {
+      try {
+        return await attempt();
+      } catch (error) {
+        log.warn('a sandbox could not be paused in this way', { sandboxId, error: messageOf(error) });
+      }
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import { BodyReader } from './body-reader.ts';
+import { incomplete } from './fields.ts';
+import { headMayBeWhole } from './head-end.ts';
+import { JoinedBytes } from './joined-bytes.ts';
+import { ResponseHead } from './response-head.ts';
+
+/** Hears of one response, piece by piece. Heads and bytes are valid only during the call. */
+type ResponseListener = {
+  /** An interim response (1xx) came. */
+  interim?(head: ResponseHead): void;
+  /** The head of the final response came. */
+  head(head: ResponseHead, hasBody: boolean): void;
+  /** A piece of the body came, without the framing of its transfer. */
+  data(bytes: Uint8Array): void;
+  /** The response is over. Never called for one that is malformed. */
+  end?(): void;
+};
+
+/** How much of a response is taken before it counts as malformed. */
+export type ResponseLimits = {
+  /** Octets of one head. */
+  readonly headBytesMax: number;
+  /** Header lines of one head. */
+  readonly fieldsMax: number;
+  /** Interim responses before the final one. */
+  readonly interimsMax: number;
+};
+
+type State =
+  /** A head is being read; `partial` came of it. */
+  | { readonly kind: 'head'; readonly partial: Buffer | null; readonly interims: number }
+  | { readonly kind: 'body' }
+  | { readonly kind: 'over' };
+
+/** Reads one response as its bytes come. However small the pieces are, no byte is looked at more than a few times. */
+export class ResponseReader {
+  readonly #listener: ResponseListener;
+  readonly #limits: ResponseLimits;
+  readonly #toHead: boolean;
+  readonly #head: ResponseHead;
+  readonly #body: BodyReader;
+  readonly #joined = new JoinedBytes();
+  #state: State = { kind: 'head', partial: null, interims: 0 };
+
+  /** `toHead`: the request was a HEAD, whose response has no body. */
+  constructor(listener: ResponseListener, limits: ResponseLimits, toHead = false) {
+    this.#listener = listener;
+    this.#limits = limits;
+    this.#toHead = toHead;
+    this.#head = new ResponseHead(limits.fieldsMax);
+    this.#body = new BodyReader((bytes, start, end) => {
+      if (start < end) listener.data(bytes.subarray(start, end));
+    });
+  }
+
+  /** Whether the whole response was read, or what came is none. */
+  get over(): boolean {
+    return this.#state.kind === 'over';
+  }
+
+  /**
+   * Takes the next bytes. What follows the response is passed over. Answers why it is none; nothing may be read after
+   * that.
+   */
+  read(bytes: Buffer): string | undefined {
+    const state = this.#state;
+    if (state.kind === 'over') return undefined;
+    if (state.kind === 'body') return this.#readBody(bytes, 0);
+    const { partial, interims } = state;
+    if (partial === null) return this.#readHeads(bytes, 0, interims);
+    return this.#readHeads(this.#joined.join(partial, bytes), partial.length, interims);
+  }
+
+  /**
+   * The connection has ended in order. True: the response is whole, because it ended before or ends with its
+   * connection.
+   */
+  close(): boolean {
+    if (this.#state.kind === 'body' && this.#body.kind === 'close') this.#end();
+    return this.#state.kind === 'over';
+  }
+
+  /**
+   * `searched`: so many bytes of the input hold no whole head, and are this reader's; what is given to it may be used
+   * again.
+   */
+  #readHeads(input: Buffer, searched: number, interimsBefore: number): string | undefined {
+    const { headBytesMax, interimsMax } = this.#limits;
+    let interims = interimsBefore;
+    for (let at = 0; at < input.length;) {
+      const mayBeWhole = headMayBeWhole(input, Math.max(at, searched));
+      const end = mayBeWhole ? this.#head.parse(input, at, input.length) : incomplete;
+      if (end === incomplete && input.length - at <= headBytesMax) {
+        const rest = input.subarray(at);
+        return this.#wait(searched > 0 ? rest : Buffer.from(rest), interims);
+      }
+      if (end === incomplete || end - at > headBytesMax) return this.#fail('its head is too long');
+      if (end < incomplete) return this.#fail(this.#head.fault);
+      if (this.#head.status >= 200) return this.#begin(input, end);
+      if (++interims > interimsMax) return this.#fail('there were too many interim responses');
+      this.#listener.interim?.(this.#head);
+      at = end;
+    }
+    return this.#wait(null, interims);
+  }
+
+  #begin(input: Buffer, bodyStart: number): string | undefined {
+    const framing = this.#head.framing(this.#toHead);
+    if (framing === undefined) return this.#fail('where its body ends is ambiguous');
+    this.#state = { kind: 'body' };
+    this.#body.reset(framing.kind, framing.length);
+    this.#joined.forget();
+    this.#listener.head(this.#head, !this.#body.done);
+    return this.#readBody(input, bodyStart);
+  }
+
+  #readBody(bytes: Buffer, start: number): string | undefined {
+    if (this.#body.take(bytes, start, bytes.length) < 0) return this.#fail('a chunk of its body is malformed');
+    if (this.#body.done) this.#end();
+    return undefined;
+  }
+
+  #wait(partial: Buffer | null, interims: number): undefined {
+    this.#state = { kind: 'head', partial, interims };
+  }
+
+  #fail(fault: string): string {
+    this.#state = { kind: 'over' };
+    return fault;
+  }
+
+  #end(): void {
+    if (this.#state.kind === 'over') return;
+    this.#state = { kind: 'over' };
+    this.#listener.end?.();
+  }
+}

@@ -1,0 +1,41 @@
+import { AtollError } from '../../base/error.ts';
+import { traceparent } from '../../base/telemetry/trace.ts';
+import { agentPort, type AgentInit, controlTokenHeader } from '../../protocol/agent.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
+import { dial } from '../network/dial.ts';
+import { requestOnce } from './stream.ts';
+
+/** For the connection, and then for the answer. Milliseconds. */
+const timeoutMs = 10_000;
+const refusalCharactersMax = 300;
+
+/**
+ * Gives the agent its settings. They are in force when this resolves. Errors: `internal` where it refuses or does not
+ * answer.
+ */
+export async function initAgent(namespace: NetworkNamespace, controlToken: string, init: AgentInit): Promise<void> {
+  const fd = await dial(namespace, agentPort, AbortSignal.timeout(timeoutMs));
+  const trace = traceparent();
+  const fields = [
+    { name: 'Connection', value: 'close' },
+    { name: 'Content-Type', value: 'application/json' },
+    ...(trace === undefined ? [] : [{ name: 'traceparent', value: trace }]),
+    { name: controlTokenHeader, value: controlToken },
+  ];
+  const body = Buffer.from(JSON.stringify(init));
+  // Nothing that it says with a 200 is of use.
+  const onData = () => 'more' as const;
+  const { status, refusal } = await requestOnce(
+    fd,
+    { method: 'POST', path: '/init', fields, body },
+    { onData, timeoutMs },
+  ).catch((error: unknown) => {
+    throw error instanceof AtollError ? new AtollError('internal', error.message, { cause: error }) : error;
+  });
+  if (status === undefined) throw new AtollError('internal', 'the agent closed the connection without an answer');
+  if (status !== 204)
+    throw new AtollError(
+      'internal',
+      `the agent refused its settings: ${(refusal ?? `it answered ${status}`).slice(0, refusalCharactersMax)}`,
+    );
+}

@@ -1,0 +1,33 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Keeps a copy of the built agent under the node's data and answers its directory.
+ * Sandboxes run from the copy: building the agent anew must not pull it from under them.
+ */
+export function keepAgent(built: string, agents: string): string {
+  const kept = join(agents, fingerprint(built));
+  if (existsSync(kept)) return kept;
+  const temporary = join(agents, 'copying');
+  rmSync(temporary, { recursive: true, force: true });
+  mkdirSync(agents, { recursive: true });
+  cpSync(built, temporary, { recursive: true, preserveTimestamps: true });
+  renameSync(temporary, kept);
+  return kept;
+}
+
+/** Removes the copies that are not `inUse`. */
+export function forgetOtherAgents(agents: string, inUse: string[]): void {
+  for (const name of readdirSync(agents))
+    if (!inUse.includes(join(agents, name))) rmSync(join(agents, name), { recursive: true, force: true });
+}
+
+function fingerprint(directory: string): string {
+  const facts = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .sort()
+    .map(name => {
+      const { size, mtimeMs } = statSync(join(directory, name));
+      return `${name} ${size} ${mtimeMs}`;
+    });
+  return Bun.hash(facts.join('\n')).toString(16);
+}

@@ -1,0 +1,216 @@
+import { afterEach, expect, test } from 'bun:test';
+import type { Socket } from 'bun';
+import { silentLog } from '../../base/telemetry/log.ts';
+import type { SandboxLogEntry } from '../../protocol/logs.ts';
+import { openNetworkNamespace } from '../native/netns.ts';
+import { type FollowTimes, LogFollower } from './follow-log.ts';
+import type { LogSink } from './log-intake.ts';
+import type { AgentPlace } from './log-line.ts';
+
+const cleanUps: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+/** Follows what calls itself an agent: `serve` gets each connection and the request on it. */
+function follow(
+  serve: (socket: Socket, request: string) => void,
+  options: { createdMs?: number; known?: AgentPlace; times?: FollowTimes } = {},
+) {
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: { data: (socket, bytes) => serve(socket, bytes.toString()) },
+  });
+  const own = openNetworkNamespace(process.pid);
+  const namespace = { ...own, connect: () => own.connect('ipv4', server.port) };
+  const [added, notes]: [{ entry: SandboxLogEntry; place: AgentPlace }[], string[]] = [[], []];
+  const sink: LogSink = {
+    gap: text => void notes.push(text),
+    add: (entry, place) => void added.push({ entry, place }),
+    place: async () => options.known,
+  };
+  const followed = { sandboxId: 's', namespace, controlToken: 't', createdMs: options.createdMs };
+  const follower = new LogFollower(followed, sink, silentLog, options.times);
+  cleanUps.push(
+    () => server.stop(true),
+    () => own.close(),
+    () => follower.stop(),
+  );
+  return { added, notes, follower };
+}
+
+const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const line = (n: number, message = `entry ${n}`, t = Date.now()) =>
+  `${JSON.stringify({ n, t, l: 1, logger: 'process', message, fields: {} })}\n`;
+const epoch = (name: string) => `${JSON.stringify({ epoch: name })}\n`;
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await Bun.sleep(5);
+}
+
+test('what an agent tells is taken once, over broken connections, from the place that is known', async () => {
+  const requests: string[] = [];
+  const { added, notes } = follow(
+    (socket, request) => {
+      requests.push(request.split(' ')[1] ?? '');
+      const lines = requests.length === 1 ? [1, 2, 3] : requests.length === 2 ? [3, 4, 9] : [10];
+      socket.write(head + chunk(epoch('abc') + lines.map(n => line(n)).join('')));
+      if (requests.length < 3) socket.end();
+    },
+    { createdMs: 0 },
+  );
+  await until(() => added.length === 6);
+  expect(added.map(({ place }) => place)).toEqual([1, 2, 3, 4, 9, 10].map(number => ({ epoch: 'abc', number })));
+  expect(requests).toEqual(['/logs', '/logs?epoch=abc&after=3', '/logs?epoch=abc&after=9']);
+  expect(notes).toEqual(['4 entries were dropped: there were too many at a time']);
+});
+
+test('another agent’s numbers are its own; what is older than the sandbox is another’s', async () => {
+  const { added } = follow(
+    socket => void socket.write(head + chunk(epoch('b') + line(1, 'of the one before', 1000) + line(2) + line(3))),
+    { createdMs: Date.now() - 1000 },
+  );
+  await until(() => added.length === 2);
+  expect(added.map(({ entry }) => entry.message)).toEqual(['entry 2', 'entry 3']);
+  const later = follow(socket => void socket.write(head + chunk(epoch('c') + line(1))), {
+    known: { epoch: 'b', number: 7 },
+  });
+  await until(() => later.added.length === 1);
+});
+
+test('lines come in parts of any size', async () => {
+  const text = epoch('a') + line(1, 'é'.repeat(3000)) + line(2);
+  const { added } = follow(
+    socket =>
+      void socket.write(
+        Buffer.concat([
+          Buffer.from(head),
+          ...[...Buffer.from(text)].map(byte =>
+            Buffer.concat([Buffer.from('1\r\n'), Buffer.of(byte), Buffer.from('\r\n')]),
+          ),
+        ]),
+      ),
+    { createdMs: 0 },
+  );
+  await until(() => added.length === 2);
+  expect(added.map(({ entry }) => entry.message)).toEqual(['é'.repeat(3000), 'entry 2']);
+});
+
+test('gaps are told of only so often', async () => {
+  const { added, notes } = follow(
+    socket =>
+      void socket.write(
+        head + chunk(epoch('a') + line(1) + Array.from({ length: 700 }, (_, gap) => line(gap * 2 + 3, '')).join('')),
+      ),
+    { createdMs: 0 },
+  );
+  await until(() => notes.some(note => note.startsWith('entries are dropped')));
+  expect(added.length + notes.length).toBeLessThanOrEqual(1001);
+});
+
+test.each([
+  ['no HTTP', 'garbage\r\n\r\n'],
+  ['another status', 'HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno'],
+  ['no log', head + chunk('{"what": 1}\n')],
+  ['an entry before its epoch', head + chunk(line(1))],
+  ['an endless line', head + chunk('x'.repeat(100_000))],
+  ['a broken chunk', `${head}zz\r\n`],
+  ['an endless size of a chunk', head + '0'.repeat(100_000)],
+])('%s is left, asked again, and believed nothing of', async (_, answer) => {
+  let asked = 0;
+  const { added } = follow(
+    socket => {
+      asked++;
+      socket.write(answer);
+      if (answer.includes('{"n"')) socket.end();
+    },
+    { createdMs: 0 },
+  );
+  await until(() => asked >= 2);
+  expect(added).toEqual([]);
+});
+
+test('who tells without end is read only so fast, and stopping does not wait for him', async () => {
+  let sent = 0;
+  let number = 0;
+  const flood = (socket: Socket) => {
+    for (;;) {
+      const text = chunk(line(++number, 'x'.repeat(1000)));
+      const written = socket.write(text);
+      sent += Math.max(written, 0);
+      // What was written in part can't be gone on with here: the connection is left as full as it is.
+      if (written < text.length) return;
+    }
+  };
+  const { added, notes, follower } = follow(
+    socket => {
+      socket.write(head + chunk(epoch('a')));
+      flood(socket);
+    },
+    { createdMs: 0 },
+  );
+  await until(() => notes.length > 0 || added.length > 100);
+  // A window: one that followed without a bound would read on in it.
+  await Bun.sleep(300);
+  expect(added.length).toBeLessThanOrEqual(1000);
+  const readBytes = added.reduce((sum, { entry }) => sum + entry.message.length, 0);
+  expect(readBytes).toBeLessThan(1 << 20);
+  expect(sent).toBeGreaterThan(1 << 20);
+  await follower.stop();
+});
+
+test('an agent that has nothing to tell is let be; it is asked from time to time, when its log is read, and heard when somebody comes', async () => {
+  const requests: string[] = [];
+  let waiting: number[] = [1];
+  const serve = (socket: Socket, request: string) => {
+    const path = request.split(' ')[1] ?? '';
+    requests.push(path);
+    const after = Number(/after=(\d+)/.exec(path)?.[1] ?? 0);
+    socket.write(
+      head +
+        chunk(
+          epoch('a') +
+            waiting
+              .filter(n => n > after)
+              .map(n => line(n))
+              .join(''),
+        ),
+    );
+    if (path.includes('once=1')) socket.end();
+  };
+  const often = follow(serve, { createdMs: 0, times: { quietMs: 30, askEveryMs: 20 } });
+  await until(() => requests.filter(path => path === '/logs?epoch=a&after=1&once=1').length >= 2);
+  waiting = [1, 2];
+  // Whoever has something to tell is listened to again.
+  await until(() => requests.includes('/logs?epoch=a&after=2'));
+  expect(often.added.map(({ place }) => place.number)).toEqual([1, 2]);
+  await often.follower.stop();
+
+  requests.length = 0;
+  waiting = [1];
+  const { added, follower } = follow(serve, { createdMs: 0, times: { quietMs: 30, askEveryMs: 60_000 } });
+  await until(() => added.length === 1);
+  waiting = [1, 2];
+  await until(async () => (await follower.catchUp(), added.length === 2));
+  expect(requests).toEqual([
+    '/logs',
+    ...requests.slice(1, -1).map(() => '/logs?epoch=a&after=1&once=1'),
+    '/logs?epoch=a&after=1&once=1',
+  ]);
+  follower.wake();
+  await until(() => requests.at(-1) === '/logs?epoch=a&after=2');
+});
+
+test('an agent that does not answer holds nobody up who wants to read its log', async () => {
+  let mute = false;
+  const { added, follower } = follow(socket => void (mute || socket.write(head + chunk(epoch('a') + line(1)))), {
+    createdMs: 0,
+    times: { quietMs: 20, askEveryMs: 60_000 },
+  });
+  await until(() => added.length === 1);
+  mute = true;
+  await Bun.sleep(100);
+  await follower.catchUp();
+  expect(added).toHaveLength(1);
+});

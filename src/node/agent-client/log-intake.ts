@@ -1,0 +1,86 @@
+import type { SandboxLogEntry } from '../../protocol/logs.ts';
+import { type AgentPlace, readAgentLine } from './log-line.ts';
+
+/**
+ * What is read of one sandbox in a second: beyond, it waits in its connection, and the agent drops what is too much.
+ */
+const bytesPerSecond = 256 << 10;
+const entriesPerSecond = 1000;
+
+/** Where the log of one sandbox's agent goes. */
+export type LogSink = {
+  /** The last entry that the sink has had, of this follower or one before it. */
+  place(): Promise<AgentPlace | undefined>;
+  add(entry: SandboxLogEntry, place: AgentPlace): void;
+  /** Entries are missing from here on; `text` says how many, or why. */
+  gap(text: string, fields: Record<string, string>): void;
+};
+
+/** Takes the lines of an agent's log in their order, each once, and no more of them in a second than is fair. */
+export class LogIntake {
+  /** The last entry that was taken. */
+  place: AgentPlace | undefined;
+  readonly #sink: LogSink;
+  readonly #createdMs: number | undefined;
+  #secondBegan = 0;
+  #bytesLeft = bytesPerSecond;
+  #entriesLeft = entriesPerSecond;
+
+  /** `createdMs`: what is older is another sandbox's, of which this one's memory was taken. Undefined: nothing is. */
+  constructor(sink: LogSink, createdMs: number | undefined) {
+    this.#sink = sink;
+    this.#createdMs = createdMs;
+  }
+
+  /** Whether this second has room for more bytes. */
+  get hasRoom(): boolean {
+    return this.#bytesLeft > 0;
+  }
+
+  /** Counts bytes that came. Answers for how many milliseconds no more may be read; 0: go on. */
+  count(bytes: number): number {
+    this.beginSecond();
+    this.#bytesLeft -= bytes;
+    return this.hasRoom ? 0 : Math.max(1, this.#secondBegan + 1000 - performance.now());
+  }
+
+  /** Begins another second, if the one before is over. */
+  beginSecond(): void {
+    const now = performance.now();
+    if (now - this.#secondBegan < 1000) return;
+    this.#secondBegan = now;
+    this.#bytesLeft = bytesPerSecond;
+    this.#entriesLeft = entriesPerSecond;
+  }
+
+  /** Takes a line. Throws for what is none of a log. */
+  take(text: string): void {
+    const line = readAgentLine(text, Date.now());
+    if (line === undefined) throw new Error('the agent sent what is no log');
+    if ('epoch' in line) {
+      if (line.epoch !== this.place?.epoch) this.place = { epoch: line.epoch, number: 0 };
+      return;
+    }
+    const before = this.place;
+    if (before === undefined || line.number <= before.number) return;
+    this.place = { epoch: before.epoch, number: line.number };
+    if (this.#createdMs !== undefined && line.entry.timestampMs < this.#createdMs) return;
+    const missing = before.number === 0 ? 0 : line.number - before.number - 1;
+    if (missing > 0) this.#noteMissing(missing);
+    this.#add(line.entry, this.place);
+  }
+
+  #noteMissing(missing: number): void {
+    if (this.#entriesLeft <= 0) return;
+    this.#entriesLeft--;
+    const fields = { event: 'dropped', entries: String(missing) };
+    this.#sink.gap(`${missing} entries were dropped: there were too many at a time`, fields);
+  }
+
+  #add(entry: SandboxLogEntry, place: AgentPlace): void {
+    this.#entriesLeft--;
+    if (this.#entriesLeft >= 0) this.#sink.add(entry, place);
+    else if (this.#entriesLeft === -1)
+      this.#sink.gap(`entries are dropped: there are more than ${entriesPerSecond} a second`, { event: 'dropped' });
+  }
+}

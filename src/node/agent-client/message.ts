@@ -1,0 +1,72 @@
+import { AtollError, statusOf, type ErrorCode } from '../../base/error.ts';
+
+/** What a message of `process.Process/Start` says (connectrpc.com, JSON). */
+type ProcessMessage = {
+  hasStarted: boolean;
+  stdout: Buffer | undefined;
+  stderr: Buffer | undefined;
+  end: { exitCode: number; status: string } | undefined;
+  /** Why the agent refused. */
+  error: AtollError | undefined;
+};
+
+/** Of what an agent says of an error or of an end, characters. */
+const textCharactersMax = 500;
+/** Codes of the Connect protocol that are ours under another name. */
+const codes: Record<string, ErrorCode> = {
+  invalid_argument: 'invalid',
+  failed_precondition: 'invalid',
+  permission_denied: 'forbidden',
+  resource_exhausted: 'rate_limited',
+};
+
+/**
+ * Reads a message. Whoever is root in a sandbox can speak for its agent: a member of another kind than the protocol has
+ * counts as absent, and is never handed on. Errors: `internal` for what is no JSON.
+ */
+export function readProcessMessage(payload: Buffer): ProcessMessage {
+  let value: unknown;
+  try {
+    value = JSON.parse(payload.toString());
+  } catch {
+    throw new AtollError('internal', 'the agent sent what is no message');
+  }
+  const { event, error } = membersOf(value);
+  const { start, data, end } = membersOf(event);
+  const { stdout, stderr } = membersOf(data);
+  return {
+    hasStarted: isObject(start),
+    stdout: bytesOf(stdout),
+    stderr: bytesOf(stderr),
+    end: isObject(end) ? endOf(membersOf(end)) : undefined,
+    error: isObject(error) ? errorOf(membersOf(error)) : undefined,
+  };
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const membersOf = (value: unknown): Record<string, unknown> =>
+  isObject(value) ? (value as Record<string, unknown>) : {};
+const textOf = (value: unknown, fallback: string): string =>
+  typeof value === 'string' ? value.slice(0, textCharactersMax) : fallback;
+
+/** Of base64 alone: made of an object, a buffer would be as long as that says. */
+function bytesOf(value: unknown): Buffer | undefined {
+  return typeof value === 'string' && value !== '' ? Buffer.from(value, 'base64') : undefined;
+}
+
+function endOf({ exitCode, status }: Record<string, unknown>): { exitCode: number; status: string } {
+  return {
+    exitCode: typeof exitCode === 'number' && Number.isInteger(exitCode) ? exitCode : 0,
+    status: textOf(status, 'exit status 0'),
+  };
+}
+
+function errorOf({ code, message }: Record<string, unknown>): AtollError {
+  const name = textOf(code, 'internal');
+  const known = Object.hasOwn(codes, name)
+    ? codes[name]
+    : Object.hasOwn(statusOf, name)
+      ? (name as ErrorCode)
+      : 'internal';
+  return new AtollError(known ?? 'internal', textOf(message, 'the agent refused the command'));
+}

@@ -1,0 +1,93 @@
+import { AtollError } from '../../base/error.ts';
+import { agentPort } from '../../protocol/agent.ts';
+import { createMessageReader, endOfStream, envelopeOf } from './envelopes.ts';
+import { readProcessMessage } from './message.ts';
+import { type AgentRequest, requestOnce } from './stream.ts';
+import type { NetworkNamespace } from '../native/netns.ts';
+import { dial } from '../network/dial.ts';
+
+/** A program to run in a sandbox. */
+export type AgentProcess = {
+  argv: [string, ...string[]];
+  /** Absent: the sandbox's default user. */
+  user?: string;
+  env: Record<string, string>;
+  /** Empty: the default working directory. */
+  cwd: string;
+  /** After this time the process is killed; 0: never. */
+  timeoutMs: number;
+  /** Of a secured sandbox. */
+  accessToken?: string;
+  /** Called when the process runs. From then on it does not need the connection. */
+  onStart?(): void;
+  signal?: AbortSignal;
+};
+
+/** How a program ended. */
+export type ProcessEnd = {
+  /** -1 where a signal ended it. */
+  exitCode: number;
+  /** Of the form `exit status 1` or `signal: killed`. */
+  status: string;
+};
+
+/** Takes what the process writes, as it comes. */
+export type OnOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
+
+/**
+ * Runs a program in a sandbox through its agent and answers how it ended.
+ * Errors: `invalid` or `unauthenticated` where the agent refuses it (the message is the agent's), `deadline_exceeded`,
+ * `unavailable` when the sandbox ends meanwhile.
+ */
+export async function runInSandbox(
+  namespace: NetworkNamespace,
+  process: AgentProcess,
+  onOutput: OnOutput,
+): Promise<ProcessEnd> {
+  process.signal?.throwIfAborted();
+  return runByAgent(await dial(namespace, agentPort, process.signal), process, onOutput);
+}
+
+/** As `runInSandbox`, on a connection to the agent. The descriptor is closed in the end. */
+export async function runByAgent(fd: number, process: AgentProcess, onOutput: OnOutput): Promise<ProcessEnd> {
+  let end: ProcessEnd | undefined;
+  let outcome: ProcessEnd | AtollError | undefined;
+  const takeMessage = (flags: number, payload: Buffer) => {
+    const message = readProcessMessage(payload);
+    if (message.hasStarted) process.onStart?.();
+    if (message.stdout) onOutput('stdout', message.stdout);
+    if (message.stderr) onOutput('stderr', message.stderr);
+    if (message.end) end = message.end;
+    if (!(flags & endOfStream)) return;
+    outcome ??= message.error ?? end ?? new AtollError('internal', 'the agent did not say how the process ended');
+  };
+  const read = createMessageReader(takeMessage);
+  const onData = (piece: Uint8Array) => {
+    read(piece);
+    return outcome === undefined ? 'more' : 'enough';
+  };
+  const { signal } = process;
+  const { refusal } = await requestOnce(fd, requestOf(process), { onData, ...(signal && { signal }) });
+  if (outcome instanceof AtollError) throw outcome;
+  if (outcome === undefined) throw new AtollError('unavailable', refusal ?? 'the sandbox ended while the command ran');
+  return outcome;
+}
+
+function requestOf({ argv, user, env, cwd, timeoutMs, accessToken }: AgentProcess): AgentRequest {
+  const [cmd, ...args] = argv;
+  const message = { process: { cmd, args, envs: env, ...(cwd && { cwd }) }, stdin: false };
+  const headers = {
+    Connection: 'close',
+    'Content-Type': 'application/connect+json',
+    'Connect-Protocol-Version': '1',
+    ...(timeoutMs > 0 && { 'Connect-Timeout-Ms': String(Math.ceil(timeoutMs)) }),
+    ...(accessToken !== undefined && { 'X-Access-Token': accessToken }),
+    ...(user !== undefined && { Authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}` }),
+  };
+  return {
+    method: 'POST',
+    path: '/process.Process/Start',
+    fields: Object.entries(headers).map(([name, value]) => ({ name, value })),
+    body: envelopeOf(Buffer.from(JSON.stringify(message))),
+  };
+}

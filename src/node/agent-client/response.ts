@@ -1,0 +1,70 @@
+import { AtollError } from '../../base/error.ts';
+import { ResponseReader } from '../../http1/response-reader.ts';
+
+/** Of the response's head: the agent sends a few short fields. */
+const limits = { headBytesMax: 16 << 10, fieldsMax: 64, interimsMax: 8 } as const;
+/** Of what a response other than 200 says. */
+const refusalBytesMax = 500;
+
+/** Takes a piece of the body of a 200, valid only during the call. `enough` ends the request: the rest is of no use. */
+export type TakeData = (piece: Uint8Array) => 'more' | 'enough';
+
+/** What came of a request. */
+export type AgentOutcome = {
+  /** Undefined where the connection ended before a head came. */
+  readonly status: number | undefined;
+  /** Whether the response came to its end, and not only its connection. */
+  readonly isWhole: boolean;
+  /** What a response other than 200 says, as far as it came: bounded, and a stranger's text. */
+  readonly refusal: string | undefined;
+};
+
+/** Reads one response of an agent as its bytes come. */
+type AgentResponseReader = {
+  /**
+   * Takes the next bytes. Answers whether the response is over now. Errors: `internal` for what is none, and those of
+   * `onData`.
+   */
+  take(bytes: Buffer): boolean;
+  /** What has come of the response by now; `isOver`: it is over by itself, and not because its connection has ended. */
+  outcome(isOver: boolean): AgentOutcome;
+};
+
+/** Makes the reader of one response, which is kept within bounds whatever the sandbox sends. */
+export function createResponseReader(onData: TakeData): AgentResponseReader {
+  let status: number | undefined;
+  let isEnough = false;
+  const refusal: Buffer[] = [];
+  let refusalLeft = refusalBytesMax;
+  const keep = (piece: Uint8Array) => {
+    if (refusalLeft === 0) return;
+    const kept = Buffer.from(piece.subarray(0, refusalLeft));
+    refusalLeft -= kept.length;
+    refusal.push(kept);
+  };
+  const reader = new ResponseReader(
+    {
+      head: head => void (status = head.status),
+      data(piece) {
+        if (status !== 200) keep(piece);
+        else if (!isEnough && onData(piece) === 'enough') isEnough = true;
+      },
+    },
+    limits,
+  );
+  return {
+    take(bytes) {
+      const fault = reader.read(bytes);
+      if (fault !== undefined) throw new AtollError('internal', `the agent did not answer in valid HTTP/1.1: ${fault}`);
+      return reader.over || isEnough;
+    },
+    outcome: isOver => ({
+      status,
+      isWhole: isOver || reader.close(),
+      refusal:
+        status === undefined || status === 200
+          ? undefined
+          : `the agent answered ${status}: ${Buffer.concat(refusal).toString()}`,
+    }),
+  };
+}

@@ -1,0 +1,111 @@
+import type { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
+import type { BuildLogLevel, BuildState, StartBuild } from '../../protocol/build.ts';
+import type { ImageLimits } from '../../protocol/builder.ts';
+import type { EgressPolicy } from '../../protocol/network.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Builder } from '../builder/builder.ts';
+import type { Disks } from '../disks/disks.ts';
+import type { LayerMaker } from '../layers/make.ts';
+import type { Layers } from '../layers/store.ts';
+import type { Viewer } from '../layers/view.ts';
+import type { Layout } from '../layout.ts';
+import type { BuildSandbox, BuildSandboxOptions } from './sandbox/build-sandbox.ts';
+import type { StartedSandboxes } from './start/start-memory.ts';
+import type { BuildBytes } from './build-bytes.ts';
+import type { StepCache } from './cache/step-cache.ts';
+import { lineOf, type Label } from './label.ts';
+
+/** Where a build finds the archives that its COPY steps name. */
+export type UploadedFiles = {
+  /** The path of the team's archive with this hash; undefined when it was not uploaded. */
+  path(teamId: string, hash: string): string | undefined;
+};
+
+/** One build under way, and what its steps are carried out with. A function takes of it what it uses. */
+export type Build = LayerMaker &
+  Viewer &
+  SandboxWork & {
+    request: StartBuild;
+    /** Sandboxes whose start command runs, for templates to begin with. */
+    started: StartedSandboxes;
+    builder: Pick<Builder, 'run'>;
+    layers: Pick<Layers, 'has' | 'bytes' | 'make' | 'mount'>;
+    /** The node's own, for what breaks the platform. */
+    nodeLog: Pick<Log, 'error'>;
+    layout: Pick<Layout, 'installation' | 'data' | 'mounts'>;
+    disks: Pick<Disks, 'open' | 'create' | 'close'>;
+    cache: StepCache;
+    files: UploadedFiles;
+    /** Of the next layer. */
+    readonly limits: ImageLimits;
+    bytes: BuildBytes;
+    /** Aborted when the build is cancelled or its time is over. */
+    signal: AbortSignal;
+    deadlineMs: number;
+    /** Set when a step was told to run in spite of the cache: what follows runs too. */
+    forced: boolean;
+    /** Who uses which directory of `RUN --mount=type=cache`. */
+    cacheLocks: KeyedMutex<string>;
+    log(message: string, options?: { level?: BuildLogLevel }): void;
+  };
+
+/** What builds use of the node. */
+export type NodeForBuilds = Pick<
+  Build,
+  'builder' | 'disks' | 'helper' | 'layers' | 'layout' | 'nodeLog' | 'openSandbox' | 'space' | 'started'
+>;
+
+/** How sandboxes of a build are opened, and what they are given. */
+type SandboxWork = {
+  openSandbox(options: BuildSandboxOptions): Promise<BuildSandbox>;
+  /** PEM of authorities that build sandboxes trust beside their image's own. */
+  authorities: string | undefined;
+  /** What the commands of steps reach: the operator's choice, whatever the templates' sandboxes may. */
+  network: EgressPolicy;
+};
+
+/** What a cached step takes. */
+export type CachedWork = Pick<Build, 'cache' | 'forced' | 'bytes' | 'log'> & { layers: Pick<Layers, 'bytes'> };
+/** What making a layer above others takes. */
+export type LayerWork = LayerMaker & Viewer & Pick<Build, 'limits' | 'signal' | 'layers' | 'layout'>;
+/** What running a command for a layer takes. */
+export type CommandWork = LayerWork &
+  SandboxWork &
+  Pick<Build, 'request' | 'deadlineMs' | 'cacheLocks' | 'disks' | 'layout' | 'log'>;
+
+/** Bumped when steps come to mean something else: what was cached before is made again. */
+const cacheVersion = 2;
+
+/**
+ * A step's layer on top of `state`, from the cache or made. Everything that the outcome depends on is in the key: the
+ * state, the kind of step and `facts`.
+ */
+export async function cachedLayer(
+  { cache, forced, bytes, log, layers }: CachedWork,
+  state: BuildState,
+  step: { kind: string; facts: unknown; label: Label },
+  make: () => Promise<string | null>,
+): Promise<BuildState> {
+  const startedAt = performance.now();
+  const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
+  let made = false;
+  const layer = await cache
+    .get([cacheVersion, step.kind, state, step.facts], {
+      force: forced,
+      onHit: () => log(`CACHED ${lineOf(step.label)}`),
+      async make() {
+        made = true;
+        log(lineOf(step.label));
+        bytes.require();
+        const layer = await make();
+        if (layer !== null) bytes.add(layers.bytes(layer));
+        return layer;
+      },
+    })
+    .catch(error => {
+      if (made) log(lineOf(step.label, `failed after ${seconds()}`), { level: 'warn' });
+      throw error;
+    });
+  if (made) log(lineOf(step.label, `done in ${seconds()}`));
+  return layer === null ? state : { ...state, layers: [...state.layers, layer] };
+}

@@ -1,0 +1,79 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../../base/error.ts';
+import type { KeyedMutex } from '../../../base/concurrency/keyed-mutex.ts';
+import { sha256Hex } from '../../../base/crypto/secret.ts';
+import type { DockerMount } from '../../../protocol/build.ts';
+import type { Layout } from '../../layout.ts';
+import type { Build } from '../build.ts';
+
+/** Disk of one cache directory, MiB; it takes what is in it. */
+const cacheMiB = 10_240;
+const perTeamMax = 16;
+const teamCharacters = 16;
+
+/** Cache directories in use, where each is and where a command sees it. Disposal gives them to the next build. */
+type CacheMounts = AsyncDisposable & { binds: { source: string; target: string }[] };
+
+/** Where the disks of cache mounts are, one file each. */
+export function cacheMountsDirOf({ data }: Pick<Layout, 'data'>): string {
+  return join(data, 'build-mounts');
+}
+
+/**
+ * Opens the directories of `RUN --mount=type=cache`: each is a disk of its own, kept for later builds of the same team.
+ * One build at a time uses it; the others wait.
+ */
+export async function openCacheMounts(
+  build: Pick<Build, 'request' | 'cacheLocks' | 'disks' | 'layout'>,
+  mounts: DockerMount[],
+): Promise<CacheMounts> {
+  const { request, cacheLocks } = build;
+  await using opened = new AsyncDisposableStack();
+  const binds: CacheMounts['binds'] = [];
+  // In one order for all builds: two of them never wait for each other.
+  for (const { target, id } of mounts.filter(mount => mount.kind === 'cache').sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    const name = nameOf(request.teamId, id);
+    opened.use(await cacheLocks.lock(name));
+    const dir = cacheMountsDirOf(build.layout);
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const image = join(dir, `${name}.img`);
+    const point = join(build.layout.mounts, `cache-${name}`);
+    makeRoomFor(dir, name, cacheLocks);
+    if (existsSync(image)) await build.disks.open(image, point);
+    else await build.disks.create(image, cacheMiB, point);
+    opened.defer(() => build.disks.close(point));
+    // Used now, whatever is written there.
+    utimesSync(image, new Date(), new Date());
+    // Of a disk's two directories, the empty one.
+    binds.push({ source: join(point, 'work'), target });
+  }
+  const disposal = opened.move();
+  return { binds, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+/** Begins with what all of a team's have in common. */
+function nameOf(teamId: string, id: string): string {
+  return sha256Hex(teamId).slice(0, teamCharacters) + sha256Hex(JSON.stringify([teamId, id])).slice(0, 32);
+}
+
+/**
+ * Of a team's directories the one that was not used for the longest goes where there are too many. Errors: `no_space`
+ * where all are in use.
+ */
+function makeRoomFor(dir: string, name: string, inUse: KeyedMutex<string>): void {
+  const others = readdirSync(dir).filter(
+    other => other.startsWith(name.slice(0, teamCharacters)) && other !== `${name}.img`,
+  );
+  if (others.length < perTeamMax) return;
+  const idle = others
+    .filter(other => !inUse.has(other.slice(0, -'.img'.length)))
+    .map(other => ({ path: join(dir, other), usedMs: statSync(join(dir, other)).mtimeMs }));
+  const [oldest] = idle.sort((a, b) => a.usedMs - b.usedMs);
+  if (!oldest)
+    throw new AtollError(
+      'no_space',
+      `the team’s builds use ${others.length} cache directories, and a team may have ${perTeamMax}: use one of their IDs`,
+    );
+  rmSync(oldest.path, { force: true });
+}

@@ -1,0 +1,50 @@
+import { constants, lstatSync, readdirSync, rmSync, type Stats } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { ifThere } from '../../../base/if-there.ts';
+import type { Layout } from '../../layout.ts';
+import { openBeneath, openTop } from '../../volumes/beneath.ts';
+import { cacheMountsDirOf } from './cache-mounts.ts';
+import type { CachedFile } from './collect.ts';
+
+/** An upload that has not become a file for so long never will. */
+const unfinishedMs = 24 * 60 * 60_000;
+
+/** What builds keep in files beside their layers: the disks of cache mounts, and what was uploaded for COPY steps. */
+export function cachedFilesOf(layout: Pick<Layout, 'data'>, uploadsDir: string): CachedFile[] {
+  // The directory is the api's, which could put links in it; removing is root's.
+  const teams = namesIn(uploadsDir)
+    .map(name => join(uploadsDir, name))
+    .filter(path => statOf(path)?.isDirectory());
+  const uploads = teams.flatMap(team => namesIn(team).map(name => join(team, name)));
+  const disks = namesIn(cacheMountsDirOf(layout)).map(name => join(cacheMountsDirOf(layout), name));
+  return [...uploads, ...disks].flatMap(path => {
+    const found = statOf(path);
+    if (!found?.isFile()) return [];
+    const isUnfinished = !/^[0-9a-f]+(\.img)?$/.test(path.slice(path.lastIndexOf('/') + 1));
+    // Of a sparse disk counts what it takes.
+    return [
+      {
+        bytes: found.blocks * 512,
+        usedAtMs: isUnfinished && Date.now() - found.mtimeMs > unfinishedMs ? 0 : found.mtimeMs,
+        remove: () => removeFile(path),
+      },
+    ];
+  });
+}
+
+/** None where nothing was ever put there, and in a file. */
+function namesIn(dir: string): string[] {
+  return ifThere(() => readdirSync(dir), []);
+}
+
+function statOf(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+/** Removes a file, and nothing where its directory has become a link meanwhile. */
+function removeFile(path: string): void {
+  const directory = dirname(path);
+  using top = openTop(dirname(directory));
+  using opened = openBeneath(top, basename(directory), constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  rmSync(join(opened.path, basename(path)), { force: true });
+}

@@ -1,0 +1,90 @@
+import type { Layers } from '../../layers/store.ts';
+import type { StepCache } from './step-cache.ts';
+
+/** A layer younger than this may belong to something that nobody has recorded yet. */
+const youngMs = 60 * 60_000;
+/** What was used so lately may belong to a build whose outcome is being recorded: the bound waits for it. */
+const recentMs = 10 * 60_000;
+/** What nobody has used for so long is forgotten, whatever room there is. */
+const staleMs = 30 * 24 * 60 * 60_000;
+
+/** A file that only spares later builds work. */
+export type CachedFile = { bytes: number; usedAtMs: number; remove(): void };
+
+/** What is kept, and how much of the rest. */
+type CollectOptions = {
+  /** Layers that templates and snapshots need, and those that running builds stand on. */
+  keep: string[];
+  /**
+   * What cached steps may take that nothing else needs, the disks of cache mounts and uploaded files included, bytes.
+   */
+  bytesMax: number;
+  /**
+   * When the oldest of the running builds began, epoch milliseconds; undefined: none runs. What was used since then
+   * stays.
+   */
+  buildingSinceMs: number | undefined;
+  files: CachedFile[];
+};
+
+/** What was deleted. */
+type Collected = { layersDeleted: number; filesDeleted: number; bytesFreed: number };
+
+/** What needs layers, and what has them. */
+export type CollectParts = {
+  layers: Pick<Layers, 'has' | 'bytes' | 'list' | 'madeAtMs' | 'remove'>;
+  sandboxes: {
+    /** Of every sandbox of the node, whatever its state. */
+    records(): { image: { layers: string[] } }[];
+    /** Whether nobody can say of some sandbox what it stands on. */
+    hasUnknown(): boolean;
+  };
+};
+
+/** Forgets what is cached beyond the bound, the least recently used first, and deletes layers that nothing needs. */
+export async function collectCached(
+  { layers, sandboxes }: CollectParts,
+  cache: StepCache,
+  options: CollectOptions,
+): Promise<Collected> {
+  const now = Date.now();
+  const usedLately = Math.min(now - recentMs, options.buildingSinceMs ?? now);
+  const keep = new Set([...options.keep, ...sandboxes.records().flatMap(({ image }) => image.layers)]);
+  const freed = { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
+  const cached = new Set<string>();
+  const steps = cache.list().map(step => ({ kind: 'step' as const, ...step }));
+  const files = options.files.map(file => ({ kind: 'file' as const, ...file }));
+  let bytes = 0;
+  for (const item of [...steps, ...files].sort((a, b) => b.usedAtMs - a.usedAtMs)) {
+    const stale = now - item.usedAtMs > staleMs;
+    const layer = item.kind === 'step' ? item.layer : null;
+    if (item.kind === 'step' && (stale || (layer !== null && !layers.has(layer)))) {
+      cache.remove(item.key);
+      continue;
+    }
+    // Of layers that something needs anyway, and of steps without one, the memory costs nothing.
+    if (item.kind === 'step' && (layer === null || keep.has(layer) || cached.has(layer))) continue;
+    const size = item.kind === 'file' ? item.bytes : layers.bytes(layer ?? '');
+    if (item.usedAtMs < usedLately && (stale || bytes + size > options.bytesMax)) {
+      if (item.kind === 'step') cache.remove(item.key);
+      else {
+        item.remove();
+        freed.filesDeleted++;
+        freed.bytesFreed += size;
+      }
+      continue;
+    }
+    bytes += size;
+    if (layer !== null) cached.add(layer);
+  }
+  if (sandboxes.hasUnknown()) return freed;
+  const oldest = Math.min(now - youngMs, options.buildingSinceMs ?? now);
+  for (const digest of layers.list()) {
+    if (keep.has(digest) || cached.has(digest) || layers.madeAtMs(digest) > oldest) continue;
+    const size = layers.bytes(digest);
+    await layers.remove(digest);
+    freed.layersDeleted++;
+    freed.bytesFreed += size;
+  }
+  return freed;
+}

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createStepCache } from './step-cache.ts';
+
+let dir: string;
+let layers: Set<string>;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'atoll-steps-'));
+  layers = new Set();
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const open = () => createStepCache(dir, layer => layers.has(layer));
+function ask(cache: ReturnType<typeof open>, facts: unknown, make: () => Promise<string | null>, force = false) {
+  const hits: boolean[] = [];
+  return cache
+    .get(facts, { force, onHit: () => hits.push(true), make })
+    .then(layer => ({ layer, hit: hits.length === 1 }));
+}
+const making = (layer: string | null) => async () => {
+  if (layer !== null) layers.add(layer);
+  return layer;
+};
+const never = async (): Promise<never> => {
+  throw new Error('made again');
+};
+
+test('a step is made once for its facts, by any process', async () => {
+  expect(await ask(open(), ['a', 1], making('l1'))).toEqual({ layer: 'l1', hit: false });
+  expect(await ask(open(), ['a', 1], never)).toEqual({ layer: 'l1', hit: true });
+  expect(await ask(open(), ['a', 2], making(null))).toEqual({ layer: null, hit: false });
+  expect(await ask(open(), ['a', 2], never)).toEqual({ layer: null, hit: true });
+});
+
+test('by force it is made again, and known from then on', async () => {
+  const cache = open();
+  await ask(cache, 'x', making('old'));
+  expect(await ask(cache, 'x', making('new'), true)).toEqual({ layer: 'new', hit: false });
+  expect(await ask(cache, 'x', never)).toEqual({ layer: 'new', hit: true });
+});
+
+test('whoever asks meanwhile waits; when that fails, it is the next one’s turn', async () => {
+  const cache = open();
+  const first = Promise.withResolvers<string>();
+  const failing = ask(cache, 'x', () => first.promise);
+  const waiting = [ask(cache, 'x', making('second')), ask(cache, 'x', making('third'))];
+  first.reject(new Error('cancelled'));
+  await expect(failing).rejects.toThrow('cancelled');
+  const outcomes = await Promise.all(waiting);
+  expect(outcomes.map(({ layer }) => layer)).toEqual(['second', 'second']);
+  expect(outcomes.filter(({ hit }) => hit)).toHaveLength(1);
+});
+
+test('a layer that is gone, and an entry that a crash left half written, are made again', async () => {
+  const cache = open();
+  await ask(cache, 'x', making('l'));
+  layers.clear();
+  expect((await ask(cache, 'x', making('l2'))).hit).toBe(false);
+  const [entry = ''] = readdirSync(dir);
+  writeFileSync(join(dir, entry), '{"lay');
+  expect((await ask(cache, 'x', making('l3'))).hit).toBe(false);
+  expect(cache.list()).toMatchObject([{ layer: 'l3' }]);
+});

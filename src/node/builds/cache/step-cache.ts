@@ -1,0 +1,91 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sha256Hex } from '../../../base/crypto/secret.ts';
+import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+
+/** What a step made: a layer, or null where it changed no file. */
+type Outcome = { layer: string | null };
+
+/** The outcome of a step, by the digest of all that it depends on. Times are epoch milliseconds. */
+type CachedStep = Outcome & { key: string; usedAtMs: number };
+
+/**
+ * The outcomes of steps that ran before, by what they depend on. An entry is written after the layer that it names is
+ * safe on disk, and appears whole or not at all: a crash leaves a step unknown, never half known.
+ */
+export type StepCache = {
+  /**
+   * The outcome of the step with these facts. Builds that ask at the same time share one `make`. `isThere` tells
+   * whether a layer still exists.
+   */
+  get(
+    facts: unknown,
+    options: { force: boolean; onHit(): void; make(): Promise<string | null> },
+  ): Promise<string | null>;
+  list(): CachedStep[];
+  remove(key: string): void;
+};
+
+/** Opens the cache in `dir`. An outcome whose layer `isThere` denies is not known any more. */
+export function createStepCache(dir: string, isThere: (layer: string) => boolean): StepCache {
+  mkdirSync(dir, { recursive: true });
+  const making = new SingleFlight<string, string | null>();
+  const fileOf = (key: string) => join(dir, `${key}.json`);
+
+  const find = (key: string): Outcome | undefined => {
+    try {
+      const outcome = JSON.parse(readFileSync(fileOf(key), 'utf8')) as Outcome;
+      if (outcome.layer !== null && !isThere(outcome.layer)) return undefined;
+      const now = new Date();
+      utimesSync(fileOf(key), now, now);
+      return outcome;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  };
+  const keep = async (key: string, outcome: Outcome) => {
+    const temporary = `${fileOf(key)}.${process.pid}-${Math.random().toString(36).slice(2)}`;
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(JSON.stringify(outcome));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    renameSync(temporary, fileOf(key));
+  };
+
+  return {
+    async get(facts, { force, onHit, make }) {
+      const key = sha256Hex(JSON.stringify(facts));
+      // Somebody else's step under way is awaited; if that fails or is given up, it is this build's turn.
+      for (let other; !force && (other = making.underWay(key));) {
+        const layer = await other.catch(() => undefined);
+        if (layer === undefined) continue;
+        onHit();
+        return layer;
+      }
+      const known = force ? undefined : find(key);
+      if (known) {
+        onHit();
+        return known.layer;
+      }
+      const makeAndKeep = async () => {
+        const layer = await make();
+        await keep(key, { layer });
+        return layer;
+      };
+      return force && making.underWay(key) ? makeAndKeep() : making.run(key, makeAndKeep);
+    },
+    list: () =>
+      readdirSync(dir)
+        .filter(name => /^[0-9a-f]{64}\.json$/.test(name))
+        .map(name => {
+          const { layer } = JSON.parse(readFileSync(join(dir, name), 'utf8')) as Outcome;
+          return { key: name.slice(0, -'.json'.length), layer, usedAtMs: statSync(join(dir, name)).mtimeMs };
+        }),
+    remove: key => rmSync(fileOf(key), { force: true }),
+  };
+}

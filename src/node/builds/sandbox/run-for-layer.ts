@@ -1,0 +1,98 @@
+import { AtollError } from '../../../base/error.ts';
+import type { BuildState, DockerMount } from '../../../protocol/build.ts';
+import type { CommandWork } from '../build.ts';
+import { createLineSplitter } from '../build-log.ts';
+import type { BuildSandbox } from './build-sandbox.ts';
+import { openCacheMounts } from '../cache/cache-mounts.ts';
+import { makeLayer } from '../../layers/make.ts';
+import { platformFiles } from '../../layers/platform-files.ts';
+
+/** Where programs are found in every image, whatever its own PATH is. */
+export const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** Lines of output that a failure quotes. */
+const quotedLines = 20;
+
+/** A command of a step. */
+type BuildCommand = {
+  argv: [string, ...string[]];
+  /** As a failure names it. */
+  shown: string;
+  user: string;
+  env: Record<string, string>;
+  /** Empty: the user's home directory. */
+  cwd: string;
+};
+
+/** Runs a command on top of `state` in a sandbox of its own and answers the layer of what it changed. */
+export async function runForLayer(
+  build: CommandWork,
+  state: BuildState,
+  command: BuildCommand,
+  mounts: DockerMount[] = [],
+): Promise<string | null> {
+  const { request, limits, signal } = build;
+  await using caches = await openCacheMounts(build, mounts);
+  await using sandbox = await build.openSandbox({
+    ...state,
+    env: {},
+    user: 'root',
+    resources: request.resources,
+    driver: request.driver,
+    authorities: build.authorities,
+    network: build.network,
+  });
+  if (sandbox.canBind) for (const { source, target } of caches.binds) await sandbox.bind(source, target);
+  // A cache may be empty at any time: where it can't be shown, it is.
+  const temporary = mounts.filter(mount => mount.kind === 'tmpfs' || !sandbox.canBind).map(mount => mount.target);
+  if (temporary.length > 0)
+    await runLogged(build, sandbox, { ...command, argv: ['mkdir', '-p', '--', ...temporary], user: 'root', cwd: '/' });
+  await runLogged(build, sandbox, command);
+  const { upper } = await sandbox.finish();
+  const excluded = [...platformFiles, ...temporary.map(target => target.slice(1))];
+  return await makeLayer(build, { job: { kind: 'pack', excluded, marked: true, limits }, upper, signal });
+}
+
+/**
+ * Runs a command in a sandbox and logs its output. Errors: `invalid` with the command and its last lines when it fails.
+ */
+async function runLogged(build: CommandWork, sandbox: BuildSandbox, command: BuildCommand): Promise<void> {
+  const last: string[] = [];
+  const lines = createLineSplitter(line => {
+    build.log(line);
+    last.push(line);
+    if (last.length > quotedLines) last.shift();
+  });
+  const failed = (why: string) =>
+    new AtollError('invalid', [`failed to run command '${command.shown}': ${why}`, ...last].join('\n'));
+  const { argv, user, env, cwd } = command;
+  const process = {
+    argv,
+    user,
+    env: withStandardPath(env),
+    cwd,
+    timeoutMs: build.deadlineMs - Date.now(),
+    signal: build.signal,
+  };
+  const end = await sandbox
+    .run(process, (stream, bytes) => lines.take(stream, bytes))
+    .catch((error: unknown) => {
+      lines.end();
+      build.signal.throwIfAborted();
+      throw error instanceof AtollError ? failed(reasonOf(error)) : error;
+    });
+  lines.end();
+  if (end.exitCode === 0) return;
+  const { memoryMiB } = build.request.resources;
+  throw failed(sandbox.outOfMemory() ? `${end.status} (out of memory: it may use ${memoryMiB} MiB)` : end.status);
+}
+
+/** Why a command did not even end, as the log names it. */
+function reasonOf({ code, message }: AtollError): string {
+  if (code === 'deadline_exceeded') return 'the time for the build is over';
+  return `command failed: ${code === 'invalid' ? 'invalid_argument' : code}: ${message}`;
+}
+
+/** A PATH of the build's own may forget the system's directories. */
+function withStandardPath(env: Record<string, string>): Record<string, string> {
+  return env['PATH'] === undefined ? env : { ...env, PATH: `${env['PATH']}:${standardPath}` };
+}

@@ -1,0 +1,117 @@
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { BuildState } from '../../../protocol/build.ts';
+import type { StartedImage } from '../../../protocol/node.ts';
+import { originFile, originText } from '../../sandbox/start/origin.ts';
+import { awaitReady, launchStartCommand, readyTimeoutMs } from '../../sandbox/start/start-command.ts';
+import { addFiles } from '../steps/add-files.ts';
+import { cachedLayer, type Build } from '../build.ts';
+import { lineOf, type Label } from '../label.ts';
+import { createLineSplitter } from '../build-log.ts';
+import type { BuildSandbox } from '../sandbox/build-sandbox.ts';
+
+/** Lines of the start command's output that a failure quotes. */
+const quotedLines = 20;
+
+type Commands = { startCommand: string | undefined; readyCommand: string | undefined };
+
+/**
+ * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready
+ * command says so. Answers that sandbox with its memory, where this node can keep it; `state` has nothing of it, so
+ * that a sandbox that can't begin with the memory starts the command afresh.
+ */
+export async function tryStartCommand(
+  build: Build,
+  state: BuildState,
+  commands: Commands,
+): Promise<StartedImage | undefined> {
+  const { startCommand, readyCommand } = commands;
+  if (startCommand === undefined && readyCommand === undefined) return undefined;
+  const label = { place: 'finalize', text: `starting: ${startCommand ?? '(no start command)'}` };
+  // Sandboxes of the template begin with what is kept where they are of the default driver.
+  if (startCommand !== undefined && build.started.areKept(build.request.driver))
+    return startAndKeep(build, state, { startCommand, readyCommand }, label);
+  // On the same files it has proved itself before.
+  await cachedLayer(build, state, { kind: 'start', facts: [startCommand, readyCommand], label }, async () => {
+    await runStartCommand(build, state, commands, async () => {});
+    return null;
+  });
+  return undefined;
+}
+
+async function startAndKeep(
+  build: Build,
+  state: BuildState,
+  commands: Commands & { startCommand: string },
+  label: Label,
+): Promise<StartedImage | undefined> {
+  const { request } = build;
+  const facts = { teamId: request.teamId, state, ...commands, resources: request.resources };
+  const known = build.forced ? undefined : build.started.find(facts);
+  if (known) {
+    build.log(`CACHED ${lineOf(label)}`);
+    return known;
+  }
+  build.log(lineOf(label));
+  let started: StartedImage | undefined;
+  await runStartCommand(build, state, commands, async sandbox => {
+    try {
+      started = await build.started.keep(sandbox, facts);
+      build.log('[finalize] kept with its memory: sandboxes begin with it running');
+    } catch (error) {
+      build.log(`[finalize] sandboxes start it themselves: ${messageOf(error)}`, { level: 'warn' });
+    }
+  });
+  return started;
+}
+
+/** `whenReady` gets the sandbox with all of it running and nobody connected to it. */
+async function runStartCommand(
+  build: Build,
+  state: BuildState,
+  { startCommand, readyCommand }: Commands,
+  whenReady: (sandbox: BuildSandbox) => Promise<void>,
+): Promise<void> {
+  const { request, signal } = build;
+  // Nothing of the build's but the files: what runs then may be what sandboxes begin with.
+  await using sandbox = await build.openSandbox({
+    ...state,
+    env: {},
+    resources: request.resources,
+    driver: request.driver,
+    authorities: undefined,
+    network: build.network,
+  });
+  const connection = new AbortController();
+  const last: string[] = [];
+  const lines = createLineSplitter(line => {
+    build.log(line);
+    last.push(line);
+    if (last.length > quotedLines) last.shift();
+  });
+  const commands = { startCommand, readyCommand, user: state.user, workdir: state.workdir, env: state.env };
+  const started = launchStartCommand(sandbox.run, commands, {
+    signal: AbortSignal.any([signal, connection.signal]),
+    onOutput: (stream, bytes) => lines.take(stream, bytes),
+  });
+  try {
+    build.log(`[finalize] waiting until ready: ${readyCommand ?? 'for a while'}`);
+    await awaitReady(sandbox.run, commands, { signal, started, timeoutMs: readyTimeoutMs.build });
+    connection.abort();
+    await started?.catch(() => {});
+    await whenReady(sandbox);
+  } catch (error) {
+    lines.end();
+    signal.throwIfAborted();
+    throw error instanceof AtollError ? new AtollError('invalid', [error.message, ...last].join('\n')) : error;
+  }
+  lines.end();
+}
+
+/** Adds the file that says which build a sandbox comes from. */
+export function noteOrigin(build: Build, state: BuildState): Promise<BuildState> {
+  const content = Buffer.from(originText(build.request));
+  return addFiles(build, state, {
+    label: { place: 'finalize', text: 'writing /.e2b' },
+    files: [{ path: originFile, type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content }],
+  });
+}

@@ -1,0 +1,97 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { systemCodeOf } from '../../../base/error.ts';
+import { newUuid } from '../../../base/id.ts';
+import { sha256Hex } from '../../../base/crypto/secret.ts';
+import type { BuildState } from '../../../protocol/build.ts';
+import type { SandboxResources, StartedImage } from '../../../protocol/node.ts';
+import type { DriverName } from '../../../protocol/driver.ts';
+import type { Drivers } from '../../drivers/drivers.ts';
+import type { Layers } from '../../layers/store.ts';
+import type { Layout } from '../../layout.ts';
+import { memoryAbilityOf, type CheckpointSupport } from '../../sandbox/keep/checkpoint-support.ts';
+import { listSnapshots, snapshotOf } from '../../sandbox/snapshot/snapshot-store.ts';
+import type { BuildSandbox } from '../sandbox/build-sandbox.ts';
+
+/** Bumped when what is kept comes to mean something else. */
+const version = 1;
+/** In the snapshot's directory, beside what has checksums: written when all of it is there. */
+const noteFile = 'started.json';
+
+/** Everything that what runs after the start depends on. */
+type StartFacts = {
+  /** Whoever builds a template may know what its server has drawn: memory is kept for his team alone. */
+  teamId: string;
+  state: BuildState;
+  startCommand: string;
+  readyCommand: string | undefined;
+  resources: SandboxResources;
+};
+
+type Note = { key: string; layers: string[] };
+
+/** Sandboxes in which the start command of a template runs, kept with their memory for new ones to begin with. */
+export type StartedSandboxes = {
+  /**
+   * Whether those of a driver are kept: of the default one alone, where this node can keep memory. Undefined: the
+   * default.
+   */
+  areKept(driver: DriverName | undefined): boolean;
+  /** What a build with the same facts has kept, where all of it is still there. */
+  find(facts: StartFacts): StartedImage | undefined;
+  /**
+   * Keeps a sandbox whose server is ready. Errors: `precondition` (it can't be kept, with the reason), `no_space`,
+   * `internal`.
+   */
+  keep(sandbox: Pick<BuildSandbox, 'keep'>, facts: StartFacts): Promise<StartedImage>;
+};
+
+/** `agentDir`: the present copy of the agent. A new one is a reason to start anew: it is part of what is kept. */
+export function createStartedSandboxes({
+  layers,
+  layout,
+  agentDir,
+  drivers,
+  checkpoints,
+}: {
+  layers: Pick<Layers, 'has'>;
+  layout: Layout;
+  agentDir: string;
+  drivers: Drivers;
+  checkpoints: CheckpointSupport;
+}): StartedSandboxes {
+  const keyOf = (facts: StartFacts) => sha256Hex(JSON.stringify([version, basename(agentDir), facts]));
+  const noteAt = (snapshotId: string) => join(snapshotOf(layout, snapshotId), noteFile);
+  return {
+    areKept(name) {
+      const driver = drivers.of(name ?? drivers.default.name);
+      return driver === drivers.default && memoryAbilityOf(checkpoints, driver).kept;
+    },
+    find(facts) {
+      const key = keyOf(facts);
+      for (const { snapshotId } of listSnapshots(layout)) {
+        const note = readNote(noteAt(snapshotId));
+        if (note?.key === key && note.layers.every(digest => layers.has(digest)))
+          return { snapshotId, layers: note.layers, resources: facts.resources };
+      }
+      return undefined;
+    },
+    async keep(sandbox, facts) {
+      const snapshotId = newUuid();
+      const kept = await sandbox.keep(snapshotId);
+      const note: Note = { key: keyOf(facts), layers: kept.layers };
+      writeFileSync(noteAt(snapshotId), JSON.stringify(note), { mode: 0o600 });
+      return { snapshotId, layers: kept.layers, resources: facts.resources };
+    },
+  };
+}
+
+/** Undefined for a snapshot of a sandbox, and for one that a crash cut off before its note was whole. */
+function readNote(path: string): Note | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Note;
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SandboxResources } from '../../protocol/node.ts';
+import type { Cgroups } from './cgroup.ts';
+import { allowedDevices } from './allowed-devices.ts';
+
+const root = '/sys/fs/cgroup';
+const unifiedControllers = ['cpu', 'memory', 'pids'];
+
+/**
+ * Makes the control group of a sandbox that is restored, with the limits that a runtime gives a new one, and answers
+ * the files through which a process enters it. On cgroup v2 no device filter is set: what devices a sandbox has is up
+ * to its /dev alone, as it can't make any.
+ */
+export function makeControlGroup(cgroups: Cgroups, path: string, resources: SandboxResources): string[] {
+  const directories = cgroups.version === 'v2' ? [makeUnified(path)] : makeSplit(path);
+  cgroups.setLimits(path, resources);
+  return directories.map(directory => join(directory, 'cgroup.procs'));
+}
+
+function makeUnified(path: string): string {
+  const directory = join(root, path);
+  mkdirSync(directory, { recursive: true });
+  // A controller is there for a group where every group above hands it down.
+  let at = root;
+  for (const part of path.split('/').filter(Boolean)) {
+    writeFileSync(join(at, 'cgroup.subtree_control'), unifiedControllers.map(name => `+${name}`).join(' '));
+    at = join(at, part);
+  }
+  return directory;
+}
+
+/** Each controller of version 1 is a hierarchy of its own. */
+function makeSplit(path: string): string[] {
+  const hierarchies = readdirSync(root).filter(
+    name => name !== 'unified' && existsSync(join(root, name, 'cgroup.procs')),
+  );
+  return hierarchies.map(name => {
+    const directory = join(root, name, path);
+    mkdirSync(directory, { recursive: true });
+    if (existsSync(join(directory, 'cpuset.cpus')))
+      for (const file of ['cpuset.cpus', 'cpuset.mems']) inherit(join(root, name), path, file);
+    if (existsSync(join(directory, 'devices.deny'))) allowDevices(directory);
+    return directory;
+  });
+}
+
+/** A new cpuset has no processors until it is given some of the group above it. */
+function inherit(hierarchy: string, path: string, file: string): void {
+  let at = hierarchy;
+  for (const part of path.split('/').filter(Boolean)) {
+    const above = readFileSync(join(at, file), 'utf8');
+    at = join(at, part);
+    if (readFileSync(join(at, file), 'utf8').trim() === '') writeFileSync(join(at, file), above);
+  }
+}
+
+function allowDevices(directory: string): void {
+  writeFileSync(join(directory, 'devices.deny'), 'a');
+  for (const { major, minor } of allowedDevices)
+    writeFileSync(join(directory, 'devices.allow'), `c ${major}:${minor ?? '*'} rwm`);
+}

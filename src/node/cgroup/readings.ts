@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { groupMemory, type GroupMemory } from './group-memory.ts';
+import { keyed } from './keyed.ts';
+
+/** USER_HZ, in which version 1 counts processor time (time(7)). */
+const ticksPerSecond = 100;
+
+/** What the processes of a group use. */
+type GroupUsage = {
+  /** Processor time so far, microseconds. */
+  cpuUs: number;
+  /** With the files that the kernel keeps in memory for them, bytes. */
+  memoryBytes: number;
+  /**
+   * Those files' part of it, without what is in memory alone (tmpfs, and all of a gVisor sandbox): the kernel can't
+   * give that up.
+   */
+  cacheBytes: number;
+};
+
+/** What the kernel tells of a group, by either version. */
+export type Readings = {
+  /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
+  memoryUsed(path: string): number;
+  /** Fails where the group is gone. */
+  usage(path: string): GroupUsage;
+  /** What the group's memory is made of. Fails where the group is gone. */
+  memory(path: string): GroupMemory;
+  /** Processor time that the group has used in programs and in the kernel. Fails where the group is gone. */
+  cpuTimes(path: string): { userSeconds: number; systemSeconds: number };
+  /** Processes and threads of the group; 0 where it is gone. */
+  tasks(path: string): number;
+};
+
+const textOf = (path: string) => readFileSync(path, 'latin1');
+
+/** The readings of each version; `file`: where a file of a group is. */
+export const readings = {
+  v2: (file: (path: string, name: string) => string): Readings => ({
+    memoryUsed: path => Number(textOf(file(path, 'memory.current'))),
+    usage(path) {
+      const memory = textOf(file(path, 'memory.stat'));
+      return {
+        cpuUs: keyed(textOf(file(path, 'cpu.stat')), 'usage_usec'),
+        memoryBytes: Number(textOf(file(path, 'memory.current'))),
+        cacheBytes: keyed(memory, 'file') - keyed(memory, 'shmem'),
+      };
+    },
+    memory: path => groupMemory(textOf(file(path, 'memory.stat')), textOf(file(path, 'memory.current'))),
+    cpuTimes(path) {
+      const text = textOf(file(path, 'cpu.stat'));
+      return { userSeconds: keyed(text, 'user_usec') / 1e6, systemSeconds: keyed(text, 'system_usec') / 1e6 };
+    },
+    tasks: path => numberIn(file(path, 'pids.current')),
+  }),
+
+  v1: (file: (controller: string, path: string, name: string) => string): Readings => ({
+    memoryUsed: path => Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
+    usage(path) {
+      const memory = textOf(file('memory', path, 'memory.stat'));
+      return {
+        cpuUs: Number(textOf(file('cpuacct', path, 'cpuacct.usage'))) / 1000,
+        memoryBytes: Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
+        cacheBytes: keyed(memory, 'total_cache') - keyed(memory, 'total_shmem'),
+      };
+    },
+    memory: path =>
+      groupMemory(textOf(file('memory', path, 'memory.stat')), textOf(file('memory', path, 'memory.usage_in_bytes'))),
+    cpuTimes(path) {
+      const text = textOf(file('cpuacct', path, 'cpuacct.stat'));
+      return {
+        userSeconds: keyed(text, 'user') / ticksPerSecond,
+        systemSeconds: keyed(text, 'system') / ticksPerSecond,
+      };
+    },
+    tasks: path => numberIn(file('pids', path, 'pids.current')),
+  }),
+};
+
+function numberIn(path: string): number {
+  try {
+    return Number(readFileSync(path, 'latin1'));
+  } catch {
+    return 0; // the group is gone
+  }
+}

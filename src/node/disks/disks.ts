@@ -1,0 +1,88 @@
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import type { Helper } from '../native/helper.ts';
+import { formatImage } from './format-image.ts';
+
+/**
+ * Disks of sandboxes: sparse ext4 images, so that the limit is real (`ENOSPC`, and `df` tells it) on any host.
+ * A formatted empty image of each size is made once; a new disk is a copy of its few blocks with data.
+ */
+export type Disks = {
+  /** Makes the disk and answers where it is mounted in the helper's namespace. */
+  create(image: string, sizeMiB: number, mountPoint: string): Promise<void>;
+  /**
+   * Mounts a disk that exists, by a name after its mount point, which then goes: the kernel tells everybody on the host
+   * by which name a disk was opened, and its own is in the folder of a sandbox, whose ID may be a credential.
+   */
+  open(image: string, mountPoint: string): Promise<void>;
+  /** Gives a disk another name; the kernel goes on telling the one that it was opened by. */
+  give(image: string, to: string): void;
+  /** Whether a disk is mounted anywhere. */
+  used(image: string): Promise<boolean>;
+  /** Unmounts a disk; its image stays. */
+  close(mountPoint: string): Promise<void>;
+};
+
+/** Contents of files by their path in a sandbox's root. */
+type DiskFiles = Record<string, string>;
+
+/** `files`: what every new disk already holds in the sandbox's root, by path, e.g. its resolver configuration. */
+export function createDisks(options: { helper: Helper; dir: string; files: DiskFiles }): Disks {
+  const { helper, dir } = options;
+  mkdirSync(dir, { recursive: true });
+  const content = Bun.hash(JSON.stringify(options.files)).toString(16);
+  const making = new SingleFlight<number, string>();
+  const empty = (sizeMiB: number): Promise<string> =>
+    making.run(sizeMiB, () =>
+      makeEmpty(helper, dir, join(dir, `empty-${sizeMiB}-${content}.img`), sizeMiB, options.files),
+    );
+
+  return {
+    async create(image, sizeMiB, mountPoint) {
+      await helper.call('disk-create', { from: await empty(sizeMiB), to: image });
+      await this.open(image, mountPoint);
+    },
+    async open(image, mountPoint) {
+      const alias = join(dir, `${basename(mountPoint)}.img`);
+      if (image === alias) return void (await helper.call('disk-mount', { image, at: mountPoint }));
+      rmSync(alias, { force: true });
+      linkSync(image, alias);
+      await helper.call('disk-mount', { image: alias, at: mountPoint }).finally(() => rmSync(alias, { force: true }));
+    },
+    give(image, to) {
+      linkSync(image, to);
+      unlinkSync(image);
+    },
+    used: async image => (await helper.call('disk-used', { image })).used,
+    async close(mountPoint) {
+      await helper.call('unmount', { at: mountPoint });
+    },
+  };
+}
+
+async function makeEmpty(
+  helper: Helper,
+  dir: string,
+  path: string,
+  sizeMiB: number,
+  files: DiskFiles,
+): Promise<string> {
+  if (existsSync(path)) return path;
+  const temporary = await mkdtemp(join(dir, 'making-'));
+  try {
+    const tree = join(temporary, 'tree');
+    for (const name of ['upper', 'work']) mkdirSync(join(tree, name), { recursive: true });
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(join(tree, 'upper', name, '..'), { recursive: true });
+      writeFileSync(join(tree, 'upper', name), text, { mode: 0o644 });
+    }
+    const image = join(temporary, 'image');
+    await formatImage(helper, image, { sizeMiB, tree });
+    renameSync(image, path);
+    return path;
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,73 @@
+import { constants, openSync } from 'node:fs';
+import { open, statfs } from 'node:fs/promises';
+import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import type { LayerProtocol } from '../../protocol/cluster.ts';
+import { layerLimits } from './limits.ts';
+import { digestOf, type Layers } from './store.ts';
+
+/** Layers that come at a time. */
+const writesMax = 16;
+/** The longest that one may take. */
+const writeTimeoutMs = 3_600_000;
+/** What a layer must leave of the disk when it begins to come. */
+const diskReserveBytes = 1 << 30;
+
+type Ending = 'keep' | 'drop';
+
+/** The layers of this node for other nodes, and theirs for this one. `dir`: on the disk that holds them. */
+export function layerExchange(layers: Layers, dir: string): LayerProtocol {
+  const writes = new Map<string, { end(how: Ending): void; ended: Promise<void>; timer: Timer }>();
+  const end = async (writeId: string, how: Ending) => {
+    const write = writes.get(writeId);
+    if (!write) throw new AtollError('not_found', 'The layer has ended already');
+    writes.delete(writeId);
+    clearTimeout(write.timer);
+    write.end(how);
+    await write.ended;
+  };
+  return {
+    missing: async digests => digests.filter(digest => !layers.has(digest)),
+    async openRead(digest) {
+      if (!layers.has(digest)) throw new AtollError('not_found', `layer ${digest} is not on this node`);
+      return { sizeBytes: layers.bytes(digest), descriptor: openSync(layers.imagePath(digest), constants.O_RDONLY) };
+    },
+    async openWrite(digest, sizeBytes) {
+      await admit(dir, writes.size, sizeBytes);
+      const opened = Promise.withResolvers<number>();
+      const { promise: how, resolve } = Promise.withResolvers<Ending>();
+      const ended = layers
+        .make(async image => {
+          opened.resolve(openSync(image, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
+          return (await how) === 'keep' ? checked(image, digest) : null;
+        })
+        .then(() => {});
+      ended.catch(opened.reject);
+      const writeId = newUuid();
+      const timer = setTimeout(() => void end(writeId, 'drop').catch(() => {}), writeTimeoutMs);
+      timer.unref();
+      writes.set(writeId, { end: resolve, ended, timer });
+      return { writeId, descriptor: await opened.promise };
+    },
+    keepWrite: writeId => end(writeId, 'keep'),
+    dropWrite: writeId => end(writeId, 'drop'),
+  };
+}
+
+async function admit(dir: string, writes: number, sizeBytes: number): Promise<void> {
+  if (writes >= writesMax)
+    throw new AtollError('unavailable', `${writesMax} layers come to this node, which is the most at a time`);
+  if (sizeBytes > layerLimits.bytesMax)
+    throw new AtollError('invalid', `the layer has ${sizeBytes} bytes, and ${layerLimits.bytesMax} is the most`);
+  const { bavail, bsize } = await statfs(dir);
+  if (bavail * bsize - sizeBytes < diskReserveBytes)
+    throw new AtollError('no_space', 'The disk that holds the layers is full');
+}
+
+/** A layer is what its name says, whoever sent it. */
+async function checked(image: string, digest: string): Promise<string> {
+  const file = await open(image, 'r');
+  await file.sync().finally(() => file.close());
+  if ((await digestOf(image)) !== digest) throw new AtollError('invalid', `what came is not layer ${digest}`);
+  return digest;
+}

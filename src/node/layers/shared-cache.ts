@@ -1,0 +1,104 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemCodeOf } from '../../base/error.ts';
+import { libc } from '../native/libc.ts';
+import { type Layers, linkOrCopy } from './store.ts';
+
+/** What is older is made anew: its packages have had security updates since. */
+const ageMsMax = 30 * 24 * 3_600_000;
+const lockPollMs = 200;
+const LOCK_EX_NB = 2 | 4;
+
+type Entry = { layers: string[]; facts: unknown };
+
+/** Stacks of layers that took long to make, kept for other installations of the machine. May be deleted at any time. */
+export type LayerCache = {
+  /** The folder, for work on the same file system. */
+  dir: string;
+  /**
+   * Puts the entry's layers into the installation's and answers it; undefined where there is none that is whole and
+   * fresh.
+   */
+  take(name: string): Promise<Entry | undefined>;
+  keep(name: string, entry: Entry): Promise<void>;
+  /**
+   * Until it is disposed, no other installation holds this name's lock; the kernel frees it however the process ends.
+   */
+  lock(name: string, onWait: () => void, signal: AbortSignal | undefined): Promise<Disposable>;
+};
+
+/** Opens the cache in `dir`, which is made where it is missing. What it gives out goes into `layers`. */
+export function openLayerCache(dir: string, layers: Layers): LayerCache {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const manifest = (name: string) => join(dir, `${name}.json`);
+  const imageOf = (digest: string) => join(dir, `${digest.replace(':', '-')}.erofs`);
+  return {
+    dir,
+    async take(name) {
+      const entry = await readEntry(manifest(name));
+      if (!entry) return undefined;
+      // A copy that was cut short has other bytes than its name says; it is replaced.
+      const taken = await Promise.all(entry.layers.map(digest => layers.take(digest, imageOf(digest)))).then(
+        () => true,
+        () => false,
+      );
+      return taken ? entry : undefined;
+    },
+    async keep(name, entry) {
+      for (const digest of entry.layers) {
+        await rm(imageOf(digest), { force: true });
+        await linkOrCopy(layers.imagePath(digest), imageOf(digest));
+        // The time of the link counts: it is not to be taken for abandoned before the entry names it.
+        await utimes(imageOf(digest), new Date(), new Date());
+      }
+      await writeFile(`${manifest(name)}.new`, JSON.stringify(entry), { mode: 0o600 });
+      await rename(`${manifest(name)}.new`, manifest(name));
+      await removeUnused(dir, imageOf);
+    },
+    lock: (name, onWait, signal) => lockFile(join(dir, `${name}.lock`), onWait, signal),
+  };
+}
+
+async function readEntry(path: string): Promise<Entry | undefined> {
+  try {
+    const { mtimeMs } = await stat(path);
+    return Date.now() - mtimeMs < ageMsMax ? (JSON.parse(await readFile(path, 'utf8')) as Entry) : undefined;
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Entries that are too old, and images that no entry has named for a while. */
+async function removeUnused(dir: string, imageOf: (digest: string) => string): Promise<void> {
+  const graceMs = 3_600_000;
+  const used = new Set<string>();
+  const names = await readdir(dir);
+  for (const name of names.filter(each => each.endsWith('.json'))) {
+    const entry = await readEntry(join(dir, name));
+    if (entry) entry.layers.forEach(digest => used.add(imageOf(digest)));
+    else await rm(join(dir, name), { force: true });
+  }
+  for (const path of names.filter(each => each.endsWith('.erofs')).map(name => join(dir, name))) {
+    const found = used.has(path) ? undefined : await stat(path).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > graceMs) await rm(path, { force: true });
+  }
+}
+
+async function lockFile(path: string, onWait: () => void, signal: AbortSignal | undefined): Promise<Disposable> {
+  const fd = openSync(path, 'w', 0o600);
+  let isWaiting = false;
+  try {
+    while (libc.flock(fd, LOCK_EX_NB) < 0) {
+      signal?.throwIfAborted();
+      if (!isWaiting) onWait();
+      isWaiting = true;
+      await Bun.sleep(lockPollMs);
+    }
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+  return { [Symbol.dispose]: () => closeSync(fd) };
+}

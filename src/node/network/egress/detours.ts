@@ -1,0 +1,24 @@
+import { parseAddress, protectedRange } from '../../../protocol/network.ts';
+import { chainsOf, type PolicyChains } from '../rules/policy-chains.ts';
+import type { CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import { needsProxy } from './policy.ts';
+import type { ProxySettings } from './proxies/messages.ts';
+
+/** What of a policy goes by the proxy, and the packet rules for it. */
+export type Detours = { usesProxy(policy: CompiledPolicy): boolean; chains(policy: CompiledPolicy): PolicyChains };
+
+/** The detours of an installation. A resolver that only the host reaches makes one for every question. */
+export function detoursOf({ platform }: ProxySettings, nameservers: string[]): Detours {
+  // A resolver that only the host reaches is asked by the host.
+  const forwardDns =
+    platform !== undefined ||
+    nameservers.some(address => protectedRange(parseAddress(address) ?? new Uint8Array()) !== undefined);
+  return {
+    usesProxy: policy => needsProxy(policy) || (forwardDns && !policy.closed),
+    chains: policy =>
+      chainsOf(policy, {
+        forwardDns,
+        platform: platform && { address: platform.insideAddress, ports: [...platform.httpPorts, ...platform.tlsPorts] },
+      }),
+  };
+}

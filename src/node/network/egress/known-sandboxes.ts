@@ -1,0 +1,109 @@
+import type { TrafficCounters } from '../../../protocol/node-usage.ts';
+import type { Slot } from '../../layout.ts';
+import type { NetworkNamespace } from '../../native/netns.ts';
+import { linkBytes } from './link-bytes.ts';
+import type { CompiledPolicy } from '../../../protocol/egress-policy.ts';
+
+/** A sandbox as its network sees it. */
+export type ConnectedSandbox = { sandboxId: string; slot: Slot; namespace: NetworkNamespace };
+
+/** A sandbox with the policy that is in force for it. */
+type KnownSandbox = { readonly sandbox: ConnectedSandbox; readonly policy: CompiledPolicy };
+
+type Known = KnownSandbox & {
+  /** The link's counter of refused packets when the sandbox got it. */
+  refusedBefore: number;
+  /** Connections that the proxy refused. */
+  denied: number;
+  /**
+   * What the totals have of it, or need not have. Undefined for one that ran before this node did, until it is looked
+   * at.
+   */
+  counted: TrafficCounters | undefined;
+};
+
+/** Sandboxes whose way out is under control, by slot, and what went through of each since it got its policy. */
+export type KnownSandboxes = {
+  get(slotNumber: number): KnownSandbox | undefined;
+  all(): Iterable<KnownSandbox>;
+  /** Takes note of a sandbox that ran before this node did: what went through of it until now is not in the totals. */
+  adopt(sandbox: ConnectedSandbox, policy: CompiledPolicy): void;
+  /** Takes note of a policy in force. Counters of a sandbox that has had one go on. */
+  put(sandbox: ConnectedSandbox, policy: CompiledPolicy): void;
+  /** False where it was not known. */
+  remove(slotNumber: number): boolean;
+  /** Counts connections that the proxy refused. */
+  addDenied(slotNumber: number, count: number): void;
+  counters(slot: Slot): TrafficCounters;
+  /** Counts what went through of all into the totals. */
+  count(): void;
+  /** Counts what went through of one into the totals, and answers it; undefined where it is not known. */
+  countOne(slotNumber: number): TrafficCounters | undefined;
+  /** Of all sandboxes since the node started. */
+  totals(): TrafficCounters;
+};
+
+const nothing: TrafficCounters = { bytesOut: 0, bytesIn: 0, denied: 0 };
+const names = ['bytesOut', 'bytesIn', 'denied'] as const;
+
+/** `refusedOn`: packets that the rules have refused on a slot's link. */
+export function createKnownSandboxes(refusedOn: (slot: Slot) => number): KnownSandboxes {
+  const known = new Map<number, Known>();
+  const totals = { ...nothing };
+
+  const counters = (slot: Slot): TrafficCounters => {
+    const { refusedBefore = 0, denied = 0 } = known.get(slot.number) ?? {};
+    return {
+      bytesOut: linkBytes(slot, 'rx') || 0,
+      bytesIn: linkBytes(slot, 'tx') || 0,
+      denied: refusedOn(slot) - refusedBefore + denied,
+    };
+  };
+  const countEntry = (entry: Known): TrafficCounters => {
+    const now = counters(entry.sandbox.slot);
+    entry.counted ??= { ...now };
+    for (const name of names) {
+      // Less than before: the link is gone.
+      const more = Math.max(now[name] - entry.counted[name], 0);
+      entry.counted[name] += more;
+      totals[name] += more;
+    }
+    return now;
+  };
+  const count = () => {
+    for (const entry of known.values()) countEntry(entry);
+  };
+
+  return {
+    get: slotNumber => known.get(slotNumber),
+    all: () => known.values(),
+    adopt(sandbox, policy) {
+      known.set(sandbox.slot.number, { sandbox, policy, refusedBefore: 0, denied: 0, counted: undefined });
+    },
+    put(sandbox, policy) {
+      const before = known.get(sandbox.slot.number);
+      known.set(sandbox.slot.number, {
+        sandbox,
+        policy,
+        refusedBefore: before?.refusedBefore ?? refusedOn(sandbox.slot),
+        denied: before?.denied ?? 0,
+        counted: before ? before.counted : { ...nothing },
+      });
+    },
+    remove: slotNumber => known.delete(slotNumber),
+    addDenied(slotNumber, more) {
+      const entry = known.get(slotNumber);
+      if (entry) entry.denied += more;
+    },
+    counters,
+    count,
+    countOne(slotNumber) {
+      const entry = known.get(slotNumber);
+      return entry && countEntry(entry);
+    },
+    totals() {
+      count();
+      return { ...totals };
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { commandOfProgram } from '../../../../base/process/own-program.ts';
+import { fileURLToPath } from 'node:url';
+import { readFromProxy, type FromProxy, type ToProxy } from './messages.ts';
+
+/** The process of an egress proxy. */
+export type ProxyChild = {
+  readonly pid: number;
+  /** Says nothing to a process that has ended. */
+  send(message: ToProxy): void;
+  disconnect(): void;
+  kill(signal: NodeJS.Signals): void;
+  exited: Promise<number>;
+};
+
+/**
+ * In every thread of the process, those too that are there before it gives up root: no program gives it more than it
+ * has.
+ */
+const withoutRights = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--'];
+
+/**
+ * Starts the process. It gets no environment: nothing of the platform's settings, and what it runs on does not depend
+ * on the caller's. Messages are JSON: what it sends is read by root.
+ */
+export function spawnProxy(handlers: { onMessage(message: FromProxy): void; onExit(): void }): ProxyChild {
+  const program = fileURLToPath(new URL('../proxy/main.ts', import.meta.url));
+  const child = Bun.spawn([...withoutRights, ...commandOfProgram('egress-proxy', program)], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: {},
+    cwd: '/',
+    serialization: 'json',
+    ipc(message: unknown) {
+      const understood = readFromProxy(message);
+      if (understood) handlers.onMessage(understood);
+    },
+    onExit: handlers.onExit,
+  });
+  return {
+    pid: child.pid,
+    exited: child.exited,
+    send: message => void (child.exitCode === null && child.send(message)),
+    disconnect: () => void (child.exitCode === null && child.disconnect()),
+    kill: signal => child.kill(signal),
+  };
+}

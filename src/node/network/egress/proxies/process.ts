@@ -1,0 +1,185 @@
+import { AtollError } from '../../../../base/error.ts';
+import type { Log } from '../../../../base/telemetry/log.ts';
+import type { EgressPolicy } from '../../../../protocol/network.ts';
+import { spawnProxy, type ProxyChild } from './child.ts';
+import type { Denial, ProxySettings, ToProxy } from './messages.ts';
+import { createWatch, type Watch } from './watch.ts';
+
+const startTimeoutMs = 20_000;
+/** How long a proxy that is told to end may take. */
+const endTimeoutMs = 2_000;
+/** How long a proxy may take to put a policy in force. Then it is replaced: no connection goes on under the old one. */
+const setTimeoutMs = 3_000;
+/**
+ * How long the end of a sandbox waits for its connections to be cut. A stalled proxy is replaced, which cuts them too.
+ */
+const removeTimeoutMs = 250;
+/** How long to wait before a proxy that has ended is started again; doubled each time until one has run for a while. */
+const restartDelayMs = { first: 100, max: 5_000, steadyAfter: 30_000 } as const;
+/** Faults of one process that are logged. */
+const faultsLoggedMax = 20;
+
+/** An egress proxy, in a process of its own that is replaced when it ends or stalls. */
+export type Proxy = {
+  /**
+   * Tells it the policy of a sandbox. When it resolves, the policy holds and connections that it denies are cut; where
+   * the process is replaced meanwhile, all of them are. Fails where no proxy could ever be started.
+   */
+  set(slot: number, policy: EgressPolicy): Promise<void>;
+  /** Ends all connections of a sandbox. */
+  remove(slot: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** What a proxy is started with. `onDenied` is told what it refused a slot: how often, and a sample. */
+export type ProxyOptions = {
+  settings: ProxySettings;
+  log: Log;
+  onDenied(slot: number, count: number, sample: Denial[]): void;
+};
+
+/** A process that serves, or will. */
+type Serving = { child: ProxyChild; watch: Watch; answers: Answers; ready: boolean };
+
+/** Who waits for an answer of one process. Its end is an answer, too. */
+class Answers {
+  readonly #waiting = new Map<number, () => void>();
+  #lastId = 0;
+
+  /** Answers the number of a new question. */
+  expect(answered: () => void): number {
+    this.#waiting.set(++this.#lastId, answered);
+    return this.#lastId;
+  }
+
+  settle(id: number): void {
+    const answered = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    answered?.();
+  }
+
+  settleAll(): void {
+    for (const id of [...this.#waiting.keys()]) this.settle(id);
+  }
+}
+
+/** Starts the proxy in the background; the first calls wait for it. */
+export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
+  const policies = new Map<number, EgressPolicy>();
+  let stopping = false;
+  let delayMs: number = restartDelayMs.first;
+  const started = Promise.withResolvers<void>();
+  const startTimer = setTimeout(
+    () => started.reject(new AtollError('unavailable', 'the egress proxy did not start in time')),
+    startTimeoutMs,
+  );
+  started.promise.catch(() => {}); // whoever calls hears it
+  let serving = launch();
+
+  function launch(): Serving {
+    return launchProxy({
+      settings,
+      log,
+      onDenied,
+      onReady(child) {
+        for (const [slot, policy] of policies) child.send({ kind: 'set', id: 0, slot, policy });
+        clearTimeout(startTimer);
+        started.resolve();
+      },
+      onEnd(lifeMs) {
+        if (stopping) return;
+        log.error('the egress proxy has ended and is started again');
+        const steady = lifeMs > restartDelayMs.steadyAfter;
+        delayMs = steady ? restartDelayMs.first : Math.min(delayMs * 2, restartDelayMs.max);
+        setTimeout(() => !stopping && (serving = launch()), steady ? 0 : delayMs);
+      },
+    });
+  }
+
+  /** Resolves when the process has done it, or is no more. One that is not there yet learns all when it is. */
+  const tell = (message: (id: number) => ToProxy) =>
+    new Promise<void>(resolve => {
+      const { ready, child, answers } = serving;
+      if (ready) child.send(message(answers.expect(resolve)));
+      else resolve();
+    });
+
+  return {
+    async set(slot, policy) {
+      policies.set(slot, policy);
+      await started.promise;
+      const { child } = serving;
+      const timer = setTimeout(() => {
+        log.error('the egress proxy does not take a policy and is replaced');
+        child.kill('SIGKILL');
+      }, setTimeoutMs);
+      await tell(id => ({ kind: 'set', id, slot, policy }));
+      clearTimeout(timer);
+    },
+    async remove(slot) {
+      if (!policies.delete(slot)) return;
+      const done = tell(id => ({ kind: 'remove', id, slot }));
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, removeTimeoutMs);
+      await Promise.race([done, late.promise]);
+      clearTimeout(timer);
+    },
+    async stop() {
+      stopping = true;
+      clearTimeout(startTimer);
+      const { child, watch } = serving;
+      watch.stop();
+      child.disconnect();
+      const killer = setTimeout(() => child.kill('SIGKILL'), endTimeoutMs);
+      await child.exited;
+      clearTimeout(killer);
+    },
+  };
+}
+
+type Launch = ProxyOptions & { onReady(child: ProxyChild): void; onEnd(lifeMs: number): void };
+
+/**
+ * Starts one process, watches it, and ends it when it stalls. Its end is told once, with how long it lived,
+ * milliseconds.
+ */
+function launchProxy({ settings, log, onDenied, onReady, onEnd }: Launch): Serving {
+  const startedAt = performance.now();
+  const answers = new Answers();
+  let faults = 0;
+  const child = spawnProxy({
+    onMessage(message) {
+      if (message.kind === 'ready') beginToServe();
+      else if (message.kind === 'failed') {
+        log.error('the egress proxy did not start', { reason: message.message });
+        child.kill('SIGKILL');
+      } else if (message.kind === 'denied') onDenied(message.slot, message.count, message.sample);
+      else if (message.kind === 'done') answers.settle(message.id);
+      else if (++faults <= faultsLoggedMax)
+        log.error('the egress proxy has failed at something', { fault: message.message });
+    },
+    onExit() {
+      serving.ready = false;
+      serving.watch.stop();
+      answers.settleAll();
+      onEnd(performance.now() - startedAt);
+    },
+  });
+  const watch = createWatch({
+    pid: child.pid,
+    ask: answered => child.send({ kind: 'ping', id: answers.expect(answered) }),
+    onStall(reason) {
+      log.error('the egress proxy has stalled and is replaced', { reason });
+      child.kill('SIGKILL');
+    },
+  });
+  const serving: Serving = { child, watch, answers, ready: false };
+  child.send({ kind: 'start', settings });
+  return serving;
+
+  function beginToServe(): void {
+    serving.ready = true;
+    onReady(child);
+    serving.watch.start();
+  }
+}

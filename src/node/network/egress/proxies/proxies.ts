@@ -1,0 +1,35 @@
+import { cpus } from 'node:os';
+import { startProxy, type Proxy, type ProxyOptions } from './process.ts';
+
+/** Processes at most: each takes memory of its own. */
+const proxiesMax = 8;
+const proxiesMin = 2;
+
+/** How many egress proxies a machine has: as many as cores. */
+export function proxyCount(): number {
+  return Math.min(Math.max(cpus().length, proxiesMin), proxiesMax);
+}
+
+/** Which of them carries the connections of a slot. */
+export function proxyOf(slot: number, count: number): number {
+  return slot % count;
+}
+
+/**
+ * Several egress proxies, each for its part of the slots: whatever happens to one costs the sandboxes of the others
+ * nothing. They listen at ports one after the other.
+ */
+export function startProxies(count: number, { settings, ...options }: ProxyOptions): Proxy {
+  const proxies = Array.from({ length: count }, (_, index) =>
+    startProxy({
+      ...options,
+      settings: { ...settings, port: settings.port + index, resolverPort: settings.resolverPort + index },
+    }),
+  );
+  const of = (slot: number) => proxies[proxyOf(slot, count)] as Proxy;
+  return {
+    set: (slot, policy) => of(slot).set(slot, policy),
+    remove: slot => of(slot).remove(slot),
+    stop: async () => void (await Promise.all(proxies.map(proxy => proxy.stop()))),
+  };
+}

@@ -1,0 +1,33 @@
+import { isIPv6 } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import { userIdOf } from '../../../../base/process/part-users.ts';
+import { proxyListenAddress, type Layout } from '../../../layout.ts';
+import { proxyPort, resolverPort } from '../../rules/proxy-chains.ts';
+import { hostRoots, readAuthority } from '../authority.ts';
+import type { ProxySettings } from './messages.ts';
+import { platformInside, type EgressSettings } from '../settings.ts';
+
+/** What the proxies of an installation are started with. Makes the installation's authority where there is none. */
+export function proxySettingsOf({
+  layout,
+  nameservers,
+  settings,
+}: {
+  layout: Pick<Layout, 'installation' | 'egressAuthority'>;
+  nameservers: string[];
+  settings: EgressSettings;
+}): ProxySettings {
+  const { installation } = layout;
+  return {
+    installation,
+    listenAddress: proxyListenAddress(installation),
+    port: proxyPort,
+    resolverPort,
+    nameServers: nameservers.map(address => (isIPv6(address) ? `[${address}]` : address)),
+    platform: settings.platform && platformInside(installation, settings.platform),
+    opensAllowedNames: settings.opensAllowedNames ?? false,
+    roots: settings.roots ?? hostRoots() ?? rootCertificates.join('\n'),
+    authority: readAuthority(layout.egressAuthority),
+    userId: userIdOf('egress', installation),
+  };
+}

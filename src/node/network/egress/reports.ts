@@ -1,0 +1,33 @@
+import type { KnownSandboxes } from './known-sandboxes.ts';
+import { permitsDirect } from './policy.ts';
+import type { Denial } from './proxies/messages.ts';
+import type { Refusal } from './refusals.ts';
+
+/** Says which sandbox something was refused to, and by which rule of its policy. */
+type Reports = {
+  /** A packet that the host's rules refused. `flowsMax`: connections that a sandbox may have at a time. */
+  ofRules(refusal: Refusal, flowsMax: number): void;
+  /** What the proxy refused a slot's sandbox: how often, and a sample of it. */
+  ofProxy(slotNumber: number, count: number, sample: Denial[]): void;
+};
+
+/** Reports on the sandboxes that are known. `onDenied` is told each refusal, or a sample of many. */
+export function createReports(known: KnownSandboxes, onDenied: (sandboxId: string, denial: Denial) => void): Reports {
+  return {
+    ofRules(refusal, flowsMax) {
+      for (const { sandbox, policy } of known.all()) {
+        if (sandbox.slot.address !== refusal.source) continue;
+        const { rule } = refusal.isOneTooMany
+          ? { rule: `at most ${flowsMax} connections at a time` }
+          : permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
+        onDenied(sandbox.sandboxId, { host: refusal.destination.join('.'), port: refusal.port, rule });
+      }
+    },
+    ofProxy(slotNumber, count, sample) {
+      const entry = known.get(slotNumber);
+      if (!entry) return;
+      known.addDenied(slotNumber, count);
+      for (const denial of sample) onDenied(entry.sandbox.sandboxId, denial);
+    },
+  };
+}

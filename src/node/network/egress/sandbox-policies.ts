@@ -1,0 +1,93 @@
+import { KeyedMutex } from '../../../base/concurrency/keyed-mutex.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { Slot } from '../../layout.ts';
+import type { Netlink } from '../../native/netlink.ts';
+import type { PolicyTable } from '../rules/policy-table.ts';
+import { limitBandwidth } from './bandwidth.ts';
+import { closeDenied } from './close-denied.ts';
+import type { Detours } from './detours.ts';
+import type { ForgottenConnections } from './forget-connections.ts';
+import type { ConnectedSandbox, KnownSandboxes } from './known-sandboxes.ts';
+import { linkBytes } from './link-bytes.ts';
+import { compilePolicy, type CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import type { Proxy } from './proxies/process.ts';
+
+/** The parts of the way out that a sandbox's policy is put in force at. */
+type PolicyParts = {
+  netfilter: Netlink;
+  table: PolicyTable;
+  known: KnownSandboxes;
+  forgotten: ForgottenConnections;
+  detours: Detours;
+  /** Undefined: without a bound. */
+  bandwidthBytesPerSecond: number | undefined;
+};
+
+/** Puts policies of sandboxes in force, one change of a slot after the other. */
+export class SandboxPolicies {
+  readonly #parts: PolicyParts;
+  readonly #changes = new KeyedMutex<number>();
+  #proxy: Proxy | undefined;
+
+  constructor(parts: PolicyParts) {
+    this.#parts = parts;
+  }
+
+  /** Puts the policies of sandboxes that ran before in force, at a proxy that has just started. */
+  async install(proxy: Proxy): Promise<void> {
+    const { known, detours, table } = this.#parts;
+    this.#proxy = proxy;
+    for (const { sandbox, policy } of known.all()) {
+      if (detours.usesProxy(policy)) await proxy.set(sandbox.slot.number, policy.source);
+      await table.assign(sandbox.slot, detours.chains(policy));
+    }
+  }
+
+  /** Lets a sandbox out as far as its policy goes. */
+  async apply(sandbox: ConnectedSandbox, source: EgressPolicy): Promise<void> {
+    await this.#changes.run(sandbox.slot.number, () => this.#apply(sandbox, source));
+  }
+
+  /** Replaces the policy of a sandbox, and cuts what it denies. Fails with `not_found` for one that has ended. */
+  async update(sandbox: ConnectedSandbox, source: EgressPolicy): Promise<void> {
+    const { known, netfilter } = this.#parts;
+    await this.#changes.run(sandbox.slot.number, async () => {
+      // The slot may have another sandbox by now.
+      if (known.get(sandbox.slot.number)?.sandbox.sandboxId !== sandbox.sandboxId)
+        throw new AtollError('not_found', `sandbox ${sandbox.sandboxId} has ended`);
+      await closeDenied(netfilter, sandbox, await this.#apply(sandbox, source));
+    });
+  }
+
+  /** Closes the way out of a slot and forgets whose it was. */
+  async remove(slot: Slot): Promise<void> {
+    const { table, known, forgotten } = this.#parts;
+    await this.#changes.run(slot.number, async () => {
+      table.withdraw(slot);
+      await this.#proxy?.remove(slot.number);
+      // The link is still there: its network namespace is held open. Most sandboxes have never sent a packet.
+      if (known.remove(slot.number) && linkBytes(slot, 'rx') !== 0) forgotten.leave(slot.address);
+    });
+  }
+
+  /** Ends the proxy. Packet rules stay in force. */
+  async stop(): Promise<void> {
+    await this.#proxy?.stop();
+  }
+
+  async #apply(sandbox: ConnectedSandbox, source: EgressPolicy): Promise<CompiledPolicy> {
+    const { known, detours, table, forgotten, bandwidthBytesPerSecond } = this.#parts;
+    const policy = compilePolicy(source);
+    const { slot, namespace } = sandbox;
+    const before = known.get(slot.number);
+    if (!before && bandwidthBytesPerSecond !== undefined) limitBandwidth(slot, namespace, bandwidthBytesPerSecond);
+    // The proxy first: it must know the sandbox when the first connection is turned to it.
+    if (detours.usesProxy(policy) || (before && detours.usesProxy(before.policy)))
+      await this.#proxy?.set(slot.number, source);
+    await forgotten.free(slot.address);
+    await table.assign(slot, detours.chains(policy));
+    known.put(sandbox, policy);
+    return policy;
+  }
+}

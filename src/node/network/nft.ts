@@ -1,6 +1,0 @@
-import { tryCommand } from '../doctor/command.ts';
-
-/** Applies a script of packet rules as one transaction: all of it or nothing. */
-export async function nft(script: string): Promise<void> {
-  await tryCommand(['nft', '-f', '-'], script);
-}

@@ -1,0 +1,131 @@
+import { innerAddress, slotNetwork, slotsMax } from '../../layout.ts';
+import { elements } from './elements.ts';
+import type { VerdictMap } from './link-verdicts.ts';
+import type { PolicyChains } from './policy-chains.ts';
+
+/**
+ * Where a sandbox's packets go next, by link: the host has a neighbour for each, and a table of them that all share.
+ * New ones are rare, since what is far away goes by the same gateway.
+ */
+export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememberedMax: 16_384 } as const;
+
+/**
+ * Inside, all sandboxes have one address. `prerouting` writes the slot's address over it as a packet leaves its link,
+ * and
+ * `postrouting` the other way as one arrives, both without state: in between, each sandbox has an address of its own.
+ * That also settles spoofing: a packet with any other source is dropped. The price: an ICMP error quotes the address
+ * between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set on the way.
+ */
+export function addressChains(
+  installation: number,
+  links: string,
+  slots: { interfaceName: string; address: string }[],
+): string {
+  return `  map slot_address {
+    type ifname : ipv4_addr
+    ${elements(slots.map(slot => `"${slot.interfaceName}" : ${slot.address}`))}
+  }
+  chain prerouting {
+    type filter hook prerouting priority raw; policy accept;
+    iifname ${links} jump from_sandbox
+  }
+  chain from_sandbox {
+    meta nfproto ipv6 drop
+    ip saddr != ${innerAddress} drop
+    ip saddr set iifname map @slot_address
+  }
+  chain source_nat {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${slotNetwork(installation)} masquerade
+  }
+  chain postrouting {
+    type filter hook postrouting priority 300; policy accept;
+    oifname ${links} ip daddr ${slotNetwork(installation)} ip daddr set ${innerAddress}
+  }
+`;
+}
+
+/**
+ * `outgoing_by_link` says which chain decides about what a sandbox sends; a link without an entry reaches nothing.
+ * `incoming_by_link` says the same about answers, and `redirect_by_link` which chain turns new connections to the
+ * egress proxy.
+ */
+export function policyMaps(policies: { interfaceName: string; chains: PolicyChains }[]): string {
+  const shared = new Map(policies.map(({ chains }) => [chains.key, chains.declarations]));
+  const verdicts = (kind: VerdictMap) =>
+    elements(
+      policies.flatMap(({ interfaceName, chains }) =>
+        chains.chains[kind] !== undefined ? [`"${interfaceName}" : goto ${chains.chains[kind]}`] : [],
+      ),
+    );
+  return `${[...shared.values()].join('')}
+  map outgoing_by_link {
+    type ifname : verdict
+    ${verdicts('outgoing')}
+  }
+  map incoming_by_link {
+    type ifname : verdict
+    ${verdicts('incoming')}
+  }
+  map redirect_by_link {
+    type ifname : verdict
+    ${verdicts('redirect')}
+  }
+`;
+}
+
+/**
+ * What passes between sandboxes and the rest. Every packet is decided about, also of connections that exist: a changed
+ * policy is in force with the next one. Interfaces that forward only because sandboxes need it, `ways_out`, do so for
+ * them alone.
+ */
+export function forwardChains(links: string): string {
+  return `  set ways_out {
+    type ifname
+  }
+  set next_hops {
+    type ifname . ipv4_addr
+    size ${nextHops.rememberedMax}
+    flags dynamic, timeout
+    timeout ${nextHops.rememberedSeconds}s
+  }
+  set next_hops_lately {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain next_hop {
+    iifname . rt ip nexthop @next_hops update @next_hops { iifname . rt ip nexthop } return
+    update @next_hops_lately { iifname limit rate over ${nextHops.perSecond}/second burst ${nextHops.burst} packets } drop
+    update @next_hops { iifname . rt ip nexthop }
+  }
+  chain destination_nat {
+    type nat hook prerouting priority dstnat; policy accept;
+    iifname ${links} iifname vmap @redirect_by_link
+  }
+  chain forward {
+    type filter hook forward priority filter; policy accept;
+    iifname ${links} jump outgoing
+    oifname ${links} jump incoming
+    iifname @ways_out oifname != ${links} ct state new jump not_for_sandboxes
+  }
+  chain not_for_sandboxes {
+    ct status dnat return
+    drop
+  }
+  chain outgoing {
+    meta nfproto ipv6 drop
+    oifname "at*" drop
+    ip daddr @protected goto refuse
+    ct state new jump new_flow
+    ct state new jump next_hop
+    iifname vmap @outgoing_by_link
+    goto refuse
+  }
+  chain incoming {
+    ct state != established drop
+    oifname vmap @incoming_by_link
+    drop
+  }
+`;
+}

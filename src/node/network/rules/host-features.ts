@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { ifThere } from '../../../base/if-there.ts';
+import { tryCommand } from '../../../base/process/command.ts';
+
+/** What kernels differ in, of what the packet rules use. */
+export type HostFeatures = {
+  /** Connections are counted by link (CONFIG_NFT_CONNLIMIT). */
+  countsFlows: boolean;
+};
+
+const trial = `table inet atoll-trial {
+  set flows {
+    type ifname
+    size 16
+    flags dynamic
+  }
+  chain trial {
+    ct state new add @flows { iifname ct count over 10 } drop
+  }
+}
+`;
+
+/** Finds out by trying, in a network namespace that is gone afterwards. */
+export async function findHostFeatures(): Promise<HostFeatures> {
+  return {
+    countsFlows: await tryCommand(['unshare', '--net', 'nft', '-f', '-'], trial).then(
+      () => true,
+      () => false,
+    ),
+  };
+}
+
+/**
+ * Connections of one sandbox that are kept track of, at most and at least: what programs that download and crawl need.
+ */
+const flowsOfOne = { max: 4096, min: 512 } as const;
+/** So many sandboxes may take all they can without filling the host's table; a quarter of it stays the host's. */
+const sandboxesAtLimit = 64;
+const shareOfSandboxes = 0.75;
+/** Where the kernel does not say: what it has with 1 GiB of memory. */
+const trackedAssumed = 65_536;
+
+/** How many connections the host keeps track of in all. */
+export function trackedMax(): number {
+  const text = ifThere(() => readFileSync('/proc/sys/net/netfilter/nf_conntrack_max', 'utf8'), undefined);
+  return text === undefined ? trackedAssumed : Number(text);
+}
+
+/** Connections of one sandbox that the host keeps track of, for a table of `tracked` in all. */
+export function flowsPerSandbox(tracked: number): number {
+  return Math.min(
+    Math.max(Math.floor((tracked * shareOfSandboxes) / sandboxesAtLimit), flowsOfOne.min),
+    flowsOfOne.max,
+  );
+}

@@ -1,0 +1,67 @@
+import { protectedNetworks } from '../../../protocol/network.ts';
+import { slotOf, slotsMax } from '../../layout.ts';
+import { elements } from './elements.ts';
+import { addressChains, forwardChains, policyMaps } from './forward-chains.ts';
+import type { HostFeatures } from './host-features.ts';
+import { linkTable } from './link-table.ts';
+import { outputChains } from './output-chains.ts';
+import type { PolicyChains } from './policy-chains.ts';
+import { detourChains, inputChains } from './proxy-chains.ts';
+import { flowChains, refusalChain } from './refusal-chains.ts';
+import { tableOf } from './table-name.ts';
+
+/** What the packet rules of an installation are made for. */
+export type HostTableOptions = {
+  installation: number;
+  /** Addresses at which sandboxes look names up. */
+  resolvers: string[];
+  /** How many egress proxies there are; they share the slots. */
+  proxies: number;
+  /** Connections of one sandbox that the host keeps track of at a time. */
+  flowsMax: number;
+  /** What the host's kernel can do. */
+  features: HostFeatures;
+  /** Links that are there. */
+  linksNow: string[];
+  /** What each sandbox that runs may do. */
+  policies: { interfaceName: string; chains: PolicyChains }[];
+};
+
+/**
+ * The packet rules of one installation, one table, replaced as a whole; and a table that looks at each link first. Sets
+ * are declared before the chains that use them.
+ */
+export function hostTable(options: HostTableOptions): string {
+  const { installation, resolvers, proxies, flowsMax, features, linksNow, policies } = options;
+  const links = `"at${installation}-*"`;
+  const slots = Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
+  const table = tableOf(installation);
+  const refusals = refusalChain(
+    installation,
+    slots.map(slot => slot.interfaceName),
+  );
+  return `
+table inet ${table}
+delete table inet ${table}
+table inet ${table} {
+  set protected {
+    type ipv4_addr
+    flags interval
+    ${elements(protectedNetworks)}
+  }
+  set resolvers {
+    type ipv4_addr
+    ${elements(resolvers)}
+  }
+  chain open {
+    tcp flags syn tcp option maxseg size set rt mtu
+    accept
+  }
+  chain let_in {
+    accept
+  }
+${refusals}${flowChains(installation, flowsMax, features)}${detourChains(installation, proxies, slots)}${policyMaps(policies)}
+${addressChains(installation, links, slots)}${forwardChains(links)}${inputChains(installation, proxies, links)}
+${outputChains(installation, links)}}
+${linkTable(installation, linksNow)}`;
+}

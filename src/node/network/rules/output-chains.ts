@@ -1,0 +1,54 @@
+import { userIdOf } from '../../../base/process/part-users.ts';
+import { globalUnicast, tunnels } from '../../../protocol/network.ts';
+import { innerAddress, proxyNetwork } from '../../layout.ts';
+
+/** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */
+const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
+
+/**
+ * What the host itself sends. To sandboxes: nothing but answers, and not what it has to say about a packet (that its
+ * time to live is over), which would tell the host's addresses. To the address inside, which leads out by the default
+ * route: nothing.
+ *
+ * The egress proxies connect from addresses of their own, one for each slot, which are kept away from the host and from
+ * everything protected, whatever a proxy does. Likewise builders, by their user: whatever one does, it reaches public
+ * addresses, and
+ * `builder_hosts`, which the operator allows.
+ */
+export function outputChains(installation: number, links: string): string {
+  return `  set builder_hosts {
+    type ipv4_addr . inet_service
+    size ${builderHosts.max}
+    flags timeout
+    timeout ${builderHosts.seconds}s
+  }
+  set builder_hosts_v6 {
+    type ipv6_addr . inet_service
+    size ${builderHosts.max}
+    flags timeout
+    timeout ${builderHosts.seconds}s
+  }
+  chain output {
+    type filter hook output priority filter; policy accept;
+    oifname ${links} meta l4proto icmp drop
+    ip daddr ${innerAddress} drop
+    oifname ${links} ct state new drop
+    ip saddr ${proxyNetwork(installation)} jump from_proxy
+    meta skuid ${userIdOf('builder', installation)} jump from_builder
+  }
+  chain from_proxy {
+    ip daddr @protected reject
+    fib daddr type != unicast reject
+  }
+  chain from_builder {
+    meta l4proto != tcp drop
+    ct state established accept
+    ip daddr . tcp dport @builder_hosts accept
+    ip6 daddr . tcp dport @builder_hosts_v6 accept
+    ip daddr @protected reject with tcp reset
+    meta nfproto ipv6 ip6 daddr != ${globalUnicast} reject with tcp reset
+    ip6 daddr { ${tunnels.join(', ')} } reject with tcp reset
+    fib daddr type != unicast reject with tcp reset
+  }
+`;
+}

@@ -1,0 +1,57 @@
+import { slotsMax } from '../../layout.ts';
+import { elements } from './elements.ts';
+import type { HostFeatures } from './host-features.ts';
+
+/** New connections of one sandbox, where the kernel can't count those that it has. */
+const newFlows = { perSecond: 20, burst: 1000 } as const;
+
+/** What reports of packets that are one connection too many begin with. */
+export const flowsPrefix = 'flows';
+
+/** Group under which the kernel reports refused packets of an installation (NFLOG). */
+export const refusalGroup = (installation: number): number => 0xa700 + installation;
+
+/** Counts what is refused to each link, and reports some of it. TCP is refused by a reset, the rest is dropped. */
+export function refusalChain(installation: number, links: string[]): string {
+  return `  set refused {
+    type ifname
+    counter
+    ${elements(links.map(link => `"${link}"`))}
+  }
+  set refused_lately {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain refuse {
+    iifname @refused
+    update @refused_lately { iifname limit rate 5/second burst 20 packets } log group ${refusalGroup(installation)} snaplen 64
+    meta l4proto tcp reject with tcp reset
+    drop
+  }
+`;
+}
+
+/**
+ * Bounds the connections that the host keeps track of for each link: the table is one for all, the host's own included.
+ * Kernels that can't count them get a limit of new ones, which lasts less.
+ */
+export function flowChains(installation: number, flowsMax: number, { countsFlows }: HostFeatures): string {
+  const over = countsFlows
+    ? `ct count over ${flowsMax}`
+    : `limit rate over ${newFlows.perSecond}/second burst ${newFlows.burst} packets`;
+  return `  set flows {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain new_flow {
+    add @flows { iifname ${over} } goto too_many_flows
+  }
+  chain too_many_flows {
+    iifname @refused
+    update @refused_lately { iifname limit rate 5/second burst 20 packets } log prefix "${flowsPrefix}" group ${refusalGroup(installation)} snaplen 64
+    drop
+  }
+`;
+}

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { messageOf } from '../../base/error.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { SandboxResources } from '../../protocol/node.ts';
+import type { Cgroups } from '../cgroup/cgroup.ts';
+import type { Slot } from '../layout.ts';
+import { laterLoad, type Load } from './load.ts';
+import type { Used } from './own-files.ts';
+import { bootSeconds } from './boot-time.ts';
+import { processorShares } from './processor-shares.ts';
+
+/** Age of a sandbox's numbers at most, while it does something. */
+const refreshIntervalMs = 1_000;
+/** Each sandbox has its turn in one of these parts of the interval, so that no request waits long for all of them. */
+const turns = 4;
+
+type Running = {
+  sandboxId: string;
+  record: { executionId: string; resources: SandboxResources; startedAtMs: number };
+  processes: {
+    pid: number;
+    slot: Slot;
+    driver: {
+      cgroupPath(slot: Slot): string;
+      refreshOwnFiles(slot: Slot, resources: SandboxResources, used: Used): void;
+    };
+  };
+};
+
+type Known = {
+  executionId: string;
+  atMs: number;
+  cpuSeconds: number;
+  load: Load;
+  busy: number;
+  path: string;
+  bootSeconds: number;
+};
+
+/** What numbers are kept current with. */
+type RefreshParts = {
+  sandboxes: { running(): Running[] };
+  cgroups: Pick<Cgroups, 'memory' | 'cpuTimes' | 'tasks' | 'pins'>;
+  log: Log;
+};
+
+/**
+ * Lets every sandbox that has used any processor time since its last turn read what it uses: nobody reads in one that
+ * has used none. Moves busy sandboxes to processors with room, too.
+ */
+export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { stop(): void } {
+  const known = new Map<string, Known>();
+  const shares = processorShares(() => readFileSync('/proc/stat', 'latin1'));
+  let turn = 0;
+
+  const look = ({ sandboxId, record, processes: { pid, slot, driver } }: Running, nowMs: number) => {
+    const path = driver.cgroupPath(slot);
+    const { userSeconds, systemSeconds } = cgroups.cpuTimes(path);
+    const cpuSeconds = userSeconds + systemSeconds;
+    const last = known.get(sandboxId);
+    if (last?.executionId !== record.executionId) {
+      cgroups.pins.adopt(path);
+      const { executionId } = record;
+      known.set(sandboxId, {
+        executionId,
+        atMs: nowMs,
+        cpuSeconds,
+        load: [0, 0, 0],
+        busy: 0,
+        path,
+        bootSeconds: bootSeconds(pid),
+      });
+      return;
+    }
+    last.busy = 0;
+    if (cpuSeconds === last.cpuSeconds) return;
+    const seconds = Math.max((nowMs - last.atMs) / 1000, Number.EPSILON);
+    last.busy = (cpuSeconds - last.cpuSeconds) / seconds;
+    last.load = laterLoad(last.load, last.busy, seconds);
+    [last.atMs, last.cpuSeconds] = [nowMs, cpuSeconds];
+    const livedSeconds = (Date.now() - record.startedAtMs) / 1000;
+    const idleSeconds = Math.max(livedSeconds * record.resources.cpuCount - cpuSeconds, 0);
+    driver.refreshOwnFiles(slot, record.resources, {
+      memory: cgroups.memory(path),
+      times: { userSeconds, systemSeconds, idleSeconds },
+      load: last.load,
+      tasks: cgroups.tasks(path),
+      bootSeconds: last.bootSeconds,
+    });
+  };
+
+  const forgetEnded = (running: Running[]) => {
+    const present = new Set(running.map(({ sandboxId }) => sandboxId));
+    for (const sandboxId of known.keys()) if (!present.has(sandboxId)) known.delete(sandboxId);
+  };
+
+  const timer = setInterval(() => {
+    turn = (turn + 1) % turns;
+    const running = sandboxes.running();
+    if (turn === 0) {
+      forgetEnded(running);
+      cgroups.pins.spread(new Map([...known.values()].map(({ path, busy }) => [path, busy])), shares());
+    }
+    for (const sandbox of running) {
+      if (sandbox.processes.slot.number % turns !== turn) continue;
+      try {
+        look(sandbox, performance.now());
+      } catch (error) {
+        // One that ends at this moment has nothing to read any more.
+        log.debug('the numbers of a sandbox are not current', {
+          sandboxId: sandbox.sandboxId,
+          error: messageOf(error),
+        });
+      }
+    }
+  }, refreshIntervalMs / turns);
+  return { stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,133 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
+import type { SandboxResources } from '../../protocol/node.ts';
+import { agentListens } from '../agent-client/listens.ts';
+import type { Cgroups } from '../cgroup/cgroup.ts';
+import type { Driver } from '../drivers/driver.ts';
+import { learnKernel, type Criu } from '../snapshot/criu.ts';
+import { findMemoryKeeping, memoryKeepingFile } from '../snapshot/memory-keeping.ts';
+import type { OpenSnapshot, RestoreHost } from '../snapshot/restore.ts';
+import { testMemoryKeeping, type SelfTestParts, type TestedSandbox } from '../snapshot/self-test.ts';
+import { checkpointSource, type CheckpointSupport } from './keep/checkpoint-support.ts';
+import { slotDisk, slotMountPoint } from './slot/slot-disk.ts';
+import { restoreProcesses, type RestoredParts } from './start/restored.ts';
+import { startStandby, type Started } from './start/standby.ts';
+
+/** What is tried, and with what. */
+type FindCheckpointSupportOptions = {
+  /** Where set-up has put CRIU; undefined: nowhere. */
+  criuDir: string | undefined;
+  cgroups: Cgroups;
+  /** What the tried sandbox is started by; undefined: no driver of this node lets its sandboxes be checkpointed. */
+  driver: Driver | undefined;
+  /** Limits of the tried sandbox. */
+  resources: SandboxResources;
+};
+
+/** Finds out whether this node can checkpoint sandboxes, by doing it where that was not done since the host started. */
+export async function findCheckpointSupport(
+  parts: RestoredParts & { helperBinary: string },
+  { criuDir, cgroups, driver, resources }: FindCheckpointSupportOptions,
+): Promise<CheckpointSupport> {
+  if (criuDir === undefined) return { supported: false, reason: 'CRIU was not set up' };
+  if (!driver) return { supported: false, reason: 'no driver of this node lets its sandboxes be checkpointed' };
+  const { layout, helper, helperBinary } = parts;
+  const hostOf = (criu: Criu): RestoreHost => ({
+    helper,
+    helperBinary,
+    criu,
+    cgroups,
+    runDir: layout.run,
+    programDir: join(layout.data, 'programs'),
+    stagingDir: join(layout.data, 'restoring'),
+    mountsDir: layout.mounts,
+  });
+  // What a crash has left.
+  rmSync(join(layout.data, 'restoring'), { recursive: true, force: true });
+  const found = await findMemoryKeeping({
+    criuDir,
+    cacheFile: memoryKeepingFile(layout.data),
+    async test(criu) {
+      const host = hostOf(criu);
+      await learnKernel(host);
+      await testMemoryKeeping(host, triedSandboxes(parts, host, driver, resources), join(layout.data, 'self-test'));
+    },
+  });
+  if (!found.possible) return { supported: false, reason: found.reason };
+  const host = hostOf(found.criu);
+  try {
+    await learnKernel(host);
+  } catch (error) {
+    return { supported: false, reason: messageOf(error) };
+  }
+  return { supported: true, host };
+}
+
+type Tried = TestedSandbox & { started: Started };
+
+/** Sandboxes with nothing in their root but what every sandbox has: that is made where it is missing. */
+function triedSandboxes(
+  parts: RestoredParts,
+  host: RestoreHost,
+  driver: Driver,
+  resources: SandboxResources,
+): SelfTestParts<Tried> {
+  const { layout, egress, slotHost, processControl } = parts;
+  const disk = join(layout.disks, 'self-test.img');
+  // Of the file system that layers are on: one in memory, as the skeleton is on, takes idmapped mounts since Linux 6.3
+  // only.
+  const root = join(layout.data, 'self-test-root');
+  const layers = [root];
+  rmSync(disk, { force: true });
+  mkdirSync(root, { recursive: true });
+
+  const tried = (started: Started): Tried => {
+    const { processes } = started;
+    const diskMount = slotMountPoint(layout, processes.slot);
+    return {
+      started,
+      source: checkpointSource(processes, { disk, diskMount, layers, volumes: [] }),
+      answers: () => agentListens(processes.namespace, processes.ended),
+    };
+  };
+
+  return {
+    async start() {
+      const started = await startStandby(parts, driver, resources, null);
+      const { slot, pid } = started.processes;
+      renameSync(slotDisk(layout, slot), disk);
+      await driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(layout, slot) });
+      return tried(started);
+    },
+    async release({ started: { processes } }) {
+      await processes.ended;
+      processes.namespace.close();
+      await egress.remove(processes.slot);
+      await slotHost.release(processes.slot, [driver]);
+    },
+    async restore(snapshot: OpenSnapshot) {
+      return tried(
+        await restoreProcesses(parts, host, {
+          sandboxId: 'self-test',
+          snapshot,
+          driver,
+          disk,
+          points: layers,
+          resources,
+          network: { internetAccess: false },
+          volumes: [],
+          agentDir: parts.agentDir,
+          bootId: newUuid(),
+          controlToken: '',
+          onRestored: async () => {},
+        }),
+      );
+    },
+    async kill({ started }) {
+      await processControl.release(started.processes);
+      rmSync(disk, { force: true });
+    },
+  };
+}

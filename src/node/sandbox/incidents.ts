@@ -1,0 +1,26 @@
+import { createJournal } from '../../base/journal.ts';
+import type { IncidentsPage, IncidentsCursor, SandboxIncident } from '../../protocol/node.ts';
+
+/**
+ * Incidents that nobody has asked for are kept up to this many: far more than sandboxes can run. The api finds ends
+ * beyond by comparing.
+ */
+const incidentsMax = 10_000;
+
+/** What befalls sandboxes by themselves, for the api to read; see `NodeProtocol.incidents`. */
+export type Incidents = {
+  note(incident: SandboxIncident): void;
+  read(after: IncidentsCursor | null, waitMs: number, signal?: AbortSignal): Promise<IncidentsPage>;
+};
+
+/** No incidents yet. */
+export function createIncidents(): Incidents {
+  const journal = createJournal<SandboxIncident>(incidentsMax);
+  return {
+    note: incident => journal.note(incident),
+    async read(after, waitMs, signal) {
+      const { items, next } = await journal.read(after, waitMs, signal);
+      return { incidents: items, next };
+    },
+  };
+}

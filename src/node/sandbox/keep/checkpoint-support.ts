@@ -1,0 +1,56 @@
+import { AtollError } from '../../../base/error.ts';
+import type { MemoryAbility } from '../../../protocol/node.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { CheckpointSource } from '../../snapshot/dump.ts';
+import { checkpointFailed } from '../../snapshot/criu.ts';
+import type { RestoreHost } from '../../snapshot/restore.ts';
+import type { Processes } from '../slot/processes.ts';
+
+/** What checkpoints the processes of sandboxes on this node, or why nothing does. */
+export type CheckpointSupport = { supported: true; host: RestoreHost } | { supported: false; reason: string };
+
+/** What can be kept of the memory of a driver's sandboxes. */
+export function memoryAbilityOf(support: CheckpointSupport, { capabilities }: Driver): MemoryAbility {
+  if (capabilities.withoutCheckpoints !== null) return { kept: false, reason: capabilities.withoutCheckpoints };
+  return support.supported ? { kept: true } : { kept: false, reason: support.reason };
+}
+
+/** What checkpoints and restores the driver's sandboxes. Errors: `precondition` with the reason where nothing does. */
+export function requireCheckpoints(support: CheckpointSupport, { capabilities }: Driver): RestoreHost {
+  if (capabilities.withoutCheckpoints !== null)
+    throw new AtollError(
+      'precondition',
+      `the memory of this sandbox can't be kept: ${capabilities.withoutCheckpoints}`,
+    );
+  if (support.supported) return support.host;
+  throw new AtollError('precondition', `the memory of sandboxes can't be kept on this node: ${support.reason}`);
+}
+
+/**
+ * Processes in a slot as something to be checkpointed. `layers` and `diskMount`: mount points in the helper's
+ * namespace.
+ */
+export function checkpointSource(
+  { slot, driver, pid }: Pick<Processes, 'slot' | 'driver' | 'pid'>,
+  root: Pick<CheckpointSource, 'disk' | 'diskMount' | 'layers' | 'volumes'>,
+): CheckpointSource {
+  return {
+    ...root,
+    pid,
+    group: {
+      freeze: () => driver.freeze(slot),
+      beginFreeze: () => driver.beginFreeze(slot),
+      thaw: () => driver.thaw(slot),
+      processes: () => driver.processes(slot),
+    },
+  };
+}
+
+/**
+ * Says of a failed checkpoint what it means: that this sandbox has something that can't be kept is its state, and no
+ * trouble of the node that passes.
+ */
+export function explainCheckpoint(error: unknown): unknown {
+  if (!(error instanceof AtollError) || error.code !== 'unavailable' || error.detail !== checkpointFailed) return error;
+  return new AtollError('precondition', error.message, { fields: error.fields, cause: error });
+}

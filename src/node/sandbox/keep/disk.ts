@@ -1,0 +1,53 @@
+import { open } from 'node:fs/promises';
+import { AtollError } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Layout, Slot } from '../../layout.ts';
+import type { Helper } from '../../native/helper.ts';
+import { mountedDisks } from '../../space/mounted-disks.ts';
+import { slotMountPoint } from '../slot/slot-disk.ts';
+
+/** Writing out all that a sandbox has written and the host's disk has not taken yet. */
+const syncTimeoutMs = 5 * 60_000;
+/** Reading all that says where things are on a large disk, cold. */
+const repairTimeoutMs = 10 * 60_000;
+/** From here on, e2fsck has left something as it was. Source: e2fsck(8). */
+const uncorrectedStatus = 4;
+
+/**
+ * Writes what the kernel holds of a mounted disk into its image, and the image to the host's disk. Errors: `no_space`.
+ */
+export async function syncDisk(
+  { helper, layout }: { helper: Helper; layout: Layout },
+  slot: Slot,
+  image: string,
+): Promise<void> {
+  const mountPoint = slotMountPoint(layout, slot);
+  // One that has failed writes nothing any more: what is in the image is all that there is.
+  const disks = mountedDisks(helper.mountsPid, layout.mounts);
+  if (disks.some(({ point, failed }) => failed && point === mountPoint)) return syncPath(image);
+  const { status, output } = await helper.spawn(['sync', '--file-system', mountPoint], { timeoutMs: syncTimeoutMs });
+  if (status !== 0)
+    throw new AtollError('no_space', `the sandbox's disk can't be written out: ${output.trim() || `status ${status}`}`);
+  await syncPath(image);
+}
+
+/**
+ * Repairs the file system of a disk that is mounted nowhere, where it has failed before: what it had on the disk by
+ * then is what it has. Of one that is whole it reads a block. Errors: `internal` where it can't be repaired.
+ */
+export async function repairDisk({ helper, log }: { helper: Helper; log: Log }, image: string): Promise<void> {
+  const { status, output } = await helper.spawn(['e2fsck', '-p', image], { timeoutMs: repairTimeoutMs });
+  if (status < uncorrectedStatus) return;
+  log.warn('the disk of a sandbox is repaired', { image, output: output.trim().slice(-500) });
+  const thorough = await helper.spawn(['e2fsck', '-f', '-y', image], { timeoutMs: repairTimeoutMs });
+  if (thorough.status >= uncorrectedStatus)
+    throw new AtollError('internal', `the disk ${image} can't be repaired: ${thorough.output.trim().slice(-300)}`, {
+      detail: 'sandbox_state_damaged',
+    });
+}
+
+/** Makes a file, or the names in a folder, survive a crash of the host. */
+export async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync().finally(() => file.close());
+}

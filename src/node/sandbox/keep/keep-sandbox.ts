@@ -1,0 +1,151 @@
+import { rmSync } from 'node:fs';
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Layers } from '../../layers/store.ts';
+import type { Layout } from '../../layout.ts';
+import type { Helper } from '../../native/helper.ts';
+import { checkpointToPause } from '../../snapshot/checkpoint.ts';
+import { criuKilled, sandboxEnded } from '../../snapshot/criu.ts';
+import { makeDurable } from '../../snapshot/checksums.ts';
+import type { Space } from '../../space/space.ts';
+import type { Volumes } from '../../volumes/volumes.ts';
+import { pausedRecord, type PausedRecord, type RunningRecord } from '../records/record.ts';
+import type { Records } from '../records/record-store.ts';
+import { isAlive } from '../records/start-ticks.ts';
+import type { Processes } from '../slot/processes.ts';
+import { slotMountPoint } from '../slot/slot-disk.ts';
+import {
+  checkpointSource,
+  explainCheckpoint,
+  requireCheckpoints,
+  type CheckpointSupport,
+} from './checkpoint-support.ts';
+import { syncDisk } from './disk.ts';
+import { memoryOf } from './memory-files.ts';
+
+/** What a pause must leave of the host's disk: running sandboxes must be able to go on writing. */
+const diskReserveBytes = 256 * 1024 ** 2;
+
+/** What sandboxes are kept with. */
+type KeepParts = {
+  layout: Layout;
+  helper: Helper;
+  layers: Layers;
+  volumes: Volumes;
+  space: Space;
+  records: Records;
+  checkpoints: CheckpointSupport;
+  /** How long the processes of a paused sandbox stay frozen before they are ended; 0: they are ended at once. */
+  frozenMs: number;
+  log: Log;
+};
+
+/** A sandbox whose processes run. */
+export type KeepSource = { record: RunningRecord; processes: Processes };
+
+/**
+ * Keeps a sandbox that is paused: its files, and its memory where `memory` asks for it. Answers the record, which is
+ * noted. From then on the sandbox is paused, whatever happens: its processes are frozen where the record says so, and
+ * else have ended or are to be ended. A failed keep leaves it running. Errors: `precondition` (its memory can't be
+ * kept, and why), `no_space`, `internal`.
+ */
+export async function keepSandbox(parts: KeepParts, source: KeepSource, memory: boolean): Promise<PausedRecord> {
+  const { driver, slot } = source.processes;
+  requireRoom(parts.space, memory ? driver.memoryUsed(slot) : 0);
+  return memory ? keepMemory(parts, source) : keepFiles(parts, source);
+}
+
+/** A disk that fills up while a sandbox is paused hurts those that run. Errors: `no_space`. */
+function requireRoom(space: Space, bytes: number): void {
+  const mib = (amount: number) => Math.ceil(Math.max(0, amount) / 1024 ** 2);
+  const freeBytes = space.freeBytes();
+  if (freeBytes >= bytes + diskReserveBytes) return;
+  throw new AtollError(
+    'no_space',
+    `the disk has ${mib(freeBytes)} MiB left, and ${mib(bytes + diskReserveBytes)} MiB are needed to keep the sandbox`,
+  );
+}
+
+async function keepFiles(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {
+  const { records, volumes } = parts;
+  const { slot, driver } = processes;
+  const paused = pausedRecord(record, 'filesystem', null);
+  await driver.freeze(slot);
+  try {
+    // Before the end of anything: a host whose disk is full leaves the sandbox running.
+    await syncDisk(parts, slot, records.diskOf(record.sandboxId));
+    await volumes.sync(slot);
+    await records.write(paused);
+    return paused;
+  } catch (error) {
+    driver.thaw(slot);
+    throw error;
+  }
+}
+
+async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {
+  const { layout, layers, volumes, records, frozenMs, log } = parts;
+  const { sandboxId, executionId, pid, startTicks, image } = record;
+  const { slot, driver } = processes;
+  const host = requireCheckpoints(parts.checkpoints, driver);
+  const disk = records.diskOf(sandboxId);
+  const directory = memoryOf(records, sandboxId);
+  const paused = pausedRecord(record, 'memory', { slot: slot.number, pid, startTicks });
+  const source = checkpointSource(processes, {
+    disk,
+    diskMount: slotMountPoint(layout, slot),
+    layers: await Promise.all(image.layers.map(digest => layers.mount(digest))),
+    volumes: record.volumes.map(({ path }) => path),
+  });
+  rmSync(directory, { recursive: true, force: true });
+  let written = false;
+  try {
+    const end = await checkpointToPause(host, source, {
+      directory,
+      name: `pause-${slot.name}`,
+      facts: { sandboxId, executionId },
+      then: frozenMs > 0 ? 'freeze' : 'end',
+      // All that is kept is on the host's disk, and noted, before the first process ends.
+      async onComplete() {
+        await syncDisk(parts, slot, disk);
+        await volumes.sync(slot);
+        await makeDurable(host, directory);
+        written = true;
+        await records.write(paused);
+      },
+    });
+    return end === 'freeze' ? paused : { ...paused, frozen: null };
+  } catch (error) {
+    // A CRIU that is killed between two steps can take a process with it. Without its first one, the files are what can
+    // be kept.
+    if (error instanceof AtollError && hasEnded(error, record)) return keepFilesOfEnded(parts, { record, processes });
+    // It runs on.
+    if (written)
+      await records
+        .write(record)
+        .catch(problem =>
+          log.error('a sandbox that was not paused is noted as paused', { sandboxId, error: messageOf(problem) }),
+        );
+    driver.thaw(slot);
+    rmSync(directory, { recursive: true, force: true });
+    throw explainCheckpoint(error);
+  }
+}
+
+/** Whether a sandbox has ended with the CRIU of a pause that failed, or is about to. */
+function hasEnded({ detail }: AtollError, record: RunningRecord): boolean {
+  return detail === sandboxEnded || (detail === criuKilled && !isAlive(record));
+}
+
+/** Keeps the files of a sandbox whose processes have ended in the middle of a pause, when the last of them has. */
+async function keepFilesOfEnded(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {
+  const { sandboxId } = record;
+  parts.log.error('the processes of a sandbox ended with the checkpoint that was killed; it is paused with its files', {
+    sandboxId,
+  });
+  const paused = pausedRecord(record, 'filesystem', null);
+  await processes.ended;
+  await syncDisk(parts, processes.slot, parts.records.diskOf(sandboxId));
+  await parts.records.write(paused);
+  return paused;
+}

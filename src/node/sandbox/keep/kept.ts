@@ -1,0 +1,72 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../../base/error.ts';
+import type { Disks } from '../../disks/disks.ts';
+import type { Helper } from '../../native/helper.ts';
+import type { Records } from '../records/record-store.ts';
+import { syncPath } from './disk.ts';
+
+/** Reading and hashing a whole disk, cold. */
+const checksumTimeoutMs = 10 * 60_000;
+/** How long a restore may keep a mount that it does not need. */
+const releaseTimeoutMs = 30_000;
+const releasePollMs = 5;
+/** Written by the helper's `seal` over the files beside it. */
+const checksumsFile = 'checksums';
+
+/** What a paused sandbox keeps on the host's disk, under checksums. */
+export type KeptFiles = {
+  /** Writes checksums over what is kept; all of it is on the host's disk when this settles. Errors: `internal`. */
+  writeChecksums(sandboxId: string): Promise<void>;
+  /** Errors: `internal` where something that is kept is missing or changed. */
+  verify(sandboxId: string): Promise<void>;
+  /** Whether there are checksums. */
+  hasChecksums(sandboxId: string): boolean;
+  /** Before anything is changed of what is kept: a crash from here on must not let it pass for damaged. */
+  removeChecksums(sandboxId: string): Promise<void>;
+};
+
+/** What the paused sandboxes of a node keep. */
+export function createKeptFiles(options: {
+  helper: Helper;
+  helperBinary: string;
+  disks: Disks;
+  records: Records;
+}): KeptFiles {
+  const { helper, helperBinary, disks, records } = options;
+  const run = (program: 'seal' | 'verify', sandboxId: string) =>
+    helper.spawn([helperBinary, program, records.keptOf(sandboxId)], { timeoutMs: checksumTimeoutMs });
+  const checksumsOf = (sandboxId: string) => join(records.keptOf(sandboxId), checksumsFile);
+  return {
+    async writeChecksums(sandboxId) {
+      await unused(disks, records.diskOf(sandboxId));
+      const { status, output } = await run('seal', sandboxId);
+      if (status !== 0)
+        throw new AtollError('internal', `the checksums of a paused sandbox could not be written: ${output.trim()}`);
+    },
+    async verify(sandboxId) {
+      const { status, output } = await run('verify', sandboxId);
+      if (status !== 0)
+        throw new AtollError('internal', `what sandbox ${sandboxId} has kept is damaged: ${output.trim()}`, {
+          detail: 'sandbox_state_damaged',
+        });
+    },
+    hasChecksums: sandboxId => existsSync(checksumsOf(sandboxId)),
+    async removeChecksums(sandboxId) {
+      rmSync(checksumsOf(sandboxId), { force: true });
+      await syncPath(records.keptOf(sandboxId));
+    },
+  };
+}
+
+/**
+ * Waits until the kernel writes no more to a disk's image that was unmounted: a restore that runs at the time has the
+ * mount in a namespace of its own for a moment longer, and the file system writes once more when the last one goes.
+ */
+async function unused(disks: Disks, image: string): Promise<void> {
+  const deadline = performance.now() + releaseTimeoutMs;
+  while (existsSync(image) && (await disks.used(image))) {
+    if (performance.now() > deadline) throw new AtollError('internal', `the disk ${image} is still in use`);
+    await Bun.sleep(releasePollMs);
+  }
+}

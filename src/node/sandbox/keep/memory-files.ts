@@ -1,0 +1,39 @@
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Records } from '../records/record-store.ts';
+
+/** Where a paused sandbox keeps its memory. */
+export function memoryOf(records: Records, sandboxId: string): string {
+  return join(records.keptOf(sandboxId), 'memory');
+}
+
+/** Removes what is there while memory is written and after it was used, but not the memory itself. */
+export function removeOldMemory(records: Records, sandboxId: string): void {
+  const memory = memoryOf(records, sandboxId);
+  for (const directory of [`${memory}.partial`, staleOf(memory)]) rmSync(directory, { recursive: true, force: true });
+}
+
+/** Removes all memory of a sandbox that runs. */
+export function removeMemory(records: Records, sandboxId: string): void {
+  rmSync(memoryOf(records, sandboxId), { recursive: true, force: true });
+  removeOldMemory(records, sandboxId);
+}
+
+/**
+ * Puts the memory of a sandbox that was resumed away: it is stale. Nobody waits for its removal, as it may be large.
+ */
+export async function discardMemory(records: Records, sandboxId: string, log: Log): Promise<void> {
+  const memory = memoryOf(records, sandboxId);
+  if (!existsSync(memory)) return;
+  const stale = staleOf(memory);
+  await rm(stale, { recursive: true, force: true });
+  renameSync(memory, stale);
+  void rm(stale, { recursive: true, force: true }).catch(error => {
+    log.warn('the memory of a resumed sandbox could not be deleted', { sandboxId, error: messageOf(error) });
+  });
+}
+
+const staleOf = (memory: string) => `${memory}.stale`;

@@ -1,0 +1,100 @@
+import { messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { EndReason, ExecutionRef, OwnEnd } from '../../../protocol/node.ts';
+import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
+import type { Incidents } from '../incidents.ts';
+import type { Records } from '../records/record-store.ts';
+import type { Cleanups } from '../slot/cleanups.ts';
+import type { ProcessControl, Processes } from '../slot/processes.ts';
+import type { SlotHost } from '../slot/slot-host.ts';
+import type { Ending, Frozen, Paused, Running } from '../state/sandbox-state.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+
+/** What sandboxes are ended with. */
+export type EndParts = {
+  sandboxes: Sandboxes;
+  records: Pick<Records, 'forget' | 'remove'>;
+  processControl: Pick<ProcessControl, 'end'>;
+  slotHost: Pick<SlotHost, 'empty' | 'give'>;
+  cleanups: Pick<Cleanups, 'begin'>;
+  logs: Pick<SandboxLogs, 'note' | 'catchUp' | 'leave'>;
+  incidents: Pick<Incidents, 'note'>;
+  log: Log;
+};
+
+type Reason = EndReason | OwnEnd;
+
+const endings: Record<Reason, { level: 'info' | 'error'; text: string }> = {
+  asked: { level: 'info', text: 'killed' },
+  timed_out: { level: 'info', text: 'ended: its time was over' },
+  out_of_memory: { level: 'error', text: 'ended: its memory was used up' },
+  init_exited: { level: 'error', text: 'ended by itself: its first process ended' },
+};
+
+/**
+ * Ends a sandbox, running or paused, and settles when none of its processes is left and nobody can reach it any more;
+ * what it held of the host is gone soon after (see slot/cleanups.ts). What was asked of the sandbox before is waited
+ * for. One that is not here is gone already, and another execution stays.
+ */
+export async function killSandbox(parts: EndParts, target: ExecutionRef, reason: EndReason = 'asked'): Promise<void> {
+  const { sandboxes } = parts;
+  await sandboxes.inTurn(target.sandboxId, async () => {
+    const state = sandboxes.get(target.sandboxId);
+    // A removal that failed before is tried again.
+    const isHere =
+      state?.kind === 'running' || state?.kind === 'paused' || state?.kind === 'frozen' || state?.kind === 'ending';
+    if (isHere && state.record.executionId === target.executionId) await end(parts, state, reason);
+  });
+}
+
+/** Ends a sandbox when its processes end without being told to, and notes that among the incidents. */
+export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Running): void {
+  const { sandboxes, incidents, log } = parts;
+  const ended = async () => {
+    const state = sandboxes.get(sandboxId);
+    // A pause or a kill that was under way has ended them.
+    if (state?.kind !== 'running' || state.processes !== processes) return;
+    const reason = processes.driver.outOfMemoryKills(processes.slot) > 0 ? 'out_of_memory' : 'init_exited';
+    const { executionId } = state.record;
+    await end(parts, state, reason).catch(error =>
+      log.error('a sandbox that ended could not be removed', { sandboxId, error: messageOf(error) }),
+    );
+    incidents.note({ sandboxId, executionId, reason });
+  };
+  void processes.ended.then(() => sandboxes.react(sandboxId, ended));
+}
+
+/**
+ * Ends a sandbox, as far as it got. The record goes first: whatever a crash leaves behind from then on belongs to
+ * nobody, and the next start removes it. What the processes held of the host, the disk included, is taken away right
+ * after.
+ */
+async function end(parts: EndParts, state: Running | Paused | Frozen | Ending, reason: Reason): Promise<void> {
+  const { sandboxes, records, processControl, logs } = parts;
+  const { sandboxId, record } = state;
+  const processes = state.kind === 'paused' ? null : state.processes;
+  const ending =
+    state.kind === 'ending' ? state : sandboxes.transition(state, { kind: 'ending', sandboxId, record, processes });
+  if (state.kind === 'running') {
+    await logs.catchUp(sandboxId);
+    // It holds the network that is about to go.
+    await logs.leave(sandboxId);
+  }
+  if (state.kind === 'frozen') state.processes.driver.killFrozen(state.processes.slot);
+  records.forget(sandboxId);
+  if (processes) {
+    await processControl.end(processes);
+    cleanUp(parts, sandboxId, processes);
+  } else await records.remove(sandboxId);
+  sandboxes.remove(ending);
+  const { level, text } = endings[reason];
+  logs.note(sandboxId, level, 'sandbox', text, { event: 'ended', reason });
+}
+
+function cleanUp({ records, slotHost, cleanups }: EndParts, sandboxId: string, { slot, driver }: Processes): void {
+  cleanups.begin(slot.name, async () => {
+    await slotHost.empty(slot, [driver]);
+    await records.remove(sandboxId);
+    slotHost.give(slot);
+  });
+}

@@ -1,0 +1,25 @@
+import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
+import type { Running } from '../state/sandbox-state.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+
+/** What logs are followed with. */
+export type FollowParts = { sandboxes: Sandboxes; logs: Pick<SandboxLogs, 'follow'> };
+
+/** Takes what the agent of a running sandbox tells into its log. `createdMs`: see `SandboxLogs.follow`. */
+export function followLogs({ sandboxes, logs }: FollowParts, running: Running, createdMs?: number): void {
+  const { sandboxId, record, processes } = running;
+  let latest = record.network;
+  logs.follow(
+    {
+      sandboxId,
+      controlToken: record.controlToken,
+      namespace: processes.namespace,
+      network() {
+        const state = sandboxes.get(sandboxId);
+        if (state && state.kind !== 'starting' && state.record) latest = state.record.network;
+        return latest;
+      },
+    },
+    createdMs,
+  );
+}

@@ -1,0 +1,81 @@
+import { messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { KeptFiles } from '../keep/kept.ts';
+import type { PausedRecord } from '../records/record.ts';
+import type { ProcessControl, Processes } from '../slot/processes.ts';
+import type { Frozen, Paused, Pausing } from '../state/sandbox-state.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+
+/** How many sandboxes are frozen at a time: the memory of each is in use. */
+const frozenMax = 16;
+
+/** What the processes of paused sandboxes are ended with. */
+export type FrozenParts = {
+  sandboxes: Sandboxes;
+  processControl: Pick<ProcessControl, 'release'>;
+  kept: Pick<KeptFiles, 'writeChecksums'>;
+  /** How long the processes of a paused sandbox stay frozen before they are ended. */
+  frozenMs: number;
+  log: Log;
+};
+
+/** Keeps the frozen processes of a paused sandbox for a while. In its turn. */
+export function freeze(parts: FrozenParts, pausing: Pausing, record: PausedRecord, processes: Processes): Frozen {
+  const { sandboxes, frozenMs } = parts;
+  const { sandboxId } = pausing;
+  const timer = setTimeout(() => void endFrozen(parts, sandboxId, processes), frozenMs);
+  timer.unref();
+  const frozen = sandboxes.transition(pausing, { kind: 'frozen', sandboxId, record, processes, timer });
+  // Something else may end them, e.g. the kernel for lack of memory.
+  void processes.ended.then(() => endFrozen(parts, sandboxId, processes));
+  const [oldest, ...others] = frozenSandboxes(sandboxes);
+  if (oldest && others.length >= frozenMax) void endFrozen(parts, oldest.sandboxId, oldest.processes);
+  return frozen;
+}
+
+/** Ends the frozen processes of a paused sandbox. What was kept is all of it then. In its turn. */
+export async function dropFrozen(parts: FrozenParts, frozen: Frozen): Promise<Paused> {
+  const { sandboxId, processes } = frozen;
+  const record = { ...frozen.record, frozen: null };
+  const paused = parts.sandboxes.transition(frozen, { kind: 'paused', sandboxId, record });
+  processes.driver.killFrozen(processes.slot);
+  await freeProcesses(parts, sandboxId, processes);
+  return paused;
+}
+
+/**
+ * Frees what a paused sandbox used when it ran, and puts the last that its kernel wrote on the host's disk. In its
+ * turn.
+ */
+export async function freeProcesses(
+  { processControl, kept, log }: FrozenParts,
+  sandboxId: string,
+  processes: Processes,
+): Promise<void> {
+  try {
+    await processControl.release(processes);
+    await kept.writeChecksums(sandboxId);
+  } catch (error) {
+    log.error('what a paused sandbox used could not be freed', { sandboxId, error: messageOf(error) });
+  }
+}
+
+/** Frees the memory of all frozen sandboxes. */
+export async function dropAllFrozen(parts: FrozenParts): Promise<void> {
+  const frozen = frozenSandboxes(parts.sandboxes);
+  await Promise.all(frozen.map(({ sandboxId, processes }) => endFrozen(parts, sandboxId, processes)));
+}
+
+/** The frozen sandboxes, the longest frozen first. */
+function frozenSandboxes(sandboxes: Sandboxes): Frozen[] {
+  return [...sandboxes.all()]
+    .filter(state => state.kind === 'frozen')
+    .sort((a, b) => a.record.pausedAtMs - b.record.pausedAtMs);
+}
+
+async function endFrozen(parts: FrozenParts, sandboxId: string, processes: Processes): Promise<void> {
+  await parts.sandboxes.react(sandboxId, async () => {
+    const state = parts.sandboxes.get(sandboxId);
+    if (state?.kind === 'frozen' && state.processes === processes) await dropFrozen(parts, state);
+  });
+}

@@ -1,0 +1,61 @@
+import type { ExecutionRef, PausedSandbox } from '../../../protocol/node.ts';
+import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
+import type { KeepSource } from '../keep/keep-sandbox.ts';
+import type { PausedRecord } from '../records/record.ts';
+import type { Running } from '../state/sandbox-state.ts';
+import { freeProcesses, freeze, type FrozenParts } from './frozen.ts';
+
+/** What sandboxes are paused with. */
+export type PauseParts = FrozenParts & {
+  /** See keep/keep-sandbox.ts. */
+  keep(source: KeepSource, memory: boolean): Promise<PausedRecord>;
+  logs: Pick<SandboxLogs, 'note' | 'catchUp' | 'leave'>;
+};
+
+/**
+ * Pauses a sandbox; the same execution is paused once, however often it is asked for. Errors: those of
+ * `NodeProtocol.pause`.
+ */
+export async function pauseSandbox(
+  parts: PauseParts,
+  target: ExecutionRef,
+  { memory }: { memory: boolean },
+): Promise<PausedSandbox> {
+  const { sandboxes } = parts;
+  const known = sandboxes.findPaused(target);
+  if (known) return pausedSummaryOf(known.record);
+  sandboxes.requireProcesses(target);
+  return sandboxes.inTurn(target.sandboxId, async () => {
+    const paused = sandboxes.findPaused(target);
+    return pausedSummaryOf(paused?.record ?? (await pause(parts, sandboxes.requireRunning(target), memory)));
+  });
+}
+
+/** What is told of a paused sandbox. */
+export function pausedSummaryOf({ sandboxId, executionId, kept, pausedAtMs }: PausedRecord): PausedSandbox {
+  return { sandboxId, executionId, kept, pausedAtMs };
+}
+
+async function pause(parts: PauseParts, running: Running, memory: boolean): Promise<PausedRecord> {
+  const { sandboxes, logs } = parts;
+  const { sandboxId, record, processes } = running;
+  const pausing = sandboxes.transition(running, { kind: 'pausing', sandboxId, record, processes });
+  let kept: PausedRecord;
+  try {
+    if (!memory) await logs.catchUp(sandboxId);
+    kept = await parts.keep(running, memory);
+  } catch (error) {
+    sandboxes.transition(pausing, { ...running });
+    throw error;
+  }
+  // From here on the sandbox is paused, whatever happens.
+  if (kept.frozen) freeze(parts, pausing, kept, processes);
+  else sandboxes.transition(pausing, { kind: 'paused', sandboxId, record: kept });
+  await logs.leave(sandboxId);
+  const text = kept.kept === 'memory' ? 'paused with its memory' : 'paused with its files';
+  logs.note(sandboxId, 'info', 'sandbox', text, { event: 'paused', kept: kept.kept });
+  if (kept.frozen) return kept;
+  processes.driver.killFrozen(processes.slot);
+  await freeProcesses(parts, sandboxId, processes);
+  return kept;
+}

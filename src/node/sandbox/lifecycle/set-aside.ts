@@ -1,0 +1,104 @@
+import { AtollError } from '../../../base/error.ts';
+import type { ExecutionRef, PausedSandbox, SetAsideSandbox } from '../../../protocol/node.ts';
+import type { Slot } from '../../layout.ts';
+import type { PausedRecord, RunningRecord } from '../records/record.ts';
+import type { Records } from '../records/record-store.ts';
+import type { Paused } from '../state/sandbox-state.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+import { killSandbox, type EndParts } from './end.ts';
+import { dropFrozen } from './frozen.ts';
+import { pausedSummaryOf, pauseSandbox, type PauseParts } from './pause.ts';
+
+/** What sandboxes are set aside with. */
+export type SetAsideParts = PauseParts & { records: Pick<Records, 'write'> };
+
+/** Stops a sandbox that nobody answers for, and keeps what it has. */
+export async function setAside(parts: SetAsideParts, target: ExecutionRef, reason: string): Promise<void> {
+  const { sandboxes, log } = parts;
+  const { sandboxId } = target;
+  const state = sandboxes.get(sandboxId);
+  if (state?.kind === 'running' && state.record.executionId === target.executionId)
+    await pauseSandbox(parts, target, { memory: false });
+  await sandboxes.inTurn(sandboxId, async () => {
+    const found = sandboxes.findPaused(target);
+    if (!found || found.record.setAside) return;
+    const paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
+    await note(parts, paused, { atMs: Date.now(), reason });
+    log.warn('a sandbox that the store does not know is set aside; `atoll sandbox orphans` lists it', { sandboxId });
+  });
+}
+
+/** Makes a sandbox that was set aside a paused one like any other again. Errors: `not_found`. */
+export async function takeBack(parts: SetAsideParts, target: ExecutionRef): Promise<PausedSandbox> {
+  const { sandboxes } = parts;
+  return sandboxes.inTurn(target.sandboxId, async () => {
+    const paused = sandboxes.findPaused(target);
+    if (paused?.kind !== 'paused' || !paused.record.setAside) throw notSetAside(target.sandboxId);
+    return pausedSummaryOf((await note(parts, paused, null)).record);
+  });
+}
+
+/** The record is on the disk before anybody acts on what it says. */
+async function note(
+  { sandboxes, records }: SetAsideParts,
+  paused: Paused,
+  mark: PausedRecord['setAside'],
+): Promise<Paused> {
+  const record = { ...paused.record, setAside: mark };
+  await records.write(record);
+  return sandboxes.transition(paused, { ...paused, record });
+}
+
+/** Every sandbox that is set aside: nobody answers for it, or nobody can say what it is. */
+export function listSetAside(sandboxes: Sandboxes): SetAsideSandbox[] {
+  return [...sandboxes.all()].flatMap(state => {
+    const { sandboxId } = state;
+    if (state.kind === 'unreadable') {
+      const { record, sinceMs, reason } = state;
+      return [{ sandboxId, known: record && knownOf(record), sinceMs, reason }];
+    }
+    const mark = state.kind === 'paused' ? state.record.setAside : null;
+    if (state.kind !== 'paused' || !mark) return [];
+    return [{ sandboxId, known: knownOf(state.record), sinceMs: mark.atMs, reason: mark.reason }];
+  });
+}
+
+function knownOf(record: PausedRecord | RunningRecord): SetAsideSandbox['known'] {
+  const { executionId, image, resources, startedAtMs, volumes } = record;
+  return {
+    executionId,
+    kept: record.state === 'paused' ? record.kept : 'filesystem',
+    image: { templateId: image.templateId, buildId: image.buildId },
+    resources,
+    volumes,
+    startedAtMs,
+  };
+}
+
+/** What sandboxes that were set aside are removed with. */
+export type RemoveParts = EndParts & {
+  /** Removes everything of a slot of which it is not known who has it, and makes it free. */
+  releaseLeftover(slot: Slot): Promise<void>;
+};
+
+/** Removes a sandbox that was set aside, because an operator says so. Errors: `not_found`. */
+export async function removeSetAside(parts: RemoveParts, sandboxId: string): Promise<void> {
+  const { sandboxes, records } = parts;
+  const state = sandboxes.get(sandboxId);
+  if (state?.kind === 'paused' && state.record.setAside) return killSandbox(parts, state.record);
+  await sandboxes.inTurn(sandboxId, async () => {
+    const unreadable = sandboxes.get(sandboxId);
+    if (unreadable?.kind !== 'unreadable') throw notSetAside(sandboxId);
+    records.forget(sandboxId);
+    if (unreadable.slot) await parts.releaseLeftover(unreadable.slot);
+    await records.remove(sandboxId);
+    sandboxes.remove(unreadable);
+  });
+}
+
+function notSetAside(sandboxId: string): AtollError {
+  return new AtollError(
+    'not_found',
+    `Sandbox "${sandboxId}" is not set aside on this node; \`atoll sandbox orphans\` lists those that are`,
+  );
+}

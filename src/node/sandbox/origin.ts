@@ -1,8 +1,0 @@
-import type { TemplateImage } from '../../protocol/node.ts';
-
-/** The file in which every sandbox finds what it was made from, relative to its root. */
-export const originFile = '.e2b';
-
-export function originText({ templateId, buildId }: Pick<TemplateImage, 'templateId' | 'buildId'>): string {
-  return `ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${buildId}\n`;
-}

@@ -1,0 +1,22 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isGone } from '../../../base/error.ts';
+
+const keyBytes = 32;
+
+/** The key that seals records, kept in memory (`runDir` is on no disk): a copy of the disk can't open them. */
+export function recordKey(runDir: string): Uint8Array {
+  const path = join(runDir, 'record-key');
+  try {
+    const key = readFileSync(path);
+    if (key.length === keyBytes) return key;
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+  const key = randomBytes(keyBytes);
+  // A start that is killed leaves none, and never a part of one.
+  writeFileSync(`${path}.new`, key, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+  return key;
+}

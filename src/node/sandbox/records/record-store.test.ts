@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RunningRecord } from './record.ts';
+import { createRecords } from './record-store.ts';
+import { recordKey } from './record-key.ts';
+
+test('what a policy proves itself with is on the disk for nobody to read, and there again after a restart of the platform', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'atoll-records-'));
+  try {
+    const network = {
+      internetAccess: true,
+      headerRules: { 'a.com': { Authorization: 'the-header-value' } },
+      egressProxy: { address: 'b.com:1', username: 'u', password: 'the-password' },
+    };
+    const image = { templateId: 't', buildId: 'b', layers: [], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} };
+    const known = {
+      sandboxId: 's',
+      executionId: 'e',
+      controlToken: 'c',
+      bootId: 'b',
+      agentDir: '/a',
+      startedAtMs: 1,
+      resources: { cpuCount: 1, memoryMiB: 1, diskMiB: 1 },
+      image,
+      driver: 'crun' as const,
+      volumes: [],
+    };
+    const record: RunningRecord = {
+      state: 'running',
+      ...known,
+      slot: 1,
+      pid: 2,
+      startTicks: 3,
+      network,
+      resumedFrom: null,
+    };
+    const records = createRecords(join(directory, 'sandboxes'), recordKey(directory));
+    records.keptOf('s');
+    await records.write(record);
+    const path = join(directory, 'sandboxes/s/record.json');
+    for (const secret of ['the-header-value', 'the-password', 'a.com'])
+      expect(readFileSync(path, 'utf8')).not.toContain(secret);
+    expect([statSync(path).mode & 0o777, statSync(join(directory, 'record-key')).mode & 0o777]).toEqual([0o600, 0o600]);
+    expect(createRecords(join(directory, 'sandboxes'), recordKey(directory)).list()).toEqual([
+      { sandboxId: 's', record },
+    ]);
+    // Whoever gets the folder next finds nothing of it.
+    const other = createRecords(join(directory, 'others'), recordKey(directory));
+    other.keptOf('s');
+    await other.write(record);
+    other.forget('s');
+    expect(other.list()).toEqual([{ sandboxId: 's', record: undefined }]);
+    await other.remove('s');
+    expect(other.list()).toEqual([]);
+    expect(statSync(join(directory, 'others-spare/s/record.json.new')).size).toBe(0);
+    // The host was restarted: nothing leaves until somebody says what may.
+    rmSync(join(directory, 'record-key'));
+    expect(createRecords(join(directory, 'sandboxes'), recordKey(directory)).list()).toEqual([
+      { sandboxId: 's', record: { ...record, network: { internetAccess: false } } },
+    ]);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

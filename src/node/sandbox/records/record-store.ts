@@ -1,0 +1,154 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open, readdir, rm, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isGone, messageOf } from '../../../base/error.ts';
+import { encrypt, decrypt } from '../../../base/crypto/encryption.ts';
+import type { SandboxNetwork } from '../../../protocol/node.ts';
+import type { SandboxRecord } from './record.ts';
+
+/** The sandboxes that the node answers for, one directory each: the record, and a folder with what a pause keeps. */
+export type Records = {
+  /** The sandbox's disk and, while it is paused with its memory, that. Made where it is missing. */
+  keptOf(sandboxId: string): string;
+  diskOf(sandboxId: string): string;
+  /**
+   * From here on a restart of the platform finds the sandbox in this state. That it runs is nothing to tell after a
+   * restart of the host; that it is paused also survives that.
+   */
+  write(record: SandboxRecord): Promise<void>;
+  /** From here on a restart removes what is left of the sandbox. */
+  forget(sandboxId: string): void;
+  /** Removes the sandbox's files. The host's disk takes its time for a large one: nobody else waits for it. */
+  remove(sandboxId: string): Promise<void>;
+  /**
+   * Every sandbox with files here. Those without a record are leftovers; of one whose record is damaged nobody can say
+   * what it is. Throws where a record can't be read: what it says is not to be guessed.
+   */
+  list(): FoundRecord[];
+};
+
+/** A folder of a sandbox: its record, and why that can't be read where it can't. */
+type FoundRecord = { sandboxId: string; record: SandboxRecord | undefined; damaged?: string };
+
+/**
+ * Folders of removed sandboxes, emptied, that the next ones get: making and removing two folders costs more than
+ * renaming one.
+ */
+const spareMax = 64;
+
+/**
+ * `key` encrypts the credentials in policies: it is lost when the host restarts, and then nothing runs that needs it.
+ */
+export function createRecords(dir: string, key: Uint8Array): Records {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const spareDir = `${dir}-spare`;
+  rmSync(spareDir, { recursive: true, force: true });
+  mkdirSync(spareDir, { mode: 0o700 });
+  const spare: string[] = [];
+  const directoryOf = (sandboxId: string) => join(dir, sandboxId);
+  const keptOf = (sandboxId: string) => join(directoryOf(sandboxId), 'kept');
+  const recordOf = (sandboxId: string) => join(directoryOf(sandboxId), 'record.json');
+  return {
+    keptOf(sandboxId) {
+      const folder = existsSync(directoryOf(sandboxId)) ? undefined : spare.pop();
+      if (folder !== undefined) renameSync(folder, directoryOf(sandboxId));
+      else mkdirSync(keptOf(sandboxId), { recursive: true, mode: 0o700 });
+      return keptOf(sandboxId);
+    },
+    diskOf: sandboxId => join(keptOf(sandboxId), 'disk.img'),
+    async write(record) {
+      const path = recordOf(record.sandboxId);
+      // A platform that is killed leaves either the old record or the new one.
+      writeFileSync(
+        `${path}.new`,
+        JSON.stringify({ ...record, network: encrypt(key, JSON.stringify(record.network), record.sandboxId) }),
+        { mode: 0o600 },
+      );
+      const durable = record.state === 'paused';
+      if (durable) await sync(`${path}.new`);
+      renameSync(`${path}.new`, path);
+      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await sync(folder);
+    },
+    forget(sandboxId) {
+      const path = recordOf(sandboxId);
+      try {
+        // The file itself stays for the folder's next sandbox.
+        renameSync(path, `${path}.new`);
+      } catch (error) {
+        if (!isGone(error)) rmSync(path, { force: true });
+      }
+    },
+    async remove(sandboxId) {
+      await rm(join(keptOf(sandboxId), 'disk.img'), { force: true });
+      if (spare.length < spareMax && (await isBare(directoryOf(sandboxId)))) {
+        const folder = join(spareDir, sandboxId);
+        // Not a word of this one for the next. The host's disk takes longer for it than for a name: nobody waits here.
+        await truncate(`${recordOf(sandboxId)}.new`).catch(unlessGone);
+        renameSync(directoryOf(sandboxId), folder);
+        spare.push(folder);
+      } else await rm(directoryOf(sandboxId), { recursive: true, force: true });
+    },
+    list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, ...read(recordOf(sandboxId), sandboxId, key) })),
+  };
+}
+
+/** Nothing is left in a sandbox's folder but the empty one for what a pause keeps, and a record that was forgotten. */
+async function isBare(directory: string): Promise<boolean> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    const expected = entries.every(entry =>
+      entry.isDirectory() ? entry.name === 'kept' : entry.name === 'record.json.new' && entry.isFile(),
+    );
+    return expected && (await readdir(join(directory, 'kept'))).length === 0;
+  } catch {
+    return false; // there is none
+  }
+}
+
+function unlessGone(error: unknown): void {
+  if (!isGone(error)) throw error;
+}
+
+/** Makes a file, or the names in a folder, survive a crash of the host. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  await handle.sync().finally(() => handle.close());
+}
+
+function read(path: string, sandboxId: string, key: Uint8Array): Omit<FoundRecord, 'sandboxId'> {
+  const text = readIfThere(path);
+  if (text === undefined) return { record: undefined };
+  try {
+    // Only `write` writes them.
+    const stored = JSON.parse(text) as SandboxRecord & { network: string };
+    if (stored.sandboxId !== sandboxId || typeof stored.executionId !== 'string')
+      throw new Error('it is of another sandbox');
+    return { record: { ...stored, network: opened(stored.network, key, sandboxId) } };
+  } catch (error) {
+    return { record: undefined, damaged: messageOf(error) };
+  }
+}
+
+/**
+ * Of another start of the host, the key is gone: nothing may leave until whoever resumes the sandbox says what. The
+ * same holds for what can't be opened for another reason; it says nothing of the sandbox itself.
+ */
+function opened(sealed: string, key: Uint8Array, sandboxId: string): SandboxNetwork {
+  let text: string;
+  try {
+    text = decrypt(key, sealed, sandboxId);
+  } catch {
+    return { internetAccess: false };
+  }
+  return JSON.parse(text) as SandboxNetwork;
+}
+
+/** Undefined where there is no such file; everything else that keeps it from being read is thrown. */
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}

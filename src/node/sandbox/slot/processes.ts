@@ -1,0 +1,79 @@
+import type { Driver } from '../../drivers/driver.ts';
+import { gatewayAddress, innerAddress, innerMac, outerMac, type Slot } from '../../layout.ts';
+import type { Helper } from '../../native/helper.ts';
+import type { NetworkNamespace } from '../../native/netns.ts';
+import type { Egress } from '../../network/egress/egress.ts';
+import type { Volumes } from '../../volumes/volumes.ts';
+import type { SlotHost } from './slot-host.ts';
+
+/** The processes of a sandbox in its slot, from their start until they are released. */
+export type Processes = {
+  slot: Slot;
+  /** What has started them, and alone knows how to stop and end them. */
+  driver: Driver;
+  /** The first of them, in the host's numbers. */
+  pid: number;
+  /** The way into their network. Closed when they are ended. */
+  namespace: NetworkNamespace;
+  /** Settles when all of them have ended. */
+  ended: Promise<void>;
+};
+
+/** Takes care of processes from right after their start to their end. */
+export type ProcessControl = {
+  /** Watches processes that were started or found. Throws where they have ended. */
+  watch(driver: Driver, slot: Slot, pid: number): Promise<Processes>;
+  /** Connects a sandbox with the host. Nothing passes before it has a policy. */
+  linkUp(slot: Slot, pid: number): Promise<void>;
+  /** Ends the processes and their way out. What the slot holds of the host stays. A failed end can be repeated. */
+  end(processes: Processes): Promise<void>;
+  /** Ends the processes and makes their slot free. */
+  release(processes: Processes): Promise<void>;
+};
+
+/** The control over the processes of a node. `mtu`: the largest packet on their links. */
+export function createProcessControl(options: {
+  helper: Helper;
+  egress: Egress;
+  volumes: Volumes;
+  slotHost: SlotHost;
+  mtu: number;
+}): ProcessControl {
+  const { helper, egress, volumes, slotHost, mtu } = options;
+  const control: ProcessControl = {
+    async watch(driver, slot, pid) {
+      // The first process ends last: with it, every other has ended.
+      const ended = helper.exited(slot.name);
+      await helper.call('watch', { tag: slot.name, pid });
+      return { slot, driver, pid, ended, namespace: driver.openNetwork(slot, pid) };
+    },
+    async linkUp(slot, pid) {
+      await helper.call('link-up', {
+        pid,
+        name: slot.interfaceName,
+        slotAddress: slot.address,
+        innerAddress,
+        gateway: gatewayAddress,
+        outerMac,
+        innerMac,
+        mtu,
+      });
+      egress.guard(slot);
+    },
+    async end({ slot, driver, namespace, ended }) {
+      driver.hasten(slot);
+      await helper.call('kill', { tag: slot.name }).catch(() => {}); // it has ended already
+      await ended;
+      await driver.endProcesses(slot);
+      egress.note(slot);
+      await egress.remove(slot);
+      namespace.close();
+      volumes.release(slot);
+    },
+    async release(processes) {
+      await control.end(processes);
+      await slotHost.release(processes.slot, [processes.driver]);
+    },
+  };
+  return control;
+}

@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Disks } from '../../disks/disks.ts';
+import type { Layout } from '../../layout.ts';
+
+/** Unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
+const sectorBytes = 512;
+
+/** A mounted copy of a disk, until disposal. */
+export type DiskCopy = AsyncDisposable & {
+  /** Where it is mounted in the helper's namespace. */
+  mountPoint: string;
+};
+
+/** Mounts the copy of a disk that `take` makes at the path of the image that it gets. */
+export async function mountDiskCopy(
+  { layout, disks }: { layout: Layout; disks: Disks },
+  take: (image: string) => Promise<void>,
+): Promise<DiskCopy> {
+  const directory = mkdtempSync(join(layout.snapshots, 'copying-'));
+  const image = join(directory, 'disk.img');
+  await using undo = new AsyncDisposableStack();
+  undo.defer(() => rmSync(directory, { recursive: true, force: true }));
+  await take(image);
+  const mountPoint = mkdtempSync(join(layout.mounts, 'snapshot-'));
+  undo.defer(() => disks.close(mountPoint));
+  await disks.open(image, mountPoint);
+  const disposal = undo.move();
+  return { mountPoint, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+/** How much of the host's disk a sparse file takes. */
+export function allocatedBytes(file: string): number {
+  return statSync(file).blocks * sectorBytes;
+}

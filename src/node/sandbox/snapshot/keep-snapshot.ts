@@ -1,0 +1,156 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Snapshot, TakeSnapshot } from '../../../protocol/node.ts';
+import type { SandboxVolume } from '../../../protocol/volume.ts';
+import type { Builder } from '../../builder/builder.ts';
+import { copyImage } from '../../disks/copy-image.ts';
+import type { Disks } from '../../disks/disks.ts';
+import { flatten } from '../../layers/flatten.ts';
+import { layerLimits, stackedLayersMax } from '../../layers/limits.ts';
+import { makeLayer } from '../../layers/make.ts';
+import { platformFiles } from '../../layers/platform-files.ts';
+import type { Layers } from '../../layers/store.ts';
+import type { Layout } from '../../layout.ts';
+import type { Helper } from '../../native/helper.ts';
+import { checkpointAndRun } from '../../snapshot/checkpoint.ts';
+import { diskFile } from '../../snapshot/manifest.ts';
+import type { RestoreHost } from '../../snapshot/restore.ts';
+import { makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
+import type { Space } from '../../space/space.ts';
+import {
+  checkpointSource,
+  explainCheckpoint,
+  requireCheckpoints,
+  type CheckpointSupport,
+} from '../keep/checkpoint-support.ts';
+import { syncDisk } from '../keep/disk.ts';
+import type { Processes } from '../slot/processes.ts';
+import { slotMountPoint } from '../slot/slot-disk.ts';
+import { volatile } from '../start/empty-volatile.ts';
+import { allocatedBytes, mountDiskCopy, type DiskCopy } from './copy-disk.ts';
+import { deleteSnapshot, snapshotOf, type SnapshotFacts } from './snapshot-store.ts';
+
+/**
+ * Up to this size what a sandbox has written is also kept as its disk, and those that begin with its memory get a copy:
+ * a file that a program has open keeps its inode number (SQLite, for one, writes no more to a database that seems to be
+ * another file). More is shared by all of them as a layer.
+ */
+const diskBytesMax = 256 * 1024 ** 2;
+/** For errors. */
+const what = "the sandbox's disk";
+
+/** What snapshots are kept with. */
+export type SnapshotParts = {
+  layout: Layout;
+  helper: Helper;
+  disks: Disks;
+  layers: Layers;
+  builder: Builder;
+  space: Space;
+  checkpoints: CheckpointSupport;
+};
+
+/** Something that runs in a slot. */
+export type SnapshotSource = {
+  processes: Pick<Processes, 'slot' | 'driver' | 'pid'>;
+  /** The image of its disk. */
+  disk: string;
+  /** Layer digests, lowest first. */
+  layers: string[];
+  facts: Omit<SnapshotFacts, 'layers'>;
+  volumes: SandboxVolume[];
+};
+
+/**
+ * Keeps what runs in a slot as it is at this moment; it is frozen shortly and runs on. Errors: those of
+ * `NodeProtocol.snapshot`.
+ */
+export async function keepSnapshot(
+  parts: SnapshotParts,
+  { snapshotId, memory }: Pick<TakeSnapshot, 'snapshotId' | 'memory'>,
+  source: SnapshotSource,
+  inTurn: (work: () => Promise<DiskCopy>) => Promise<DiskCopy> = work => work(),
+): Promise<Omit<Snapshot, 'driver'>> {
+  const { layout } = parts;
+  const directory = snapshotOf(layout, snapshotId);
+  const host = memory ? requireCheckpoints(parts.checkpoints, source.processes.driver) : null;
+  mkdirSync(layout.snapshots, { recursive: true, mode: 0o700 });
+  try {
+    await using copy = await inTurn(() =>
+      mountDiskCopy(parts, async image => {
+        if (host === null) return copyFrozen(parts, source, image);
+        await checkpoint(parts, host, source, image, directory);
+        const isSmall = allocatedBytes(image) <= diskBytesMax && source.layers.length + 1 < stackedLayersMax;
+        if (isSmall) await keepDisk(parts.helper, host, image, directory);
+      }),
+    );
+    // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
+    const upper = await sealUpper(parts, copy, host ? [] : [...platformFiles, ...volatile]);
+    const layers = await flattened(parts, upper === null ? source.layers : [...source.layers, upper]);
+    if (host) await makeDurable(host, directory);
+    return { layers, kept: host ? 'memory' : 'filesystem' };
+  } catch (error) {
+    await deleteSnapshot(layout, snapshotId);
+    throw error;
+  }
+}
+
+async function copyFrozen(parts: SnapshotParts, { processes, disk }: SnapshotSource, image: string): Promise<void> {
+  const { slot, driver } = processes;
+  await driver.freeze(slot);
+  try {
+    await syncDisk(parts, slot, disk);
+    await copyImage(parts.helper, { from: disk, to: image, what });
+  } finally {
+    driver.thaw(slot);
+  }
+}
+
+async function checkpoint(
+  { layout, layers }: SnapshotParts,
+  host: RestoreHost,
+  source: SnapshotSource,
+  image: string,
+  directory: string,
+): Promise<void> {
+  const { processes, disk, facts, volumes } = source;
+  const checkpointed = checkpointSource(processes, {
+    disk,
+    diskMount: slotMountPoint(layout, processes.slot),
+    layers: await Promise.all(source.layers.map(digest => layers.mount(digest))),
+    volumes: volumes.map(({ path }) => path),
+  });
+  try {
+    await checkpointAndRun(host, checkpointed, {
+      directory,
+      name: `snapshot-${processes.slot.name}`,
+      facts: { ...facts, layers: source.layers } satisfies SnapshotFacts,
+      diskCopy: image,
+    });
+  } catch (error) {
+    throw explainCheckpoint(error);
+  }
+}
+
+/**
+ * Puts a copy of the image into the snapshot: the image itself is mounted next, and its file system writes to it for as
+ * long as it likes.
+ */
+async function keepDisk(helper: Helper, host: RestoreHost, image: string, directory: string): Promise<void> {
+  await copyImage(helper, { from: image, to: join(directory, diskFile), what });
+  await writeChecksums(host, directory);
+}
+
+/** What was written becomes a layer above those that the sandbox has; null where nothing was. */
+async function sealUpper(parts: SnapshotParts, { mountPoint }: DiskCopy, excluded: string[]): Promise<string | null> {
+  return makeLayer(parts, {
+    job: { kind: 'pack', excluded, marked: true, limits: layerLimits },
+    upper: join(mountPoint, 'upper'),
+  });
+}
+
+async function flattened(parts: SnapshotParts, layers: string[]): Promise<string[]> {
+  if (layers.length < stackedLayersMax) return layers;
+  const flat = await flatten(parts, layers, { limits: layerLimits });
+  return flat === null ? [] : [flat];
+}

@@ -1,0 +1,34 @@
+import type { Snapshot, TakeSnapshot } from '../../../protocol/node.ts';
+import type { Records } from '../records/record-store.ts';
+import type { Pausing, Running } from '../state/sandbox-state.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+import { keepSnapshot, type SnapshotParts, type SnapshotSource } from './keep-snapshot.ts';
+
+/** Keeps what a running sandbox is at this moment. Errors: those of `NodeProtocol.snapshot`. */
+export async function takeSnapshot(
+  parts: SnapshotParts & { sandboxes: Sandboxes; records: Records },
+  request: TakeSnapshot,
+): Promise<Snapshot> {
+  const { sandboxes, records } = parts;
+  const { sandboxId } = request;
+  const source = sandboxes.requireProcesses(request);
+  const snapshot = await keepSnapshot(parts, request, sourceOf(records, source), work =>
+    sandboxes.inTurn(sandboxId, () => {
+      // The processes are the same for all of an execution.
+      sandboxes.requireRunning(request);
+      return work();
+    }),
+  );
+  return { ...snapshot, driver: source.record.driver };
+}
+
+function sourceOf(records: Records, { record, processes }: Running | Pausing): SnapshotSource {
+  const { sandboxId, agentDir, bootId, controlToken, image, volumes } = record;
+  return {
+    processes,
+    disk: records.diskOf(sandboxId),
+    layers: image.layers,
+    facts: { agentDir, bootId, controlToken },
+    volumes,
+  };
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import type { AgentInit } from '../../../protocol/agent.ts';
+import { initAgent } from '../../agent-client/call.ts';
+import type { NetworkNamespace } from '../../native/netns.ts';
+
+/** More than any program draws its first secrets from. */
+const entropyBytes = 64;
+
+/** What an agent is told when its sandbox starts, or goes on from its memory. */
+type AgentSettings = {
+  /** The whole global environment; null: it has its own already. */
+  envVars: Record<string, string> | null;
+  /** Required from clients of the agent; null: the sandbox is not secured. */
+  accessToken: string | null;
+  /** For commands that name none (an empty workdir: the user's home directory); null: it has its own already. */
+  defaults: { user: string; workdir: string } | null;
+  /** Certificates (PEM) that are trusted beside those that are there; null: no others. */
+  authorities: string | null;
+  /** Mixes random bytes into its entropy: nobody else who goes on from the same memory draws the same numbers then. */
+  freshEntropy: boolean;
+  /** What processes write is put into the sandbox's log. */
+  logOutput: boolean;
+};
+
+/** Gives the agent its settings. They are in force when this resolves. Errors: `internal`. */
+export async function configureAgent(
+  namespace: NetworkNamespace,
+  controlToken: string,
+  settings: AgentSettings,
+): Promise<void> {
+  const { envVars, accessToken, defaults, authorities, freshEntropy, logOutput } = settings;
+  const init: AgentInit = {
+    accessToken,
+    timestamp: new Date().toISOString(),
+    logOutput,
+    ...(envVars && { envVars }),
+    ...(defaults && { defaultUser: defaults.user, defaultWorkdir: defaults.workdir }),
+    ...(authorities !== null && { caBundle: authorities }),
+    ...(freshEntropy && { entropy: randomBytes(entropyBytes).toString('base64') }),
+  };
+  await initAgent(namespace, controlToken, init);
+}
+
+/** Adds certificates (PEM) to what a sandbox trusts; its other settings stay. Errors: `internal`. */
+export async function trustAuthorities(
+  namespace: NetworkNamespace,
+  controlToken: string,
+  authorities: string,
+): Promise<void> {
+  await initAgent(namespace, controlToken, { caBundle: authorities });
+}

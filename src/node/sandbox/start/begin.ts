@@ -1,0 +1,58 @@
+import { step } from '../../../base/telemetry/trace.ts';
+import type { Layers } from '../../layers/store.ts';
+import { mountVolumes } from '../slot/mount-volumes.ts';
+import { slotMountPoint } from '../slot/slot-disk.ts';
+import type { BeginOrder } from './begin-order.ts';
+import { emptyVolatile } from './empty-volatile.ts';
+import type { Pool } from './pool.ts';
+import { startRooted, type RootedParts } from './rooted.ts';
+import { exchangeDisk, startStandby, type Standby, type Started } from './standby.ts';
+
+/** What processes begin with. */
+export type BeginParts = RootedParts & { layers: Layers };
+
+/**
+ * Begins processes anew, from a standby sandbox where the driver has such. Their agent listens and has no settings yet.
+ * A failed begin leaves nothing new. `pool`: whose standby sandboxes may be taken. Errors: `not_found` (a layer or
+ * volume), `invalid` (a place where no volume can be mounted), `unavailable` (no slot), `internal`.
+ */
+export async function begin(parts: BeginParts, order: BeginOrder, pool: Pool | undefined): Promise<Started> {
+  const { driver } = order;
+  const points = await Promise.all(order.layers.map(digest => parts.layers.mount(digest)));
+  if (!driver.capabilities.adoptsRoot) return step('rooted', () => startRooted(parts, order, points));
+  const standby = await takeStandby(parts, order, pool);
+  await configureStandby(parts, order, standby, points).catch(async error => {
+    await parts.processControl.release(standby.processes);
+    throw error;
+  });
+  return standby;
+}
+
+/** A standby sandbox with the disk that is asked for. */
+async function takeStandby(
+  parts: BeginParts,
+  { driver, resources, disk }: BeginOrder,
+  pool: Pool | undefined,
+): Promise<Standby> {
+  const standby = pool?.take(driver, disk === null ? resources.diskMiB : undefined);
+  if (!standby) return step('standby', () => startStandby(parts, driver, resources, disk));
+  return disk === null ? standby : exchangeDisk(parts, standby, disk);
+}
+
+/** Makes a standby sandbox the one that is asked for. */
+async function configureStandby(
+  { layout, egress, volumes, ...parts }: BeginParts,
+  order: BeginOrder,
+  { processes, resources: present }: Standby,
+  points: string[],
+): Promise<void> {
+  const { slot, pid, namespace } = processes;
+  const { driver, sandboxId, resources, network, disk } = order;
+  if (disk !== null) emptyVolatile({ layout, ...parts }, slot);
+  // Before any of the user's files, and so any of the user's programs, is there.
+  await step('egress', () => egress.apply({ sandboxId, slot, namespace }, network));
+  if (present.cpuCount !== resources.cpuCount || present.memoryMiB !== resources.memoryMiB)
+    await driver.resize(slot, pid, resources);
+  await step('root', () => driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(layout, slot) }));
+  await mountVolumes(volumes, processes, order.volumes);
+}

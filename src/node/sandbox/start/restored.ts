@@ -1,0 +1,114 @@
+import { mkdirSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { SandboxNetwork, SandboxResources } from '../../../protocol/node.ts';
+import type { SandboxVolume } from '../../../protocol/volume.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { Helper } from '../../native/helper.ts';
+import type { Egress } from '../../network/egress/egress.ts';
+import { restore, type OpenSnapshot, type RestoreHost } from '../../snapshot/restore.ts';
+import type { Volumes } from '../../volumes/volumes.ts';
+import type { Processes } from '../slot/processes.ts';
+import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
+import { slotMountPoint } from '../slot/slot-disk.ts';
+import type { StandbyParts, Started } from './standby.ts';
+
+/** What processes are restored with. */
+export type RestoredParts = StandbyParts & {
+  helper: Helper;
+  volumes: Volumes;
+  egress: Egress;
+  /** The present copy of the agent. */
+  agentDir: string;
+  /** Earlier copies that the helper shows, for sandboxes that go on from their memory. */
+  agentsShown: Set<string>;
+};
+
+/** What is restored, and as whom. */
+type RestoreOrder = {
+  sandboxId: string;
+  snapshot: OpenSnapshot;
+  driver: Driver;
+  /** The image of its disk, which exists. */
+  disk: string;
+  /** Mount points, lowest first. */
+  points: string[];
+  resources: SandboxResources;
+  network: SandboxNetwork;
+  volumes: SandboxVolume[];
+  /** What the processes in the snapshot know themselves by. */
+  agentDir: string;
+  bootId: string;
+  controlToken: string;
+  /** Called when no process has run yet. If it fails, none will. */
+  onRestored(processes: Processes): Promise<void>;
+};
+
+/**
+ * Brings the processes of a snapshot back to life in a slot of its own, on a disk. A failed restore leaves nothing new.
+ * Restores take turns with starts.
+ */
+export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
+  return parts.starts.run(() => restoreInSlot(parts, host, order));
+}
+
+async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
+  const { layout, disks, helper, slotHost, processControl, egress } = parts;
+  const { sandboxId, driver, network, bootId, controlToken, snapshot } = order;
+  const slot = await slotHost.take();
+  await using undo = new AsyncDisposableStack();
+  let processes: Processes | undefined;
+  const restored = (): Processes => {
+    if (!processes) throw new AtollError('internal', 'CRIU restored a sandbox without its namespaces');
+    return processes;
+  };
+  try {
+    const shown = await showVolumes(parts, slot, order.volumes);
+    undo.defer(() => hideVolumes(helper, shown));
+    const [agentDir] = await Promise.all([
+      showAgent(parts, order.agentDir),
+      disks.open(order.disk, slotMountPoint(layout, slot)),
+    ]);
+    await restore(host, snapshot, {
+      slot,
+      cgroupPath: driver.cgroupPath(slot),
+      resources: order.resources,
+      diskMount: slotMountPoint(layout, slot),
+      layers: order.points,
+      agentDir,
+      // The boot ID is the same as before, as nothing boots.
+      ownFilesDir: driver.makeOwnFiles(slot, { bootId, resources: order.resources }),
+      sysDir: layout.sysTree,
+      volumes: Object.fromEntries(shown.map(({ point, path }) => [path, point])),
+      async onNamespaces(pid) {
+        processes = await processControl.watch(driver, slot, pid);
+        await processControl.linkUp(slot, pid);
+        await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
+      },
+      async onRestored(pid) {
+        // Those that the sandbox of the snapshot did not have.
+        const had = new Set(snapshot.manifest.mounts.map(({ point }) => point));
+        for (const volume of shown) if (!had.has(volume.path)) await driver.mountVolume(slot, pid, volume);
+        await order.onRestored(restored());
+      },
+    });
+    return { processes: restored(), controlToken, bootId };
+  } catch (error) {
+    if (processes) await processControl.release(processes);
+    else await slotHost.release(slot, [driver]);
+    throw error;
+  }
+}
+
+/** Where a copy of the agent is in the helper's namespace, for a program that passes as a stranger. */
+async function showAgent(parts: RestoredParts, agentDir: string): Promise<string> {
+  const { layout, helper, agentsShown } = parts;
+  if (agentDir === parts.agentDir) return layout.agentMount;
+  const mountPoint = `${layout.agentMount}-${basename(agentDir)}`;
+  if (!agentsShown.has(agentDir)) {
+    mkdirSync(mountPoint, { recursive: true });
+    agentsShown.add(agentDir);
+    await helper.call('show', { directory: agentDir, at: mountPoint });
+  }
+  return mountPoint;
+}

@@ -1,0 +1,56 @@
+import { newUuid } from '../../../base/id.ts';
+import { randomHex } from '../../../base/crypto/secret.ts';
+import { agentListens } from '../../agent-client/listens.ts';
+import type { Helper } from '../../native/helper.ts';
+import type { Egress } from '../../network/egress/egress.ts';
+import type { Volumes } from '../../volumes/volumes.ts';
+import type { Processes } from '../slot/processes.ts';
+import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
+import { slotDisk, slotMountPoint } from '../slot/slot-disk.ts';
+import type { BeginOrder } from './begin-order.ts';
+import { emptyVolatile, type VolatileParts } from './empty-volatile.ts';
+import type { StandbyParts, Started } from './standby.ts';
+
+/** What sandboxes that start with their root are started with. */
+export type RootedParts = StandbyParts & VolatileParts & { helper: Helper; volumes: Volumes; egress: Egress };
+
+/**
+ * Starts a sandbox whose driver wants its root file system and its network from the start. A failed start leaves
+ * nothing new. Such starts take turns with others. `points`: its mounted layers, lowest first.
+ */
+export function startRooted(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
+  return parts.starts.run(() => start(parts, order, points));
+}
+
+async function start(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
+  const { layout, disks, helper, slotHost, processControl, egress } = parts;
+  const { driver, sandboxId, resources, network } = order;
+  const slot = await slotHost.take();
+  await using undo = new AsyncDisposableStack();
+  const disk = slotMountPoint(layout, slot);
+  const controlToken = randomHex(32);
+  const bootId = newUuid();
+  let processes: Processes | undefined;
+  try {
+    if (order.disk === null) await disks.create(slotDisk(layout, slot), resources.diskMiB, disk);
+    else {
+      await disks.open(order.disk, disk);
+      emptyVolatile(parts, slot);
+    }
+    const volumes = await showVolumes(parts, slot, order.volumes);
+    undo.defer(() => hideVolumes(helper, volumes));
+    const root = { layers: points, disk, volumes };
+    const { pid } = await driver.start(slot, { controlToken, bootId, resources, root });
+    processes = await processControl.watch(driver, slot, pid);
+    await processControl.linkUp(slot, pid);
+    // Before any of the user's programs runs.
+    await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
+    await driver.begin?.(slot, pid);
+    await agentListens(processes.namespace, processes.ended);
+    return { processes, controlToken, bootId };
+  } catch (error) {
+    if (processes) await processControl.release(processes);
+    else await slotHost.release(slot, [driver]);
+    throw error;
+  }
+}

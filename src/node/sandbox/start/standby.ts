@@ -1,0 +1,103 @@
+import { rmSync } from 'node:fs';
+import { newUuid } from '../../../base/id.ts';
+import { randomHex } from '../../../base/crypto/secret.ts';
+import type { Semaphore } from '../../../base/concurrency/semaphore.ts';
+import type { SandboxResources } from '../../../protocol/node.ts';
+import { agentListens } from '../../agent-client/listens.ts';
+import type { Disks } from '../../disks/disks.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { Layout, Slot } from '../../layout.ts';
+import type { ProcessControl, Processes } from '../slot/processes.ts';
+import { slotDisk, slotMountPoint } from '../slot/slot-disk.ts';
+import type { SlotHost } from '../slot/slot-host.ts';
+
+/** The processes of a sandbox whose agent listens, and what it was started with. */
+export type Started = {
+  processes: Processes;
+  /** Proves the platform to the agent. */
+  controlToken: string;
+  /** What its programs read as the kernel's boot ID (UUID). */
+  bootId: string;
+};
+
+/** A started sandbox with an empty disk that belongs to nobody yet: it has no root and no settings. */
+export type Standby = Started & { resources: SandboxResources };
+
+/** What standby sandboxes are started with. */
+export type StandbyParts = {
+  layout: Layout;
+  disks: Disks;
+  slotHost: SlotHost;
+  processControl: ProcessControl;
+  /** Bounds the starts at a time: all at once, each would take as long as all of them. */
+  starts: Semaphore;
+};
+
+/**
+ * Starts a standby sandbox, with a new disk or with the one whose image is given. A failed start leaves nothing new.
+ */
+export function startStandby(
+  parts: StandbyParts,
+  driver: Driver,
+  resources: SandboxResources,
+  disk: string | null,
+): Promise<Standby> {
+  return parts.starts.run(() => start(parts, driver, resources, disk));
+}
+
+/** Puts a disk that exists in the place of a standby sandbox's own. Where that fails the standby is released. */
+export async function exchangeDisk(parts: StandbyParts, standby: Standby, disk: string): Promise<Standby> {
+  const { layout, disks, processControl } = parts;
+  const { slot } = standby.processes;
+  try {
+    await disks.close(slotMountPoint(layout, slot));
+    rmSync(slotDisk(layout, slot));
+    await disks.open(disk, slotMountPoint(layout, slot));
+    return standby;
+  } catch (error) {
+    await processControl.release(standby.processes);
+    throw error;
+  }
+}
+
+async function start(
+  parts: StandbyParts,
+  driver: Driver,
+  resources: SandboxResources,
+  disk: string | null,
+): Promise<Standby> {
+  const { layout, disks, slotHost } = parts;
+  const slot = await slotHost.take();
+  const mountPoint = slotMountPoint(layout, slot);
+  // The disk and the processes do not need each other until the root is put in place.
+  const outcomes = await Promise.allSettled([
+    startProcesses(parts.processControl, driver, slot, resources),
+    disk === null ? disks.create(slotDisk(layout, slot), resources.diskMiB, mountPoint) : disks.open(disk, mountPoint),
+  ]);
+  const [started] = outcomes;
+  const failed = outcomes.find(outcome => outcome.status === 'rejected');
+  if (started.status === 'fulfilled' && !failed) return { resources, ...started.value };
+  if (started.status === 'fulfilled') started.value.processes.namespace.close();
+  await slotHost.release(slot, [driver]);
+  throw failed?.reason;
+}
+
+async function startProcesses(
+  processControl: ProcessControl,
+  driver: Driver,
+  slot: Slot,
+  resources: SandboxResources,
+): Promise<Started> {
+  const controlToken = randomHex(32);
+  const bootId = newUuid();
+  const { pid } = await driver.start(slot, { controlToken, bootId, resources, root: null });
+  const processes = await processControl.watch(driver, slot, pid);
+  try {
+    await processControl.linkUp(slot, pid);
+    await agentListens(processes.namespace, processes.ended);
+    return { processes, controlToken, bootId };
+  } catch (error) {
+    processes.namespace.close();
+    throw error;
+  }
+}

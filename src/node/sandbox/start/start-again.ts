@@ -1,0 +1,114 @@
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { Kept, ResumeSandbox } from '../../../protocol/node.ts';
+import { openSnapshot } from '../../snapshot/restore.ts';
+import type { Drivers } from '../../drivers/drivers.ts';
+import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
+import { repairDisk } from '../keep/disk.ts';
+import type { KeptFiles } from '../keep/kept.ts';
+import { memoryOf } from '../keep/memory-files.ts';
+import type { PausedRecord } from '../records/record.ts';
+import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
+
+/** What paused sandboxes are started with. */
+type StartAgainParts = StartParts & { drivers: Drivers; checkpoints: CheckpointSupport; kept: KeptFiles };
+
+/**
+ * Starts a paused sandbox from what is on the host's disk, if that is whole: with its memory, where it has kept that
+ * and is asked to, else it boots. A failed start answers the error and what is left to begin with: everything, or the
+ * files alone where some of it has run.
+ */
+export async function startAgain(
+  parts: StartAgainParts,
+  record: PausedRecord,
+  request: ResumeSandbox,
+): Promise<StartedSandbox | { error: unknown; record: PausedRecord }> {
+  const { kept, log } = parts;
+  const { sandboxId } = record;
+  const left = { record };
+  await kept.verify(sandboxId);
+  await kept.removeChecksums(sandboxId);
+  try {
+    return request.memory && record.kept === 'memory'
+      ? await restoreMemory(parts, left, request)
+      : await boot(parts, record, request);
+  } catch (error) {
+    await kept
+      .writeChecksums(sandboxId)
+      .catch(problem =>
+        log.error('a sandbox that could not be resumed has no checksums', { sandboxId, error: messageOf(problem) }),
+      );
+    return { error, ...left };
+  }
+}
+
+/** Brings the processes back as they were. `left.record` becomes what is left where that fails. */
+async function restoreMemory(
+  parts: StartAgainParts,
+  left: { record: PausedRecord },
+  request: ResumeSandbox,
+): Promise<StartedSandbox> {
+  const { record } = left;
+  const { records, drivers, checkpoints } = parts;
+  const { sandboxId, agentDir, bootId, controlToken } = record;
+  const host = requireCheckpoints(checkpoints, drivers.of(record.driver));
+  const snapshot = await openSnapshot(host, memoryOf(records, sandboxId)).catch(error => {
+    throw explainDamage(sandboxId, error);
+  });
+  let written = false;
+  try {
+    return await startSandbox(parts, orderOf(parts, record, request, 'memory'), {
+      kind: 'memory',
+      host,
+      snapshot,
+      agentDir,
+      bootId,
+      controlToken,
+      async beforeRun(running) {
+        await records.write(running);
+        written = true;
+      },
+    });
+  } catch (error) {
+    if (written) {
+      // Some of it may have run and changed files that others have in memory: only the files can be told to be whole.
+      left.record = { ...record, kept: 'filesystem' };
+      await records.write(left.record);
+    }
+    throw error;
+  }
+}
+
+/** Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot. */
+async function boot(parts: StartAgainParts, record: PausedRecord, request: ResumeSandbox): Promise<StartedSandbox> {
+  await repairDisk(parts, parts.records.diskOf(record.sandboxId));
+  return startSandbox(parts, orderOf(parts, record, request, 'filesystem'), { kind: 'files' });
+}
+
+function orderOf(
+  { drivers }: StartAgainParts,
+  { sandboxId, image, driver, resources, volumes }: PausedRecord,
+  { nextExecutionId, network, envVars, accessToken }: ResumeSandbox,
+  resumedFrom: Kept,
+): StartOrder {
+  return {
+    sandboxId,
+    executionId: nextExecutionId,
+    image,
+    driver: drivers.toStart(driver),
+    resources,
+    network,
+    volumes,
+    envVars,
+    accessToken,
+    resumedFrom,
+  };
+}
+
+function explainDamage(sandboxId: string, cause: unknown): unknown {
+  if (!(cause instanceof AtollError) || (cause.detail !== 'snapshot_damaged' && cause.code !== 'not_found'))
+    return cause;
+  return new AtollError('internal', `the memory that sandbox ${sandboxId} has kept is damaged: ${cause.message}`, {
+    detail: 'sandbox_state_damaged',
+    cause,
+  });
+}

@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../../../base/error.ts';
+import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import { step } from '../../../base/telemetry/trace.ts';
+import type { CreateSandbox, SandboxResources } from '../../../protocol/node.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { Drivers } from '../../drivers/drivers.ts';
+import { diskFile } from '../../snapshot/manifest.ts';
+import { copyImage } from '../../disks/copy-image.ts';
+import { openSnapshot, type OpenSnapshot } from '../../snapshot/restore.ts';
+import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
+import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
+import { makeBareDisk, noteOrigin } from './fork-disk.ts';
+import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
+
+/** What new sandboxes are started with. */
+type StartNewParts = StartParts & {
+  drivers: Drivers;
+  checkpoints: CheckpointSupport;
+  /** Checks of snapshots under way, by snapshot ID: those who begin with a snapshot at the same time check it once. */
+  openings: SingleFlight<string, OpenSnapshot>;
+};
+
+/**
+ * Starts the sandbox of a create: with the memory of a snapshot, with the template's server as its build has kept it,
+ * or anew. A failed start leaves nothing. Errors: as those of `NodeProtocol.create`.
+ */
+export async function startNew(parts: StartNewParts, request: CreateSandbox): Promise<StartedSandbox> {
+  const driver = parts.drivers.toStart(request.image.driver);
+  const { memorySnapshotId } = request.image;
+  try {
+    // Snapshots hold what CRIU has checkpointed. Without it the sandbox boots from the files.
+    if (driver.capabilities.withoutCheckpoints === null) {
+      if (memorySnapshotId !== undefined)
+        return await startFromSnapshot(parts, orderOf(request, driver), memorySnapshotId, { notesOrigin: false });
+      const started = await startWithServer(parts, request, driver);
+      if (started) return started;
+    }
+    return await startSandbox(parts, orderOf(request, driver), { kind: 'template' });
+  } catch (error) {
+    parts.records.forget(request.sandboxId);
+    await parts.records.remove(request.sandboxId);
+    throw error;
+  }
+}
+
+function orderOf(request: CreateSandbox, driver: Driver): StartOrder {
+  const { sandboxId, executionId, image, resources, network, volumes = [], envVars, accessToken } = request;
+  return {
+    sandboxId,
+    executionId,
+    image,
+    driver,
+    resources,
+    network,
+    volumes,
+    envVars,
+    accessToken,
+    resumedFrom: null,
+  };
+}
+
+/**
+ * Starts a sandbox with the start command running as the template's build has kept it, where that is of this sandbox's
+ * size. Undefined where it is not or can't be used: the sandbox boots then, and starts the command.
+ */
+async function startWithServer(
+  parts: StartNewParts,
+  request: CreateSandbox,
+  driver: Driver,
+): Promise<StartedSandbox | undefined> {
+  const { started: kept, ...image } = request.image;
+  if (!kept || !parts.checkpoints.supported || request.volumes?.length) return undefined;
+  if (limitsDiffer(kept.resources, request.resources)) return undefined;
+  const { snapshotId, layers } = kept;
+  const order = { ...orderOf(request, driver), image: { ...image, layers, memorySnapshotId: snapshotId } };
+  try {
+    return await step('memory', () => startFromSnapshot(parts, order, snapshotId, { notesOrigin: true }));
+  } catch (error) {
+    await parts.records.remove(request.sandboxId);
+    parts.log.warn('a sandbox boots, because it can’t begin with the memory of its template', {
+      sandboxId: request.sandboxId,
+      error: messageOf(error),
+    });
+    return undefined;
+  }
+}
+
+function limitsDiffer(a: SandboxResources, b: SandboxResources): boolean {
+  return a.cpuCount !== b.cpuCount || a.memoryMiB !== b.memoryMiB;
+}
+
+/**
+ * Starts a sandbox with the processes of a snapshot. Its ID, tokens, environment and random numbers are its own.
+ * `notesOrigin`: its disk says which build it was made from.
+ */
+async function startFromSnapshot(
+  parts: StartNewParts,
+  order: StartOrder,
+  snapshotId: string,
+  { notesOrigin }: { notesOrigin: boolean },
+): Promise<StartedSandbox> {
+  const { sandboxId, resources, driver } = order;
+  const host = requireCheckpoints(parts.checkpoints, driver);
+  const snapshot = await parts.openings.run(snapshotId, () => openSnapshot(host, snapshotOf(parts.layout, snapshotId)));
+  // Only takeSnapshot writes them.
+  const { layers, ...facts } = snapshot.manifest.facts as SnapshotFacts;
+  parts.records.keptOf(sandboxId);
+  const disk = parts.records.diskOf(sandboxId);
+  const snapshotDisk = join(snapshot.directory, diskFile);
+  const hasDisk = existsSync(snapshotDisk);
+  // Every file has the inode that the processes know.
+  if (hasDisk) await copyImage(parts.helper, { from: snapshotDisk, to: disk, what: "the snapshot's disk" });
+  else await makeBareDisk(parts, disk, sandboxId, resources.diskMiB);
+  if (hasDisk && notesOrigin) await noteOrigin(parts, disk, order);
+  const image = hasDisk ? { ...order.image, layers } : order.image;
+  return startSandbox(
+    parts,
+    { ...order, image },
+    { kind: 'memory', host, snapshot, ...facts, beforeRun: async () => {} },
+  );
+}

@@ -1,0 +1,162 @@
+import { messageOf } from '../../../base/error.ts';
+import { step } from '../../../base/telemetry/trace.ts';
+import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../../protocol/node.ts';
+import type { SandboxVolume } from '../../../protocol/volume.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { OpenSnapshot, RestoreHost } from '../../snapshot/restore.ts';
+import type { RunningRecord } from '../records/record.ts';
+import type { Records } from '../records/record-store.ts';
+import { placeOf } from '../records/start-ticks.ts';
+import type { Processes } from '../slot/processes.ts';
+import { slotDisk } from '../slot/slot-disk.ts';
+import { configureAgent } from './agent-settings.ts';
+import { begin, type BeginParts } from './begin.ts';
+import type { Pool } from './pool.ts';
+import { restoreProcesses, type RestoredParts } from './restored.ts';
+import type { Started } from './standby.ts';
+import { startTemplateServer } from './start-command.ts';
+
+/** A sandbox as it is to run, wherever it begins. */
+export type StartOrder = {
+  sandboxId: string;
+  executionId: string;
+  /** Its layers are what its root is made of. */
+  image: TemplateImage;
+  driver: Driver;
+  resources: SandboxResources;
+  network: SandboxNetwork;
+  volumes: SandboxVolume[];
+  envVars: Record<string, string>;
+  /** Required from clients of the agent; null: the sandbox is not secured. */
+  accessToken: string | null;
+  /** Null: it was never paused. */
+  resumedFrom: Kept | null;
+};
+
+/** Where a sandbox begins. */
+type Origin =
+  /** With the files of its template and an empty disk. */
+  | { kind: 'template' }
+  /** With its own files: it boots. */
+  | { kind: 'files' }
+  /** With the processes of a snapshot, on its own disk. */
+  | {
+      kind: 'memory';
+      host: RestoreHost;
+      snapshot: OpenSnapshot;
+      /** What these processes know themselves by. */
+      agentDir: string;
+      bootId: string;
+      controlToken: string;
+      /** Called when none of them has run yet. If it fails, none will. */
+      beforeRun(record: RunningRecord): Promise<void>;
+    };
+
+/** A sandbox that runs, has its settings and is noted. */
+export type StartedSandbox = { record: RunningRecord; processes: Processes };
+
+/** What sandboxes are started with. */
+export type StartParts = BeginParts &
+  RestoredParts & {
+    records: Records;
+    /** Undefined: every create starts its own processes. */
+    pool: Pool | undefined;
+    /** What processes write is put into the logs. */
+    logOutput: boolean;
+  };
+
+/**
+ * Starts a sandbox: layers and disk, network, root, processes, the agent's settings, the template's server, the record,
+ * in this order. When it resolves a restart of the platform adopts the sandbox. A failed start leaves no processes and
+ * no slot; the sandbox's files stay, for the caller to judge. Errors: as `begin`'s, and `unavailable` where the
+ * template's server does not start.
+ */
+export async function startSandbox(parts: StartParts, order: StartOrder, origin: Origin): Promise<StartedSandbox> {
+  const { records, disks, layout, processControl } = parts;
+  const disk = records.diskOf(order.sandboxId);
+  const started = await bringUp(parts, order, origin, disk);
+  const { processes } = started;
+  try {
+    if (origin.kind === 'template') {
+      records.keptOf(order.sandboxId);
+      disks.give(slotDisk(layout, processes.slot), disk);
+    }
+    await step('init', () => configure(parts, order, origin, started));
+    if (origin.kind !== 'memory') await step('start-command', () => startServer(parts, order, processes));
+    const record = recordOf(parts, order, origin, started);
+    await step('record', () => records.write(record));
+    return { record, processes };
+  } catch (error) {
+    await processControl.release(processes);
+    throw error;
+  }
+}
+
+/** Processes with a root and a network policy. */
+async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, disk: string): Promise<Started> {
+  const { image, ...rest } = order;
+  if (origin.kind !== 'memory')
+    return begin(parts, { ...rest, layers: image.layers, disk: origin.kind === 'template' ? null : disk }, parts.pool);
+  const points = await Promise.all(image.layers.map(digest => parts.layers.mount(digest)));
+  return restoreProcesses(parts, origin.host, {
+    ...rest,
+    ...origin,
+    disk,
+    points,
+    onRestored: processes => origin.beforeRun(recordOf(parts, order, origin, { ...origin, processes })),
+  });
+}
+
+async function configure(
+  { egress, log, logOutput }: StartParts,
+  order: StartOrder,
+  origin: Origin,
+  { processes, controlToken }: Started,
+): Promise<void> {
+  const { sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
+  const boots = origin.kind !== 'memory';
+  const settings = {
+    // One that goes on as it was has its environment, and who forks it gives another.
+    envVars: resumedFrom === 'memory' ? null : envVars,
+    accessToken,
+    defaults: boots ? { user: image.defaultUser, workdir: image.defaultWorkdir } : null,
+    authorities: egress.trusted(network) ?? null,
+    freshEntropy: !boots,
+    logOutput,
+  };
+  await configureAgent(processes.namespace, controlToken, settings).catch(error => {
+    // A paused sandbox whose agent does not listen is a sandbox all the same.
+    if (resumedFrom !== 'memory') throw error;
+    log.warn('the agent of a resumed sandbox does not answer', { sandboxId, error: messageOf(error) });
+  });
+}
+
+async function startServer(
+  { log }: StartParts,
+  { sandboxId, image, accessToken, resumedFrom }: StartOrder,
+  { namespace }: Processes,
+): Promise<void> {
+  await startTemplateServer(namespace, image, accessToken).catch(error => {
+    // Whatever keeps the server of a paused sandbox from starting again: the files must stay within reach.
+    if (resumedFrom === null) throw error;
+    log.warn('the start command failed when a sandbox was resumed from its files', {
+      sandboxId,
+      error: messageOf(error),
+    });
+  });
+}
+
+function recordOf(parts: StartParts, order: StartOrder, origin: Origin, started: Started): RunningRecord {
+  const { driver, envVars: _envVars, accessToken: _accessToken, ...noted } = order;
+  const { processes, controlToken, bootId } = started;
+  return {
+    ...noted,
+    ...placeOf(processes.slot, processes.pid),
+    state: 'running',
+    driver: driver.name,
+    controlToken,
+    bootId,
+    agentDir: origin.kind === 'memory' ? origin.agentDir : parts.agentDir,
+    startedAtMs: Date.now(),
+  };
+}

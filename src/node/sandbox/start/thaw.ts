@@ -1,0 +1,54 @@
+import { messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { ResumeSandbox } from '../../../protocol/node.ts';
+import type { Egress } from '../../network/egress/egress.ts';
+import { resumedRecord } from '../records/record.ts';
+import type { Records } from '../records/record-store.ts';
+import { placeOf } from '../records/start-ticks.ts';
+import type { Frozen } from '../state/sandbox-state.ts';
+import { configureAgent } from './agent-settings.ts';
+import type { StartedSandbox } from './start-sandbox.ts';
+
+/** What frozen sandboxes are thawed with. */
+type ThawParts = { records: Records; egress: Egress; logOutput: boolean; log: Log };
+
+/**
+ * Lets the frozen processes of a paused sandbox go on, as another execution. Where that fails, none of them has run and
+ * the sandbox is noted as paused.
+ */
+export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox> {
+  const { records, egress } = parts;
+  const { sandboxId, record: paused, processes } = frozen;
+  const { slot, driver, namespace, pid } = processes;
+  const { nextExecutionId: executionId, network } = request;
+  const record = resumedRecord(paused, { ...placeOf(slot, pid), executionId, network, resumedFrom: 'memory' });
+  try {
+    await records.write(record);
+    if (!Bun.deepEquals(paused.network, network)) await egress.update({ sandboxId, slot, namespace }, network);
+  } catch (error) {
+    await records.write({ ...paused, frozen: null });
+    throw error;
+  }
+  driver.thaw(slot);
+  await configure(parts, frozen, request);
+  return { record, processes };
+}
+
+/**
+ * What must be new to a sandbox that goes on from its memory. One whose agent does not listen is a sandbox all the
+ * same.
+ */
+async function configure({ egress, logOutput, log }: ThawParts, frozen: Frozen, request: ResumeSandbox): Promise<void> {
+  const { sandboxId, record, processes } = frozen;
+  const settings = {
+    envVars: null,
+    accessToken: request.accessToken,
+    defaults: null,
+    authorities: egress.trusted(request.network) ?? null,
+    freshEntropy: true,
+    logOutput,
+  };
+  await configureAgent(processes.namespace, record.controlToken, settings).catch(error =>
+    log.warn('the agent of a resumed sandbox does not answer', { sandboxId, error: messageOf(error) }),
+  );
+}

@@ -1,0 +1,148 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
+import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
+
+/** A sandbox that runs, or is frozen. */
+export type CheckpointSource = {
+  /** Its first process, in the host's numbers. */
+  pid: number;
+  group: {
+    /** Settles when every process is frozen. */
+    freeze(): Promise<void>;
+    /** Begins it, for processes that are stopped for another reason yet. */
+    beginFreeze(): void;
+    thaw(): void;
+    /** All processes, in the host's numbers. */
+    processes(): number[];
+  };
+  /** Its disk's image, and where that is mounted in the helper's namespace. */
+  disk: string;
+  diskMount: string;
+  /** Mount points of its layers in the helper's namespace, lowest first. */
+  layers: string[];
+  /** Mount points of its volumes, as it sees them. */
+  volumes: string[];
+};
+
+/** Where a checkpoint goes. */
+export type CheckpointOptions = {
+  /** Where the snapshot will be. Its parent exists, on the file system of the disk; it does not itself. */
+  directory: string;
+  /** Names the files of this run; no other run at the time has it. */
+  name: string;
+  /** The caller's own facts, handed back when the snapshot is opened. */
+  facts: Record<string, unknown>;
+  /** When aborted before the snapshot is complete, the sandbox is left as it was and nothing remains. */
+  signal?: AbortSignal;
+};
+
+/** Files of this size are kept though they have no name any more: what is open and deleted is in the checkpoint. */
+const deletedFileBytesMax = 4 * 1024 ** 3;
+/**
+ * A dump that CRIU could not do is tried again, and the sandbox runs in between: a connection that was made and not
+ * accepted yet, or a watch that was set after we looked, is gone a moment later. CRIU's answer does not tell them from
+ * what stays.
+ */
+const attemptsMax = 3;
+const retryDelayMs = 50;
+const watchTimeoutMs = 60_000;
+
+/** Options that a dump and its restores share. */
+export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups=ignore', 'file-locks'];
+
+type Dump = {
+  /** Whether the processes end after `commit`. */
+  end: boolean;
+  /** Called when the images are complete and the processes still there. If it fails they run on. */
+  commit(mounts: SandboxMount[]): Promise<void>;
+};
+
+/**
+ * Writes the memory and processes of a sandbox into its partial snapshot, and answers the sandbox's external mounts.
+ * Errors: `unavailable` (it can't be kept, and why), `canceled`.
+ */
+export async function dump(
+  host: CriuHost,
+  source: CheckpointSource,
+  options: CheckpointOptions,
+  { end, commit }: Dump,
+): Promise<SandboxMount[]> {
+  const { pid } = source;
+  const partial = partialOf(options.directory);
+  for (let attempt = 1; ; attempt++) {
+    options.signal?.throwIfAborted();
+    makePartial(partial);
+    await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
+    const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+    try {
+      await runCriu(host, {
+        command: 'dump',
+        name: options.name,
+        imagesDir: partial,
+        owner: hostIdOfRoot(pid),
+        options: [
+          `tree ${pid}`,
+          `root /proc/${pid}/root`,
+          'network-lock nftables',
+          'skip-in-flight',
+          'link-remap',
+          `ghost-limit ${deletedFileBytesMax}`,
+          ...(end ? [] : ['leave-running']),
+          ...sharedOptions,
+          ...mounts.filter(({ external }) => external).map(externalOption),
+        ],
+        stages: {
+          async 'post-dump'() {
+            options.signal?.throwIfAborted();
+            await commit(mounts);
+          },
+        },
+      });
+      return mounts;
+    } catch (error) {
+      if (attempt === attemptsMax || !(error instanceof AtollError) || error.detail !== checkpointFailed) throw error;
+      await Bun.sleep(retryDelayMs);
+    }
+  }
+}
+
+/** Where a snapshot is until it is complete. */
+export function partialOf(directory: string): string {
+  return `${directory}.partial`;
+}
+
+function makePartial(partial: string): void {
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { mode: 0o700 });
+}
+
+/** The host's ID of a sandbox's root. Source: user_namespaces(7), `uid_map`. */
+function hostIdOfRoot(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/uid_map`, 'utf8').trim().split(/ +/)[1]);
+}
+
+/**
+ * Tells CRIU where the sandbox's file watches are; it could find few of them by itself. Afterwards the processes go,
+ * also where they stood still before: CRIU stops them by itself, and where one is stopped by a signal in a frozen group
+ * of cgroup v1, it would wait for it without end.
+ */
+async function watchPaths(
+  host: CriuHost,
+  { pid, group, diskMount, layers }: CheckpointSource,
+  name: string,
+  image: string,
+): Promise<void> {
+  const list = join(host.runDir, `${name}.pids`);
+  await group.freeze();
+  try {
+    writeFileSync(list, group.processes().join('\n'));
+    const argv = [host.helperBinary, 'watch-paths', String(pid), list, image, diskMount, ...layers];
+    const { status, output } = await host.helper.spawn(argv, { timeoutMs: watchTimeoutMs });
+    if (status !== 0) throw new AtollError('unavailable', `the sandbox's file watches can't be kept: ${output.trim()}`);
+  } finally {
+    group.thaw();
+    rmSync(list, { force: true });
+  }
+}

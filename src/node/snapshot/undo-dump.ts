@@ -1,0 +1,55 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError } from '../../base/error.ts';
+import { criuKilled, type CriuHost, sandboxEnded } from './criu.ts';
+import type { CheckpointSource } from './dump.ts';
+
+const undoTimeoutMs = 60_000;
+/** The helper's answer about a sandbox whose first process has ended, or is about to. */
+const endedStatus = 3;
+
+/**
+ * Takes back what a dump has done to a sandbox if it failed because its CRIU was killed. Fails with `unavailable`, detail
+ * `sandboxEnded`, where the sandbox has ended with CRIU.
+ */
+export async function undoKilled(
+  host: CriuHost,
+  source: CheckpointSource,
+  name: string,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof AtollError) || error.detail !== criuKilled) return;
+  if ((await undoDump(host, source, name)) === 'undone') return;
+  throw new AtollError(
+    'unavailable',
+    'the memory of the sandbox could not be kept: CRIU was killed, and the sandbox’s first process ended with it',
+    { detail: sandboxEnded },
+  );
+}
+
+/**
+ * Takes back what a CRIU that was killed has done to a sandbox: rules that let no packet through, connections that send
+ * nothing. The kernel lets its processes go by itself. A sandbox that is ending has nothing left to take back.
+ */
+export async function undoDump(
+  host: Pick<CriuHost, 'helper' | 'helperBinary' | 'runDir'>,
+  { pid, group }: Pick<CheckpointSource, 'pid' | 'group'>,
+  name: string,
+): Promise<'undone' | 'ended'> {
+  const list = join(host.runDir, `${name}.pids`);
+  group.thaw();
+  try {
+    writeFileSync(list, group.processes().join('\n'));
+    const { status, output } = await host.helper.spawn([host.helperBinary, 'undo-dump', String(pid), list], {
+      timeoutMs: undoTimeoutMs,
+    });
+    if (status === endedStatus) return 'ended';
+    if (status === 0) return 'undone';
+    throw new AtollError(
+      'internal',
+      `what a checkpoint that was killed has left in a sandbox could not be undone: ${output.trim()}`,
+    );
+  } finally {
+    rmSync(list, { force: true });
+  }
+}

@@ -1,0 +1,144 @@
+import { mkdirSync } from 'node:fs';
+import { cpus, setPriority } from 'node:os';
+import { createSemaphore } from '../../base/concurrency/semaphore.ts';
+import { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import { keepAgent } from '../agent-client/copy.ts';
+import { createBuilder } from '../builder/builder.ts';
+import { detectCgroups } from '../cgroup/cgroup.ts';
+import { createDisks } from '../disks/disks.ts';
+import { createDrivers } from '../drivers/drivers.ts';
+import { raiseHostLimits } from '../host-limits.ts';
+import { createLayers } from '../layers/store.ts';
+import type { Layout } from '../layout.ts';
+import { openSandboxLogs } from '../logs/sandbox-logs.ts';
+import { startHelper } from '../native/helper.ts';
+import { createEgress, resolversInside } from '../network/egress/egress.ts';
+import { outgoingMtu } from '../network/rules/outgoing-mtu.ts';
+import type { NodeOptions } from './options.ts';
+import { createIncidents } from '../sandbox/incidents.ts';
+import { imagesByPoint } from '../sandbox/image-at.ts';
+import { createKeptFiles } from '../sandbox/keep/kept.ts';
+import { recordKey } from '../sandbox/records/record-key.ts';
+import { createRecords } from '../sandbox/records/record-store.ts';
+import { createCleanups } from '../sandbox/slot/cleanups.ts';
+import { createProcessControl } from '../sandbox/slot/processes.ts';
+import { createSlotHost } from '../sandbox/slot/slot-host.ts';
+import { createSlots } from '../sandbox/slot/slots.ts';
+import { Sandboxes } from '../sandbox/state/sandboxes.ts';
+import { tellFailedDisk, tellSpace } from '../sandbox/tell-space.ts';
+import type { OpenSnapshot } from '../snapshot/restore.ts';
+import { watchSpace } from '../space/space.ts';
+import { createVolumes } from '../volumes/volumes.ts';
+
+/** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
+const hostname = 'sandbox';
+
+/** How many sandboxes are started at a time, for each core: while one waits for the kernel, another computes. */
+const startsPerCore = 2;
+
+/** Programs that remove files of sandboxes, at a time. */
+const removalsAtOnce = 2;
+
+/** Of the platform and what it starts, in nice(2)'s numbers: three times the weight of a process at 0. */
+const platformNiceness = -5;
+
+const defaultFrozenMs = 20_000;
+const defaultLogBytesMax = 1 << 30;
+const defaultDiskReserveBytes = 2 * 1024 ** 3;
+
+/**
+ * Opens the rooms of a node, each with the few values that it uses. Whatever runs for them is ended by `undo`. Nothing
+ * of a sandbox is touched yet.
+ */
+export async function openRooms(options: NodeOptions, layout: Layout, undo: AsyncDisposableStack) {
+  const { log, helperBinary } = options;
+  for (const dir of [layout.data, layout.mounts, layout.agentMount]) mkdirSync(dir, { recursive: true });
+  const helper = await startHelper({ binary: helperBinary, runDir: layout.run, onLost: options.onHelperLost });
+  undo.defer(() => helper.stop());
+  const agentDir = keepAgent(options.agentDir, layout.agents);
+  await helper.call('show', { directory: agentDir, at: layout.agentMount });
+  setPriority(platformNiceness);
+  for (const { setting, present, least } of raiseHostLimits())
+    log.warn('a limit of the host is lower than its sandboxes need', { setting, present, least });
+  const host = { layout, log, helper, helperBinary, cgroups: detectCgroups(), mtu: outgoingMtu() };
+  const builder = createBuilder({ ...host, builderDir: options.builderDir, installation: layout.installation });
+  undo.defer(() => builder.stop());
+  const logs = openSandboxLogs({ directory: layout.logs, bytesMax: options.logs?.bytesMax ?? defaultLogBytesMax, log });
+  const sandboxes = new Sandboxes();
+  const incidents = createIncidents();
+  const records = createRecords(layout.sandboxes, recordKey(layout.run));
+  const space = watchSpace({
+    dataDir: options.dataDir,
+    mounts: layout.mounts,
+    mountsPid: helper.mountsPid,
+    reserveBytes: options.diskReserveBytes ?? defaultDiskReserveBytes,
+    images: () => imagesByPoint(sandboxes, records, layout),
+    log,
+    onHeld: held => tellSpace({ sandboxes, logs }, held),
+    onFailed: disk => tellFailedDisk({ sandboxes, layout, logs, incidents, log }, disk),
+  });
+  undo.defer(() => space.stop());
+  const egress = createEgress({
+    layout,
+    log,
+    onDenied: logs.denied,
+    onEnd: logs.traffic,
+    nameservers: options.nameservers,
+    settings: options.egress ?? {},
+  });
+  undo.defer(() => egress.stop());
+  return {
+    ...host,
+    agentDir,
+    agentsShown: new Set<string>(),
+    builder,
+    logs,
+    logOutput: options.logs?.output ?? true,
+    sandboxes,
+    records,
+    space,
+    egress,
+    ...slotRooms({ ...host, egress, records, nameservers: options.nameservers }),
+    drivers: createDrivers({ ...host, hostname, runscDir: options.runscDir }, options.driver),
+    layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
+    incidents,
+    openings: new SingleFlight<string, OpenSnapshot>(),
+    starts: createSemaphore(startsPerCore * cpus().length),
+    removals: createSemaphore(removalsAtOnce),
+    frozenMs: options.frozenMs ?? defaultFrozenMs,
+  };
+}
+
+/** What sandboxes hold of the host. */
+function slotRooms({
+  nameservers,
+  ...rooms
+}: Pick<Parameters<typeof createSlotHost>[0], 'layout' | 'helper'> &
+  Pick<Parameters<typeof createProcessControl>[0], 'egress' | 'mtu'> &
+  Pick<Parameters<typeof createKeptFiles>[0], 'helperBinary' | 'records'> &
+  Pick<NodeOptions, 'log' | 'nameservers'>) {
+  const { layout, helper, log } = rooms;
+  const disks = createDisks({ helper, dir: layout.disks, files: systemFiles(resolversInside(nameservers)) });
+  const volumes = createVolumes({ helper, dir: layout.volumes, mounts: layout.mounts, log });
+  const slots = createSlots(layout.installation);
+  const cleanups = createCleanups(log);
+  const slotHost = createSlotHost({ layout, helper, disks, volumes, slots, cleanups });
+  return {
+    disks,
+    volumes,
+    slots,
+    cleanups,
+    slotHost,
+    processControl: createProcessControl({ ...rooms, volumes, slotHost }),
+    kept: createKeptFiles({ ...rooms, disks }),
+  };
+}
+
+/** What every sandbox has over its template: how names are resolved. */
+function systemFiles(nameservers: string[]): Record<string, string> {
+  return {
+    'etc/hostname': `${hostname}\n`,
+    'etc/hosts': `127.0.0.1 localhost ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`,
+    'etc/resolv.conf': nameservers.map(address => `nameserver ${address}\n`).join(''),
+  };
+}

@@ -1,0 +1,70 @@
+import type { Log } from '../../base/telemetry/log.ts';
+import type { BuildProtocol } from '../../protocol/build.ts';
+import type { ExecutionRef, NodeProtocol, SandboxResources } from '../../protocol/node.ts';
+import type { DriverName } from '../../protocol/driver.ts';
+import type { BuildSettings } from '../builds/compose.ts';
+import type { Layers } from '../layers/store.ts';
+import type { EgressSettings } from '../network/egress/settings.ts';
+
+/** What a node is started with. */
+export type NodeOptions = {
+  nodeId: string;
+  dataDir: string;
+  /** The built native helper. */
+  helperBinary: string;
+  /** The built agent's directory. */
+  agentDir: string;
+  /** The built builder's directory. */
+  builderDir: string;
+  /** Resolvers that sandboxes use. */
+  nameservers: string[];
+  /** What the operator chose about traffic out of sandboxes. */
+  egress?: EgressSettings;
+  /** How many standby sandboxes wait to be taken, and the resources they are made with. */
+  pool: { size: number; resources: SandboxResources };
+  builds: BuildSettings;
+  /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: nothing does. */
+  criuDir?: string;
+  /** Where set-up has put gVisor's runsc; absent: no sandbox can run on it. */
+  runscDir?: string;
+  /** What isolates sandboxes whose template asks for nothing else; default crun. */
+  driver?: DriverName;
+  /**
+   * For how long a paused sandbox whose memory was kept stays frozen, to be thawed at once; 0: not at all. Default 20
+   * s.
+   */
+  frozenMs?: number;
+  /** Of each sandbox, what it used in so many hours of its running is kept, and as long when it is gone. Default 24. */
+  metricsHours?: number;
+  /**
+   * The logs of sandboxes: bytes of all together (default 1 GiB), and whether what processes write is in them (default:
+   * yes).
+   */
+  logs?: { bytesMax?: number; output?: boolean };
+  /** What nobody but the platform itself may take of the disk. Default 2 GiB. */
+  diskReserveBytes?: number;
+  log: Log;
+  /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
+  onHelperLost(): void;
+};
+
+/** A node that runs. */
+export type Node = {
+  protocol: NodeProtocol;
+  builds: BuildProtocol;
+  /** The installation's number on this machine. */
+  installation: number;
+  helperPid: number;
+  /** For sockets and other files that describe the running platform. Gone after a reboot. */
+  runDir: string;
+  layers: Layers;
+  /** Sandboxes that were taken over, running and paused, and slots that were cleaned up, at the start. */
+  found: { adopted: number; removed: number; paused: number };
+  /** Ends the node's own processes. Sandboxes run on and are adopted by the next start. */
+  stop(): Promise<void>;
+  /**
+   * Ends every sandbox that runs and removes everything of the installation from the host, data excepted, and stops.
+   * What is paused or set aside stays, unless `all` goes (default). Answers what was ended.
+   */
+  down(options?: { all: boolean }): Promise<ExecutionRef[]>;
+};

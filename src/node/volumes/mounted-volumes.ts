@@ -1,0 +1,113 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
+import { messageOf } from '../../base/error.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Helper } from '../native/helper.ts';
+import { removeUploads } from './file-content.ts';
+
+/**
+ * How long a volume that nobody uses any more stays mounted: whoever works with its content does so in many short
+ * calls.
+ */
+const lingerMs = 3_000;
+
+/** A mounted volume that stays so until it is released. */
+export type VolumeUse = {
+  /** The volume's content, in the helper's mount namespace. */
+  root: string;
+  release(): void;
+};
+
+type Mounted = { users: number; ready: Promise<string>; linger?: Timer };
+
+type Options = {
+  helper: Helper;
+  /** Where volumes are mounted, in the helper's mount namespace. */
+  mounts: string;
+  /** Changes of one volume, by its ID: mounts take turns with whatever else changes it. */
+  changing: KeyedMutex<string>;
+  log: Log;
+};
+
+/** The volumes that are mounted now: each once, for as long as somebody uses it, and a little longer. */
+export class MountedVolumes {
+  readonly #options: Options;
+  readonly #imageOf: (volumeId: string) => string;
+  readonly #mounted = new Map<string, Mounted>();
+
+  /** `imageOf` answers the path of a volume's image; it throws where there is none. */
+  constructor(options: Options, imageOf: (volumeId: string) => string) {
+    this.#options = options;
+    this.#imageOf = imageOf;
+  }
+
+  /** Mounts a volume, if nobody else has. Fails with what `imageOf` fails with. */
+  async use(volumeId: string): Promise<VolumeUse> {
+    const entry = this.#mounted.get(volumeId) ?? this.#begin(volumeId);
+    clearTimeout(entry.linger);
+    entry.users++;
+    const root = await entry.ready;
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      if (--entry.users > 0) return;
+      entry.linger = setTimeout(() => this.#end(volumeId, entry), lingerMs);
+      entry.linger.unref();
+    };
+    return { root, release };
+  }
+
+  /** Unmounts a volume, whoever uses it, and calls `remove` before anybody can mount it again. */
+  async remove(volumeId: string, remove: () => Promise<void>): Promise<void> {
+    clearTimeout(this.#mounted.get(volumeId)?.linger);
+    this.#mounted.delete(volumeId);
+    await this.#options.changing.run(volumeId, async () => {
+      await this.#unmount(volumeId);
+      await remove();
+    });
+  }
+
+  /** Leaves everything mounted and unmounts nothing later. */
+  stop(): void {
+    for (const { linger } of this.#mounted.values()) clearTimeout(linger);
+  }
+
+  #begin(volumeId: string): Mounted {
+    const entry: Mounted = { users: 0, ready: this.#options.changing.run(volumeId, () => this.#mount(volumeId)) };
+    this.#mounted.set(volumeId, entry);
+    entry.ready.catch(() => void (this.#mounted.get(volumeId) === entry && this.#mounted.delete(volumeId)));
+    return entry;
+  }
+
+  #end(volumeId: string, entry: Mounted): void {
+    if (entry.users > 0 || this.#mounted.get(volumeId) !== entry) return;
+    clearTimeout(entry.linger);
+    this.#mounted.delete(volumeId);
+    const { changing, log } = this.#options;
+    changing
+      .run(volumeId, () => this.#unmount(volumeId))
+      .catch(error => log.error('a volume could not be unmounted', { volumeId, error: messageOf(error) }));
+  }
+
+  async #mount(volumeId: string): Promise<string> {
+    const image = this.#imageOf(volumeId);
+    const point = this.#pointOf(volumeId);
+    mkdirSync(point, { recursive: true });
+    await this.#options.helper.call('disk-mount', { image, at: point, durable: true });
+    const root = join(point, 'data');
+    await removeUploads(root);
+    return root;
+  }
+
+  async #unmount(volumeId: string): Promise<void> {
+    const point = this.#pointOf(volumeId);
+    await this.#options.helper.call('unmount', { at: point });
+    rmSync(point, { recursive: true, force: true });
+  }
+
+  #pointOf(volumeId: string): string {
+    return join(this.#options.mounts, `volume-${volumeId}`);
+  }
+}

@@ -1,0 +1,30 @@
+import { Type } from '@sinclair/typebox';
+import { dateTime } from './primitives.ts';
+
+/** An invitation of a machine. */
+export const ClusterInvite = Type.Object(
+  { token: Type.String({ description: 'For `atoll node --token`; good once, for an hour' }), expiresAt: dateTime() },
+  { $id: 'ClusterInvite' },
+);
+
+/** What a machine says that joins. `proof` shows that it has the token, which is never sent. */
+export const ClusterJoin = Type.Object(
+  {
+    tokenID: Type.String({ maxLength: 64 }),
+    nodeID: Type.String({ maxLength: 64 }),
+    address: Type.String({ maxLength: 300, description: '`host:port` at which control reaches the machine' }),
+    publicKey: Type.String({ maxLength: 2_000, description: 'PEM of a public key on the curve P-256' }),
+    proof: Type.String({ maxLength: 64, description: 'HMAC-SHA-256, hexadecimal' }),
+  },
+  { $id: 'ClusterJoin' },
+);
+
+/** What a machine gets that has joined. */
+export const ClusterJoined = Type.Object(
+  {
+    certificate: Type.String({ description: 'PEM, for the key that was sent' }),
+    authority: Type.String({ description: "PEM of the cluster's authority" }),
+    proof: Type.String({ description: 'HMAC-SHA-256, hexadecimal, by which the machine knows who answers' }),
+  },
+  { $id: 'ClusterJoined' },
+);

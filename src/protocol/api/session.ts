@@ -1,0 +1,104 @@
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { invitationCodeCharacters, Role } from './member.ts';
+import { dateTime, nullable } from './primitives.ts';
+
+/** The hexadecimal characters of a code of a sign-in link. */
+export const signInCodeCharacters = 64;
+/** Longer texts are no access tokens. */
+const accessTokenCharactersMax = 200;
+
+/** The shortest password, and the only rule for it. */
+export const passwordCharactersMin = 12;
+const passwordCharactersMax = 200;
+const emailCharactersMax = 254;
+const nameCharactersMax = 128;
+
+const code = Type.String({ maxLength: signInCodeCharacters, description: 'Of a sign-in link' });
+const accessToken = Type.String({ maxLength: accessTokenCharactersMax, description: 'Of a user' });
+const email = Type.String({ maxLength: emailCharactersMax });
+const name = Type.String({ minLength: 1, maxLength: nameCharactersMax });
+const password = Type.String({ maxLength: passwordCharactersMax });
+const newPassword = Type.String({ minLength: passwordCharactersMin, maxLength: passwordCharactersMax });
+
+/** How to sign in: by the code of a link, an access token, or e-mail address and password. One of them is needed. */
+export const SignIn = Type.Object(
+  {
+    code: Type.Optional(code),
+    accessToken: Type.Optional(accessToken),
+    email: Type.Optional(email),
+    password: Type.Optional(password),
+  },
+  { $id: 'SignIn' },
+);
+export type SignIn = Static<typeof SignIn>;
+
+/** How a session proves again whose it is: one of them is needed. */
+export const SessionProof = Type.Object(
+  { code: Type.Optional(code), accessToken: Type.Optional(accessToken), password: Type.Optional(password) },
+  { $id: 'SessionProof' },
+);
+export type SessionProof = Static<typeof SessionProof>;
+
+/** Body of a new account: of the operator who signed in by a link. */
+export const NewAccount = Type.Object({ name, email, password: newPassword }, { $id: 'NewAccount' });
+
+/** Body of a new account by an invitation. */
+export const InvitedAccount = Type.Object(
+  { invitation: Type.String({ maxLength: invitationCodeCharacters }), name, email, password: newPassword },
+  { $id: 'InvitedAccount' },
+);
+
+/** Body of a change of one's password. */
+export const NewPassword = Type.Object({ password: newPassword }, { $id: 'NewPassword' });
+
+/** A team that the signed-in person can act for. */
+const SessionTeam = Type.Object(
+  { teamID: Type.String(), name: Type.String(), slug: Type.String(), role: Role },
+  { $id: 'SessionTeam' },
+);
+
+/** The person who is signed in, and their rights. */
+export const Session = Type.Object(
+  {
+    sessionID: Type.String(),
+    user: nullable(
+      Type.Object({
+        id: Type.String(),
+        name: Type.String(),
+        email: nullable(Type.String()),
+        hasPassword: Type.Boolean(),
+      }),
+    ),
+    operator: Type.Boolean({ description: 'May do what the operator may' }),
+    teams: Type.Array(SessionTeam, { description: 'An operator acts for any team' }),
+    expiresAt: dateTime('However much it is used'),
+  },
+  { $id: 'Session' },
+);
+export type Session = Static<typeof Session>;
+
+/** A session in the list of one's own. */
+export const ListedSession = Type.Object(
+  {
+    sessionID: Type.String(),
+    current: Type.Boolean({ description: 'The one that asks' }),
+    createdAt: dateTime(),
+    lastUsedAt: dateTime(),
+    address: Type.String(),
+    userAgent: Type.String(),
+  },
+  { $id: 'ListedSession' },
+);
+
+/** Body of the request for a link that signs a user in. */
+export const NewSignInLink = Type.Object(
+  { userID: Type.Optional(Type.String({ description: 'Whom it signs in; default: the operator' })) },
+  { $id: 'NewSignInLink' },
+);
+
+/** A link that signs a user in, once. */
+export const SignInLink = Type.Object(
+  { path: Type.String({ description: 'Behind the origin of the platform' }), expiresAt: dateTime() },
+  { $id: 'SignInLink' },
+);

@@ -1,0 +1,133 @@
+import type { CertificatePair } from '../base/crypto/certificate.ts';
+import type { BuildProtocol } from './build.ts';
+import type { ExecutionRef, NodeInfo, NodeProtocol } from './node.ts';
+import type { ShippedProtocol } from './shipped.ts';
+
+/** Where a node is, and by what it is known. */
+export type NodePlace = {
+  nodeId: string;
+  host: string;
+  port: number;
+  /** SHA-256 of the certificates that it may show, hex: an earlier one of it is refused. */
+  certificates: readonly string[];
+};
+
+/** How a process of control proves who it is, and whom it believes. */
+export type ControlIdentity = CertificatePair & { /** PEM of the cluster's authority. */ authority: string };
+
+/** How a process of control reaches a machine. */
+export type NodeWay = { place: NodePlace; identity: ControlIdentity };
+
+/** The services of a machine for control: its node's, and those of its gate. */
+export type MachineService = {
+  node: NodeProtocol;
+  builds: BuildProtocol;
+  shipped: ShippedProtocol;
+  layers: LayerProtocol;
+  gate: GateProtocol;
+};
+
+/** A machine that can be called. */
+export type Machine = MachineService & {
+  /** Gives up the present connection, with the calls that are under way on it; the next call connects anew. */
+  drop(): void;
+  close(): void;
+};
+
+/** What control needs of the network. */
+export type ClusterLinks = {
+  /** A machine; the way to it is asked for at each connection. */
+  connect(nodeId: string, way: () => Promise<NodeWay>): Machine;
+  /** Copies a layer from one machine to another. Errors: those of `LayerProtocol`. */
+  copyLayer(digest: string, from: LayerProtocol, to: LayerProtocol): Promise<void>;
+};
+
+/** A sandbox whose time may end while nobody can tell its node so. */
+export type ComingEnd = ExecutionRef & {
+  /** Milliseconds from the moment at which control has written this. */
+  inMs: number;
+  then: 'kill' | 'pause';
+  /** Of a pause: with memory, where it can be kept. */
+  memory: boolean;
+};
+
+/** What control says to a node every other second. */
+export type Beat = {
+  /**
+   * Until when the node may count on control, on the clock of `answer.nowMs` in the process `epoch` of the gate. Null:
+   * it may not.
+   */
+  lease: { epoch: string; untilMs: number } | null;
+  /** For how long after its lease the node serves before it pauses its sandboxes, seconds. */
+  isolationSeconds: number;
+  /**
+   * Control counts the sandboxes of this node as paused, because it had not heard of the node for so long: those that
+   * run must be paused before anything else.
+   */
+  pauseFirst: boolean;
+  /** Sandboxes whose end may come before control could tell of it. */
+  ends: ComingEnd[];
+};
+
+/** What a node says to that. */
+export type BeatAnswer = {
+  /** Of this process of the gate. */
+  epoch: string;
+  /** Its clock, which nobody can set, when it answered. */
+  nowMs: number;
+  /** Changes with each boot of the machine. */
+  bootId: string;
+  /** Release of the program; control speaks with its own alone. */
+  release: string;
+  info: NodeInfo;
+  /** It is pausing its sandboxes, because control was away, and takes no work until that is done. */
+  isPausing: boolean;
+};
+
+/** What the gate of a node does itself. */
+export type GateProtocol = {
+  /** Keeps the node in touch with control. Anybody of control may send one. */
+  beat(beat: Beat): Promise<BeatAnswer>;
+  /** Makes the key of the next certificate and answers its public half, PEM. It never leaves the node. */
+  newKey(): Promise<string>;
+  /** Takes a certificate for that key into use. Errors: `precondition` (it is for another key), `invalid`. */
+  exchange(certificate: string): Promise<void>;
+};
+
+/** Layers that go from node to node. */
+export type LayerProtocol = {
+  /** Which of these layers are not here. */
+  missing(digests: string[]): Promise<string[]>;
+  /** A descriptor to read a layer's image, the caller's from now on. Errors: `not_found`. */
+  openRead(digest: string): Promise<{ sizeBytes: number; descriptor: number }>;
+  /**
+   * Begins a layer: the caller writes its image to the descriptor, which is the caller's from now on. What is not ended
+   * within an hour is dropped. Errors: `no_space`, `unavailable` (too many at a time).
+   */
+  openWrite(digest: string, sizeBytes: number): Promise<{ writeId: string; descriptor: number }>;
+  /** Ends a layer. Errors: `invalid` (its bytes are others), `not_found` (ended already). */
+  keepWrite(writeId: string): Promise<void>;
+  /** Drops a layer that was begun. Errors: `not_found` (ended already). */
+  dropWrite(writeId: string): Promise<void>;
+};
+
+/** Asks control to let a machine join, by a token that an operator made. */
+export type JoinRequest = {
+  tokenId: string;
+  nodeId: string;
+  /** `host:port` at which control reaches the node. */
+  address: string;
+  /** PEM, on the curve P-256. */
+  publicKey: string;
+  /** Proves that the sender has the token, which is never sent itself. */
+  proof: string;
+};
+
+/** What a machine gets that may join. */
+export type JoinAnswer = {
+  certificate: string;
+  /** PEM of the cluster's authority. */
+  authority: string;
+  /** Proves that the answer is from who made the token. */
+  proof: string;
+};

@@ -1,0 +1,58 @@
+import { Type } from '@sinclair/typebox';
+import type { Beat, BeatAnswer, ComingEnd, GateProtocol, LayerProtocol } from '../cluster.ts';
+import { method, type MethodTable } from './method.ts';
+import { Info } from './sandbox-schemas.ts';
+import { count, descriptor, digest, identifier, nothing, oneOf, schemaOf } from './schema.ts';
+
+/** A node that does not answer by then counts as out of reach for this time. Milliseconds. */
+const beatMs = 2_000;
+/** For what reads a whole layer. Milliseconds. */
+const layerMs = 30 * 60_000;
+/** Longer than a certificate or a public key ever is. */
+const pem = () => Type.String({ maxLength: 10_000 });
+
+const End = schemaOf<ComingEnd>()(
+  Type.Object({
+    sandboxId: identifier(),
+    executionId: identifier(),
+    inMs: Type.Number(),
+    then: oneOf('kill', 'pause'),
+    memory: Type.Boolean(),
+  }),
+);
+const BeatSchema = schemaOf<Beat>()(
+  Type.Object({
+    lease: Type.Union([Type.Object({ epoch: Type.String(), untilMs: Type.Number() }), Type.Null()]),
+    isolationSeconds: Type.Number({ minimum: 0 }),
+    pauseFirst: Type.Boolean(),
+    ends: Type.Array(End),
+  }),
+);
+const Answer = schemaOf<BeatAnswer>()(
+  Type.Object({
+    epoch: Type.String(),
+    nowMs: Type.Number(),
+    bootId: Type.String(),
+    release: Type.String(),
+    info: Info,
+    isPausing: Type.Boolean(),
+  }),
+);
+
+/** The methods of a node's gate. */
+export const gateTable = {
+  beat: method([BeatSchema], Answer, { deadlineMs: beatMs }),
+  newKey: method([], pem()),
+  exchange: method([pem()], nothing()),
+} satisfies MethodTable<GateProtocol>;
+
+/** The methods of a node for layers that come from other nodes. */
+export const layerTable = {
+  missing: method([Type.Array(digest())], Type.Array(digest())),
+  openRead: method([digest()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
+  openWrite: method([digest(), count()], Type.Object({ writeId: identifier(), descriptor: descriptor() }), {
+    passes: 'member',
+  }),
+  keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
+  dropWrite: method([identifier()], nothing()),
+} satisfies MethodTable<LayerProtocol>;

@@ -1,0 +1,121 @@
+import { existsSync, mkdirSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AtollError, messageOf, systemCodeOf } from '../base/error.ts';
+
+const hostRoot = '/sys/fs/cgroup';
+/**
+ * The controllers that bound a part; version 1 has a hierarchy for each. Processor time is none of them: what one part
+ * asks of another would wait for the scheduler to come round between their groups, at each of the steps of a request.
+ */
+const controllers = ['memory', 'pids'];
+/**
+ * Groups of a supervisor have its process ID behind this, and the namespace in which that is its ID: who lives in
+ * another one, as in a container, can't see whether it is gone.
+ */
+const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]}-`;
+/** Weight of all parts together under version 2, where all sandboxes have 50 and other groups of the host 100. */
+const weightOfAll = 200;
+/** Processes that were killed hold their group until the kernel has freed what they had. */
+const removal = { tries: 200, pauseMs: 10 } as const;
+
+/** Limits of a process of the platform and the programs that it starts. */
+export type Budget = {
+  /** Includes the kernel's memory for files and sockets. Beyond it the kernel drops files, and then kills a process. */
+  memoryBytes: number;
+  /** Processes and threads. */
+  tasksMax: number;
+};
+
+/** The name of a supervisor's groups. `pid`: of this process's namespace. */
+export const groupsOf = (pid: number): string => `${prefix}${pid}`;
+
+/** Control groups, one for each part. */
+export type PartGroups<Name extends string> = AsyncDisposable & {
+  /** A process that writes `0` into these files is in the group of a part. */
+  joinFiles(part: Name): string[];
+};
+
+/**
+ * Makes control groups (version 1 or 2) with the budgets of the parts that this process watches, and removes those of
+ * supervisors that are gone. Disposing of them removes them. Errors: `unavailable`.
+ */
+export function makePartGroups<Name extends string>(
+  budgets: Readonly<Record<Name, Budget>>,
+  root = hostRoot,
+): PartGroups<Name> {
+  const isV2 = existsSync(join(root, 'cgroup.controllers'));
+  const hierarchies = isV2 ? [root] : controllers.map(name => join(root, name)).filter(path => existsSync(path));
+  for (const hierarchy of hierarchies) removeStale(hierarchy);
+  const tops = hierarchies.map(hierarchy => join(hierarchy, groupsOf(process.pid)));
+  const write = isV2 ? writeV2 : writeV1;
+  try {
+    if (isV2) delegate(root, [...controllers, 'cpu']);
+    for (const top of tops) {
+      mkdirSync(top, { recursive: true });
+      if (isV2) delegate(top, controllers);
+      writeWhereThere(top, 'cpu.weight', weightOfAll);
+      for (const [part, budget] of Object.entries<Budget>(budgets)) {
+        mkdirSync(join(top, part), { recursive: true });
+        write(join(top, part), budget);
+      }
+    }
+  } catch (cause) {
+    throw new AtollError(
+      'unavailable',
+      `The control groups of the platform's processes can't be made in ${root}: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+  return {
+    joinFiles: part => tops.map(top => join(top, part, 'cgroup.procs')),
+    async [Symbol.asyncDispose]() {
+      for (const top of tops)
+        for (let tries = 0; !remove(top) && tries < removal.tries; tries++) await Bun.sleep(removal.pauseMs);
+    },
+  };
+}
+
+function writeV2(group: string, { memoryBytes, tasksMax }: Budget): void {
+  writeWhereThere(group, 'memory.max', memoryBytes);
+  writeWhereThere(group, 'memory.swap.max', 0);
+  writeWhereThere(group, 'pids.max', tasksMax);
+}
+
+function writeV1(group: string, { memoryBytes, tasksMax }: Budget): void {
+  writeWhereThere(group, 'memory.limit_in_bytes', memoryBytes);
+  writeWhereThere(group, 'memory.memsw.limit_in_bytes', memoryBytes);
+  writeWhereThere(group, 'pids.max', tasksMax);
+}
+
+/** Hands controllers down to the groups below one of version 2. */
+function delegate(group: string, handedDown: readonly string[]): void {
+  writeWhereThere(group, 'cgroup.subtree_control', handedDown.map(name => `+${name}`).join(' '));
+}
+
+function removeStale(hierarchy: string): void {
+  for (const name of directoriesIn(hierarchy))
+    if (name.startsWith(prefix) && !existsSync(`/proc/${name.slice(prefix.length)}`)) remove(join(hierarchy, name));
+}
+
+/** Removes a group and those below it. False where something is still in one of them. */
+function remove(group: string): boolean {
+  try {
+    for (const below of directoriesIn(group)) rmdirSync(join(group, below));
+    rmdirSync(group);
+    return true;
+  } catch (error) {
+    return systemCodeOf(error) === 'ENOENT';
+  }
+}
+
+function directoriesIn(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(entry => entry.name);
+}
+
+/** A controller that the host does not have bounds nothing. */
+function writeWhereThere(group: string, file: string, value: string | number): void {
+  if (existsSync(join(group, file))) writeFileSync(join(group, file), String(value));
+}

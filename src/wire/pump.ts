@@ -1,0 +1,125 @@
+import { closeSync, read, write } from 'node:fs';
+import { promisify } from 'node:util';
+import { AtollError } from '../base/error.ts';
+
+// Bytes from a file or a connected socket to another. Each function owns the descriptor that it gets.
+
+const readFrom = promisify(read);
+const writeTo = promisify(write);
+const pieceBytes = 256 << 10;
+/** Bytes of a socket that wait for who reads them; then it is not read on. */
+const aheadBytesMax = 1 << 20;
+
+/** Where bytes go, in their order. */
+type Sink = {
+  write(bytes: Uint8Array): Promise<void>;
+  /** All were written. */
+  end(): Promise<void>;
+  /** They are not to be had in full. */
+  abort(): void;
+};
+
+/** The content of a file, from where its descriptor stands. */
+export async function* fileSource(fd: number): AsyncGenerator<Uint8Array> {
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await readFrom(fd, Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, null);
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Writes to a file. */
+export function fileSink(fd: number): Sink {
+  return {
+    async write(bytes) {
+      for (let done = 0; done < bytes.length;)
+        done += (await writeTo(fd, bytes, done, bytes.length - done, null)).bytesWritten;
+    },
+    end: async () => closeSync(fd),
+    abort: () => closeSync(fd),
+  };
+}
+
+type Local = Bun.Socket<undefined>;
+
+function opened(fd: number, handlers: Partial<Bun.SocketHandler<undefined>>): Promise<Local> {
+  const socket = { data() {}, error: (failed: Local) => void failed.terminate(), ...handlers };
+  // The runtime takes a connected descriptor where the types know only an address.
+  return Bun.connect({ fd, allowHalfOpen: true, socket } as unknown as Bun.UnixSocketOptions<undefined>);
+}
+
+/** What a socket sends until it ends. */
+export async function* socketSource(fd: number): AsyncGenerator<Uint8Array> {
+  const waiting: Buffer[] = [];
+  let bytes = 0;
+  let isOver = false;
+  let wake = () => {};
+  const over = () => {
+    isOver = true;
+    wake();
+  };
+  const socket = await opened(fd, {
+    data(from, part) {
+      waiting.push(Buffer.from(part));
+      bytes += part.length;
+      if (bytes > aheadBytesMax) from.pause();
+      wake();
+    },
+    end: over,
+    close: over,
+  });
+  try {
+    for (;;) {
+      const next = waiting.shift();
+      if (next) {
+        bytes -= next.length;
+        if (bytes <= aheadBytesMax && !isOver) socket.resume();
+        yield next;
+      } else if (isOver) return;
+      else await new Promise<void>(resolve => (wake = resolve));
+    }
+  } finally {
+    socket.end();
+  }
+}
+
+/** Writes to a socket, as fast as it is read. */
+export async function socketSink(fd: number): Promise<Sink> {
+  let isGone = false;
+  let wake = () => {};
+  const socket = await opened(fd, {
+    drain: () => wake(),
+    // Only now: the runtime gives up a socket whose other side is closed, with what was not read of it.
+    end: ended => void ended.end(),
+    close() {
+      isGone = true;
+      wake();
+    },
+  });
+  return {
+    async write(bytes) {
+      for (let done = 0; done < bytes.length;) {
+        if (isGone) throw new AtollError('unavailable', 'The other side takes no more bytes');
+        done += Math.max(socket.write(bytes.subarray(done)), 0);
+        if (done < bytes.length) await new Promise<void>(resolve => (wake = resolve));
+      }
+    },
+    end: async () => void socket.shutdown(),
+    abort: () => void socket.terminate(),
+  };
+}
+
+/** Brings all bytes from a source to a sink. */
+export async function pump(source: AsyncIterable<Uint8Array>, sink: Sink): Promise<void> {
+  try {
+    for await (const bytes of source) await sink.write(bytes);
+  } catch (error) {
+    sink.abort();
+    throw error;
+  }
+  await sink.end();
+}

@@ -1,0 +1,81 @@
+import { frameBytesMax } from '../frame.ts';
+
+/**
+ * What crosses a TLS connection between control and a node, in frames of nine bytes and a body: messages of calls, and
+ * the connections that the unix sockets would pass as open files. Such a connection has a number; its bytes go in
+ * `data` frames as far as the other side gave `credit`. A `ping` says that a side is there.
+ */
+export const frameKinds = { message: 0, data: 1, end: 2, reset: 3, credit: 4, ping: 5 } as const;
+
+/** One of them. */
+type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
+
+/** One frame. `stream`: the number of the connection that it is about, or that comes with the message; 0: none. */
+export type TlsFrame = { kind: FrameKind; stream: number; body: Buffer };
+
+const headBytes = 9;
+/** The longest piece of a connection's bytes: calls must not wait long behind it. */
+export const dataBytesMax = 64 << 10;
+/** Body of a `credit` frame: how many bytes more may come, unsigned. */
+const creditBytes = 4;
+
+/** A frame as it is written: kind, number, length of the body, body. */
+export function tlsFrame(kind: FrameKind, stream: number, body: Uint8Array | string = ''): Buffer {
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  const frame = Buffer.allocUnsafe(headBytes + length);
+  frame.writeUInt8(kind, 0);
+  frame.writeUInt32LE(stream, 1);
+  frame.writeUInt32LE(length, 5);
+  if (typeof body === 'string') frame.write(body, headBytes);
+  else frame.set(body, headBytes);
+  return frame;
+}
+
+/** A frame that lets the other side send so many bytes more. */
+export function creditFrame(stream: number, bytes: number): Buffer {
+  const body = Buffer.allocUnsafe(creditBytes);
+  body.writeUInt32LE(bytes);
+  return tlsFrame(frameKinds.credit, stream, body);
+}
+
+/** The bytes that a `credit` frame gives. */
+export const creditOf = (body: Buffer): number => body.readUInt32LE(0);
+
+/** Whether a body of that length is allowed in a frame of that kind. */
+function isAllowed(kind: number, stream: number, length: number): boolean {
+  if (kind === frameKinds.message) return length <= frameBytesMax;
+  if (kind === frameKinds.ping) return stream === 0 && length === 0;
+  if (stream === 0) return false;
+  if (kind === frameKinds.data) return length > 0 && length <= dataBytesMax;
+  if (kind === frameKinds.credit) return length === creditBytes;
+  return (kind === frameKinds.end || kind === frameKinds.reset) && length === 0;
+}
+
+/** Finds the frames in bytes that come in pieces. */
+export class TlsFrameReader {
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #wanted = headBytes;
+
+  /** Calls `take` for each frame that is complete now. False: the bytes are none, and no later ones can be. */
+  push(bytes: Uint8Array, take: (frame: TlsFrame) => void): boolean {
+    // The runtime uses its buffer again.
+    this.#pieces.push(Buffer.from(bytes));
+    this.#length += bytes.length;
+    if (this.#length < this.#wanted) return true;
+    let rest = this.#pieces.length === 1 && this.#pieces[0] ? this.#pieces[0] : Buffer.concat(this.#pieces);
+    for (;;) {
+      this.#wanted = headBytes;
+      if (rest.length < headBytes) break;
+      const [kind, stream, length] = [rest.readUInt8(0), rest.readUInt32LE(1), rest.readUInt32LE(5)];
+      if (!isAllowed(kind, stream, length)) return false;
+      this.#wanted = headBytes + length;
+      if (rest.length < this.#wanted) break;
+      take({ kind: kind as FrameKind, stream, body: rest.subarray(headBytes, this.#wanted) });
+      rest = rest.subarray(this.#wanted);
+    }
+    this.#pieces = rest.length === 0 ? [] : [rest];
+    this.#length = rest.length;
+    return true;
+  }
+}

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openStore } from '../../../src/api/database/database.ts';
+import type { Store } from '../../../src/api/database/database.ts';
+import { createTeam } from '../../../src/api/team/rules/provision-team.ts';
+import { insertTemplate } from '../../../src/api/template/store/write.ts';
+import { newUuid } from '../../../src/base/id.ts';
+import type { Database } from '../databases.ts';
+
+/** Microseconds since the epoch at which everything of these tests begins. */
+export const startUs = 1_700_000_000_000_000;
+
+/** A store with two teams, `mine` and `theirs`, and a template of each. */
+type StoreScene = AsyncDisposable & {
+  db: Store['db'];
+  mine: { teamId: string; templateId: string };
+  theirs: { teamId: string; templateId: string };
+};
+
+/** Opens a fresh store. */
+export async function storeScene(database: Database): Promise<StoreScene> {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-store-'));
+  const location = (await database.location()) ?? { kind: 'sqlite', path: join(folder, 'store.sqlite') };
+  const store = await openStore(location);
+  const { db } = store;
+  const team = async (slug: string) => {
+    const { teamId } = await createTeam({ db, clock: () => startUs }, { name: slug, slug });
+    const templateId = `template-of-${slug}`;
+    await insertTemplate(db, { templateId, teamId, kind: 'template', public: false, nowUs: startUs });
+    return { teamId, templateId };
+  };
+  const [mine, theirs] = [await team('mine'), await team('theirs')];
+  return {
+    db,
+    mine,
+    theirs,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Two calls at the same time, as two requests make them. */
+export const atOnce = <T>(call: (id: string) => Promise<T>): Promise<T[]> =>
+  Promise.all([newUuid(), newUuid()].map(call));

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
+import { killGroup, runToEnd, start, textOf, waitFor, type Finished } from '../support/process.ts';
+
+// The command `atoll` as a person uses it against an installation: by a URL and a key alone.
+const atoll = join(repository, 'bin/atoll');
+
+let platform: TestPlatform;
+let home: string;
+let env: NodeJS.ProcessEnv;
+let sandboxId: string;
+
+before(async () => {
+  platform = await startPlatform();
+  home = mkdtempSync(join(tmpdir(), 'atoll-home-'));
+  env = { PATH: process.env['PATH'], HOME: home, ATOLL_DATA_DIR: join(home, 'none') };
+  const { url, apiKey } = platform.ready;
+  const signedIn = await run(['login', url], `${apiKey}\n`);
+  assert.equal(signedIn.exitCode, 0, signedIn.stderr);
+  sandboxId = await ok('sandbox', 'create', '--timeout', '600', '--env', 'COLOUR=blue', 'base');
+});
+after(async () => {
+  await platform[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const run = (args: string[], input?: string): Promise<Finished> =>
+  runToEnd([atoll, ...args], { env, cwd: home, ...(input !== undefined && { input }) });
+
+async function ok(...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(args);
+  assert.equal(exitCode, 0, stdout + stderr);
+  return stdout.trim();
+}
+
+test('the login is this user’s alone, and a wrong key is refused', async () => {
+  const file = join(home, '.config/atoll/login.json');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const kept = readFileSync(file, 'utf8');
+  const refused = await run(['login', platform.ready.url, '--key', `e2b_${'0'.repeat(40)}`]);
+  assert.equal(refused.exitCode, 1);
+  assert.equal(readFileSync(file, 'utf8'), kept);
+  assert.equal((await run(['login', 'nowhere', '--key', 'k'])).exitCode, 1);
+});
+
+test('exec has the output, input and exit code of the command', async () => {
+  const ended = await run(
+    ['sandbox', 'exec', sandboxId, '--', 'sh', '-c', 'echo "$COLOUR  $0"; echo err >&2; exit 7', "it's"],
+    '',
+  );
+  assert.deepEqual([ended.exitCode, ended.stdout, ended.stderr], [7, "blue  it's\n", 'err\n']);
+  const piped = await run(
+    ['sandbox', 'exec', '--user', 'root', '--cwd', '/tmp', sandboxId, 'id -un; pwd; wc -c'],
+    'x'.repeat(100_000),
+  );
+  assert.deepEqual(piped.stdout.split('\n').slice(0, 3), ['root', '/tmp', '100000']);
+  assert.match((await run(['sandbox', 'exec', sandboxId, 'ls', '--help'], '')).stdout, /Usage: ls/);
+  const unknown = await run(['sandbox', 'exec', 'nosuchsandbox', 'true'], '');
+  assert.equal(unknown.exitCode, 1);
+  assert.match(unknown.stderr, /^atoll sandbox exec: .*nosuchsandbox.*\n$/);
+});
+
+test('files are copied in and out', async () => {
+  const content = Buffer.from(crypto.getRandomValues(new Uint8Array(50_000)));
+  writeFileSync(join(home, 'in.bin'), content);
+  await ok('sandbox', 'cp', 'in.bin', `${sandboxId}:/tmp/`);
+  await ok('sandbox', 'cp', `${sandboxId}:/tmp/in.bin`, 'out.bin');
+  assert.ok(readFileSync(join(home, 'out.bin')).equals(content));
+  assert.equal((await run(['sandbox', 'cp', 'in.bin', 'out.bin'])).exitCode, 2);
+});
+
+test('a sandbox is paused, resumed, extended, forked and made a template of', async () => {
+  const state = async (id: string) =>
+    (JSON.parse(await ok('sandbox', 'info', '--json', id)) as { state: string }).state;
+  await ok('sandbox', 'pause', sandboxId);
+  assert.equal(await state(sandboxId), 'paused');
+  await ok('sandbox', 'resume', '--timeout', '300', sandboxId);
+  assert.equal(await state(sandboxId), 'running');
+  await ok('sandbox', 'extend', sandboxId, '900');
+  const fork = await ok('sandbox', 'fork', sandboxId);
+  const template = await ok('sandbox', 'snapshot', '--without-memory', sandboxId);
+  const child = await ok('sandbox', 'create', template);
+  for (const id of [fork, child]) {
+    assert.equal(await state(id), 'running');
+    await ok('sandbox', 'kill', id);
+  }
+  assert.equal((await run(['sandbox', 'info', fork])).exitCode, 1);
+  assert.equal(
+    await ok('sandbox', 'open', sandboxId, '8000'),
+    `http://8000-${sandboxId}.${new URL(platform.ready.url).host}`,
+  );
+});
+
+test('a log is followed to the end of its sandbox', async () => {
+  const id = await ok('sandbox', 'create');
+  const child = start([atoll, 'sandbox', 'logs', '--follow', id], { env, cwd: home });
+  const output = textOf(child, 'stdout');
+  try {
+    await run(['sandbox', 'exec', id, 'echo while followed'], '');
+    await waitFor('what was said', () => output().includes('while followed'), 30_000);
+    await ok('sandbox', 'kill', id);
+    await waitFor('the end', () => child.exitCode !== null, 30_000);
+    // Its start is told too, with the command.
+    assert.equal(output().match(/^\S+ \w+ +while followed$/gm)?.length, 1);
+  } finally {
+    killGroup(child, 'SIGKILL');
+  }
+});
+
+test('a terminal inside ends with the exit code of its shell', async () => {
+  const command = [atoll, 'sandbox', 'shell', sandboxId].map(word => `'${word}'`).join(' ');
+  const child = start(['script', '--quiet', '--return', '--command', command, '/dev/null'], {
+    env: { ...env, TERM: 'xterm' },
+    cwd: home,
+  });
+  const output = textOf(child, 'stdout');
+  try {
+    await waitFor('a prompt', () => /[$#] /.test(output()), 30_000);
+    child.stdin?.write('echo $((6*7)) in $(tty)\n');
+    await waitFor('the terminal to answer', () => /42 in \/dev\/pts\/\d/.test(output()), 30_000);
+    child.stdin?.write('exit 3\n');
+    await waitFor('the end', () => child.exitCode !== null, 30_000);
+    assert.equal(child.exitCode, 3, output());
+  } finally {
+    killGroup(child, 'SIGKILL');
+  }
+});
+
+test('templates, volumes, secrets and webhooks are managed', async () => {
+  const json = async (...args: string[]) => JSON.parse(await ok(...args, '--json')) as Record<string, unknown>[];
+  await ok('template', 'tag', 'base', 'stable', 'next');
+  await ok('template', 'tag', '--remove', 'base', 'next');
+  assert.deepEqual((await json('template', 'tags', 'base')).map(({ tag }) => tag).sort(), ['default', 'stable']);
+  assert.match(await ok('template', 'publish', '--private', 'base'), /base/);
+  assert.equal((await json('template', 'list'))[0]?.['public'], false);
+  assert.match(await ok('template', 'publish', 'base'), /base/);
+  assert.match((await run(['template', 'delete', 'base'])).stderr, /^atoll template delete: .*sandbox.*\n$/);
+  assert.match(await ok('template', 'init', 'mine'), /mine\/template.json$/);
+  assert.equal((await run(['template', 'init', 'mine'])).exitCode, 1);
+  assert.match((await run(['template', 'add', '../base'])).stderr, /No template \.\.\/base comes with Atoll/);
+
+  const volumeID = await ok('volume', 'create', 'notes');
+  assert.deepEqual(await json('volume', 'list'), [{ volumeID, name: 'notes' }]);
+  assert.deepEqual(await json('volume', 'info', 'notes'), { volumeID, name: 'notes' });
+  await ok('volume', 'delete', 'notes');
+  assert.deepEqual(await json('volume', 'list'), []);
+
+  const secret = await run(['secret', 'create', 'api-token'], 'first\n');
+  assert.equal(secret.exitCode, 0, secret.stderr);
+  assert.equal((await run(['secret', 'update', 'api-token'], 'second\n')).exitCode, 0);
+  const [listed] = await json('secret', 'list');
+  assert.deepEqual([listed?.['name'], listed?.['currentVersion']], ['api-token', 2]);
+  assert.match((await run(['secret', 'create', 'empty'], '\n')).stderr, /No value was given/);
+  await ok('secret', 'delete', 'api-token');
+
+  const [id = '', signed] = (
+    await ok('webhook', 'create', '--event', 'sandbox.lifecycle.killed', 'https://receiver.example/x')
+  ).split('\n');
+  assert.ok(signed);
+  await ok('webhook', 'disable', id);
+  assert.deepEqual(
+    (await json('webhook', 'list')).map(({ name, enabled }) => [name, enabled]),
+    [['receiver.example', false]],
+  );
+  assert.deepEqual(await json('webhook', 'deliveries', id), []);
+  await ok('webhook', 'delete', id);
+});
+
+test('the operator takes a node out of use, and back', async () => {
+  const asOperator = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await runToEnd([atoll, 'node', ...args], { env: platform.env });
+    assert.equal(exitCode, 0, stderr);
+    return stdout;
+  };
+  const [node] = JSON.parse(await asOperator('list', '--json')) as { id: string; status: string }[];
+  assert.ok(node);
+  await asOperator('cordon', node.id);
+  assert.match(await asOperator('list'), /standby/);
+  assert.equal((await run(['sandbox', 'create'])).exitCode, 1);
+  await asOperator('uncordon', node.id);
+  await ok('sandbox', 'kill', await ok('sandbox', 'create'));
+});
+
+test('the manual is a page that man can show', async () => {
+  const page = await ok('man');
+  assert.match(page, /^\.TH ATOLL 1/);
+  assert.match(page, /atoll sandbox create/);
+});
+
+test('shells complete commands, options, and what is there', async () => {
+  const complete = async (...words: string[]) => (await ok('__complete', '--', ...words)).split('\n');
+  assert.ok((await complete('sandbox', '')).includes('exec'));
+  assert.deepEqual(await complete('sandbox', 'create', '--au'), ['--auto-pause']);
+  assert.ok((await complete('sandbox', 'pause', '')).includes(sandboxId));
+  assert.deepEqual(await complete('sandbox', 'create', 'ba'), ['base']);
+  for (const shell of ['bash', 'zsh', 'fish']) assert.match(await ok('completion', shell), /__complete/);
+  const bash = await runToEnd(['bash', '-n'], { input: await ok('completion', 'bash') });
+  assert.equal(bash.exitCode, 0, bash.stderr);
+});

@@ -1,0 +1,143 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
+import { Sandbox } from 'e2b';
+import { postgresPrograms } from '../api/postgres.ts';
+import { testUnless } from '../support/skip.ts';
+import {
+  allReady,
+  type Cluster,
+  connectionTo,
+  controlOf,
+  layersEverywhere,
+  nodeView,
+  nodeViews,
+  startCluster,
+  until,
+} from './support/cluster.ts';
+import { counted, startCounter } from './support/counter.ts';
+
+// Two machines with networks of their own, two control processes, PostgreSQL: used by the published SDK.
+
+setDefaultTimeout(300_000);
+const programs = postgresPrograms();
+const clusterTest = testUnless(
+  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
+);
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  if (programs) cluster = await startCluster(programs, { controls: 2, nodes: 2 }, { ATOLL_ISOLATION_SECONDS: '600' });
+});
+afterAll(async () => cluster?.[Symbol.asyncDispose]());
+
+const connection = (control: number) => connectionTo(cluster, control);
+
+clusterTest('machines that joined by a token are ready at both control processes', async () => {
+  await allReady(cluster);
+  expect((await nodeViews(cluster)).map(({ id }) => id).toSorted()).toEqual(
+    cluster.nodes.map(({ nodeId }) => nodeId).toSorted(),
+  );
+});
+
+clusterTest('sandboxes are made on both machines, and the SDK works through either control process', async () => {
+  await layersEverywhere(cluster);
+  const made: Sandbox[] = [];
+  for (let number = 0; number < 4; number++) made.push(await Sandbox.create('base', connection(number % 2)));
+  const counts = (await nodeViews(cluster)).map(({ sandboxCount }) => sandboxCount);
+  expect(counts.reduce((sum, count) => sum + count)).toBe(4);
+  expect(Math.min(...counts)).toBeGreaterThan(0);
+  for (const { sandboxId } of made) {
+    for (const control of [0, 1]) {
+      const sandbox = await Sandbox.connect(sandboxId, connection(control));
+      const { stdout } = await sandbox.commands.run(`echo ${control} >> /tmp/seen; cat /tmp/seen`);
+      expect(stdout).toBe(['0\n', '0\n1\n'][control] ?? '');
+      const content = 'x'.repeat(1_000_000);
+      await sandbox.files.write('/tmp/large', content);
+      expect(await sandbox.files.read('/tmp/large')).toBe(content);
+    }
+  }
+  for (const [number, { sandboxId }] of made.entries())
+    expect(await Sandbox.kill(sandboxId, connection((number + 1) % 2))).toBe(true);
+  expect((await nodeViews(cluster)).map(({ sandboxCount }) => sandboxCount)).toEqual([0, 0]);
+});
+
+clusterTest('a control process that is killed costs nothing that another one has', async () => {
+  const sandbox = await Sandbox.create('base', connection(0));
+  await controlOf(cluster, 0).kill9();
+  const same = await Sandbox.connect(sandbox.sandboxId, connection(1));
+  expect((await same.commands.run('echo on')).stdout).toBe('on\n');
+  expect(await Sandbox.kill(sandbox.sandboxId, connection(1))).toBe(true);
+  await controlOf(cluster, 0).restart();
+  expect((await controlOf(cluster, 0).call('GET', '/v2/sandboxes')).status).toBe(200);
+});
+
+clusterTest('a machine that is cut off for less than control waits goes on as if nothing had been', async () => {
+  await allReady(cluster);
+  const sandbox = await Sandbox.create('base', connection(0));
+  const before = await startCounter(sandbox);
+  const node = await cluster.homeOf(sandbox.sandboxId);
+  await node.cut();
+  await until('it is shown as out of reach', async () => (await nodeView(cluster, node))?.status === 'unhealthy');
+  const away = await nodeView(cluster, node);
+  expect(Date.parse(away?.statusChangedAt ?? '')).toBeWithin(Date.parse('2020-01-01'), Date.now());
+  expect(away?.sandboxCount).toBe(1);
+  expect((await cluster.atoll(0, 'node', 'list')).out).toMatch(new RegExp(`${node.nodeId} +unhealthy`));
+  expect((await Sandbox.getInfo(sandbox.sandboxId, connection(1))).state).toBe('running');
+  await node.heal();
+  await allReady(cluster);
+  const after = await counted(await Sandbox.connect(sandbox.sandboxId, connection(1)));
+  expect(after.pid).toBe(before.pid);
+  expect(after.count).toBeGreaterThan(before.count);
+  expect(await sandbox.kill()).toBe(true);
+});
+
+/** What a client reads of a server on a port of a sandbox until the connection is over, and how that ended. */
+async function readToEnd(sandbox: Sandbox, port: number): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const { url, domain } = controlOf(cluster, 0);
+  let read = '';
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port) }, () =>
+    socket.write(`GET / HTTP/1.1\r\nHost: ${port}-${sandbox.sandboxId}.${domain}\r\nConnection: close\r\n\r\n`),
+  );
+  socket.on('data', bytes => {
+    read += bytes.toString();
+    // Only now may the connection end: a reset overtakes what was not read.
+    if (read.includes('body')) void sandbox.files.write(`/tmp/${port}.read`, 'yes');
+  });
+  socket.on('end', () => resolve(read.includes('body') ? 'ended' : `ended early: ${read}`));
+  socket.on('error', () => resolve(read.includes('body') ? 'reset' : 'reset early'));
+  return promise;
+}
+
+/** Answers with a body that the end of the connection ends, once the client has read it. */
+const server = (port: number, beforeTheEnd: string) => `
+import os, socket, struct, time
+listening = socket.create_server(('0.0.0.0', ${port}))
+open('/tmp/${port}.listens', 'w').close()
+connection, _ = listening.accept()
+connection.recv(4096)
+connection.sendall(b'HTTP/1.0 200 OK\\r\\n\\r\\nbody')
+while not os.path.exists('/tmp/${port}.read'): time.sleep(0.02)
+${beforeTheEnd}
+connection.close()
+`;
+
+clusterTest(
+  'a server that breaks off on another machine breaks off for the client, and one that ends does so',
+  async () => {
+    await allReady(cluster);
+    const sandbox = await Sandbox.create('base', connection(0));
+    const noLinger = "connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))";
+    for (const [port, beforeTheEnd, outcome] of [
+      [8001, noLinger, 'reset'],
+      [8002, '', 'ended'],
+    ] as const) {
+      await sandbox.files.write(`/tmp/${port}.py`, server(port, beforeTheEnd));
+      await sandbox.commands.run(`python3 /tmp/${port}.py`, { background: true, timeoutMs: 0 });
+      await sandbox.commands.run(`until [ -e /tmp/${port}.listens ]; do sleep 0.05; done`);
+      expect(await readToEnd(sandbox, port)).toBe(outcome);
+    }
+    expect(await sandbox.kill()).toBe(true);
+  },
+);

@@ -1,0 +1,296 @@
+import { SQL } from 'bun';
+import { Sandbox, type SandboxOpts } from 'e2b';
+import { copyFileSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PostgresCluster } from '../../api/postgres.ts';
+import { makeLan, type LanMachine } from './network.ts';
+
+const atoll = join(import.meta.dir, '../../../bin/atoll');
+/** The base template may have to be made. */
+const startTimeoutMs = 10 * 60_000;
+
+/** A process of the cluster that runs in the foreground. */
+type Running = { child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>; first: Promise<string>; log(): string };
+
+/** A control process. */
+type Control = {
+  url: string;
+  apiKey: string;
+  /** Of the SDKs: names of sandboxes are below it. */
+  domain: string;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  kill9(): Promise<void>;
+  restart(): Promise<void>;
+  log(): string;
+};
+
+/** A machine that hosts sandboxes. */
+type Node = {
+  nodeId: string;
+  cut(): Promise<void>;
+  heal(): Promise<void>;
+  kill9(): Promise<void>;
+  restart(): Promise<void>;
+  log(): string;
+};
+
+/** A cluster: PostgreSQL, control processes on this machine, and machines with networks of their own. */
+export type Cluster = AsyncDisposable & {
+  controls: Control[];
+  nodes: Node[];
+  invite(): Promise<string>;
+  /** A request of the operator. */
+  admin(control: number, method: string, path: string, body?: unknown): Promise<Response>;
+  /** The machine that the database says a sandbox is on. */
+  homeOf(sandboxId: string): Promise<Node>;
+  atoll(control: number, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+};
+
+/** Only for tests that would never end. */
+const untilMs = 240_000;
+
+/** Waits until something holds, however long that takes within the test's own time. */
+export async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  for (const deadline = performance.now() + untilMs; !(await holds());) {
+    if (performance.now() > deadline) throw new Error(`it did not come to this: ${what}`);
+    await Bun.sleep(50);
+  }
+}
+
+/** Longer than layers need from machine to machine where everything else runs beside. */
+const requestTimeoutMs = 240_000;
+
+/** The SDK's connection to a control process. */
+export function connectionTo(cluster: Cluster, number: number) {
+  const { apiKey, url } = controlOf(cluster, number);
+  return { apiKey, apiUrl: url, sandboxUrl: url, requestTimeoutMs };
+}
+
+/** A control process by its number. */
+export function controlOf(cluster: Cluster, number: number): Control {
+  const control = cluster.controls[number];
+  if (!control) throw new Error(`no control ${number}`);
+  return control;
+}
+
+/** A machine as operators see it. */
+type NodeView = { id: string; status: string; statusChangedAt: string; sandboxCount: number };
+
+/** The machines as a control process knows them. */
+export async function nodeViews(cluster: Cluster, control = 0): Promise<NodeView[]> {
+  const answer = await cluster.admin(control, 'GET', '/nodes');
+  return (await answer.json()) as NodeView[];
+}
+
+/** One machine as a control process knows it. */
+export async function nodeView(cluster: Cluster, { nodeId }: Node, control = 0): Promise<NodeView | undefined> {
+  return (await nodeViews(cluster, control)).find(({ id }) => id === nodeId);
+}
+
+/** Waits until all machines take sandboxes, as every control process sees it. */
+export async function allReady(cluster: Cluster): Promise<void> {
+  for (const control of cluster.controls.keys())
+    await until('all machines are ready', async () => {
+      const ready = (await nodeViews(cluster, control)).filter(({ status }) => status === 'ready');
+      return ready.length === cluster.nodes.length;
+    });
+}
+
+/** Brings the layers of the base template to every machine, which may take longer than one create waits. */
+export async function layersEverywhere(cluster: Cluster): Promise<void> {
+  await allReady(cluster);
+  for (const node of cluster.nodes)
+    await until('a machine makes a sandbox', async () => {
+      const made = await createOn(cluster, node).catch(() => undefined);
+      return (await made?.kill()) ?? false;
+    });
+}
+
+/** Makes a sandbox on one machine: the others are taken out for that time. */
+export async function createOn(cluster: Cluster, node: Node, options: SandboxOpts = {}): Promise<Sandbox> {
+  const set = (status: string) => {
+    const others = cluster.nodes.filter(other => other !== node);
+    return Promise.all(others.map(({ nodeId }) => cluster.admin(0, 'POST', `/nodes/${nodeId}`, { status })));
+  };
+  await set('standby');
+  return Sandbox.create('base', { ...connectionTo(cluster, 0), ...options }).finally(() => set('ready'));
+}
+
+/** Starts a cluster. `env`: settings of all of its processes. */
+export async function startCluster(
+  programs: string,
+  size: { controls: number; nodes: number },
+  env: Record<string, string> = {},
+): Promise<Cluster> {
+  await using started = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-cluster-'));
+  started.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const postgres = started.use(await PostgresCluster.start(programs));
+  const database = await postgres.newDatabase();
+  const sql = new SQL(database.kind === 'postgres' ? database.url : '', { max: 1 });
+  started.defer(() => sql.close());
+  const lan = started.use(await makeLan());
+  const environment = (dataDir: string, own: Record<string, string>) => ({
+    ...(process.env as Record<string, string>),
+    ATOLL_DATA_DIR: dataDir,
+    ATOLL_POOL_SIZE: '1',
+    ATOLL_TEMPLATES: 'none',
+    ...env,
+    ...own,
+  });
+  const controls: Control[] = [];
+  const nodes: Node[] = [];
+  const environments: Record<string, string>[] = [];
+  for (let number = 0; number < size.controls; number++) {
+    const dataDir = join(folder, `control${number}`);
+    mkdirSync(dataDir, { mode: 0o700 });
+    if (number > 0)
+      for (const name of ['seed', 'admin-token']) copyFileSync(join(folder, 'control0', name), join(dataDir, name));
+    const own = environment(dataDir, {
+      ATOLL_PORT: '0',
+      ATOLL_DATABASE_URL: database.kind === 'postgres' ? database.url : '',
+    });
+    environments.push(own);
+    controls.push(await startControl(own, started));
+  }
+  const adminCall = async (...args: string[]) => runAtoll(environments[0] ?? {}, args);
+  const invite = async () => (await adminCall('cluster', 'invite')).out.trim();
+  for (let number = 0; number < size.nodes; number++) {
+    const machine = await lan.add(`n${number}`);
+    const dataDir = join(folder, `node${number}`);
+    const own = environment(dataDir, { ATOLL_NODE_ADDRESS: `${machine.address}:3010` });
+    const [first] = controls;
+    if (!first) throw new Error('there is no control');
+    const url = new URL(first.url);
+    url.hostname = lan.hostAddress;
+    nodes.push(await startNode(own, machine, { control: url.href, token: await invite() }, started));
+  }
+  const disposal = started.move();
+  return {
+    controls,
+    nodes,
+    invite,
+    admin: async (control, method, path, body) =>
+      fetch(`${controls[control]?.url}${path}`, {
+        method,
+        headers: {
+          'X-Admin-Token': readFileSync(join(folder, 'control0', 'admin-token'), 'utf8').trim(),
+          'Content-Type': 'application/json',
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    async homeOf(sandboxId) {
+      const [row] = (await sql`select node_id from sandboxes where sandbox_id = ${sandboxId}`) as { node_id: string }[];
+      const home = nodes.find(({ nodeId }) => nodeId === row?.node_id);
+      if (!home) throw new Error(`no machine has ${sandboxId}`);
+      return home;
+    },
+    atoll: (control, ...args) => runAtoll(environments[control] ?? {}, args),
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  };
+}
+
+async function startControl(env: Record<string, string>, started: AsyncDisposableStack): Promise<Control> {
+  let running = begin([atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0' });
+  started.defer(() => stop(running));
+  let ready = JSON.parse(await running.first) as { url: string; apiKey: string; domain: string };
+  const port = new URL(ready.url).port;
+  return {
+    get url() {
+      return `http://127.0.0.1:${port}`;
+    },
+    get apiKey() {
+      return ready.apiKey;
+    },
+    domain: ready.domain,
+    call: (method, path, body, headers) =>
+      fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: { 'X-API-Key': ready.apiKey, 'Content-Type': 'application/json', ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    kill9: () => killed(running),
+    async restart() {
+      running = begin([atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0', ATOLL_PORT: port });
+      ready = JSON.parse(await running.first) as typeof ready;
+    },
+    log: () => running.log(),
+  };
+}
+
+async function startNode(
+  env: Record<string, string>,
+  machine: LanMachine,
+  { control, token }: { control: string; token: string },
+  started: AsyncDisposableStack,
+): Promise<Node> {
+  const command = [...machine.enter, atoll, 'node', '--json'];
+  let running = begin([...command, '--control', control, '--token', token], env);
+  started.defer(async () => {
+    await stop(running);
+    const { code, err } = await runAtoll(env, ['down', '--all'], machine.enter);
+    if (code !== 0) throw new Error(`a machine could not be put down: ${err}`);
+  });
+  const { nodeId } = JSON.parse(await running.first) as { nodeId: string };
+  return {
+    nodeId,
+    cut: machine.cut,
+    heal: machine.heal,
+    kill9: () => killed(running),
+    async restart() {
+      running = begin(command, env);
+      await running.first;
+    },
+    log: () => running.log(),
+  };
+}
+
+function begin(command: string[], env: Record<string, string>): Running {
+  const child = Bun.spawn(command, { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  let log = '';
+  const logged = (async () => {
+    const decoder = new TextDecoder();
+    for await (const part of child.stderr) log += decoder.decode(part, { stream: true });
+  })();
+  const first = (async () => {
+    const decoder = new TextDecoder();
+    let text = '';
+    const timer = setTimeout(() => child.kill('SIGKILL'), startTimeoutMs);
+    for await (const part of child.stdout) {
+      text += decoder.decode(part, { stream: true });
+      if (text.includes('\n')) {
+        clearTimeout(timer);
+        return text.slice(0, text.indexOf('\n'));
+      }
+    }
+    await logged;
+    throw new Error(`${command.join(' ')} ended before it served:\n${log}`);
+  })();
+  first.catch(() => {}); // awaited by who began it
+  return { child, first, log: () => log };
+}
+
+async function stop({ child }: Running): Promise<void> {
+  child.kill('SIGTERM');
+  await child.exited;
+}
+
+async function killed({ child }: Running): Promise<void> {
+  child.kill('SIGKILL');
+  await child.exited;
+}
+
+async function runAtoll(
+  env: Record<string, string>,
+  args: string[],
+  enter: string[] = [],
+): Promise<{ code: number; out: string; err: string }> {
+  const child = Bun.spawn([...enter, atoll, ...args], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, out, err };
+}

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+import { describeDrivers } from './subjects.ts';
+
+describeDrivers(({ driver }) => {
+  let it: TestNode;
+  beforeAll(async () => (it = await startTestNode({ driver })), 300_000);
+  afterAll(() => it.dispose());
+
+  test('programs count the processors and the memory of their sandbox', async () => {
+    const request = it.request();
+    const sandbox = await it.node.protocol.create({
+      ...request,
+      resources: { ...request.resources, cpuCount: 1, memoryMiB: 300 },
+    });
+    const run = async (command: string) =>
+      (await runInSandbox(it.node.protocol, sandbox.sandboxId, command)).stdout.trim();
+    expect(
+      await run('nproc; grep -c ^processor /proc/cpuinfo; getconf _NPROCESSORS_ONLN; grep -c "^cpu[0-9]" /proc/stat'),
+    ).toBe('1\n1\n1\n1');
+    expect(await run("awk '/MemTotal/ {print $2}' /proc/meminfo; free -m | awk '/Swap/ {print $2}'")).toBe(
+      `${300 * 1024}\n0`,
+    );
+    const uptimeSeconds = Number(await run('cut -d. -f1 /proc/uptime'));
+    expect(uptimeSeconds).toBeLessThan(600);
+    await it.node.protocol.kill(sandbox);
+  });
+
+  test('text is UTF-8, anyone serves on any port, and shared memory is half of the memory', async () => {
+    const request = it.request();
+    const resources = { ...request.resources, memoryMiB: 600 };
+    const sandbox = await it.node.protocol.create({ ...request, resources });
+    const run = async (command: string) =>
+      (await runInSandbox(it.node.protocol, sandbox.sandboxId, command, 'user')).stdout.trim();
+    expect(await run('printf "\\303\\244" | wc -m; df -m --output=size /dev/shm | tail -n 1')).toMatch(/^1\s+300$/);
+    expect(await run(`python3 -c "import socket; socket.create_server(('0.0.0.0', 80)); print('serves')"`)).toBe(
+      'serves',
+    );
+    await it.node.protocol.kill(sandbox);
+  });
+});

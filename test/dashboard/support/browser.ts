@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
+
+const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser'];
+
+/** Why no browser can be driven here; undefined where one can. */
+export const noBrowser: string | undefined = programs.some(existsSync)
+  ? undefined
+  : 'Chromium is not installed (Debian: apt-get install chromium)';
+
+/**
+ * A domain whose hosts are all this machine, for the browser alone: pages of sandboxes are of the dashboard's own site
+ * there.
+ */
+export const testDomain = 'atoll.test';
+
+/** Starts Debian's Chromium. */
+export function startBrowser(): Promise<Browser> {
+  const executablePath = programs.find(existsSync) ?? '';
+  const hosts = `MAP ${testDomain} 127.0.0.1, MAP *.${testDomain} 127.0.0.1`;
+  const args = ['--no-sandbox', '--disable-dev-shm-usage', `--host-resolver-rules=${hosts}`];
+  return chromium.launch({ executablePath, args });
+}
+
+/** A window whose every complaint is kept: errors of the console and of scripts, and requests to another origin. */
+export type Window = { page: Page; context: BrowserContext; complaints: string[] };
+
+/** Opens a window. Breaches of the content policy are errors of the console. */
+export async function openWindow(browser: Browser, origin: string, width = 1280): Promise<Window> {
+  const context = await browser.newContext({
+    viewport: { width, height: 860 },
+    baseURL: origin,
+    // The platform's own authority signs the certificate.
+    ignoreHTTPSErrors: true,
+  });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', message => {
+    if (message.type() === 'error') complaints.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', error => complaints.push(`script: ${error.message}`));
+  page.on('dialog', dialog => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', request => {
+    if (!request.url().startsWith(origin) && !/^(data|blob):/.test(request.url()))
+      complaints.push(`foreign request: ${request.url()}`);
+  });
+  return { page, context, complaints };
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type Finding = { id: string; impact: string; nodes: { html: string }[] };
+
+/** Serious findings of axe-core on what is shown now, each with the first place. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  // Evaluated by the debugger: the page's own policy lets no such script in.
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
+    return (await axe.run()).violations;
+  });
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`);
+}

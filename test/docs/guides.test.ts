@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
+import { runToEnd } from '../support/process.ts';
+import { pythonWithSdk } from '../support/python.ts';
+import { testUnless } from '../support/skip.ts';
+import { blocksOf, blocksOfGuides, type Block } from './code-blocks.ts';
+import { askedBy, expressions, metricsOf } from './operations.ts';
+
+// Every program of the guides (the one of the code interpreter, in `ts`, is tested by that suite's own means) is run as
+// it stands, against one platform, and prints what the guide says. A guide is read from its beginning to its end, so
+// its programs run in that order, in a folder of its own.
+
+/** Longest time of one program, and of all programs of a guide. */
+const [runTimeoutMs, testTimeoutMs] = [240_000, 300_000];
+/** What the guide says that a machine without CRIU answers. */
+const refusalOfMemory = "the memory of sandboxes can't be kept here";
+const guides = Map.groupBy(blocksOfGuides(), ({ guide }) => guide);
+const python = await pythonWithSdk();
+const scratch = mkdtempSync(join(tmpdir(), 'atoll-guides-'));
+let platform: TestPlatform;
+
+beforeAll(async () => {
+  platform = await startPlatform();
+}, 10 * 60_000);
+afterAll(async () => {
+  await platform[Symbol.asyncDispose]();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+/** What runs a program, and where: JavaScript finds the SDK's packages from the checkout. */
+function runnerOf({ language, code }: Block, folder: string): { argv: string[]; cwd: string } {
+  if (language === 'js') return { argv: ['node', '--input-type=module', '--eval', code], cwd: repository };
+  if (language === 'bash') return { argv: ['bash', '-euo', 'pipefail', '-c', code], cwd: folder };
+  return { argv: ['program' in python ? python.program : 'python3', '-c', code], cwd: folder };
+}
+
+/** Runs programs one after the other, and compares what they print. */
+async function runAll(blocks: Block[]): Promise<void> {
+  const folder = mkdtempSync(join(scratch, 'guide-'));
+  const env = { ...platform.env, PATH: `${join(repository, 'bin')}:${process.env['PATH']}` };
+  for (const block of blocks) {
+    const { argv, cwd } = runnerOf(block, folder);
+    const { exitCode, stdout, stderr } = await runToEnd(argv, { cwd, env, timeoutMs: runTimeoutMs });
+    const place = `docs/guides/${block.guide}:${block.line}\n${stdout}\n${stderr}`;
+    if (block.needsMemory && exitCode !== 0 && stderr.includes(refusalOfMemory)) continue;
+    expect(exitCode, place).toBe(0);
+    if (block.output !== null) expect(stdout.trim(), place).toBe(block.output.trim());
+  }
+}
+
+for (const [guide, blocks] of guides) {
+  const [ofPython, others] = [true, false].map(is => blocks.filter(({ language }) => (language === 'python') === is));
+  if (others?.length) test(`the programs of ${guide} do what it says`, () => runAll(others), testTimeoutMs);
+  if (ofPython?.length)
+    testUnless('missing' in python ? python.missing : undefined)(
+      `the programs in Python of ${guide} do what it says`,
+      () => runAll(ofPython),
+      testTimeoutMs,
+    );
+}
+
+test('dashboard and alerts ask for metrics and labels that the platform gives', async () => {
+  const token = readFileSync(join(platform.ready.dataDir, 'metrics-token'), 'utf8').trim();
+  // One of each, so that their series are there.
+  const { sandboxID } = (await (await platform.api('POST', '/sandboxes', { templateID: 'base' })).json()) as {
+    sandboxID: string;
+  };
+  await platform.api('DELETE', `/sandboxes/${sandboxID}`);
+  const answer = await fetch(`${platform.ready.url}/metrics`, { headers: { Authorization: `Bearer ${token}` } });
+  const metrics = metricsOf(await answer.text());
+  // Prometheus adds these itself.
+  const ofPrometheus = ['job', 'instance', 'le'];
+  metrics.set('up', new Set());
+  const unknown = expressions().flatMap(({ place, expr }) =>
+    askedBy(expr).flatMap(({ metric, labels }) => {
+      const its = metrics.get(metric);
+      if (!its) return [`${place}: ${metric} is not given`];
+      return labels
+        .filter(name => !its.has(name) && !ofPrometheus.includes(name))
+        .map(name => `${place}: ${metric} has no ${name}`);
+    }),
+  );
+  expect(unknown).toEqual([]);
+});
+
+test('programs and their output are found, and what is there to be read is not run', () => {
+  const text =
+    '```js\na()\n```\n\n```output\n1\n```\n\n```\nnot run\n```\n\n```yaml\na: b\n```\n```bash memory\nb\n```\n';
+  expect(blocksOf('g.md', text)).toEqual([
+    { guide: 'g.md', line: 1, language: 'js', code: 'a()\n', output: '1\n', needsMemory: false },
+    { guide: 'g.md', line: 16, language: 'bash', code: 'b\n', output: null, needsMemory: true },
+  ]);
+  expect(guides.size).toBeGreaterThan(8);
+});

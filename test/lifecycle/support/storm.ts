@@ -1,0 +1,351 @@
+import { expect } from 'bun:test';
+import { agentPort } from '../../../src/protocol/agent.ts';
+import { randomOf } from '../../api/random.ts';
+import { holdingsOf, restingCounts } from '../../support/leaks.ts';
+import type { TestPlatform } from '../../support/platform.ts';
+import { waitFor } from '../../support/process.ts';
+import { strike, type Victim } from './victims.ts';
+
+/** Of the platform's log, with a failure. */
+const logCharactersMax = 8_000;
+const conflictPauseMs = 200;
+
+type Shown = 'running' | 'paused';
+type Known = {
+  id: string;
+  /** The states that it may be in: one, unless a crash cut off the answer to a change. */
+  states: Set<Shown | 'gone'>;
+  /** The last text that was written into it and acknowledged, and one whose write was not. */
+  notes: Set<string>;
+  /** The same for what its network denies; '' is nothing of the kind. */
+  denied: Set<string>;
+  /** Whether its process must be there, must not be there, or may be. */
+  process: boolean | undefined;
+  busy: boolean;
+};
+
+/** What the clients know, and what is asked of the platform. */
+class Storm {
+  readonly #platform: TestPlatform;
+  readonly known = new Map<string, Known>();
+  answered = 0;
+  /** Sandboxes that may exist without anybody knowing them: creates and forks whose answer a crash cut off. */
+  unknownMax = 0;
+  over = false;
+
+  constructor(platform: TestPlatform) {
+    this.#platform = platform;
+  }
+
+  /**
+   * One operation; undefined where a strike cut its answer off. Where the sandbox is still being put right after one,
+   * it is asked again.
+   */
+  async #ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown } | undefined> {
+    for (;;) {
+      const answer = await this.#platform.api(method, path, body).then(
+        async response => ({ status: response.status, text: await response.text() }),
+        () => undefined,
+      );
+      // What is still there answers for what was killed: what was asked for may have been done all the same.
+      if (answer === undefined || (answer.status >= 400 && this.over)) return undefined;
+      if (answer.status === 409) {
+        await Bun.sleep(conflictPauseMs);
+        continue;
+      }
+      this.answered++;
+      return { status: answer.status, body: answer.text === '' ? undefined : JSON.parse(answer.text) };
+    }
+  }
+
+  #agent(id: string, path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': String(agentPort), ...init.headers };
+    return fetch(`${this.#platform.ready.url}${path}`, { ...init, headers });
+  }
+
+  async #run(id: string, command: string): Promise<string> {
+    const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }));
+    const envelope = Buffer.concat([Buffer.alloc(5), message]);
+    envelope.writeUInt32BE(message.length, 1);
+    const answer = await this.#agent(id, '/process.Process/Start', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' },
+      body: envelope,
+    });
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    let output = '';
+    for (let at = 0; at + 5 <= bytes.length; at += 5 + bytes.readUInt32BE(at + 1)) {
+      const part = JSON.parse(bytes.subarray(at + 5, at + 5 + bytes.readUInt32BE(at + 1)).toString()) as {
+        event?: { data?: { stdout?: string } };
+      };
+      output += Buffer.from(part.event?.data?.stdout ?? '', 'base64').toString();
+    }
+    return output;
+  }
+
+  #learn(id: string, process: boolean | undefined, notes: string[], denied = ['']): Known {
+    const sandbox: Known = {
+      id,
+      states: new Set(['running']),
+      notes: new Set(notes),
+      denied: new Set(denied),
+      process,
+      busy: false,
+    };
+    this.known.set(id, sandbox);
+    return sandbox;
+  }
+
+  /** Operations of one client, one after the other, until the platform dies under it. */
+  async work(random: () => number): Promise<void> {
+    while (!this.over) {
+      const idle = [...this.known.values()].filter(
+        ({ busy, states }) => !busy && states.size === 1 && !states.has('gone'),
+      );
+      const running = idle.filter(({ states }) => states.has('running'));
+      const sandbox = (random() < 0.6 ? running : idle)[Math.floor(random() * idle.length)] ?? idle[0];
+      const dice = random();
+      if (!sandbox || (dice < 0.2 && idle.length < 8)) {
+        if (!(await this.#create())) return;
+        continue;
+      }
+      sandbox.busy = true;
+      const goesOn = await this.#change(sandbox, dice, random);
+      sandbox.busy = false;
+      if (!goesOn) return;
+    }
+  }
+
+  async #create(): Promise<boolean> {
+    this.unknownMax++;
+    const answer = await this.#ask('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
+    if (!answer) return false;
+    this.unknownMax--;
+    expect(answer.status).toBe(201);
+    const sandbox = this.#learn((answer.body as { sandboxID: string }).sandboxID, undefined, ['']);
+    sandbox.busy = true;
+    // Until it is told that it started, it may have started.
+    const started = await this.#run(sandbox.id, '(setsid sleep 86399 >/dev/null 2>&1 &); echo started').catch(() => '');
+    if (started === 'started\n') sandbox.process = true;
+    sandbox.busy = false;
+    return true;
+  }
+
+  async #change(sandbox: Known, dice: number, random: () => number): Promise<boolean> {
+    const { id, states } = sandbox;
+    const path = `/sandboxes/${id}`;
+    if (states.has('paused')) {
+      if (dice < 0.25) return this.#kill(sandbox);
+      states.add('running');
+      const answer = await this.#ask('POST', `${path}/connect`, { timeout: 3600 });
+      if (!answer) return false;
+      expect([200, 201]).toContain(answer.status);
+      states.delete('paused');
+      return true;
+    }
+    if (dice < 0.4) {
+      const memory = random() < 0.6;
+      const before = sandbox.process;
+      states.add('paused');
+      if (!memory) sandbox.process = undefined;
+      const answer = await this.#ask('POST', `${path}/pause`, { memory });
+      if (!answer) return false;
+      expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
+      states.delete('running');
+      sandbox.process = memory ? before : false;
+      return true;
+    }
+    if (dice < 0.5) return this.#setTimeout(sandbox, random);
+    if (dice < 0.55) return this.#setNetwork(sandbox, random);
+    if (dice < 0.7) {
+      const note = `note ${Math.floor(random() * 1e9)}`;
+      sandbox.notes.add(note);
+      const written = await this.#agent(id, '/files?path=note.txt', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body: note,
+      }).catch(() => undefined);
+      if (written?.status !== 200) return !this.over;
+      sandbox.notes = new Set([note]);
+      return true;
+    }
+    if (dice < 0.75) return this.#snapshot(sandbox);
+    if (dice < 0.85) {
+      this.unknownMax++;
+      const answer = await this.#ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
+      if (!answer) return false;
+      this.unknownMax--;
+      expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
+      const [result] = answer.body as [{ sandbox?: { sandboxID: string } }];
+      if (result.sandbox)
+        this.#learn(result.sandbox.sandboxID, sandbox.process, [...sandbox.notes], [...sandbox.denied]);
+      return true;
+    }
+    return this.#kill(sandbox);
+  }
+
+  /** Later, or at once: then it is gone as if it had been killed. */
+  async #setTimeout(sandbox: Known, random: () => number): Promise<boolean> {
+    const ends = random() < 0.3;
+    if (ends) sandbox.states.add('gone');
+    const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/timeout`, { timeout: ends ? 0 : 3600 });
+    if (!answer) return false;
+    expect(answer.status).toBe(204);
+    if (!ends) return true;
+    sandbox.states = new Set(['gone']);
+    await waitFor(
+      'the expired sandbox to be gone',
+      async () => this.over || (await this.#ask('GET', `/sandboxes/${sandbox.id}`))?.status !== 200,
+    );
+    return !this.over;
+  }
+
+  async #setNetwork(sandbox: Known, random: () => number): Promise<boolean> {
+    const denied = `198.51.100.${Math.floor(random() * 256)}/32`;
+    sandbox.denied.add(denied);
+    const answer = await this.#ask('PUT', `/sandboxes/${sandbox.id}/network`, { denyOut: [denied] });
+    if (!answer) return false;
+    expect(answer.status).toBe(204);
+    sandbox.denied = new Set([denied]);
+    return true;
+  }
+
+  /** A snapshot of it, and a sandbox that begins with that. */
+  async #snapshot(sandbox: Known): Promise<boolean> {
+    const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
+    if (!answer) return false;
+    expect({ id: sandbox.id, ...answer }).toMatchObject({ status: 201 });
+    this.unknownMax++;
+    const made = await this.#ask('POST', '/sandboxes', {
+      templateID: (answer.body as { snapshotID: string }).snapshotID,
+      timeout: 3600,
+    });
+    if (!made) return false;
+    this.unknownMax--;
+    expect({ id: sandbox.id, ...made }).toMatchObject({ status: 201 });
+    this.#learn((made.body as { sandboxID: string }).sandboxID, sandbox.process, [...sandbox.notes]);
+    return true;
+  }
+
+  async #kill(sandbox: Known): Promise<boolean> {
+    sandbox.states.add('gone');
+    const answer = await this.#ask('DELETE', `/sandboxes/${sandbox.id}`);
+    if (!answer) return false;
+    expect(answer.status).toBe(204);
+    sandbox.states = new Set(['gone']);
+    return true;
+  }
+
+  /** Compares what the platform has with what the clients were told, and makes what it has what is known. */
+  async check(): Promise<void> {
+    const listed = new Map(
+      ((await (await this.#platform.api('GET', '/v2/sandboxes')).json()) as { sandboxID: string; state: Shown }[]).map(
+        item => [item.sandboxID, item.state],
+      ),
+    );
+    const wrong = [...this.known.values()].filter(({ id, states }) => !states.has(listed.get(id) ?? 'gone'));
+    expect(wrong.map(({ id, states }) => ({ id, told: [...states], is: listed.get(id) ?? 'gone' }))).toEqual([]);
+    const unknown = [...listed.keys()].filter(id => !this.known.has(id));
+    expect(unknown.length).toBeLessThanOrEqual(this.unknownMax);
+    this.unknownMax = 0;
+    // Nobody was told of them: what is in them is not known.
+    for (const id of unknown) expect((await this.#platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
+    for (const sandbox of this.known.values()) {
+      const state = listed.get(sandbox.id) ?? 'gone';
+      sandbox.states = new Set([state]);
+      sandbox.busy = false;
+      if (state === 'running') await this.#look(sandbox);
+    }
+  }
+
+  async #look(sandbox: Known): Promise<void> {
+    // Its agent may have been what was killed last.
+    const answer = await waitFor('the agent to answer', async () => {
+      const answer = await this.#agent(sandbox.id, '/files?path=note.txt').catch(() => undefined);
+      return answer !== undefined && answer.status < 500 && answer;
+    });
+    const note = answer.status === 200 ? await answer.text() : '';
+    expect({ id: sandbox.id, isKnown: sandbox.notes.has(note), note, notes: [...sandbox.notes] }).toMatchObject({
+      isKnown: true,
+    });
+    sandbox.notes = new Set([note]);
+    const detail = (await (await this.#platform.api('GET', `/sandboxes/${sandbox.id}`)).json()) as {
+      network?: { denyOut?: string[] };
+    };
+    const denied = detail.network?.denyOut?.join(' ') ?? '';
+    expect({ id: sandbox.id, isKnown: sandbox.denied.has(denied), denied, known: [...sandbox.denied] }).toMatchObject({
+      isKnown: true,
+    });
+    sandbox.denied = new Set([denied]);
+    const alive = (await this.#run(sandbox.id, 'pgrep -c -f "^sleep 86399" || true')).trim() === '1';
+    expect({ id: sandbox.id, process: alive }).toEqual({ id: sandbox.id, process: sandbox.process ?? alive });
+    sandbox.process = alive;
+  }
+
+  /** Lets everything that is paused run, looks into it, and ends it. */
+  async finish(): Promise<void> {
+    for (const sandbox of this.known.values()) {
+      if (sandbox.states.has('gone')) continue;
+      expect([200, 201]).toContain(
+        (await this.#platform.api('POST', `/sandboxes/${sandbox.id}/connect`, { timeout: 3600 })).status,
+      );
+      await this.#look(sandbox);
+      expect((await this.#platform.api('DELETE', `/sandboxes/${sandbox.id}`)).status).toBe(204);
+    }
+  }
+}
+
+/** What a storm was, in figures. */
+export type StormResult = { answered: number; strikes: Record<string, number>; sandboxes: number };
+
+/**
+ * Clients work on sandboxes while one process of the platform after the other is killed at random moments. After each
+ * strike what there is is compared with what the clients were told; at the end nothing may be left. Throws at the first
+ * difference.
+ */
+export async function runStorm(
+  platform: TestPlatform,
+  options: {
+    seed: number;
+    /** How many operations are answered in all, and how many of them lie between two strikes on average. */
+    operations: number;
+    perStrike: number;
+    clients: number;
+    victims: readonly Victim[];
+    onStrike?: (victim: Victim, answered: number) => void;
+  },
+): Promise<StormResult> {
+  const { seed, operations, perStrike, clients, victims, onStrike } = options;
+  const before = await restingCounts(platform.ready.dataDir);
+  const random = randomOf(seed);
+  const storm = new Storm(platform);
+  const strikes: Record<string, number> = {};
+  while (storm.answered < operations) {
+    storm.over = false;
+    let failure: unknown;
+    const working = Array.from({ length: clients }, () =>
+      storm.work(randomOf(Math.floor(random() * 2 ** 31))).catch(error => {
+        failure ??= error;
+      }),
+    );
+    const until = storm.answered + perStrike * (0.5 + random());
+    await waitFor('the operations', () => failure !== undefined || storm.answered >= until, 300_000);
+    await Bun.sleep(random() * 300);
+    const victim = victims[Math.floor(random() * victims.length)] ?? 'platform';
+    storm.over = true;
+    const recovered = await strike(platform, victim);
+    await Promise.all(working);
+    if (failure !== undefined) throw new Error(`${failure}\n${platform.log().slice(-logCharactersMax)}`);
+    await recovered();
+    strikes[victim] = (strikes[victim] ?? 0) + 1;
+    onStrike?.(victim, storm.answered);
+    await storm.check();
+  }
+  await storm.finish();
+  const after = await restingCounts(platform.ready.dataDir);
+  const left = Bun.deepEquals(after, before)
+    ? ''
+    : `${JSON.stringify(holdingsOf(platform.ready.dataDir))}\n${platform.log().slice(-logCharactersMax)}`;
+  expect({ ...after, left }).toEqual({ ...before, left: '' });
+  return { answered: storm.answered, strikes, sandboxes: storm.known.size };
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { Sandbox, Template } from 'e2b';
+import { preview } from '../support/preview.ts';
+import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { waitFor } from '../support/process.ts';
+
+/** Much is fetched and compiled; what matters is that it ends well. */
+const programMs = 10 * 60_000;
+
+let platform: TestPlatform;
+let sandbox: Sandbox;
+before(
+  async () => {
+    platform = await startPlatform();
+    Object.assign(process.env, platform.env);
+    await Template.build(Template().fromTemplate('base'), 'programs', { cpuCount: 2, memoryMB: 4096 });
+    sandbox = await Sandbox.create('programs', { timeoutMs: 3_600_000 });
+  },
+  { timeout: programMs },
+);
+after(async () => {
+  await sandbox?.kill();
+  await platform?.[Symbol.asyncDispose]();
+});
+
+const run = async (command: string, options: { user?: 'root' | 'user'; cwd?: string } = {}) =>
+  (await sandbox.commands.run(command, { timeoutMs: programMs, ...options })).stdout.trim();
+const install = (packages: string) =>
+  run(
+    `apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends ${packages}`,
+    { user: 'root' },
+  );
+const shown = (port: number, path: string) => preview(platform.ready.url, sandbox.getHost(port), path);
+const program = (name: string, work: () => Promise<void>): void => void it(name, { timeout: programMs }, work);
+
+program('strace, gdb and tmux, from the mirror', async () => {
+  await install('strace gdb tmux');
+  assert.match(await run('strace -c -f true 2>&1'), /execve/);
+  await run(`printf 'int main(void) { return 42; }' > crash.c && cc -g -o crash crash.c`);
+  assert.match(await run('gdb -batch -ex run ./crash 2>&1'), /exited with code 052/);
+  assert.match(await run("tmux new-session -d -s one 'sleep 1000' && tmux list-sessions && tmux kill-server"), /^one:/);
+});
+
+program('PostgreSQL as a service', async () => {
+  await install('postgresql');
+  await run('service postgresql start', { user: 'root' });
+  const query = `su postgres -c "psql -Atc 'select count(*) from generate_series(1, 1000)'"`;
+  assert.equal(await waitFor('PostgreSQL', () => run(query, { user: 'root' }).catch(() => undefined)), '1000');
+});
+
+program('Redis', async () => {
+  await install('redis-server');
+  await run('redis-server --daemonize yes');
+  assert.equal(await waitFor('Redis', () => run('redis-cli ping').catch(() => undefined)), 'PONG');
+});
+
+program('Jupyter from PyPI, and its API on the preview URL', async () => {
+  await run('python3 -m venv jupyter && jupyter/bin/pip install --quiet jupyter-server');
+  await sandbox.commands.run(
+    'jupyter/bin/jupyter server --no-browser --port 8888 --ServerApp.allow_remote_access=True',
+    { background: true, timeoutMs: 0 },
+  );
+  assert.match(await waitFor('Jupyter', () => shown(8888, '/api'), programMs), /"version"/);
+});
+
+program('a Next.js development server, which shows a change', async () => {
+  await run(
+    'mkdir -p site/app && cd site && npm init -y && npm install --no-audit --no-fund next@15.5.6 react@19.2.0 react-dom@19.2.0',
+  );
+  const page = (text: string) => `export default function Page() { return <p>${text}</p>; }`;
+  await sandbox.files.write(
+    'site/app/layout.js',
+    'export default function Layout({ children }) { return <html><body>{children}</body></html>; }',
+  );
+  await sandbox.files.write('site/app/page.js', page('first words'));
+  await sandbox.commands.run('npx next dev --port 3000', { cwd: '/home/user/site', background: true, timeoutMs: 0 });
+  const shows = (text: string) => waitFor(text, async () => (await shown(3000, '/'))?.includes(text), programMs);
+  await shows('first words');
+  await sandbox.files.write('site/app/page.js', page('other words'));
+  await shows('other words');
+});
+
+program('chromium by Playwright', async () => {
+  await install('chromium');
+  await run('mkdir -p browse && cd browse && npm init -y && npm install --no-audit --no-fund playwright-core@1.56.1');
+  await sandbox.files.write(
+    'browse/main.mjs',
+    `import { chromium } from 'playwright-core';
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox: false });
+const page = await browser.newPage();
+await page.setContent('<button onclick="document.title = 6 * 7">go</button>');
+await page.click('button');
+console.log(await page.title(), (await page.screenshot()).length > 1000);
+await browser.close();`,
+  );
+  assert.equal(await run('node main.mjs', { cwd: '/home/user/browse' }), '42 true');
+});
+
+program('Go, Rust and Java compile and run', async () => {
+  await install('golang-go cargo default-jdk-headless');
+  await sandbox.files.write(
+    'go/main.go',
+    'package main\nimport ("fmt"; "runtime")\nfunc main() { fmt.Println("go", runtime.NumCPU()) }',
+  );
+  assert.equal(await run('go run main.go', { cwd: '/home/user/go' }), 'go 2');
+  await run('cargo new --quiet --bin hello');
+  assert.equal(await run('cargo run --quiet', { cwd: '/home/user/hello' }), 'Hello, world!');
+  await sandbox.files.write(
+    'Main.java',
+    'class Main { public static void main(String[] a) { System.out.println("java " + Runtime.getRuntime().availableProcessors()); } }',
+  );
+  assert.equal(await run('java Main.java'), 'java 2');
+});

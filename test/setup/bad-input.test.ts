@@ -1,0 +1,154 @@
+import { afterAll, expect, test } from 'bun:test';
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Database } from 'bun:sqlite';
+import { openStore } from '../../src/api/database/database.ts';
+import { repository, startPlatform } from '../support/platform.ts';
+import { killGroup, runToEnd, start, waitFor } from '../support/process.ts';
+
+// A start that can't succeed says in one sentence what is wrong and what to do, and changes nothing. Machines that this
+// one can't be made into are pretended in src/bin/preflight/check.test.ts.
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-bad-input-'));
+const atoll = join(repository, 'bin/atoll');
+const nobody = 65_534;
+const cleanUps: (() => Promise<void>)[] = [];
+
+afterAll(async () => {
+  for (const cleanUp of cleanUps) await cleanUp();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Row = {
+  name: string;
+  /** Makes the bad thing at the path of the data directory. */
+  make?(dataDir: string): void | Promise<void>;
+  env?(dataDir: string): Record<string, string>;
+  argv?(): string[];
+  says: RegExp;
+};
+
+const taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+cleanUps.push(async () => taken.stop(true));
+
+async function run(...argv: string[]): Promise<void> {
+  const { exitCode, stderr } = await runToEnd(argv);
+  if (exitCode !== 0) throw new Error(stderr);
+}
+
+/** A file system with less room than a first start needs. */
+async function smallDisk(point: string): Promise<void> {
+  mkdirSync(point);
+  await run('mount', '-t', 'tmpfs', '-o', 'size=64m', 'atoll-test', point);
+  cleanUps.push(() => run('umount', point));
+}
+
+async function stateOfNewerVersion(dataDir: string): Promise<void> {
+  const path = join(dataDir, 'api/atoll.sqlite');
+  mkdirSync(join(dataDir, 'api'), { recursive: true });
+  await (await openStore({ kind: 'sqlite', path }))[Symbol.asyncDispose]();
+  using database = new Database(path, { readwrite: true, strict: true });
+  database.run("insert into kysely_migration (name, timestamp) values ('9999-future', 'x')");
+}
+
+const rows: Row[] = [
+  {
+    name: 'no root',
+    argv: () => ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', atoll],
+    // In a checkout that others may not read, it is the shell that says so.
+    says: /needs root|run it as root, e\.g\. with sudo|bin\/atoll: Permission denied/,
+  },
+  {
+    name: 'a program that is missing',
+    env: () => ({ PATH: '/usr/bin:/bin' }),
+    says: /nft.* can't be found in PATH, .*: run `apt install .*nftables/,
+  },
+  {
+    name: 'the data directory is a file',
+    make: dir => writeFileSync(dir, ''),
+    says: /which is a file: set it to a dir/,
+  },
+  {
+    name: 'the data directory is another user’s',
+    make(dir) {
+      mkdirSync(dir);
+      chownSync(dir, nobody, nobody);
+    },
+    says: /belongs to user 65534, .*chown root/,
+  },
+  { name: 'no space', make: smallDisk, says: /MiB are free for .*, and a first start needs 3072 MiB/ },
+  {
+    name: 'the port is taken',
+    env: () => ({ ATOLL_PORT: String(taken.port) }),
+    says: /Port \d+ of 127\.0\.0\.1 can't be opened .*set ATOLL_PORT to another one/,
+  },
+  {
+    name: 'an address of another machine',
+    env: () => ({ ATOLL_HOST: '192.0.2.1' }),
+    says: /ATOLL_HOST is 192\.0\.2\.1, which is no address of this machine: set it/,
+  },
+  {
+    name: 'a certificate that is not there',
+    env: dir => ({ ATOLL_TLS_PORT: '0', ATOLL_TLS_CERT: `${dir}.pem`, ATOLL_TLS_KEY: `${dir}.key` }),
+    says: /The certificate .*\.pem with the key .*\.key can't be used \(ENOENT.*set ATOLL_TLS_CERT and ATOLL_TLS_KEY/,
+  },
+  {
+    name: 'a database that does not answer',
+    env: () => ({ ATOLL_DATABASE_URL: 'postgres://atoll:secret@127.0.0.1:1/atoll' }),
+    says: /PostgreSQL at 127\.0\.0\.1:1\/atoll can't be used: .*Start it, or correct ATOLL_DATABASE_URL/,
+  },
+  {
+    name: 'half an installation',
+    make(dir) {
+      mkdirSync(dir);
+      for (const name of ['seed', 'node-id', 'api-key']) writeFileSync(join(dir, name), 'x');
+    },
+    says: /atoll\.sqlite is missing, and .* holds an installation.*put its database back/,
+  },
+  { name: 'a state of a newer version', make: stateOfNewerVersion, says: /newer version.*9999-future/ },
+  {
+    name: 'a checkout that was never set up',
+    make: () => cpSync(join(repository, 'bin'), join(folder, 'clone/bin'), { recursive: true }),
+    argv: () => [join(folder, 'clone/bin/atoll')],
+    says: /the runtime is not installed yet. Run `npm run up`/,
+  },
+];
+
+/** Every path below a directory; nothing where there is none. */
+function pathsIn(directory: string): string[] {
+  try {
+    return readdirSync(directory, { recursive: true }).map(String).toSorted();
+  } catch {
+    return [];
+  }
+}
+
+for (const [index, { name, make, env, argv, says }] of rows.entries()) {
+  test(`refused in one sentence, and nothing is changed: ${name}`, async () => {
+    const dataDir = join(folder, `data-${index}`);
+    await make?.(dataDir);
+    const before = pathsIn(dataDir);
+    const { exitCode, stderr, stdout } = await runToEnd([...(argv?.() ?? [atoll]), 'up', '--json'], {
+      env: { ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none', ...env?.(dataDir) },
+    });
+    expect(stderr).toMatch(says);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).not.toContain('secret');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(pathsIn(dataDir)).toEqual(before);
+  });
+}
+
+test('a first start that was killed is gone on with by the next one', async () => {
+  const dataDir = join(folder, 'interrupted');
+  const env = { ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none' };
+  const first = start([atoll, 'up', '--json'], { env });
+  await waitFor('the first files', () => pathsIn(dataDir).includes('lock'), 120_000);
+  expect(pathsIn(dataDir)).not.toContain('api-key');
+  killGroup(first, 'SIGKILL');
+  // Some administrators' shells let nobody else read what they make.
+  const usual = process.umask(0o077);
+  await using platform = await startPlatform({ ATOLL_DATA_DIR: dataDir }).finally(() => process.umask(usual));
+  expect((await platform.api('GET', '/health')).status).toBe(200);
+}, 240_000);

@@ -1,0 +1,75 @@
+import { afterAll, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { writeArchive, writeChecksums } from '../../scripts/release/archive.mjs';
+import { writeDebianPackage } from '../../scripts/release/debian-package.mjs';
+import { compileExecutable, settle } from '../../scripts/release/tree.mjs';
+import { repository } from '../support/platform.ts';
+
+// Two builds of one commit are equal, octet by octet, whoever makes them, where and when. Here the writers of a release
+// pack a small tree and the real executable; `npm run release` packs all of it, which takes minutes.
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-release-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const facts = { version: '1.2.3', description: 'A test', architecture: 'amd64', commit: 'c', epoch: 1_700_000_000 };
+const digestOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+/** A tree as a build leaves it: its times, modes and order of files depend on who made it. */
+function treeAt(place: string, text: string, later: boolean): string {
+  const tree = join(folder, place, 'tree');
+  const names = ['docs/a.md', 'docs/z/b.md', 'sbom.json', 'bin/atoll'];
+  for (const name of later ? names.toReversed() : names) {
+    const path = join(tree, name);
+    mkdirSync(join(path, '..'), { recursive: true, mode: later ? 0o700 : 0o755 });
+    writeFileSync(path, `${name}${text}`);
+    chmodSync(path, name.startsWith('bin/') ? (later ? 0o700 : 0o755) : later ? 0o600 : 0o664);
+    utimesSync(path, later ? 5e8 : 6e8, later ? 5e8 : 6e8);
+  }
+  symlinkSync('docs/a.md', join(tree, 'link'));
+  return tree;
+}
+
+async function pack(place: string, text: string, later: boolean): Promise<string> {
+  const tree = treeAt(place, text, later);
+  const output = join(folder, place, 'output');
+  mkdirSync(output);
+  settle(tree, facts.epoch);
+  await writeDebianPackage(tree, output, facts);
+  await writeArchive(tree, output, facts);
+  return writeChecksums(output);
+}
+
+test('equal contents make equal packages, archives and digests, and others do not', async () => {
+  const sums = await pack('one', '', false);
+  expect(sums.trim().split('\n')).toHaveLength(3);
+  expect(await pack('a/place/of/another', '', true)).toBe(sums);
+  const other = await pack('changed', '!', false);
+  for (const line of other.trim().split('\n')) expect(sums).not.toContain(line);
+});
+
+test('the executable is equal from whichever checkout, to wherever it is built', async () => {
+  const checkout = join(folder, 'checkout');
+  mkdirSync(checkout);
+  for (const name of ['src', 'package.json', 'tsconfig.json'])
+    cpSync(join(repository, name), join(checkout, name), { recursive: true });
+  symlinkSync(join(repository, 'node_modules'), join(checkout, 'node_modules'));
+  // It holds its own name, which is the same in every release.
+  const [one, two] = [join(folder, 'first/bin/atoll'), join(folder, 'second/further/atoll')];
+  for (const path of [one, two]) mkdirSync(join(path, '..'), { recursive: true });
+  await compileExecutable(repository, one);
+  await compileExecutable(checkout, two);
+  expect(digestOf(two)).toBe(digestOf(one));
+}, 120_000);

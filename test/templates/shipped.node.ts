@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Sandbox as Desktop } from '@e2b/desktop';
+import { Sandbox } from 'e2b';
+import { preview } from '../support/preview.ts';
+import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { waitFor } from '../support/process.ts';
+
+const agents = { claude: 'claude --version', codex: 'codex --version', opencode: 'opencode --version' };
+const names = ['desktop', ...Object.keys(agents)];
+const buildMs = 20 * 60_000;
+
+let platform: TestPlatform;
+before(
+  async () => {
+    platform = await startPlatform({ ATOLL_TEMPLATES: names.join(',') });
+    Object.assign(process.env, platform.env);
+    await waitFor('the templates', areReady, buildMs);
+  },
+  { timeout: buildMs },
+);
+after(() => platform[Symbol.asyncDispose]());
+
+async function areReady(): Promise<boolean> {
+  const templates = (await (await platform.api('GET', '/templates')).json()) as {
+    names: string[];
+    buildStatus: string;
+  }[];
+  const failed = templates.find(({ buildStatus }) => buildStatus === 'error');
+  assert.ok(!failed, `a template failed: ${platform.log()}`);
+  return names.every(name =>
+    templates.some(template => template.names.some(full => full.endsWith(name)) && template.buildStatus === 'ready'),
+  );
+}
+
+describe('agents that write code', () => {
+  for (const [name, command] of Object.entries(agents))
+    it(`${name} runs for the user of the template, and says its version`, async () => {
+      const sandbox = await Sandbox.create(name);
+      try {
+        const { stdout } = await sandbox.commands.run(command, { timeoutMs: 60_000 });
+        assert.match(stdout, /\d+\.\d+\.\d+/);
+      } finally {
+        await sandbox.kill();
+      }
+    });
+});
+
+describe('the desktop', () => {
+  let desktop: Desktop;
+  before(async () => (desktop = await Desktop.create({ resolution: [1024, 768], timeoutMs: 600_000 })), {
+    timeout: 120_000,
+  });
+  after(() => desktop?.kill());
+
+  it('has a picture of the size that was asked for, and another one with a window', async () => {
+    const empty = Buffer.from(await desktop.screenshot());
+    assert.equal(empty.toString('latin1', 1, 4), 'PNG');
+    assert.deepEqual([empty.readUInt32BE(16), empty.readUInt32BE(20)], [1024, 768]);
+    await desktop.launch('xfce4-terminal');
+    await waitFor('the window', async () => (await windows()).length > 0);
+    await waitFor('another picture', async () => !Buffer.from(await desktop.screenshot()).equals(empty));
+  });
+
+  const windows = async () => desktop.getApplicationWindows('xfce4-terminal').catch(() => []);
+
+  it('takes what is typed, and moves the mouse', async () => {
+    await desktop.moveMouse(512, 384);
+    await desktop.leftClick();
+    assert.deepEqual(await desktop.getCursorPosition(), { x: 512, y: 384 });
+    const [window = ''] = await windows();
+    await desktop.commands.run(`xdotool windowactivate --sync ${window}`);
+    await desktop.write('touch /tmp/typed');
+    await desktop.press('enter');
+    await waitFor('the file', () => desktop.files.exists('/tmp/typed'));
+  });
+
+  it('is shown by noVNC on its preview URL, and VNC asks for the password', async () => {
+    await desktop.stream.start({ requireAuth: true });
+    assert.ok(desktop.stream.getAuthKey().length > 0);
+    const url = new URL(desktop.stream.getUrl());
+    const page = await waitFor('noVNC', () => preview(platform.ready.url, url.hostname, url.pathname));
+    assert.match(page, /noVNC/);
+    // The server speaks first (RFC 6143, 7.1.1), then names how one may sign in: 2 is a password.
+    const { stdout } = await desktop.commands.run(
+      `python3 -c "import socket; s=socket.create_connection(('127.0.0.1',5900)); print(s.recv(12)[:3].decode()); s.send(b'RFB 003.008\\n'); print(list(s.recv(8)))"`,
+    );
+    assert.match(stdout, /^RFB\n\[1, 2\]/);
+    await desktop.stream.stop();
+  });
+});

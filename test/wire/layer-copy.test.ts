@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test';
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../../src/base/telemetry/log.ts';
+import type { LayerProtocol, MachineService } from '../../src/protocol/cluster.ts';
+import { copyLayer, layersOverNetwork } from '../../src/wire/layer-copy.ts';
+import { machineAt, serveMachine } from '../../src/wire/node-service.ts';
+import { newAuthority } from './support/cluster.ts';
+
+// A layer goes from one machine to another through control, over two TLS connections.
+
+const digest = `sha256:${'a'.repeat(64)}`;
+
+/** A machine with files in place of layers. */
+function machineWith(path: string, authority: ReturnType<typeof newAuthority>) {
+  const nodeId = crypto.randomUUID();
+  const kept = { isKept: false };
+  const layers: LayerProtocol = {
+    missing: async () => [],
+    openRead: async () => ({ sizeBytes: 0, descriptor: openSync(path, 'r') }),
+    openWrite: async () => ({ writeId: 'one', descriptor: openSync(path, 'w') }),
+    keepWrite: async () => void (kept.isKept = true),
+    dropWrite: async () => {},
+  };
+  const identity = authority.node(nodeId);
+  const service = { layers: layersOverNetwork(layers) } as unknown as MachineService;
+  const served = serveMachine(service, { hostname: '127.0.0.1', port: 0, identity }, silentLog);
+  const place = { nodeId, host: '127.0.0.1', port: served.port, certificates: [identity.digest] };
+  const machine = machineAt(nodeId, async () => ({ place, identity: authority.control('api') }), silentLog);
+  return { machine, served, kept };
+}
+
+test('all bytes of a layer arrive before it is kept', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-layer-'));
+  const content = Buffer.alloc(20_000_003, 'content of a layer ');
+  const [from, to] = [join(folder, 'from'), join(folder, 'to')];
+  writeFileSync(from, content);
+  const authority = newAuthority();
+  const [source, target] = [machineWith(from, authority), machineWith(to, authority)];
+  await copyLayer(digest, source.machine.layers, target.machine.layers);
+  expect(target.kept.isKept).toBe(true);
+  expect(readFileSync(to).equals(content)).toBe(true);
+  for (const { machine, served } of [source, target]) {
+    machine.close();
+    served.stop();
+  }
+  rmSync(folder, { recursive: true });
+});
