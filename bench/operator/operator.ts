@@ -35,7 +35,7 @@ async function onDatabase(
   sizes: OperatorSizes,
 ): Promise<Figure[]> {
   await using platform = await Platform.start({
-    limits: { concurrentSandboxes: noLimit, requestsPerSecond: 0 },
+    limits: { concurrentSandboxes: noLimit, sandboxes: noLimit, requestsPerSecond: 0 },
     database: { name, location: async () => cluster?.newDatabase() },
   });
   const operations = await load(1, sizes.seconds, () => lifeOf(platform));
@@ -74,7 +74,7 @@ const statementsOfLife = 5;
 async function lifeOf({ store, team }: Platform): Promise<void> {
   const nowUs = Date.now() * 1000;
   const sandbox = sandboxOf(team.teamId, nowUs);
-  await insertSandbox(store.db, sandbox, noLimit);
+  await insertSandbox(store.db, sandbox, { concurrentSandboxes: noLimit, sandboxes: noLimit });
   await publishSandbox(store.db, sandbox, { startedAtUs: nowUs, endAtUs: nowUs + 60_000_000 });
   await setSandboxEnd(store.db, sandbox, { endAtUs: nowUs + 90_000_000, onlyLater: true, nowUs });
   await condemnSandbox(store.db, sandbox, ['running'], nowUs, 'bench');

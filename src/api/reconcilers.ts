@@ -11,6 +11,7 @@ import { leftoversIntervalMs, reconcileLeftovers } from './sandbox/reconcilers/l
 import { keysIntervalMs, reconcileKeys } from './sandbox/reconcilers/idempotency.ts';
 import { renewalIntervalMs, tokenRenewal } from './sandbox/reconcilers/token-renewal.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './build/reconcilers/layers.ts';
+import { buildRetentionIntervalMs, reconcileBuildRetention } from './build/reconcilers/retention.ts';
 import { drains, drainsIntervalMs } from './operator/reconcilers/drains.ts';
 import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
 import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './metrics/reconcilers/team.ts';
@@ -57,6 +58,7 @@ export async function startReconcilers(
     loop('adoption', adoptionMs, adopt),
     every('leftovers', leftoversIntervalMs, () => reconcileLeftovers(parts)),
     every('builds', buildsIntervalMs, () => reconcileBuilds(parts)),
+    every('build-retention', buildRetentionIntervalMs, () => reconcileBuildRetention(parts)),
     every('layers', layersIntervalMs, () => reconcileLayers(parts)),
     every('snapshots', snapshotsIntervalMs, () => reconcileSnapshots(parts)),
     every('identity-tokens', renewalIntervalMs, tokenRenewal(parts)),

@@ -110,7 +110,7 @@ onEachDatabase(database => {
         nextExecutionId: state === 'resuming' ? nextExecutionId : null,
         replicaId: null,
       };
-      expect(await insertSandbox(db, sandbox, 1000)).toBe('inserted');
+      expect(await insertSandbox(db, sandbox, { concurrentSandboxes: 1000, sandboxes: 1000 })).toBe('inserted');
       return sandbox;
     };
     let seen = 0;

@@ -85,6 +85,15 @@ class ClusterJoin(TypedDict):
     publicKey: str
     # HMAC-SHA-256, hexadecimal
     proof: str
+    # Of a machine that has joined before: nobody else may join under its ID
+    known: NotRequired[ClusterJoinKnown]
+
+
+class ClusterJoinKnown(TypedDict):
+    # PEM of the certificate that it has
+    certificate: str
+    # Signature by the key of that certificate, base64
+    proof: str
 
 
 class ClusterJoined(TypedDict):
@@ -867,6 +876,14 @@ class TeamLimits(TypedDict):
     concurrentSandboxes: NotRequired[int]
     # Template builds at once
     concurrentBuilds: NotRequired[int]
+    # Sandboxes, running and paused
+    sandboxes: NotRequired[int]
+    # Templates, snapshots apart
+    templates: NotRequired[int]
+    # Builds of templates that are kept; the oldest that failed make room
+    builds: NotRequired[int]
+    # Snapshots that are kept
+    snapshots: NotRequired[int]
     # Longest life of one run of a sandbox
     lifetimeHours: NotRequired[int]
     # CPUs of a sandbox
@@ -886,6 +903,10 @@ class TeamLimits(TypedDict):
 class TeamLimitsChange(TypedDict):
     concurrentSandboxes: NotRequired[Optional[int]]
     concurrentBuilds: NotRequired[Optional[int]]
+    sandboxes: NotRequired[Optional[int]]
+    templates: NotRequired[Optional[int]]
+    builds: NotRequired[Optional[int]]
+    snapshots: NotRequired[Optional[int]]
     lifetimeHours: NotRequired[Optional[int]]
     cpuCount: NotRequired[Optional[int]]
     memoryMiB: NotRequired[Optional[int]]
@@ -916,6 +937,14 @@ class TeamUseLimits(TypedDict):
     concurrentSandboxes: int
     # Template builds at once
     concurrentBuilds: int
+    # Sandboxes, running and paused
+    sandboxes: int
+    # Templates, snapshots apart
+    templates: int
+    # Builds of templates that are kept; the oldest that failed make room
+    builds: int
+    # Snapshots that are kept
+    snapshots: int
     # Longest life of one run of a sandbox
     lifetimeHours: int
     # CPUs of a sandbox
@@ -935,6 +964,10 @@ class TeamUseLimits(TypedDict):
 class TeamUseTaken(TypedDict):
     concurrentSandboxes: int
     concurrentBuilds: int
+    sandboxes: int
+    templates: int
+    builds: int
+    snapshots: int
     volumes: int
 
 

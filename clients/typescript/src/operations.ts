@@ -79,6 +79,13 @@ export interface Schemas {
     publicKey: string;
     /** HMAC-SHA-256, hexadecimal; at most 64 characters */
     proof: string;
+    /** Of a machine that has joined before: nobody else may join under its ID */
+    known?: {
+      /** PEM of the certificate that it has; at most 4000 characters */
+      certificate: string;
+      /** Signature by the key of that certificate, base64; at most 200 characters */
+      proof: string;
+    } | undefined;
   };
   ClusterJoined: {
     /** PEM, for the key that was sent */
@@ -830,6 +837,14 @@ export interface Schemas {
     concurrentSandboxes?: number | undefined;
     /** Template builds at once; at least 0 */
     concurrentBuilds?: number | undefined;
+    /** Sandboxes, running and paused; at least 0 */
+    sandboxes?: number | undefined;
+    /** Templates, snapshots apart; at least 0 */
+    templates?: number | undefined;
+    /** Builds of templates that are kept; the oldest that failed make room; at least 0 */
+    builds?: number | undefined;
+    /** Snapshots that are kept; at least 0 */
+    snapshots?: number | undefined;
     /** Longest life of one run of a sandbox; at least 0 */
     lifetimeHours?: number | undefined;
     /** CPUs of a sandbox; at least 0 */
@@ -849,6 +864,10 @@ export interface Schemas {
   TeamLimitsChange: {
     concurrentSandboxes?: number | null | undefined;
     concurrentBuilds?: number | null | undefined;
+    sandboxes?: number | null | undefined;
+    templates?: number | null | undefined;
+    builds?: number | null | undefined;
+    snapshots?: number | null | undefined;
     lifetimeHours?: number | null | undefined;
     cpuCount?: number | null | undefined;
     memoryMiB?: number | null | undefined;
@@ -873,6 +892,14 @@ export interface Schemas {
       concurrentSandboxes: number;
       /** Template builds at once; at least 0 */
       concurrentBuilds: number;
+      /** Sandboxes, running and paused; at least 0 */
+      sandboxes: number;
+      /** Templates, snapshots apart; at least 0 */
+      templates: number;
+      /** Builds of templates that are kept; the oldest that failed make room; at least 0 */
+      builds: number;
+      /** Snapshots that are kept; at least 0 */
+      snapshots: number;
       /** Longest life of one run of a sandbox; at least 0 */
       lifetimeHours: number;
       /** CPUs of a sandbox; at least 0 */
@@ -893,6 +920,14 @@ export interface Schemas {
       concurrentSandboxes: number;
       /** at least 0 */
       concurrentBuilds: number;
+      /** at least 0 */
+      sandboxes: number;
+      /** at least 0 */
+      templates: number;
+      /** at least 0 */
+      builds: number;
+      /** at least 0 */
+      snapshots: number;
       /** at least 0 */
       volumes: number;
     };

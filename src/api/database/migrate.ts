@@ -7,6 +7,7 @@ import { schema } from './migrations/0001-schema.ts';
 import { idempotencyKeys } from './migrations/0002-idempotency-keys.ts';
 import { people } from './migrations/0003-people.ts';
 import { cluster } from './migrations/0004-cluster.ts';
+import { bounds } from './migrations/0005-bounds.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -19,6 +20,7 @@ export const migrations: Record<string, Migration> = {
   '0002-idempotency-keys': idempotencyKeys,
   '0003-people': people,
   '0004-cluster': cluster,
+  '0005-bounds': bounds,
 };
 
 /**

@@ -4,6 +4,13 @@ import type { Role } from '../../protocol/api/member.ts';
 export type TeamLimits = {
   concurrentSandboxes: number;
   concurrentBuilds: number;
+  /** Running and paused. */
+  sandboxes: number;
+  /** Without snapshots. */
+  templates: number;
+  /** Of all templates, in any state; snapshots apart. */
+  builds: number;
+  snapshots: number;
   /** Longest life of one run of a sandbox, hours. */
   lifetimeHours: number;
   /** Per sandbox. */

@@ -98,7 +98,12 @@ const createOptions = {
 };
 
 /** The most characters of an `Idempotency-Key`, and how long it holds. */
-export const idempotencyBounds = { keyCharactersMax: 255, keptHours: 24 } as const;
+export const idempotencyBounds = {
+  keyCharactersMax: 255,
+  keptHours: 24,
+  /** Keys of one team; beyond, the oldest are forgotten earlier. */
+  perTeamMax: 200_000,
+} as const;
 
 /** Headers of POST /sandboxes and POST /v2/sandboxes. */
 export const CreateHeaders = Type.Object({

@@ -81,6 +81,10 @@ const slug = Type.String({
 const limits = {
   concurrentSandboxes: limit('Sandboxes at once'),
   concurrentBuilds: limit('Template builds at once'),
+  sandboxes: limit('Sandboxes, running and paused'),
+  templates: limit('Templates, snapshots apart'),
+  builds: limit('Builds of templates that are kept; the oldest that failed make room'),
+  snapshots: limit('Snapshots that are kept'),
   lifetimeHours: limit('Longest life of one run of a sandbox'),
   cpuCount: limit('CPUs of a sandbox'),
   memoryMiB: limit('Memory of a sandbox'),
@@ -167,6 +171,10 @@ export const TeamUse = Type.Object(
     taken: Type.Object({
       concurrentSandboxes: int32({ minimum: 0 }),
       concurrentBuilds: int32({ minimum: 0 }),
+      sandboxes: int32({ minimum: 0 }),
+      templates: int32({ minimum: 0 }),
+      builds: int32({ minimum: 0 }),
+      snapshots: int32({ minimum: 0 }),
       volumes: int32({ minimum: 0 }),
     }),
   },

@@ -11,6 +11,12 @@ export const buildBounds = {
   stepsMax: 1000,
   stepArgumentsMax: 1000,
   tagsMax: 100,
+  /** Tags of one template. */
+  tagsPerTemplateMax: 1000,
+  /** Builds that a tag has selected one after another; of more, the oldest are forgotten. */
+  assignmentsPerTagMax: 20,
+  /** Builds of a team that are registered and not started. */
+  waitingMax: 200,
   dockerfileCharactersMax: 1 << 20,
   logPageMax: 100,
 } as const;

@@ -5,6 +5,7 @@ import { agentVersion } from '../../../protocol/agent.ts';
 import type { BuildResult } from '../../../protocol/build.ts';
 import { appendBuildLog, buildLogLength } from '../store/log.ts';
 import { buildsInStatus, findBuild } from '../store/read.ts';
+import { pruneLogs } from './retention.ts';
 import { claimBuild, failBuilds, publishBuild } from '../store/write.ts';
 import { templateById } from '../../template/store/resolve.ts';
 import type { Db } from '../../database/db.ts';
@@ -58,6 +59,7 @@ async function follow(deps: FollowDeps, buildId: string): Promise<void> {
       next = progress.next;
       if (progress.result) {
         await end(deps, buildId, progress.result);
+        await forgetOldLogs(deps, buildId);
         deps.measures.build(progress.result.status, (performance.now() - startMs) / 1000);
         await deps.builder.forget(buildId);
         return;
@@ -76,6 +78,13 @@ async function follow(deps: FollowDeps, buildId: string): Promise<void> {
     }
     await Bun.sleep(writePauseMs);
   }
+}
+
+/** A log is long: those of earlier builds make room at once, not when the next round comes. */
+async function forgetOldLogs(deps: { clock: Clock; db: Db }, buildId: string): Promise<void> {
+  const build = await findBuild(deps.db, buildId);
+  const template = build && (await templateById(deps.db, build.templateId));
+  if (template) await pruneLogs(deps, template.teamId);
 }
 
 async function end({ clock, db }: { clock: Clock; db: Db }, buildId: string, result: BuildResult): Promise<void> {

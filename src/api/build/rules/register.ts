@@ -7,12 +7,14 @@ import { openBuildCount, rivalBuilds } from '../store/read.ts';
 import type { Db } from '../../database/db.ts';
 import { insertTemplate, nameTemplate } from '../../template/store/write.ts';
 import { templateById, templateByName } from '../../template/store/resolve.ts';
-import { parseTags } from '../../template/rules/tags.ts';
+import { parseTags, requireTagPlaces } from '../../template/rules/tags.ts';
 import { defaultTag, parseReference } from '../../template/rules/reference.ts';
 import type { BuildRequest } from '../record.ts';
 import type { TemplateRecord } from '../../template/record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
+import { lockTeam } from '../../team/store/lock.ts';
+import { requireBuildPlace } from './quota.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** What registering a build takes. */
@@ -50,7 +52,10 @@ export async function registerBuild(deps: RegisterDeps, team: TeamRecord, asked:
   const sizes = sizesOf(deps.limitsOf, team, asked);
   await refuseTooMany(deps, team);
   return deps.db.transaction().execute(async db => {
-    const template = await templateNamed(deps.clock, db, team, name);
+    await lockTeam(db, team.teamId);
+    const known = await templateByName(db, team.slug, name);
+    await requireBuildPlace(db, deps.limitsOf, team, known === null);
+    const template = known ?? (await newTemplate(deps.clock, db, team, name));
     const buildId = await addBuild(deps.clock, db, template.templateId, {
       ...sizes,
       tags,
@@ -70,15 +75,15 @@ export async function registerBuildOf(
   const sizes = sizesOf(deps.limitsOf, team, asked);
   await refuseTooMany(deps, team);
   const tags = [defaultTag];
-  const buildId = await deps.db
-    .transaction()
-    .execute(db =>
-      addBuild(deps.clock, db, template.templateId, {
-        ...sizes,
-        tags,
-        ...(asked.request && { request: asked.request }),
-      }),
-    );
+  const buildId = await deps.db.transaction().execute(async db => {
+    await lockTeam(db, team.teamId);
+    await requireBuildPlace(db, deps.limitsOf, team, false);
+    return addBuild(deps.clock, db, template.templateId, {
+      ...sizes,
+      tags,
+      ...(asked.request && { request: asked.request }),
+    });
+  });
   return { template, buildId, name: '', tags };
 }
 
@@ -90,6 +95,7 @@ async function addBuild(
 ): Promise<string> {
   const buildId = newUuid();
   const nowUs = clock();
+  await requireTagPlaces(db, templateId, build.tags);
   await insertBuild(db, { ...build, buildId, templateId, nowUs });
   await failBuilds(
     db,
@@ -100,9 +106,7 @@ async function addBuild(
   return buildId;
 }
 
-async function templateNamed(clock: Clock, db: Db, team: TeamRecord, name: string): Promise<TemplateRecord> {
-  const known = await templateByName(db, team.slug, name);
-  if (known) return known;
+async function newTemplate(clock: Clock, db: Db, team: TeamRecord, name: string): Promise<TemplateRecord> {
   if (await templateById(db, name)) throw new AtollError('conflict', `name: "${name}" is the ID of a template`);
   const templateId = newTemplateId();
   const nowUs = clock();

@@ -5,6 +5,7 @@ import { openBuildCount } from './read.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { lockTeam } from '../../team/store/lock.ts';
+import { putTags } from '../../template/store/put-tags.ts';
 import type { BuildConfig, BuildReason, BuildRecord, BuildRequest } from '../record.ts';
 
 /** Of what an event says of a failure; the build's status has all of it. */
@@ -63,13 +64,7 @@ async function insertBuildIn(db: Db, build: NewBuild): Promise<void> {
       finished_at_us: null,
     })
     .execute();
-  const tags = build.tags.map(tag => ({
-    template_id: build.templateId,
-    tag,
-    build_id: build.buildId,
-    assigned_at_us: nowUs,
-  }));
-  await db.insertInto('build_tags').values(tags).execute();
+  await putTags(db, build);
   await db
     .updateTable('templates')
     .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))

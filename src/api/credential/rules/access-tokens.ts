@@ -1,22 +1,39 @@
 import { AtollError } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
-import { deleteAccessToken, insertAccessToken } from '../store/access-token.ts';
+import { deleteAccessToken, insertAccessToken, listAccessTokens } from '../store/access-token.ts';
+import { lockUser } from '../../team/store/lock.ts';
 import { newCredential } from './credential.ts';
 import type { AccessTokenRecord } from '../record.ts';
 import type { UserRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { CredentialCache } from './cache.ts';
 
-/** A new access token of a user. `text` is the token itself: it is shown now or never. */
+/** Access tokens of a user. */
+const accessTokensMax = 200;
+
+/**
+ * A new access token of a user. `text` is the token itself: it is shown now or never. Throws `rate_limited` where the
+ * user has `tokensMax`.
+ */
 export async function createAccessToken(
   { clock, db }: { clock: Clock; db: Db },
   user: UserRecord,
   name: string,
+  tokensMax: number = accessTokensMax,
 ): Promise<{ token: AccessTokenRecord; text: string }> {
   const { text, record } = newCredential('accessToken', name, clock());
   const token = { ...record, tokenId: newUuid(), userId: user.userId };
-  await insertAccessToken(db, token);
+  await inTransaction(db, async db => {
+    await lockUser(db, user.userId);
+    if ((await listAccessTokens(db, user.userId)).length >= tokensMax)
+      throw new AtollError(
+        'rate_limited',
+        `The user has ${tokensMax} access tokens, which is the most (accessTokensMax): delete one first`,
+      );
+    await insertAccessToken(db, token);
+  });
   return { token, text };
 }
 

@@ -2,24 +2,67 @@ import type { Clock } from '../../../base/clock.ts';
 import { AtollError } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
 import { newCredential } from './credential.ts';
-import { deleteApiKey, insertApiKey, listApiKeys, renameApiKey } from '../store/api-key.ts';
+import { countApiKeys, deleteApiKey, insertApiKey, listApiKeys, pruneApiKeys, renameApiKey } from '../store/api-key.ts';
+import { lockTeam } from '../../team/store/lock.ts';
 import { findUsers } from '../../team/store/user.ts';
 import type { ApiKeyRecord } from '../record.ts';
 import type { TeamRecord, UserRecord } from '../../team/record.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { CredentialCache } from './cache.ts';
 
-/** A new API key of a team. `text` is the key itself: it is shown now or never. */
+/** The name of the keys that `GET /teams` makes, of which each member has few: nobody else may give it. */
+const listedKeyName = 'made by listing teams';
+/** Of these keys a user keeps so many for each team; older ones end. */
+const listedKeysMax = 20;
+/** Keys of a team, without those that listing teams makes. */
+const apiKeysMax = 1_000;
+
+/**
+ * A new API key of a team. `text` is the key itself: it is shown now or never. Throws `invalid` for a name of the
+ * platform's own, `rate_limited` where the team has `keysMax`.
+ */
 export async function createApiKey(
   { clock, db }: { clock: Clock; db: Db },
   team: TeamRecord,
   name: string,
   createdBy: string | null = null,
+  keysMax: number = apiKeysMax,
 ): Promise<{ key: ApiKeyRecord; text: string }> {
+  refuseReserved(name);
   const { text, record } = newCredential('apiKey', name, clock());
   const key = { ...record, keyId: newUuid(), teamId: team.teamId, createdBy };
-  await insertApiKey(db, key);
+  await inTransaction(db, async db => {
+    await lockTeam(db, team.teamId);
+    if ((await countApiKeys(db, team.teamId, listedKeyName)) >= keysMax)
+      throw new AtollError(
+        'rate_limited',
+        `The team has ${keysMax} API keys, which is the most (apiKeysMax): delete one first`,
+      );
+    await insertApiKey(db, key);
+  });
   return { key, text };
+}
+
+/** A new key that stands in an answer to `GET /teams`. The oldest of these of the user end beyond `listedKeysMax`. */
+export async function createListedKey(
+  { clock, db }: { clock: Clock; db: Db },
+  { teamId }: TeamRecord,
+  { userId }: UserRecord,
+): Promise<string> {
+  const { text, record } = newCredential('apiKey', listedKeyName, clock());
+  await insertApiKey(db, { ...record, keyId: newUuid(), teamId, createdBy: userId });
+  await pruneApiKeys(db, { teamId, createdBy: userId, name: listedKeyName }, listedKeysMax);
+  return text;
+}
+
+/** Ends the keys for a team that listing teams made for a user. */
+export const endListedKeys = (db: Db, teamId: string, userId: string): Promise<void> =>
+  pruneApiKeys(db, { teamId, createdBy: userId, name: listedKeyName }, 0);
+
+function refuseReserved(name: string): void {
+  if (name === listedKeyName)
+    throw new AtollError('invalid', `name: "${listedKeyName}" is for the keys that GET /teams makes`);
 }
 
 /** A new API key that a member of the team makes, with who that is. */
@@ -47,6 +90,7 @@ export async function listTeamKeys(
 /** Throws `not_found` where the team has no key with this ID, `invalid` for a text that is no ID. */
 export async function renameTeamKey(db: Db, team: TeamRecord, keyId: string, name: string): Promise<void> {
   checkId(keyId);
+  refuseReserved(name);
   if (!(await renameApiKey(db, team.teamId, keyId, name))) throw keyNotFound(keyId);
 }
 

@@ -76,6 +76,17 @@ export async function listApiKeys(db: Db, teamId: string): Promise<ApiKeyRecord[
   return rows.map(apiKeyOfRow);
 }
 
+/** How many keys a team has that have another name than `except`. */
+export async function countApiKeys(db: Db, teamId: string, except: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('api_keys')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .where('name', '!=', except)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 /** Removes a team's key. Answers false where there is none with this ID. */
 export async function deleteApiKey(db: Db, teamId: string, keyId: string): Promise<boolean> {
   const result = await db

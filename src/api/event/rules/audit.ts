@@ -1,8 +1,9 @@
 import { newUuid } from '../../../base/id.ts';
-import { insertAudit, listAudit, pruneAudit } from '../store/audit.ts';
+import { insertAudit, listAudit } from '../store/audit.ts';
 import type { AuditFilter } from '../store/audit.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { pageOf, parseCursor } from '../../database/cursor.ts';
+import { histories, pruneHistory } from '../store/history.ts';
 import type { Db } from '../../database/db.ts';
 import type { AuditRecord, Change } from '../record.ts';
 import type { Actor, Caller } from '../../credential/caller.ts';
@@ -11,8 +12,10 @@ import type { Clock } from '../../../base/clock.ts';
 
 /** How long entries are kept. */
 const auditDays = 90;
+/** Entries of one team, and those of none together; beyond, the oldest go. */
+const auditPerTeamMax = 100_000;
 /** How often this runs, milliseconds. */
-export const auditPruneIntervalMs = 3_600_000;
+export const auditPruneIntervalMs = 10 * 60_000;
 /** Entries on a page at most, and where the caller does not say. */
 export const auditPageMax = 100;
 const addressCharactersMax = 200;
@@ -74,7 +77,10 @@ export async function readAudit(
   return pageOf(found, limit, entry => ({ atUs: entry.atUs, id: entry.entryId }));
 }
 
-/** Forgets entries that are older than `auditDays`. */
-export async function reconcileAudit({ clock, db }: { clock: Clock; db: Db }): Promise<void> {
-  await pruneAudit(db, clock() - auditDays * 24 * 3600 * microsPerSecond);
+/** Forgets entries that are older than `auditDays`, and those beyond `perTeamMax` of a team. */
+export async function reconcileAudit(
+  { clock, db }: { clock: Clock; db: Db },
+  perTeamMax: number = auditPerTeamMax,
+): Promise<void> {
+  await pruneHistory(db, histories.audit, { beforeUs: clock() - auditDays * 24 * 3600 * microsPerSecond, perTeamMax });
 }

@@ -8,7 +8,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 
 /** How often this runs, milliseconds. */
-export const eventsPruneIntervalMs = 3_600_000;
+export const eventsPruneIntervalMs = 10 * 60_000;
 
 /** Events of a team, newest first unless asked otherwise. */
 export async function eventsOf(

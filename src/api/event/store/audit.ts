@@ -65,9 +65,4 @@ export async function listAudit(
   }));
 }
 
-/** Forgets what is older than `beforeUs`. */
-export async function pruneAudit(db: Db, beforeUs: number): Promise<void> {
-  await db.deleteFrom('audit_log').where('at_us', '<', beforeUs).execute();
-}
-
 const parseOrNull = (json: string | null) => (json === null ? null : (JSON.parse(json) as Record<string, unknown>));

@@ -1,6 +1,7 @@
 import { eventBounds } from '../../../protocol/api/event.ts';
 import type { EventSubject, EventType } from '../../../protocol/api/event.ts';
 import type { Db } from '../../database/db.ts';
+import { inBatches } from './history.ts';
 
 /** Which events are asked for; all must match. */
 export type EventFilter = { kind?: EventSubject; subjectId?: string; types?: readonly EventType[] };
@@ -21,20 +22,16 @@ export async function listEvents(db: Db, teamId: string, filter: EventFilter, pa
   return rows.map(row => row.body_json);
 }
 
-/** Removed at a time: others write in between. */
-const pruneBatch = 1000;
-
 /** Forgets events from before `beforeUs`, and of each team the oldest beyond its maximum, with their deliveries. */
 export async function pruneEvents(
   db: Db,
   beforeUs: number,
   perTeamMax: number = eventBounds.perTeamMax,
 ): Promise<void> {
-  for (;;) {
-    const old = db.selectFrom('events').select('sequence').where('at_us', '<', beforeUs).limit(pruneBatch);
-    const { numDeletedRows } = await db.deleteFrom('events').where('sequence', 'in', old).executeTakeFirst();
-    if (numDeletedRows < pruneBatch) break;
-  }
+  await inBatches(async limit => {
+    const old = db.selectFrom('events').select('sequence').where('at_us', '<', beforeUs).limit(limit);
+    return (await db.deleteFrom('events').where('sequence', 'in', old).executeTakeFirst()).numDeletedRows;
+  });
   for (const { team_id } of await db.selectFrom('teams').select('team_id').execute())
     await pruneTeam(db, team_id, perTeamMax);
 }
@@ -49,14 +46,13 @@ async function pruneTeam(db: Db, teamId: string, perTeamMax: number): Promise<vo
     .limit(1)
     .executeTakeFirst();
   if (!newestToGo) return;
-  for (;;) {
+  await inBatches(async limit => {
     const old = db
       .selectFrom('events')
       .select('sequence')
       .where('team_id', '=', teamId)
       .where('sequence', '<=', newestToGo.sequence)
-      .limit(pruneBatch);
-    const { numDeletedRows } = await db.deleteFrom('events').where('sequence', 'in', old).executeTakeFirst();
-    if (numDeletedRows < pruneBatch) return;
-  }
+      .limit(limit);
+    return (await db.deleteFrom('events').where('sequence', 'in', old).executeTakeFirst()).numDeletedRows;
+  });
 }

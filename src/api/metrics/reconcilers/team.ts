@@ -1,5 +1,5 @@
 import { microsPerSecond } from '../../../base/clock.ts';
-import { prunePastSandboxes } from '../../sandbox/store/past.ts';
+import { histories, pruneHistory } from '../../event/store/history.ts';
 import { runningCounts } from '../../sandbox/store/counts.ts';
 import { noteTeams, pruneTeamMetrics, teamMetricSeconds } from '../store/team.ts';
 import type { TeamSighting } from '../store/team.ts';
@@ -10,7 +10,9 @@ import type { StartCounts } from '../start-counts.ts';
 /** How often this runs, milliseconds. */
 export const teamMetricsIntervalMs = 5_000;
 /** How often this runs, milliseconds. */
-export const metricsPruneIntervalMs = 3_600_000;
+export const metricsPruneIntervalMs = 10 * 60_000;
+/** Sandboxes of one team that are gone and whose samples and logs can be read; beyond, the oldest are forgotten. */
+const pastSandboxesPerTeamMax = 100_000;
 
 /** How long is kept what teams have run, and whose the sandboxes were that are gone. */
 export type MetricsRetention = { teamDays: number; pastSandboxHours: number };
@@ -56,12 +58,16 @@ export function teamWatch({
   };
 }
 
-/** Forgets what is older than is kept. */
+/** Forgets what is older than is kept, and of a team the sandboxes beyond `perTeamMax`. */
 export async function pruneMetrics(
   { clock, db }: { clock: Clock; db: Db },
   { teamDays, pastSandboxHours }: MetricsRetention,
+  perTeamMax: number = pastSandboxesPerTeamMax,
 ): Promise<void> {
   const nowUs = clock();
   await pruneTeamMetrics(db, Math.floor(nowUs / microsPerSecond) - teamDays * 24 * 3600);
-  await prunePastSandboxes(db, nowUs - pastSandboxHours * 3600 * microsPerSecond);
+  await pruneHistory(db, histories.pastSandboxes, {
+    beforeUs: nowUs - pastSandboxHours * 3600 * microsPerSecond,
+    perTeamMax,
+  });
 }

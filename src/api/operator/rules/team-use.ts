@@ -1,4 +1,5 @@
 import type { TeamUse } from '../../../protocol/api/team.ts';
+import { countKept } from '../../build/store/counts.ts';
 import { openBuildCount } from '../../build/store/read.ts';
 import type { Db } from '../../database/db.ts';
 import { countSandboxes } from '../../sandbox/store/list.ts';
@@ -9,10 +10,15 @@ import { listVolumes } from '../../volume/store/volumes.ts';
 /** The limits that hold for a team, and what of them is taken. */
 export async function teamUse({ db, limitsOf }: { db: Db; limitsOf: LimitsOf }, team: TeamRecord): Promise<TeamUse> {
   const { teamId } = team;
-  const [concurrentSandboxes, concurrentBuilds, volumes] = await Promise.all([
+  const [concurrentSandboxes, sandboxes, concurrentBuilds, kept, volumes] = await Promise.all([
     countSandboxes(db, { teamId, shown: ['running'], metadata: [] }),
+    countSandboxes(db, { teamId, shown: ['running', 'paused'], metadata: [] }),
     openBuildCount(db, teamId),
+    countKept(db, teamId),
     listVolumes(db, teamId),
   ]);
-  return { limits: limitsOf(team), taken: { concurrentSandboxes, concurrentBuilds, volumes: volumes.length } };
+  return {
+    limits: limitsOf(team),
+    taken: { concurrentSandboxes, sandboxes, concurrentBuilds, ...kept, volumes: volumes.length },
+  };
 }

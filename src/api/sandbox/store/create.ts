@@ -11,22 +11,26 @@ import { pairDigest } from './labels.ts';
 import { rowOfSandbox } from './row.ts';
 import { sandboxColumns } from '../record.ts';
 import type { SandboxRecord } from '../record.ts';
+import type { TeamLimits } from '../../team/record.ts';
 
 /**
- * Writes the row of a new sandbox unless its team already occupies `concurrentMax` places, its machine has no room, a
- * volume of it is gone, or another create has its key. Counting and writing are one transaction: two creates at once
- * can't both take the last place.
+ * Writes the row of a new sandbox unless its team already occupies as many places as it may at once (`full`), has as
+ * many sandboxes, paused ones included, as it may have (`too_many`), its machine has no room, a volume of it is gone,
+ * or another create has its key. Counting and writing are one transaction: two creates at once can't both take the last
+ * place.
  */
 export async function insertSandbox(
   db: Db,
   sandbox: SandboxRecord,
-  concurrentMax: number,
+  limits: Pick<TeamLimits, 'concurrentSandboxes' | 'sandboxes'>,
   repeatable?: Repeatable,
   hasRoom?: (db: Db) => Promise<boolean>,
-): Promise<'inserted' | 'full' | 'volume_gone' | 'node_full' | 'key_taken'> {
+): Promise<'inserted' | 'full' | 'too_many' | 'volume_gone' | 'node_full' | 'key_taken'> {
   return inTransaction(db, async db => {
     await lockTeam(db, sandbox.teamId);
-    if ((await countOccupied(db, sandbox.teamId)) >= concurrentMax) return 'full';
+    const occupied = await countOccupied(db, sandbox.teamId);
+    if (occupied >= limits.concurrentSandboxes) return 'full';
+    if (await hasPaused(db, sandbox.teamId, limits.sandboxes - occupied)) return 'too_many';
     if (hasRoom && !(await hasRoom(db))) return 'node_full';
     const volumeIds = [...new Set(sandbox.volumeMounts.map(({ volumeId }) => volumeId))];
     if ((await countVolumes(db, volumeIds)) < volumeIds.length) return 'volume_gone';
@@ -68,4 +72,20 @@ const occupied = prepared<{ teamId: string }, { count: number }>((db, parameter)
     .select(count => count.fn.countAll<number>().as('count'))
     .where('team_id', '=', parameter('teamId'))
     .where('state', 'in', occupyingStates),
+);
+
+/** Whether a team has at least `count` paused sandboxes. Looks at no more of the index than that. */
+async function hasPaused(db: Db, teamId: string, count: number): Promise<boolean> {
+  if (count <= 0) return true;
+  return (await pausedAt(db, { teamId, place: count - 1 })).length > 0;
+}
+
+const pausedAt = prepared<{ teamId: string; place: number }, { state: string }>((db, parameter) =>
+  db
+    .selectFrom('sandboxes')
+    .select('state')
+    .where('team_id', '=', parameter('teamId'))
+    .where('state', '=', 'paused')
+    .limit(1)
+    .offset(parameter('place')),
 );

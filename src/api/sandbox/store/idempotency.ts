@@ -63,8 +63,3 @@ export async function settleKey(db: Db, teamId: string, key: string): Promise<vo
     .where('idempotency_key', '=', key)
     .execute();
 }
-
-/** Forgets the keys from before `beforeUs`. */
-export async function pruneKeys(db: Db, beforeUs: number): Promise<void> {
-  await db.deleteFrom('idempotency_keys').where('created_at_us', '<', beforeUs).execute();
-}

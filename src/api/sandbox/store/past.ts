@@ -41,8 +41,3 @@ export async function placesOf(db: Db, teamId: string, ids: readonly string[]): 
   const rows = await present.union(past).execute();
   return rows.map(row => ({ sandboxId: row.sandbox_id, nodeId: row.node_id }));
 }
-
-/** Forgets sandboxes that ended before `beforeUs`. */
-export async function prunePastSandboxes(db: Db, beforeUs: number): Promise<void> {
-  await db.deleteFrom('past_sandboxes').where('ended_at_us', '<', beforeUs).execute();
-}

@@ -69,18 +69,23 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
   {
     name: 'reserve',
     async run({ deps, team, sandbox, repeatable }) {
-      const limit = deps.limitsOf(team).concurrentSandboxes;
+      const limits = deps.limitsOf(team);
       const row = { ...sandbox, replicaId: deps.busy.replicaId };
-      const outcome = await insertSandbox(deps.db, row, limit, repeatable, db => hasRoom(db, sandbox));
+      const outcome = await insertSandbox(deps.db, row, limits, repeatable, db => hasRoom(db, sandbox));
       if (outcome === 'key_taken') throw createUnderWay();
       if (outcome === 'volume_gone')
         throw new AtollError('invalid', 'volumeMounts: a volume was deleted at this moment');
       if (outcome === 'node_full')
         throw new AtollError('unavailable', 'The machine has no room for the sandbox any more', { detail: nodeFull });
+      if (outcome === 'too_many')
+        throw new AtollError(
+          'rate_limited',
+          `The team has ${limits.sandboxes} sandboxes, running and paused, which is its limit (sandboxes): end one first`,
+        );
       if (outcome === 'full') {
         throw new AtollError(
           'rate_limited',
-          `The team has ${limit} sandboxes running, which is its limit: end one first`,
+          `The team has ${limits.concurrentSandboxes} sandboxes running, which is its limit: end one first`,
         );
       }
     },

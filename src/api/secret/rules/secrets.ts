@@ -13,7 +13,9 @@ import {
 import { pageOf, parseCursor } from '../../database/cursor.ts';
 import type { SecretRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { lockTeam } from '../../team/store/lock.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** What a change of a secret takes. */
@@ -34,6 +36,7 @@ export async function createSecret(
   { clock, db, seed }: SecretDeps,
   team: TeamRecord,
   input: SecretInput & { name: string },
+  secretsMax: number = secretBounds.secretsMax,
 ): Promise<SecretRecord> {
   const name = input.name.trim().toLowerCase();
   if (!namePattern.test(name) || name.startsWith(idPrefix)) {
@@ -43,12 +46,6 @@ export async function createSecret(
     );
   }
   checkInput(input);
-  if ((await countSecrets(db, team.teamId)) >= secretBounds.secretsMax) {
-    throw new AtollError(
-      'rate_limited',
-      `The team has ${secretBounds.secretsMax} secrets, which is the most: delete one first`,
-    );
-  }
   const secretId = idPrefix + randomName(20);
   const nowUs = clock();
   const secret: SecretRecord = {
@@ -61,8 +58,13 @@ export async function createSecret(
     createdAtUs: nowUs,
     updatedAtUs: nowUs,
   };
-  if (!(await insertSecret(db, secret)))
-    throw new AtollError('conflict', `name: the team has a secret "${name}" already`);
+  await inTransaction(db, async db => {
+    await lockTeam(db, team.teamId);
+    if ((await countSecrets(db, team.teamId)) >= secretsMax)
+      throw new AtollError('rate_limited', `The team has ${secretsMax} secrets, which is the most: delete one first`);
+    if (!(await insertSecret(db, secret)))
+      throw new AtollError('conflict', `name: the team has a secret "${name}" already`);
+  });
   return secret;
 }
 

@@ -46,6 +46,21 @@ export async function deleteSession(db: Db, sessionId: string, userId?: string |
   return (await query.executeTakeFirst()).numDeletedRows > 0n;
 }
 
+/** Ends all but the `keep` newest sessions of a user, or of the operator without account. Answers how many ended. */
+export async function pruneSessionsOf(db: Db, userId: string | null, keep: number): Promise<bigint> {
+  const kept = db
+    .selectFrom('sessions')
+    .select('session_id')
+    .where('user_id', userId === null ? 'is' : '=', userId)
+    .orderBy('created_at_us', 'desc')
+    .limit(keep);
+  const ended = db
+    .deleteFrom('sessions')
+    .where('user_id', userId === null ? 'is' : '=', userId)
+    .where('session_id', 'not in', kept);
+  return (await ended.executeTakeFirst()).numDeletedRows;
+}
+
 /** Notes when a session proved whose it is. */
 export async function setProven(db: Db, sessionId: string, atUs: number): Promise<void> {
   await db.updateTable('sessions').set({ proven_at_us: atUs }).where('session_id', '=', sessionId).execute();

@@ -1,5 +1,6 @@
 import type { Db } from '../../database/db.ts';
 import type { BuildRecord } from '../../build/record.ts';
+import { putTags } from '../../template/store/put-tags.ts';
 
 /** Adds a build that is a snapshot of a sandbox to a snapshot template, and points `tag` at it. */
 export async function insertSnapshotBuild(
@@ -28,10 +29,7 @@ export async function insertSnapshotBuild(
       finished_at_us: nowUs,
     })
     .execute();
-  await db
-    .insertInto('build_tags')
-    .values({ template_id: build.templateId, tag: source.tag, build_id: build.buildId, assigned_at_us: nowUs })
-    .execute();
+  await putTags(db, { ...build, tags: [source.tag], nowUs });
   await db
     .updateTable('templates')
     .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))

@@ -11,6 +11,10 @@ import type { TakenSnapshot } from '../../sandbox/workflows/snapshot-steps.ts';
 import { memoryUnavailable } from '../../sandbox/rules/memory.ts';
 import { sandboxFor } from '../../sandbox/rules/find.ts';
 import type { SnapshotName } from '../rules/list.ts';
+import { requireSnapshotPlace } from '../../build/rules/quota.ts';
+import { lockTeam } from '../../team/store/lock.ts';
+import { requireTagPlaces } from '../../template/rules/tags.ts';
+import type { LimitsOf } from '../../team/rules/limits.ts';
 import { driverOf } from '../../template/rules/driver.ts';
 import { defaultTag, parseReference } from '../../template/rules/reference.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
@@ -21,7 +25,7 @@ import type { TemplateDrivers } from '../../template/rules/driver.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** What a snapshot takes. */
-export type SnapshotDeps = SandboxWork & { templateDrivers: TemplateDrivers };
+export type SnapshotDeps = SandboxWork & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
 
 /** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */
 type WantedName = { alias: string | null; tag: string };
@@ -29,7 +33,7 @@ type WantedName = { alias: string | null; tag: string };
 /**
  * Makes a template from a running sandbox, which runs on: sandboxes made from it begin as this one is now, with its
  * processes where memory can be kept and is wanted (by default it is), else with its files. A name that the team has
- * gets a further build. Errors: `invalid`, `not_found`, `conflict`, `no_space`.
+ * gets a further build. Errors: `invalid`, `not_found`, `conflict`, `no_space`, `rate_limited`.
  */
 export async function snapshotSandbox(
   deps: SnapshotDeps,
@@ -39,7 +43,9 @@ export async function snapshotSandbox(
 ): Promise<SnapshotName> {
   const wanted = name === undefined ? { alias: null, tag: defaultTag } : parseName(team, name);
   const sandbox = await sandboxFor(deps.db, team, sandboxId, 'snapshot');
-  await templateFor(deps.db, team, wanted); // refused before anything is done
+  // Refused before anything is done.
+  await templateFor(deps.db, team, wanted);
+  await requireSnapshotPlace(deps.db, deps.limitsOf, team);
   const config = await bootConfigOf(deps, sandbox);
   const memory = await deps.nodes.get(sandbox.nodeId).memoryAbility(sandbox);
   const taken = await takeSnapshot(deps, sandbox, memory.kept && wantsMemory);
@@ -106,7 +112,7 @@ async function templateFor(db: Db, team: TeamRecord, { alias }: WantedName): Pro
 }
 
 async function record(
-  { clock, db }: { clock: Clock; db: Db },
+  { clock, db, limitsOf }: { clock: Clock; db: Db; limitsOf: LimitsOf },
   team: TeamRecord,
   sandbox: SandboxRecord,
   { wanted, taken, config }: { wanted: WantedName; taken: TakenSnapshot; config: BuildConfig },
@@ -114,8 +120,11 @@ async function record(
   const nowUs = clock();
   const { alias, tag } = wanted;
   return db.transaction().execute(async db => {
+    await lockTeam(db, team.teamId);
+    await requireSnapshotPlace(db, limitsOf, team);
     const known = await templateFor(db, team, wanted);
     const templateId = known ?? newTemplateId();
+    await requireTagPlaces(db, templateId, [tag]);
     if (known === undefined) {
       await insertTemplate(db, { templateId, teamId: team.teamId, kind: 'snapshot', public: false, nowUs });
       if (alias !== null) await nameTemplate(db, { namespace: team.slug, alias, templateId, nowUs });

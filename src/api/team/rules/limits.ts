@@ -4,6 +4,11 @@ import type { TeamLimits, TeamRecord } from '../record.ts';
 export const defaultLimits: TeamLimits = {
   concurrentSandboxes: 500,
   concurrentBuilds: 20,
+  // Rows, each of a few KiB at most: what bounds the database. Beyond what people keep on purpose.
+  sandboxes: 20_000,
+  templates: 1_000,
+  builds: 10_000,
+  snapshots: 10_000,
   lifetimeHours: 24,
   cpuCount: 8,
   memoryMiB: 8192,

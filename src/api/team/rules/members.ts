@@ -7,7 +7,7 @@ import type { MemberRecord, TeamRecord } from '../record.ts';
 import { deleteInvitations } from '../store/invitations.ts';
 import { lockTeam } from '../store/lock.ts';
 import { deleteMember, listMembers, setRole } from '../store/member.ts';
-import { endListedKeys } from './teams.ts';
+import { endListedKeys } from '../../credential/rules/api-keys.ts';
 
 type Deps = { credentials: CredentialCache; db: Db };
 

@@ -9,3 +9,9 @@ export async function lockTeam(db: Db, teamId: string): Promise<void> {
   if (kindOf(db) === 'sqlite') return;
   await db.selectFrom('teams').select('team_id').where('team_id', '=', teamId).forUpdate().execute();
 }
+
+/** The same for what a user has. */
+export async function lockUser(db: Db, userId: string): Promise<void> {
+  if (kindOf(db) === 'sqlite') return;
+  await db.selectFrom('users').select('user_id').where('user_id', '=', userId).forUpdate().execute();
+}

@@ -19,6 +19,25 @@ export async function teamsOf(db: Db, userId: string): Promise<Membership[]> {
   return rows.map(row => ({ team: teamOfRow(row), isDefault: row.is_default === 1, role: row.role }));
 }
 
+/** How many members a team has. */
+export async function countMembers(db: Db, teamId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('team_members')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** How many users there are. */
+export async function countUsers(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 /** Makes a user a member of a team. */
 export async function insertMember(
   db: Db,

@@ -1,12 +1,16 @@
 import { AtollError } from '../../../base/error.ts';
 import { namesOf } from '../store/list.ts';
-import { assignTags, removeTags, tagsOf } from '../store/change.ts';
+import { removeTags, tagsOf } from '../store/change.ts';
+import { putTags, tagNames } from '../store/put-tags.ts';
 import { defaultTag, findTemplate, parseReference, selectBuild } from './reference.ts';
 import { isUuid } from '../../../base/id.ts';
 import type { TemplateRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
+import { buildBounds } from '../../../protocol/api/template-build.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { lockTeam } from '../../team/store/lock.ts';
 
 const tagPattern = /^[a-z0-9_.-]{1,128}$/;
 
@@ -22,7 +26,7 @@ export function parseTags(tags: readonly string[]): string[] {
   return [...new Set(parsed)];
 }
 
-/** Points tags at the build that `target` selects. Throws `invalid`, `forbidden`, `not_found`. */
+/** Points tags at the build that `target` selects. Throws `invalid`, `forbidden`, `not_found`, `rate_limited`. */
 export async function assignTemplateTags(
   { clock, db }: { clock: Clock; db: Db },
   team: TeamRecord,
@@ -34,8 +38,26 @@ export async function assignTemplateTags(
   const { template, tag } = await ownTemplate(db, team, target, 'target');
   const build = await selectBuild(db, template, tag ?? defaultTag);
   if (!build) throw new AtollError('not_found', `Template "${target}" has no ready build with that tag`);
-  await assignTags(db, template.templateId, build.buildId, wanted, clock());
-  return { tags: wanted, buildId: build.buildId, templateId: template.templateId };
+  const { templateId } = template;
+  await inTransaction(db, async db => {
+    await lockTeam(db, team.teamId);
+    await requireTagPlaces(db, templateId, wanted);
+    await putTags(db, { templateId, buildId: build.buildId, tags: wanted, nowUs: clock() });
+  });
+  return { tags: wanted, buildId: build.buildId, templateId };
+}
+
+/**
+ * Makes sure that a template may have these tags beside those that it has. `db` is a transaction that has locked the
+ * team. Throws `rate_limited`.
+ */
+export async function requireTagPlaces(db: Db, templateId: string, tags: readonly string[]): Promise<void> {
+  const { tagsPerTemplateMax } = buildBounds;
+  if (new Set([...(await tagNames(db, templateId)), ...tags]).size > tagsPerTemplateMax)
+    throw new AtollError(
+      'rate_limited',
+      `tags: the template would have more than ${tagsPerTemplateMax}, which is the most (tagsPerTemplateMax): delete some first`,
+    );
 }
 
 /**

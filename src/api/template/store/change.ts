@@ -35,22 +35,6 @@ export async function sandboxesOfTemplate(db: Db, templateId: string): Promise<n
   return Number(row.count);
 }
 
-/** Points tags at a build, replacing nothing: the newest assignment of a tag counts. */
-export async function assignTags(
-  db: Db,
-  templateId: string,
-  buildId: string,
-  tags: readonly string[],
-  nowUs: number,
-): Promise<void> {
-  const rows = tags.map(tag => ({ template_id: templateId, tag, build_id: buildId, assigned_at_us: nowUs }));
-  await db
-    .insertInto('build_tags')
-    .values(rows)
-    .onConflict(conflict => conflict.columns(['template_id', 'tag', 'build_id']).doUpdateSet({ assigned_at_us: nowUs }))
-    .execute();
-}
-
 /** Removes tags of a template. */
 export async function removeTags(db: Db, templateId: string, tags: readonly string[]): Promise<void> {
   await db.deleteFrom('build_tags').where('template_id', '=', templateId).where('tag', 'in', tags).execute();

@@ -1,4 +1,5 @@
 import type { Db } from '../../database/db.ts';
+import { putTags } from './put-tags.ts';
 import { taggedBuild } from './resolve.ts';
 import type { BuildRecord } from '../../build/record.ts';
 
@@ -67,10 +68,7 @@ export async function insertReadyBuild(
       finished_at_us: nowUs,
     })
     .execute();
-  await db
-    .insertInto('build_tags')
-    .values({ template_id: build.templateId, tag, build_id: build.buildId, assigned_at_us: nowUs })
-    .execute();
+  await putTags(db, { ...build, tags: [tag], nowUs });
   await db
     .updateTable('templates')
     .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))

@@ -17,7 +17,9 @@ import type { WebhookChange } from '../store/webhooks.ts';
 import { checkWebhookUrl } from './url.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { DeliveryRecord, WebhookRecord } from '../record.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { lockTeam } from '../../team/store/lock.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** What a change of a webhook takes. */
@@ -35,12 +37,6 @@ export async function createWebhook(
   input: NewWebhook,
 ): Promise<{ webhook: WebhookRecord; madeSecret: string | null }> {
   const url = checkWebhookUrl(input.url, webhooks.allowPrivateAddresses);
-  if ((await countWebhooks(db, team.teamId)) >= webhookBounds.webhooksMax) {
-    throw new AtollError(
-      'rate_limited',
-      `The team has ${webhookBounds.webhooksMax} webhooks, which is the most: delete one first`,
-    );
-  }
   const madeSecret =
     input.signatureSecret === undefined ? `whsec_${randomBytes(secretBytes).toString('base64')}` : null;
   const webhookId = newUuid();
@@ -57,7 +53,13 @@ export async function createWebhook(
     createdAtUs: nowUs,
     updatedAtUs: nowUs,
   };
-  await insertWebhook(db, webhook);
+  const { webhooksMax } = webhookBounds;
+  await inTransaction(db, async db => {
+    await lockTeam(db, team.teamId);
+    if ((await countWebhooks(db, team.teamId)) >= webhooksMax)
+      throw new AtollError('rate_limited', `The team has ${webhooksMax} webhooks, which is the most: delete one first`);
+    await insertWebhook(db, webhook);
+  });
   return { webhook, madeSecret };
 }
 

@@ -6,6 +6,10 @@ import { Dialog } from '../../parts/dialog.tsx';
 const words = {
   concurrentSandboxes: 'Sandboxes at once',
   concurrentBuilds: 'Builds at once',
+  sandboxes: 'Sandboxes, running and paused',
+  templates: 'Templates',
+  builds: 'Builds that are kept',
+  snapshots: 'Snapshots',
   lifetimeHours: 'Longest life of a run, hours',
   cpuCount: 'CPUs of a sandbox',
   memoryMiB: 'Memory of a sandbox, MiB',

@@ -11,6 +11,10 @@ const mebibyte = 1024 ** 2;
 const counted = [
   { of: 'concurrentSandboxes', name: 'Sandboxes at once' },
   { of: 'concurrentBuilds', name: 'Builds at once' },
+  { of: 'sandboxes', name: 'Sandboxes, running and paused' },
+  { of: 'templates', name: 'Templates' },
+  { of: 'builds', name: 'Builds that are kept' },
+  { of: 'snapshots', name: 'Snapshots' },
   { of: 'volumes', name: 'Volumes' },
 ] as const;
 
