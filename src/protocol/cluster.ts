@@ -121,6 +121,8 @@ export type JoinRequest = {
   publicKey: string;
   /** Proves that the sender has the token, which is never sent itself. */
   proof: string;
+  /** Of a machine that has joined before: the certificate that it has (PEM), and a signature by its key. */
+  known?: { certificate: string; proof: string };
 };
 
 /** What a machine gets that may join. */

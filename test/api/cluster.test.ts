@@ -6,7 +6,7 @@ import { startApi } from '../../src/api/start.ts';
 import type { Db } from '../../src/api/database/db.ts';
 import { openStore } from '../../src/api/database/database.ts';
 import { newKey } from '../../src/base/crypto/certificate.ts';
-import { joinProof, readJoinToken } from '../../src/base/crypto/join-proof.ts';
+import { joinProof, readJoinToken, rejoinProof } from '../../src/base/crypto/join-proof.ts';
 import { platformVersion } from '../../src/base/version.ts';
 import { silentLog } from '../../src/base/telemetry/log.ts';
 import type { ClusterLinks } from '../../src/protocol/cluster.ts';
@@ -59,11 +59,20 @@ async function invited(send: Send): Promise<string> {
 
 const nodeID = '11111111-2222-4333-8444-555555555555';
 
-function request(token: string, change: Partial<Record<'address' | 'nodeID' | 'publicKey', string>> = {}) {
+/** What a machine proves itself with that has joined before. */
+type Identity = { certificate: string; key: string };
+
+function request(
+  token: string,
+  change: Partial<Record<'address' | 'nodeID' | 'publicKey', string>> = {},
+  known?: Identity,
+) {
   const { tokenId, key } = readJoinToken(token);
   const asked = { nodeID, address: '203.0.113.2:3010', publicKey: newKey().publicKey, ...change };
-  const proof = joinProof(key, 'node', [tokenId, asked.nodeID, asked.address, asked.publicKey]);
-  return { key, body: { tokenID: tokenId, ...asked, proof } };
+  const said = [tokenId, asked.nodeID, asked.address, asked.publicKey];
+  const proof = joinProof(key, 'node', said);
+  const before = known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } };
+  return { key, body: { tokenID: tokenId, ...asked, proof, ...before } };
 }
 
 postgresTest('an invitation lets one machine in, once, and proves who answers', async () => {
@@ -103,6 +112,45 @@ postgresTest(
     });
   },
 );
+
+postgresTest('under the ID of a machine nobody joins but that machine, or another when it was forgotten', async () => {
+  await withControl(async (send, db) => {
+    const join = async (known?: Identity, token?: string, address = '203.0.113.9:3010') => {
+      const own = newKey();
+      const asked = request(token ?? (await invited(send)), { address, publicKey: own.publicKey }, known);
+      const { status, body } = await send('POST', '/cluster/join', asked.body);
+      const { certificate = '', message = '' } = body as { certificate?: string; message?: string };
+      return { status, message, identity: { certificate, key: own.key } };
+    };
+    const rows = () => db.selectFrom('cluster_nodes').select(['address', 'certificates_json']).execute();
+    const first = await join(undefined, undefined, '203.0.113.2:3010');
+    expect(first.status).toBe(201);
+    const before = await rows();
+    const stranger = { certificate: first.identity.certificate, key: newKey().key };
+    const token = await invited(send);
+    for (const known of [undefined, stranger]) {
+      const taken = await join(known, token);
+      expect(taken).toMatchObject({ status: 409, message: expect.stringContaining(`node forget ${nodeID}`) });
+    }
+    expect(await rows()).toEqual(before);
+    // The invitation was not used up by that: the machine itself moves to another address with it.
+    const moved = await join(first.identity, token);
+    expect(moved.status).toBe(201);
+    expect((await rows()).map(({ address }) => address)).toEqual(['203.0.113.9:3010']);
+    // What it had before is worth nothing any more.
+    expect((await join(first.identity)).status).toBe(409);
+    expect((await send('DELETE', `/admin/nodes/${nodeID}`)).status).toBe(204);
+    expect((await join()).status).toBe(201);
+  });
+});
+
+postgresTest('of two machines that join at once under one ID, one is let in', async () => {
+  await withControl(async send => {
+    const tokens = [await invited(send), await invited(send)];
+    const answers = await Promise.all(tokens.map(token => send('POST', '/cluster/join', request(token).body)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+  });
+});
 
 /** A machine that answers, and has nothing. */
 function answering(): object {

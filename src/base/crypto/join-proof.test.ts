@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'bun:test';
-import { joinProof, newJoinToken, readJoinToken } from './join-proof.ts';
+import { issueCertificate, makeAuthority } from './certificate.ts';
+import { joinProof, newJoinToken, readJoinToken, rejoiner, rejoinProof } from './join-proof.ts';
 
 test('a proof needs the token, is for its parts alone, and is no proof of the other side', () => {
   const { text, key, tokenId } = newJoinToken();
@@ -18,4 +20,20 @@ test('a proof needs the token, is for its parts alone, and is no proof of the ot
 test('what is no token is refused', () => {
   for (const text of ['', 'atoll-join_1_2', `${newJoinToken().text}0`, newJoinToken().text.replace('join', 'other')])
     expect(() => readJoinToken(text)).toThrow('is none');
+});
+
+test('who joins anew is told by the key of a certificate, for these parts alone', () => {
+  const authority = makeAuthority('test', 1);
+  const [own, other] = [issueCertificate(authority, ['a'], 1), issueCertificate(authority, ['a'], 1)];
+  const proof = rejoinProof(own.key, ['a', 'b']);
+  const digest = new X509Certificate(own.certificate).fingerprint256.replaceAll(':', '').toLowerCase();
+  expect(rejoiner(own.certificate, proof, ['a', 'b'])).toBe(digest);
+  expect(rejoiner(own.certificate, proof, ['a', 'c'])).toBeNull();
+  expect(rejoiner(other.certificate, proof, ['a', 'b'])).toBeNull();
+  expect(rejoiner(own.certificate, rejoinProof(other.key, ['a', 'b']), ['a', 'b'])).toBeNull();
+  for (const wrong of ['', 'x', own.certificate.slice(0, 100), own.key])
+    expect(rejoiner(wrong, proof, ['a', 'b'])).toBeNull();
+  // Of two certificates in one text, the key and the digest are of the same.
+  const both = rejoiner(`${other.certificate}${own.certificate}`, rejoinProof(other.key, ['a', 'b']), ['a', 'b']);
+  expect(both).not.toBe(digest);
 });

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, sign, verify, X509Certificate } from 'node:crypto';
 import { AtollError } from '../error.ts';
 import { randomHex, sha256Hex } from './secret.ts';
 
@@ -34,3 +34,23 @@ export function joinProof(key: string, side: 'node' | 'control', parts: readonly
     .update(JSON.stringify([side, ...parts]))
     .digest('hex');
 }
+
+/** Proves, by the key (PEM) of the certificate that a machine has, that the machine itself joins anew. Base64. */
+export function rejoinProof(key: string, parts: readonly string[]): string {
+  return sign('sha256', rejoinText(parts), key).toString('base64');
+}
+
+/**
+ * The certificate (PEM) by whose key a proof of `rejoinProof` was made: its SHA-256, hex. Null where that is another
+ * one, or no certificate. The same reader tells the key and the digest, so that no text can be two certificates.
+ */
+export function rejoiner(certificate: string, proof: string, parts: readonly string[]): string | null {
+  try {
+    const { publicKey, raw } = new X509Certificate(certificate);
+    return verify('sha256', rejoinText(parts), publicKey, Buffer.from(proof, 'base64')) ? sha256Hex(raw) : null;
+  } catch {
+    return null;
+  }
+}
+
+const rejoinText = (parts: readonly string[]) => Buffer.from(JSON.stringify(['rejoin', ...parts]));

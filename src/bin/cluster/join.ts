@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { newKey } from '../../base/crypto/certificate.ts';
-import { joinProof, readJoinToken } from '../../base/crypto/join-proof.ts';
+import { joinProof, readJoinToken, rejoinProof } from '../../base/crypto/join-proof.ts';
 import { secretsEqual } from '../../base/crypto/secret.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
+import type { ErrorCode } from '../../base/error.ts';
 import { readIfThere, writeWhole } from '../../base/small-file.ts';
 import type { JoinAnswer } from '../../protocol/cluster.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
@@ -21,7 +22,11 @@ export function readMachineIdentity(dataDir: string): NodeIdentity | undefined {
   try {
     return JSON.parse(text) as NodeIdentity;
   } catch (cause) {
-    throw new AtollError('internal', `${file} is damaged: remove it and join again with a new token.`, { cause });
+    throw new AtollError(
+      'internal',
+      `${file} is damaged: take this machine out of the cluster (\`atoll node forget\`), remove the file and join again with a new token.`,
+      { cause },
+    );
   }
 }
 
@@ -31,22 +36,33 @@ export function keepMachineIdentity(dataDir: string, identity: NodeIdentity): vo
   writeWhole(identityFile(dataDir), JSON.stringify(identity));
 }
 
+const refusals: Record<number, ErrorCode> = { 401: 'unauthenticated', 409: 'conflict' };
+
 /**
  * Joins a cluster by an invitation. The key never leaves this machine, and the token is not sent: both sides prove that
- * they have it. Errors: `invalid`, `unauthenticated`, `unavailable`; `forbidden` where somebody else answers than who
- * made the token.
+ * they have it. A machine that has joined before proves by its key that it is the same. Errors:
+ * `invalid`, `unauthenticated`, `unavailable`; `conflict` where the ID is another machine's; `forbidden` where somebody
+ * else answers than who made the token.
  */
 export async function joinCluster(asked: {
   control: string;
   token: string;
   nodeId: string;
   address: string;
+  known: NodeIdentity | undefined;
 }): Promise<NodeIdentity> {
-  const { control, nodeId, address } = asked;
+  const { control, nodeId, address, known } = asked;
   const { tokenId, key } = readJoinToken(asked.token);
   const own = newKey();
-  const proof = joinProof(key, 'node', [tokenId, nodeId, address, own.publicKey]);
-  const body = { tokenID: tokenId, nodeID: nodeId, address, publicKey: own.publicKey, proof };
+  const said = [tokenId, nodeId, address, own.publicKey];
+  const body = {
+    tokenID: tokenId,
+    nodeID: nodeId,
+    address,
+    publicKey: own.publicKey,
+    proof: joinProof(key, 'node', said),
+    ...(known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } }),
+  };
   const response = await fetch(new URL('/cluster/join', control), {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -58,7 +74,7 @@ export async function joinCluster(asked: {
   const answer = (await response.json().catch(() => ({}))) as Partial<JoinAnswer> & { message?: string };
   if (!response.ok)
     throw new AtollError(
-      response.status === 401 ? 'unauthenticated' : 'unavailable',
+      refusals[response.status] ?? 'unavailable',
       `Control at ${control} refused: ${answer.message ?? response.status}`,
     );
   const { certificate = '', authority = '', proof: theirs = '' } = answer;

@@ -88,7 +88,7 @@ async function identityOf(
       'This machine has not joined a cluster: give --control URL and --token TOKEN (`atoll cluster invite` prints one).',
     );
   }
-  const joined = await joinCluster({ ...invitation, nodeId, address });
+  const joined = await joinCluster({ ...invitation, nodeId, address, known });
   keepMachineIdentity(dataDir, joined);
   return joined;
 }

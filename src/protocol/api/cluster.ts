@@ -15,6 +15,15 @@ export const ClusterJoin = Type.Object(
     address: Type.String({ maxLength: 300, description: '`host:port` at which control reaches the machine' }),
     publicKey: Type.String({ maxLength: 2_000, description: 'PEM of a public key on the curve P-256' }),
     proof: Type.String({ maxLength: 64, description: 'HMAC-SHA-256, hexadecimal' }),
+    known: Type.Optional(
+      Type.Object(
+        {
+          certificate: Type.String({ maxLength: 4_000, description: 'PEM of the certificate that it has' }),
+          proof: Type.String({ maxLength: 200, description: 'Signature by the key of that certificate, base64' }),
+        },
+        { description: 'Of a machine that has joined before: nobody else may join under its ID' },
+      ),
+    ),
   },
   { $id: 'ClusterJoin' },
 );

@@ -33,7 +33,7 @@ export const joinNodeRoute = route({
   noStore: true,
   body: ClusterJoin,
   responses: { 201: { description: 'The certificate of the machine', schema: ClusterJoined } },
-  errors: [401],
+  errors: [401, 409],
   async handle(deps: JoinDeps, { body, note }) {
     const { nodeID, tokenID, ...request } = body;
     const answer = await joinNode(deps, { ...request, nodeId: nodeID, tokenId: tokenID });

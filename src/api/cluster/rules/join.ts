@@ -2,14 +2,14 @@ import { isUuid } from '../../../base/id.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
-import { joinProof, newJoinToken } from '../../../base/crypto/join-proof.ts';
+import { joinProof, newJoinToken, rejoiner } from '../../../base/crypto/join-proof.ts';
 import { secretsEqual } from '../../../base/crypto/secret.ts';
 import { AtollError } from '../../../base/error.ts';
 import type { JoinAnswer, JoinRequest } from '../../../protocol/cluster.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { findInvite, keepInvite, takeInvite } from '../store/invites.ts';
-import { putClusterNode } from '../store/nodes.ts';
+import { certificatesOf, putClusterNode } from '../store/nodes.ts';
 import { type Authority, certificateDigest, renewAfterSeconds } from './authority.ts';
 
 /** What inviting and joining take. */
@@ -42,8 +42,9 @@ export function requireCluster(authority: Authority | null): Authority {
 }
 
 /**
- * Lets a machine join that proves to have the token of an invitation, which is used up by that. Errors: `precondition`,
- * `unauthenticated` (without saying what is wrong of the token), `invalid`.
+ * Lets a machine join that proves to have the token of an invitation, which is used up by that. Under the ID of a
+ * machine that is there, only that machine itself may join anew. Errors: `precondition`, `unauthenticated` (without
+ * saying what is wrong of the token), `invalid`, `conflict`.
  */
 export async function joinNode(deps: JoinDeps, request: JoinRequest): Promise<JoinAnswer> {
   const authority = requireCluster(deps.authority);
@@ -57,18 +58,34 @@ export async function joinNode(deps: JoinDeps, request: JoinRequest): Promise<Jo
   if (!addressForm.test(address)) throw new AtollError('invalid', 'address: must be host:port');
   const certificate = authority.certifyNode(nodeId, publicKey);
   await inTransaction(deps.db, async db => {
+    const before = await certificatesOf(db, nodeId);
+    if (before && !isSameMachine(before, request)) throw takenId(nodeId);
     if (!(await takeInvite(db, tokenId))) throw refused();
-    await putClusterNode(db, {
+    const node = {
       nodeId,
       address,
       certificates: [certificateDigest(certificate)],
       renewAtUs: nowUs + renewAfterSeconds * microsPerSecond,
       joinedAtUs: nowUs,
-    });
+    };
+    if (!(await putClusterNode(db, node, before))) throw takenId(nodeId);
   });
   const proof = joinProof(key, 'control', [tokenId, certificate, authority.certificate]);
   return { certificate, authority: authority.certificate, proof };
 }
+
+/** Whether who asks has the key of a certificate that control has given the machine with this ID. */
+function isSameMachine(certificates: readonly string[], request: JoinRequest): boolean {
+  const { tokenId, nodeId, address, publicKey, known } = request;
+  const digest = known ? rejoiner(known.certificate, known.proof, [tokenId, nodeId, address, publicKey]) : null;
+  return digest !== null && certificates.includes(digest);
+}
+
+const takenId = (nodeId: string) =>
+  new AtollError(
+    'conflict',
+    `nodeID: a machine with the ID ${nodeId} has joined already, and only that machine may join under it again. If it is gone for good, take it out first: \`atoll node forget ${nodeId}\`; a copy of its data directory needs a \`node-id\` of its own.`,
+  );
 
 const refused = () =>
   new AtollError(

@@ -12,22 +12,46 @@ export async function listClusterNodes(db: Db): Promise<ClusterNode[]> {
 
 const rows = (db: Db) => db.selectFrom('cluster_nodes').selectAll().orderBy('node_id').execute();
 
-/** Takes a machine in. One that had joined before keeps its sandboxes and gets another certificate and address. */
+/** Digests of the certificates that the machine with this ID may show; null where none has joined. */
+export async function certificatesOf(db: Db, nodeId: string): Promise<string[] | null> {
+  const row = await db
+    .selectFrom('cluster_nodes')
+    .select('certificates_json')
+    .where('node_id', '=', nodeId)
+    .executeTakeFirst();
+  return row ? (JSON.parse(row.certificates_json) as string[]) : null;
+}
+
+/**
+ * Takes a machine in. One that had joined before keeps its sandboxes and gets another certificate and address: it is
+ * there with the certificates `before`. False where that is not so (any more): another one has joined meanwhile.
+ */
 export async function putClusterNode(
   db: Db,
   node: Pick<ClusterNode, 'nodeId' | 'address' | 'certificates' | 'renewAtUs' | 'joinedAtUs'>,
-): Promise<void> {
+  before: readonly string[] | null,
+): Promise<boolean> {
   const known = {
     address: node.address,
     certificates_json: JSON.stringify(node.certificates),
     renew_at_us: node.renewAtUs,
     joined_at_us: node.joinedAtUs,
   };
-  await db
-    .insertInto('cluster_nodes')
-    .values({ node_id: node.nodeId, ...known, lease_until_us: null, given_up: 0, boot_id: null, info_json: null })
-    .onConflict(conflict => conflict.column('node_id').doUpdateSet(known))
-    .execute();
+  const row = before
+    ? await db
+        .updateTable('cluster_nodes')
+        .set(known)
+        .where('node_id', '=', node.nodeId)
+        .where('certificates_json', '=', JSON.stringify(before))
+        .returning('node_id')
+        .executeTakeFirst()
+    : await db
+        .insertInto('cluster_nodes')
+        .values({ node_id: node.nodeId, ...known, lease_until_us: null, given_up: 0, boot_id: null, info_json: null })
+        .onConflict(conflict => conflict.column('node_id').doNothing())
+        .returning('node_id')
+        .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Forgets a machine: from now on nobody speaks with it. */

@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test';
+import { issueCertificate, makeAuthority } from '../../base/crypto/certificate.ts';
+import { joinProof, newJoinToken, rejoiner } from '../../base/crypto/join-proof.ts';
+import { joinCluster } from './join.ts';
+
+type Body = Record<'tokenID' | 'nodeID' | 'address' | 'publicKey', string> & {
+  known?: { certificate: string; proof: string };
+};
+
+test('a machine that has joined before proves that it is the same, and says why it is refused', async () => {
+  const token = newJoinToken();
+  const asked: Body[] = [];
+  using control = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const body = (await request.json()) as Body;
+      asked.push(body);
+      if (!body.known) return Response.json({ message: 'taken' }, { status: 409 });
+      const proof = joinProof(token.key, 'control', [token.tokenId, 'certificate', 'authority']);
+      return Response.json({ certificate: 'certificate', authority: 'authority', proof }, { status: 201 });
+    },
+  });
+  const identity = issueCertificate(makeAuthority('test', 1), ['node'], 1);
+  const join = (known?: typeof identity & { authority: string }) =>
+    joinCluster({ control: control.url.href, token: token.text, nodeId: 'n', address: 'a:1', known });
+  await expect(join()).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('taken') });
+  expect(await join({ ...identity, authority: 'authority' })).toMatchObject({ certificate: 'certificate' });
+  const { known, publicKey } = asked[1] ?? {};
+  const said = [token.tokenId, 'n', 'a:1', publicKey ?? ''];
+  expect(rejoiner(known?.certificate ?? '', known?.proof ?? '', said)).toBeString();
+});
