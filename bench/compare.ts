@@ -107,7 +107,8 @@ export async function compareWith(other: string, label: string): Promise<string>
   const folder = await mkdtemp(join(tmpdir(), 'atoll-compare-'));
   try {
     await mkdir(join(folder, 'files'));
-    for (let file = 0; file < copiedFiles; file++) await writeFile(join(folder, `files/${file}`), `${file}\n`.repeat(500));
+    for (let file = 0; file < copiedFiles; file++)
+      await writeFile(join(folder, `files/${file}`), `${file}\n`.repeat(500));
     const there = await startSide(join(other, 'bin/atoll'));
     await using _there = there.platform;
     const here = await startSide();

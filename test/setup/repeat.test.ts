@@ -27,7 +27,10 @@ async function repeat(results: Result[], faulty: string[] = []): Promise<string[
   const ran: string[] = [];
   const run = async ({ name }: Suite) => {
     ran.push(name);
-    return resultOf(name, faulty.filter(file => name.endsWith(file)));
+    return resultOf(
+      name,
+      faulty.filter(file => name.endsWith(file)),
+    );
   };
   await repeatFailed(results, run, 'again');
   return ran;
@@ -45,7 +48,10 @@ test('what passes alone counts as passed, and is listed as unsteady', async () =
 test('what fails again stays a failure', async () => {
   const results = [resultOf('api', ['a', 'b'])];
   expect(await repeat(results, ['b'])).toEqual(['api a', 'api b']);
-  expect(results[0]).toMatchObject({ totals: { passed: 11, failed: 1, failures: ['b: fails'] }, unsteady: ['a: fails'] });
+  expect(results[0]).toMatchObject({
+    totals: { passed: 11, failed: 1, failures: ['b: fails'] },
+    unsteady: ['a: fails'],
+  });
 });
 
 test('many failures, or one without a file, are run no second time', async () => {

@@ -7,14 +7,7 @@ import { runToEnd } from '../support/process.ts';
 
 // The closing line of `npm test` is what a green run is believed by: it must count what real runners report.
 
-type Totals = {
-  passed: number;
-  failed: number;
-  skipped: number;
-  skips: string[];
-  failures: string[];
-  files: string[];
-};
+type Totals = { passed: number; failed: number; skipped: number; skips: string[]; failures: string[]; files: string[] };
 const { totalsOf } = (await import(join(repository, 'scripts/test/totals.mjs'))) as {
   totalsOf(kind: string, report: string, exitCode: number): Totals;
 };
