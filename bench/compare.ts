@@ -103,7 +103,7 @@ async function rowOf({ name, runs, once }: Figure, here: Side, there: Side): Pro
 }
 
 /** Measures all figures beside the checkout in the folder `other`, and answers a table in Markdown. */
-export async function compareWith(other: string, label: string): Promise<string> {
+async function compareWith(other: string, label: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'atoll-compare-'));
   try {
     await mkdir(join(folder, 'files'));
