@@ -14,6 +14,7 @@ const table: Record<string, string[]> = {
   bin: [
     'agent',
     'api',
+    'blob',
     'builder',
     'cli',
     'dashboard',
@@ -26,6 +27,7 @@ const table: Record<string, string[]> = {
     'base',
   ],
   agent: ['protocol', 'base'],
+  blob: ['protocol', 'base'],
   builder: ['protocol', 'base'],
   api: ['protocol', 'base'],
   cli: ['protocol', 'base'],

@@ -305,6 +305,8 @@ class ListedSandbox(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
+    # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
 
 
 class ListedSession(TypedDict):
@@ -389,6 +391,8 @@ class NewSandbox(TypedDict):
     autoPause: NotRequired[bool]
     # False: an automatic pause keeps the filesystem alone
     autoPauseMemory: NotRequired[bool]
+    # What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine
+    autoPauseDurability: NotRequired[Literal["node", "cluster"]]
     autoResume: NotRequired[NewSandboxAutoResume]
     # Require the access token inside the sandbox
     secure: NotRequired[bool]
@@ -424,6 +428,8 @@ class NewSandboxV2(TypedDict):
     autoPause: NotRequired[bool]
     # False: an automatic pause keeps the filesystem alone
     autoPauseMemory: NotRequired[bool]
+    # What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine
+    autoPauseDurability: NotRequired[Literal["node", "cluster"]]
     autoResume: NotRequired[NewSandboxV2AutoResume]
     # Require the access token inside the sandbox
     secure: NotRequired[bool]
@@ -646,6 +652,8 @@ class SandboxDetail(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
+    # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
     envdAccessToken: NotRequired[str]
     allowInternetAccess: NotRequired[Optional[bool]]
     domain: NotRequired[Optional[str]]
@@ -656,6 +664,8 @@ class SandboxDetail(TypedDict):
 class SandboxDetailLifecycle(TypedDict):
     autoResume: bool
     onTimeout: Literal["kill", "pause"]
+    # Of the pause when the time is over. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
 
 
 class SandboxFork(TypedDict):
@@ -745,6 +755,8 @@ class SandboxNetworkUpdate(TypedDict):
 class SandboxPause(TypedDict):
     # False: keep the files alone; a resume boots from them
     memory: NotRequired[bool]
+    # cluster: answer when it outlives its machine, too. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
     # True is refused: a pause does not ask the agent first
     requireHealthyGuest: NotRequired[Literal[False]]
 

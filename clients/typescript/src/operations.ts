@@ -290,6 +290,8 @@ export interface Schemas {
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
     pauseMode?: 'full' | 'filesystem' | undefined;
+    /** Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only */
+    durability?: 'node' | 'cluster' | undefined;
   };
   ListedSession: {
     sessionID: string;
@@ -371,6 +373,8 @@ export interface Schemas {
     autoPause?: boolean | undefined;
     /** False: an automatic pause keeps the filesystem alone; default true */
     autoPauseMemory?: boolean | undefined;
+    /** What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine */
+    autoPauseDurability?: 'node' | 'cluster' | undefined;
     autoResume?: {
       /** default false */
       enabled?: boolean | undefined;
@@ -402,6 +406,8 @@ export interface Schemas {
     autoPause?: boolean | undefined;
     /** False: an automatic pause keeps the filesystem alone; default true */
     autoPauseMemory?: boolean | undefined;
+    /** What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine */
+    autoPauseDurability?: 'node' | 'cluster' | undefined;
     autoResume?: {
       /** default false */
       enabled?: boolean | undefined;
@@ -621,6 +627,8 @@ export interface Schemas {
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
     pauseMode?: 'full' | 'filesystem' | undefined;
+    /** Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only */
+    durability?: 'node' | 'cluster' | undefined;
     envdAccessToken?: string | undefined;
     allowInternetAccess?: boolean | null | undefined;
     domain?: string | null | undefined;
@@ -628,6 +636,8 @@ export interface Schemas {
     lifecycle: {
       autoResume: boolean;
       onTimeout: 'kill' | 'pause';
+      /** Of the pause when the time is over. Atoll only */
+      durability?: 'node' | 'cluster' | undefined;
     };
   };
   SandboxFork: {
@@ -714,6 +724,8 @@ export interface Schemas {
   SandboxPause: {
     /** False: keep the files alone; a resume boots from them; default true */
     memory?: boolean | undefined;
+    /** cluster: answer when it outlives its machine, too. Atoll only */
+    durability?: 'node' | 'cluster' | undefined;
     /** True is refused: a pause does not ask the agent first */
     requireHealthyGuest?: false | undefined;
   };

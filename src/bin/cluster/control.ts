@@ -21,6 +21,7 @@ import type { EdgeUpdate } from '../parts/edge.ts';
 import type { Platform, PlatformOptions } from '../platform/platform.ts';
 import { beginApi, beginEdge } from '../platform/platform-parts.ts';
 import { portError, requirePortsFree } from '../preflight/ports.ts';
+import { storePlaceOf } from '../settings/store-place.ts';
 
 /**
  * Starts a control process: an api and an edge without a node, beside any number of equal ones on the same PostgreSQL.
@@ -34,6 +35,7 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
       'precondition',
       'Control processes share their state in PostgreSQL: set ATOLL_DATABASE_URL. One machine alone is `atoll up`.',
     );
+  const storePlace = storePlaceOf(settings);
   requirePortsFree(settings);
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
@@ -61,7 +63,12 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   });
   const common = { settings, environment, identity, groups };
   const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
-  parts.api = beginApi(begin, common, { installation, runDir }, { pair: null, restarts, fail: failed.reject });
+  parts.api = beginApi(
+    begin,
+    common,
+    { installation, runDir },
+    { pair: null, restarts, fail: failed.reject, storePlace },
+  );
   const about = await served(parts.api);
   const certificate = openCertificate(settings, log);
   const edge = beginEdge(

@@ -26,5 +26,7 @@ export function socketsIn(runDir: string) {
     directory: join(folder, 'directory.sock'),
     /** Mount point of the api's own folders of the data directory, under the same names; only the api sees it. */
     data: join(folder, 'data'),
+    /** Mount point of the cluster's store, where that is a directory; only the api sees it. */
+    store: join(folder, 'data', 'store'),
   };
 }

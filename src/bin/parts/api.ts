@@ -5,6 +5,8 @@ import { createSignInLink } from '../../api/session/rules/links.ts';
 import { startApi } from '../../api/start.ts';
 import { AtollError } from '../../base/error.ts';
 import { createLog, type Log } from '../../base/telemetry/log.ts';
+import { checkStore } from '../../blob/check.ts';
+import { openBlobStore, type StorePlace } from '../../blob/open.ts';
 import type { Metric } from '../../base/telemetry/meter.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import type { EdgeStats } from '../../protocol/directory.ts';
@@ -14,6 +16,7 @@ import { runPart } from '../../supervisor/inside.ts';
 import { serveDirectory } from '../../wire/directory-service.ts';
 import type { ClusterLinks } from '../../protocol/cluster.ts';
 import { copyLayer } from '../../wire/layer-copy.ts';
+import { pump, socketSink, socketSource } from '../../wire/pump.ts';
 import { machineAt, nodeAt } from '../../wire/node-service.ts';
 import { openShared } from '../../api/installation/control.ts';
 import { ensureClusterBase } from '../../api/shipped/cluster-base.ts';
@@ -46,6 +49,8 @@ export type ApiSettings = {
   runDir: string;
   /** Commit of the source that runs. */
   commit: string;
+  /** Of a cluster: where it keeps what outlives its machines. */
+  storePlace: StorePlace | undefined;
   /** Texts of files that it can't read: the key of the first start, and which shipped templates were built. */
   apiKey: string | undefined;
   shippedNotes: string | undefined;
@@ -80,9 +85,7 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     socketPath: sockets.api,
     socketMode: ownerAndGroup,
     store,
-    ...(node
-      ? { node: node.node, builder: node.builds }
-      : { cluster: { links: clusterLinks(log), isolationSeconds: settings.isolationSeconds } }),
+    ...(node ? { node: node.node, builder: node.builds } : { cluster: clusterOf(given, log) }),
     commit: given.commit,
     dashboard,
     docs,
@@ -183,5 +186,20 @@ async function ensureShipped(options: ShippedTemplatesOptions, onPhase: (phase: 
   return beginWantedTemplates(options);
 }
 
+/** How an api of a cluster works with its machines. */
+function clusterOf({ storePlace, runDir, settings }: ApiSettings, log: Log) {
+  const blobs = storePlace && openBlobStore(storePlace, socketsIn(runDir).store);
+  return {
+    links: clusterLinks(log),
+    isolationSeconds: settings.isolationSeconds,
+    ...(blobs && { store: { blobs, check: () => checkStore(blobs) } }),
+  };
+}
+
 /** Reaches the machines of a cluster over TLS. */
-const clusterLinks = (log: Log): ClusterLinks => ({ connect: (nodeId, way) => machineAt(nodeId, way, log), copyLayer });
+const clusterLinks = (log: Log): ClusterLinks => ({
+  connect: (nodeId, way) => machineAt(nodeId, way, log),
+  copyLayer,
+  read: socketSource,
+  write: async (descriptor, bytes) => pump(bytes, await socketSink(descriptor)),
+});

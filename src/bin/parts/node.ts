@@ -6,6 +6,7 @@ import { AtollError } from '../../base/error.ts';
 import { createLog } from '../../base/telemetry/log.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { serveNode } from '../../wire/node-service.ts';
+import { pausesOverWire } from '../../wire/pause-copy.ts';
 import { apiFolders } from '../../api/installation/data-directory.ts';
 import { startOwnNode } from '../own-node.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -44,7 +45,13 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
   const shipped = shippedOnNode({ layers: node.layers, settings, environment, onPhase: control.phase });
   const served = [
     serveNode(
-      { node: node.protocol, builds: node.builds, shipped, layers: layerExchange(node.layers, settings.dataDir) },
+      {
+        node: node.protocol,
+        builds: node.builds,
+        shipped,
+        layers: layerExchange(node.layers, settings.dataDir),
+        pauses: pausesOverWire(node.pauses),
+      },
       { path: sockets.nodeForApi, caller: 'api', uid: users.api },
       log,
     ),

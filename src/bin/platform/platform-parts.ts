@@ -1,4 +1,5 @@
 import { commandOfProgram } from '../../base/process/own-program.ts';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { shippedNotesFile } from '../../api/shipped/notes.ts';
 import { apiFolders, apiKeyFile } from '../../api/installation/data-directory.ts';
@@ -7,6 +8,8 @@ import { type InstallationNote, writeNote } from '../../api/installation/note.ts
 import { placeOf } from '../../api/installation/place.ts';
 import { AtollError } from '../../base/error.ts';
 import { readIfThere, readOrMake, writeWhole } from '../../base/small-file.ts';
+import { prepareStoreDirectory } from '../../blob/directory.ts';
+import type { StorePlace } from '../../blob/open.ts';
 import type { CertificateSource } from '../../supervisor/certificates/files.ts';
 import type { PartGroups } from '../../supervisor/control-groups.ts';
 import type { PartName } from '../../supervisor/part-process.ts';
@@ -69,7 +72,13 @@ export function beginApi(
   begin: BeginPart,
   { settings, environment, identity, groups }: Common,
   { installation, runDir }: Installation,
-  also: { pair: Pair | null; restarts: RestartCounts; fail(error: AtollError): void },
+  also: {
+    pair: Pair | null;
+    restarts: RestartCounts;
+    fail(error: AtollError): void;
+    /** Of control: where the cluster keeps what outlives its machines. */
+    storePlace?: StorePlace | undefined;
+  },
 ): Part<ApiAbout> {
   const { dataDir } = settings;
   let firstPair: Pair | null | undefined = also.pair;
@@ -77,7 +86,10 @@ export function beginApi(
     name: 'api',
     command: commandOf(programOf('api'), {
       rights: 'to drop',
-      shown: apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+      shown: [
+        ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+        ...storeFolder(runDir, also.storePlace),
+      ],
       joinFiles: groups.joinFiles('api'),
     }),
     environment: Object.fromEntries(
@@ -93,6 +105,7 @@ export function beginApi(
         installation,
         runDir,
         commit: commitOf(repository),
+        storePlace: also.storePlace,
         apiKey: readIfThere(apiKeyFile(dataDir)),
         shippedNotes: readIfThere(join(dataDir, shippedNotesFile)),
         restarts: also.restarts.metric(),
@@ -106,6 +119,14 @@ export function beginApi(
     },
     onReady: ({ apiKey }) => keepApiKey(dataDir, apiKey),
   });
+}
+
+/** A store that is a directory is shown to the api, which can't pass the folder above it. */
+function storeFolder(runDir: string, place: StorePlace | undefined): { folder: string; at: string }[] {
+  if (place?.kind !== 'directory') return [];
+  const at = socketsIn(runDir).store;
+  mkdirSync(at, { recursive: true, mode: 0o700 });
+  return [{ folder: prepareStoreDirectory(place.path), at }];
 }
 
 /**

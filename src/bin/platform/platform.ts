@@ -67,6 +67,11 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const { settings, log, environment, signal } = options;
   const { dataDir } = settings;
   const isFirst = readIfThere(apiKeyFile(dataDir)) === undefined;
+  if (settings.store)
+    throw new AtollError(
+      'invalid',
+      'ATOLL_STORE is for the control processes of a cluster (`atoll control`): one machine keeps all on its own disk.',
+    );
   requireUsableHost(settings, hostFacts(environment['PATH'] ?? ''), isFirst);
   requirePortsFree(settings);
   assertDriversThere(settings);
