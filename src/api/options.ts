@@ -3,6 +3,7 @@ import type { Log } from '../base/telemetry/log.ts';
 import type { Metric } from '../base/telemetry/meter.ts';
 import type { Span } from '../base/telemetry/trace.ts';
 import type { BlobStore } from '../protocol/blob.ts';
+import type { OidcFile } from '../protocol/oidc.ts';
 import type { ClusterLinks } from '../protocol/cluster.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
@@ -72,6 +73,8 @@ export type ApiOptions = {
   templateDrivers?: TemplateDrivers;
   /** Who may build templates. Default: every team. */
   buildsAllowed?: BuildsAllowed;
+  /** The identity provider at which people sign in; absent: there is none. */
+  oidc?: OidcFile;
   /** From `loadDashboard`; absent: there is none. */
   dashboard?: Pages | null;
   /** From `loadDocs`; absent: there are none. */

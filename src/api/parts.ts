@@ -18,6 +18,7 @@ import { Health } from './database/health.ts';
 import { AuditBacklog } from './event/rules/audit-backlog.ts';
 import { createIdentity, type Identity } from './identity/rules/identity.ts';
 import { type Measures, createMeasures } from './metrics/measures.ts';
+import { type OidcProvider, oidcProvider } from './session/rules/oidc-provider.ts';
 import { type Passwords, createPasswords } from './session/rules/passwords.ts';
 import { StartCounts } from './metrics/start-counts.ts';
 import type { ApiOptions } from './options.ts';
@@ -83,6 +84,8 @@ export type ApiParts = {
   /** Requests with wrong credentials, by the client's address. */
   readonly wrongCredentials: RateLimiter;
   readonly passwords: Passwords;
+  /** At which people can sign in too; null where there is none. */
+  readonly oidc: OidcProvider | null;
   readonly uploads: Uploads;
   readonly health: Health;
   readonly auditBacklog: AuditBacklog;
@@ -181,6 +184,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     rateLimiter: new RateLimiter(),
     wrongCredentials: new RateLimiter(),
     passwords: createPasswords(),
+    oidc: options.oidc ? oidcProvider(options.oidc) : null,
     uploads: new Uploads(),
     health: new Health(db),
     auditBacklog: new AuditBacklog(options.log),

@@ -59,7 +59,7 @@ const packages: Record<string, string[]> = {
     'react-dom',
     'uplot',
   ],
-  api: ['@sinclair/typebox', 'kysely', 'lru-cache', 'pg'],
+  api: ['@sinclair/typebox', 'kysely', 'lru-cache', 'oauth4webapi', 'pg'],
   node: ['lru-cache'],
   protocol: ['@sinclair/typebox'],
   wire: ['@sinclair/typebox'],

@@ -615,6 +615,15 @@ class Orphans(TypedDict):
     volumes: List[OrphanVolume]
 
 
+class ProviderSignIn(TypedDict):
+    # SHA-256, hex, of a secret that the page keeps
+    binding: str
+
+
+class ProviderUrl(TypedDict):
+    url: str
+
+
 class Sandbox(TypedDict):
     templateID: str
     sandboxID: str
@@ -840,6 +849,11 @@ class SignIn(TypedDict):
     accessToken: NotRequired[str]
     email: NotRequired[str]
     password: NotRequired[str]
+    provider: NotRequired[SignInProvider]
+
+
+class SignInProvider(TypedDict):
+    name: Optional[str]
 
 
 class SignInLink(TypedDict):
@@ -1772,6 +1786,23 @@ class Operations(Caller):
             token=token,
         )
 
+    def begin_sign_in_at_provider(
+        self,
+        *,
+        body: ProviderSignIn,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> ProviderUrl:
+        """Begin to sign in at the identity provider"""
+        return self.ask_json(
+            "beginSignInAtProvider",
+            "POST",
+            "/session/provider",
+            body=body,
+            timeout=timeout,
+            token=token,
+        )
+
     def cancel_template_build(
         self,
         template_id: str,
@@ -2623,6 +2654,21 @@ class Operations(Caller):
             "getSession",
             "GET",
             "/session",
+            timeout=timeout,
+            token=token,
+        )
+
+    def get_sign_in_provider(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> SignInProvider:
+        """Get the identity provider at which people can sign in"""
+        return self.ask_json(
+            "getSignInProvider",
+            "GET",
+            "/session/provider",
             timeout=timeout,
             token=token,
         )

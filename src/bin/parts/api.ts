@@ -11,6 +11,7 @@ import type { Metric } from '../../base/telemetry/meter.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import type { EdgeStats } from '../../protocol/directory.ts';
 import type { DriverName } from '../../protocol/driver.ts';
+import type { OidcFile } from '../../protocol/oidc.ts';
 import { sandboxLogDays } from '../../protocol/logs.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { serveDirectory } from '../../wire/directory-service.ts';
@@ -55,6 +56,8 @@ export type ApiSettings = {
   apiKey: string | undefined;
   shippedNotes: string | undefined;
   restarts: Metric;
+  /** The identity provider at which people sign in; null: there is none. The file is readable to root alone. */
+  oidc: OidcFile | null;
 };
 
 /** Starts of processes again, as the supervisor counts them. */
@@ -92,6 +95,7 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
     metrics: () => [...(spans?.metrics() ?? []), ...(edgeStats ? edgeMetrics(edgeStats) : []), restarts],
     ...optionsOf(settings),
+    ...(given.oidc && { oidc: given.oidc }),
     seed: identity.seed,
     adminToken: identity.adminToken,
     metricsToken: identity.metricsToken,

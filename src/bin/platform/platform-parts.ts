@@ -16,6 +16,7 @@ import type { PartName } from '../../supervisor/part-process.ts';
 import type { Part, PartOptions } from '../../supervisor/part.ts';
 import { commandOf } from '../../supervisor/program.ts';
 import type { RestartCounts } from '../../supervisor/restart-counts.ts';
+import { readOidcFile } from '../settings/oidc-file.ts';
 import { commitOf } from '../commit.ts';
 import type { Identity } from './identity.ts';
 import { type ApiAbout, type EdgeAbout, type NodeAbout, socketsIn } from '../parts/about.ts';
@@ -106,6 +107,7 @@ export function beginApi(
         runDir,
         commit: commitOf(repository),
         storePlace: also.storePlace,
+        oidc: readOidcFile(settings),
         apiKey: readIfThere(apiKeyFile(dataDir)),
         shippedNotes: readIfThere(join(dataDir, shippedNotesFile)),
         restarts: also.restarts.metric(),

@@ -16,6 +16,7 @@ import { makePartGroups } from '../../supervisor/control-groups.ts';
 import { watchCertificate } from '../../supervisor/certificates/watch.ts';
 import type { Part } from '../../supervisor/part.ts';
 import { RestartCounts } from '../../supervisor/restart-counts.ts';
+import { readOidcFile } from '../settings/oidc-file.ts';
 import { openCertificate, requireCertificate } from './certificate.ts';
 import { beginWith } from './begin-parts.ts';
 import { readIdentity } from './identity.ts';
@@ -76,6 +77,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   requirePortsFree(settings);
   assertDriversThere(settings);
   requireCertificate(settings, log);
+  readOidcFile(settings);
   const failed = Promise.withResolvers<never>();
   // A caller may begin to wait after the failure.
   failed.promise.catch(() => {});

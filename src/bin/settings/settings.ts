@@ -42,6 +42,8 @@ export type Settings = {
   host: string;
   port: number;
   domain: string;
+  /** JSON file about the identity provider at which people sign in; undefined: there is none. */
+  oidcFile: string | undefined;
   /** URL by which verifiers of identity tokens reach the API; undefined: as clients do. */
   issuer: string | undefined;
   logLevel: Level;
@@ -154,6 +156,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   port: { variable: 'ATOLL_PORT', fallback: '3000', parse: portNumber },
   domain: { variable: 'ATOLL_DOMAIN', fallback: 'localhost', parse: domainName },
   issuer: { variable: 'ATOLL_ISSUER', fallback: undefined, parse: issuerUrl },
+  oidcFile: { variable: 'ATOLL_OIDC_FILE', fallback: undefined, parse: path },
   tlsPort: { variable: 'ATOLL_TLS_PORT', fallback: undefined, parse: portNumber },
   tlsCertificate: { variable: 'ATOLL_TLS_CERT', fallback: undefined, parse: path },
   tlsKey: { variable: 'ATOLL_TLS_KEY', fallback: undefined, parse: path },
