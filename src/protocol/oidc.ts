@@ -11,7 +11,7 @@ export const OidcFile = Type.Object(
   {
     /** Where discovery begins (OpenID Connect Discovery 1.0, section 4). */
     issuer: Type.String({ pattern: '^https?://[^?#]+$', maxLength: textCharactersMax }),
-    clientID: text,
+    clientId: text,
     clientSecret: text,
     /** What the button says: "Continue with NAME". */
     name: Type.String({ minLength: 1, maxLength: 40 }),

@@ -13,7 +13,7 @@ export async function startIdentityProvider(redirectUri: string, people: People)
   const issuer = await waitFor('the identity provider', () => /^(\S+)\n/.exec(output())?.[1]);
   return {
     issuer,
-    file: { issuer, clientID: 'atoll', clientSecret: 'a secret of the tests: %+', name: 'Example' },
+    file: { issuer, clientId: 'atoll', clientSecret: 'a secret of the tests: %+', name: 'Example' },
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'exit');
       child.kill();

@@ -31,8 +31,8 @@ type RequestOptions = { signal: AbortSignal; [oauth.allowInsecureRequests]: bool
 
 /** The provider of a file. Nothing is asked of it before somebody signs in. */
 export function oidcProvider(file: OidcFile): OidcProvider {
-  const { clientID, clientSecret, name, emailDomains, newcomers } = file;
-  const client: oauth.Client = { client_id: clientID };
+  const { clientId, clientSecret, name, emailDomains, newcomers } = file;
+  const client: oauth.Client = { client_id: clientId };
   const issuer = new URL(file.issuer);
   const options = (): RequestOptions => ({
     signal: AbortSignal.timeout(requestTimeoutMs),
@@ -53,7 +53,7 @@ export function oidcProvider(file: OidcFile): OidcProvider {
     async urlOf(flow) {
       const server = await discover().catch(unreachable);
       if (server.authorization_endpoint === undefined) return unreachable('it names no authorization_endpoint');
-      return authorizationUrl(server.authorization_endpoint, clientID, flow);
+      return authorizationUrl(server.authorization_endpoint, clientId, flow);
     },
     async redeem(query, { state, nonce, verifier, redirectUri }) {
       const server = await discover().catch(unreachable);
