@@ -35,7 +35,8 @@ import type { Settings } from '../settings/settings.ts';
 import { beginWantedTemplates, ensureBaseTemplate } from '../../api/shipped/templates.ts';
 import { shippedNotes } from '../../api/shipped/notes.ts';
 import { spanExportOf } from '../spans.ts';
-import { type ApiAbout, socketsIn } from './about.ts';
+import type { ApiAbout } from './about.ts';
+import { socketsIn } from './sockets.ts';
 
 // The api: rules and state. It runs as its own user, who owns its database and the uploaded files and can read nothing
 // else.
@@ -80,6 +81,7 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
   const node = given.pair && nodeAt(sockets.nodeForApi);
   started.defer(() => node?.close());
   const store = await openState(given, placeOf(settings).database, control.ask, { started, log });
+  await control.ask('node', null);
   const spans = spanExportOf(settings, log);
   if (spans) started.defer(() => spans.stop());
   let { restarts } = given;

@@ -11,7 +11,7 @@ import { runPart } from '../../supervisor/inside.ts';
 import { layersOverNetwork } from '../../wire/layer-copy.ts';
 import { nodeAt, serveMachine } from '../../wire/node-service.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
-import { socketsIn } from './about.ts';
+import { socketsIn } from './sockets.ts';
 import { transfersOf } from './transfers.ts';
 
 // The gate of a machine in a cluster: the part that control reaches over the network. It has a user that owns nothing,

@@ -19,11 +19,12 @@ import type { RestartCounts } from '../../supervisor/restart-counts.ts';
 import { readOidcFile } from '../settings/oidc-file.ts';
 import { commitOf } from '../commit.ts';
 import type { Identity } from './identity.ts';
-import { type ApiAbout, type EdgeAbout, type NodeAbout, socketsIn } from '../parts/about.ts';
+import type { ApiAbout, EdgeAbout } from '../parts/about.ts';
 import type { ApiSettings } from '../parts/api.ts';
 import type { EdgeSettings } from '../parts/edge.ts';
 import type { GateSettings } from '../parts/gate.ts';
 import type { NodeSettings } from '../parts/node.ts';
+import { type InstallationPlace, socketsIn } from '../parts/sockets.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { repository } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -43,39 +44,46 @@ type Common = {
   identity: Identity;
   groups: PartGroups<PartName>;
 };
-/** Where the node has put the installation: its number, and its directory of sockets. */
-type Installation = { installation: number; runDir: string };
 /** What the edge needs of those that start before it. Without a certificate there is no TLS port. */
-export type EdgeSurroundings = Installation & {
+export type EdgeSurroundings = InstallationPlace & {
   certificate: CertificateSource | undefined;
   /** Sandboxes are on machines of a cluster. */
   isControl: boolean;
 };
 
-/** Starts the node, which is root's. `isForGate`: of a cluster, where the gate of this machine is its one caller. */
+/**
+ * Starts the node, which is root's. `onClaimed`: the data directory is this platform's, and has its place on the
+ * machine; the node serves later. `isForGate`: of a cluster, where the gate of this machine is its one caller.
+ */
 export function beginNode(
   begin: BeginPart,
   { settings, environment, identity, groups }: Omit<Common, 'identity'> & { identity: Pick<Identity, 'nodeId'> },
-  { isForGate }: { isForGate: boolean },
-): Part<NodeAbout> {
-  return begin<NodeAbout>({
+  { isForGate, onClaimed }: { isForGate: boolean; onClaimed(place: InstallationPlace): void },
+): Part<unknown> {
+  return begin({
     name: 'node',
     command: commandOf(programOf('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
     environment,
     settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment, isForGate }),
+    async onAsk(what, value) {
+      if (what !== 'others') throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+      onClaimed(value as InstallationPlace);
+    },
   });
 }
 
 /**
  * Starts the api. `pair` is what the first start has found; later ones look again. Null: a replica of control has none.
+ * `nodeServes`: it loads and opens its state before, and goes on when that resolves.
  */
 export function beginApi(
   begin: BeginPart,
   { settings, environment, identity, groups }: Common,
-  { installation, runDir }: Installation,
+  { installation, runDir }: InstallationPlace,
   also: {
     pair: Pair | null;
     restarts: RestartCounts;
+    nodeServes: Promise<unknown>;
     fail(error: AtollError): void;
     /** Of control: where the cluster keeps what outlives its machines. */
     storePlace?: StorePlace | undefined;
@@ -116,6 +124,7 @@ export function beginApi(
     async onAsk(what, value) {
       if (what === 'installation note') writeNote(dataDir, value as InstallationNote);
       else if (what === 'shipped templates') writeWhole(join(dataDir, shippedNotesFile), String(value));
+      else if (what === 'node') await also.nodeServes;
       else if (what === 'end') also.fail(new AtollError('precondition', String(value)));
       else throw new AtollError('unimplemented', `nobody may ask for ${what}`);
     },

@@ -1,6 +1,6 @@
 import { composeBuilds } from '../builds/compose.ts';
 import { forgetOtherAgents } from '../agent-client/copy.ts';
-import { claimInstallation } from '../installation.ts';
+import { claimInstallation, type Installation } from '../installation.ts';
 import { layoutOf } from '../layout.ts';
 import { startHistory } from '../metrics/history.ts';
 import { startRefreshing } from '../numbers/refresh.ts';
@@ -31,9 +31,14 @@ type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
 const defaultMetricsHours = 24;
 
-/** Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place. */
-export async function startNode(options: NodeOptions): Promise<Node> {
-  const installation = claimInstallation(options.dataDir);
+/**
+ * Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place.
+ * `installation`: the claim of the data directory, which ends with the node.
+ */
+export async function startNode(
+  options: NodeOptions,
+  installation: Installation = claimInstallation(options.dataDir),
+): Promise<Node> {
   // A start that fails leaves no process behind and gives the directory back.
   await using undo = new AsyncDisposableStack();
   undo.defer(() => installation.unlock());
@@ -43,14 +48,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const found = await adoptSandboxes(rooms);
   forgetPartialSnapshots(layout);
   forgetOtherAgents(layout.agents, [rooms.agentDir, ...agentsInUse(sandboxes, layout)]);
-  await egress.install();
   const { size, resources } = options.pool;
-  const checkpoints = await findCheckpointSupport(rooms, {
-    criuDir: options.criuDir,
-    cgroups: rooms.cgroups,
-    driver: drivers.withCheckpoints,
-    resources,
-  });
+  const checkpoints = await letSandboxesOut(rooms, options);
   const driver = drivers.default;
   const pool =
     size > 0 && driver.capabilities.adoptsRoot
@@ -115,6 +114,15 @@ const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef })
 async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
   const memoryFacts = memoryFactsOf(checkpoints, await agentDigest(rooms.agentDir));
   return { memoryFacts, pauses: createCarrier({ ...rooms, memoryFacts }) };
+}
+
+/** Puts the packet rules in place, and finds out meanwhile whether sandboxes can be checkpointed. */
+async function letSandboxesOut(rooms: Rooms, { criuDir, pool }: NodeOptions): Promise<CheckpointSupport> {
+  const installed = rooms.egress.install();
+  const { cgroups, drivers } = rooms;
+  const asked = { criuDir, cgroups, driver: drivers.withCheckpoints, resources: pool.resources, installed };
+  const [checkpoints] = await Promise.all([findCheckpointSupport(rooms, asked), installed]);
+  return checkpoints;
 }
 
 /** Ends what runs in this process. Sandboxes run on, and everything of theirs stays. */
