@@ -102,7 +102,6 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     secure: true,
     autoPause: false,
     autoPauseMemory: true,
-    autoPauseDurability: 'node',
     autoResume: false,
     allowInternetAccess: null,
     network: null,
@@ -112,7 +111,6 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     iam: null,
     volumeMounts: [],
     kept: null,
-    durability: null,
     nextExecutionId: null,
     replicaId: null,
   };

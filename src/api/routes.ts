@@ -73,7 +73,6 @@ import {
   joinTeamRoute,
   proveSessionRoute,
 } from './session/http/account.ts';
-import { beginAtProviderRoute, readProviderRoute } from './session/http/provider.ts';
 import { createSignInLinkRoute, readSessionRoute, signInRoute, signOutRoute } from './session/http/sign-in.ts';
 import { streamEventsRoute } from './event/http/stream.ts';
 import { readHighestTeamMetricRoute, readTeamMetricsRoute } from './metrics/http/team.ts';
@@ -173,8 +172,6 @@ export const routes: readonly Route<ApiParts>[] = [
   tagExistsRoute,
   listTagGroupsRoute,
   listTagAssignmentsRoute,
-  readProviderRoute,
-  beginAtProviderRoute,
   signInRoute,
   readSessionRoute,
   signOutRoute,

@@ -3,6 +3,7 @@ import { ClientConnection, type Serve } from './connection/client-connection.ts'
 import type { ClientTable } from './clients/client-table.ts';
 import type { ConnectionContext } from './context.ts';
 import { Http2Connection } from './http2/connection.ts';
+import { Greeting, isPreface } from './http2/greeting.ts';
 import type { SocketUser } from './http2/stream-socket.ts';
 
 /** A certificate with its key, which may be exchanged for another at any time. */
@@ -26,9 +27,34 @@ const keepAliveProbeMs = 60_000;
 const http11 = '\x08http/1.1';
 const http2AndHttp11 = `\x02h2${http11}`;
 
-/** Takes connections in the clear. */
-export function listenPlain(taking: Taking, { hostname, port }: Address): Listener {
-  return Bun.listen<SocketUser>({ hostname, port, allowHalfOpen: true, socket: handlers(taking, false) });
+/**
+ * Takes connections in the clear. With `http2` one whose first bytes say so speaks HTTP/2, without being asked before
+ * (RFC 9113 3.3).
+ */
+export function listenPlain(taking: Taking, { hostname, port }: Address, http2: boolean): Listener {
+  const socket = handlers(taking, false);
+  const greeted = http2 ? { ...socket, data: greet(taking) } : socket;
+  return Bun.listen<SocketUser>({ hostname, port, allowHalfOpen: true, socket: greeted });
+}
+
+/** Looks at the first bytes of each connection. */
+function greet({ context, serve }: Taking): (socket: Bun.Socket<SocketUser>, bytes: Buffer) => void {
+  return (socket, bytes) => {
+    const user = socket.data;
+    if (!(user instanceof ClientConnection) || !user.isFresh) return user?.received(bytes);
+    const become = (all: Buffer, isHttp2: boolean) => {
+      const { seat } = user;
+      socket.data = user;
+      if (isHttp2 && seat !== null) {
+        context.clients.delete(user);
+        socket.data = new Http2Connection(context, socket, false, seat, serve);
+      }
+      socket.data.received(all);
+    };
+    const verdict = isPreface(bytes);
+    if (verdict === undefined) socket.data = new Greeting(user, bytes, become);
+    else become(bytes, verdict);
+  };
 }
 
 /**
@@ -83,7 +109,7 @@ function handlers({ context, table, serve }: Taking, secure: boolean): Bun.Socke
       // Nothing has come yet: the connection can still become another one.
       context.clients.delete(socket.data);
       const { seat } = socket.data;
-      if (seat !== null) socket.data = new Http2Connection(context, socket, seat, serve);
+      if (seat !== null) socket.data = new Http2Connection(context, socket, secure, seat, serve);
     },
     data: (socket, bytes) => socket.data?.received(bytes),
     drain: socket => socket.data?.drained(),

@@ -77,8 +77,8 @@ export function startEdge(options: EdgeOptions): Edge {
   // Whatever fails below must leave no port open.
   using started = new DisposableStack();
   const listening = (listener: Listener) => started.adopt(listener, opened => opened.stop(true));
-  const plain = listening(listenPlain(taking, options));
   const { tls } = options;
+  const plain = listening(listenPlain(taking, options, tls?.http2 ?? true));
   const secure = tls === undefined ? null : listening(listenTls(taking, tls, tls.certificate, tls.http2 ?? true));
   started.adopt(
     setInterval(() => sweepOnce(context, table, ways), sweepIntervalMs),

@@ -10,10 +10,10 @@ export class BodyReader {
   readonly #chunks: ChunkScanner;
   readonly #onData: DataListener | undefined;
 
-  /** `onData` hears where in the taken bytes the body's content is. */
-  constructor(onData?: DataListener) {
+  /** `onData` hears where in the taken bytes the body's content is, `onTrailers` where the fields behind it are. */
+  constructor(onData?: DataListener, onTrailers?: DataListener) {
     this.#onData = onData;
-    this.#chunks = new ChunkScanner(onData);
+    this.#chunks = new ChunkScanner(onData, onTrailers);
   }
 
   /** Begins a body; `length` counts where `kind` is `length`. */

@@ -44,9 +44,12 @@ export class ChunkScanner {
   hadTrailers = false;
   #trailerName = '';
   readonly #onData: DataListener | undefined;
+  readonly #onTrailers: DataListener | undefined;
 
-  constructor(onData?: DataListener) {
+  /** `onTrailers` hears where the fields behind the last chunk are, up to and with the empty line after them. */
+  constructor(onData?: DataListener, onTrailers?: DataListener) {
     this.#onData = onData;
+    this.#onTrailers = onTrailers;
   }
 
   reset(): void {
@@ -66,6 +69,7 @@ export class ChunkScanner {
    */
   scan(bytes: Uint8Array, start: number, end: number): number {
     let position = start;
+    let trailersFrom = this.#at >= atTrailerFirst && this.#at !== atEnd ? start : -1;
     while (position < end && this.#at !== atEnd) {
       if (this.#at === atData) {
         const skipped = Math.min(this.#size, end - position);
@@ -73,10 +77,12 @@ export class ChunkScanner {
         this.#onData?.(bytes, position, position + skipped);
         position += skipped;
         if (this.#size === 0) this.#at = atDataCr;
-      } else if (!this.#step(bytes[position++] as number)) {
-        return -1;
+      } else {
+        if (!this.#step(bytes[position++] as number)) return -1;
+        if (trailersFrom < 0 && this.#at === atTrailerFirst) trailersFrom = position;
       }
     }
+    if (trailersFrom >= 0) this.#onTrailers?.(bytes, trailersFrom, position);
     return position;
   }
 

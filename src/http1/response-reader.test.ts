@@ -14,7 +14,7 @@ function read(text: string, size: number, toHead = false) {
       end: () => seen.ends++,
     },
     limits,
-    toHead,
+    toHead ? 'head' : 'content',
   );
   for (let at = 0; at < text.length; at += size) {
     const piece = Buffer.from(text.slice(at, at + size), 'latin1');

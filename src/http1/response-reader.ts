@@ -1,8 +1,10 @@
 import { BodyReader } from './body-reader.ts';
 import { incomplete } from './fields.ts';
 import { headMayBeWhole } from './head-end.ts';
+import type { Field } from './head-bytes.ts';
 import { JoinedBytes } from './joined-bytes.ts';
 import { ResponseHead } from './response-head.ts';
+import { Trailers } from './trailers.ts';
 
 /** Hears of one response, piece by piece. Heads and bytes are valid only during the call. */
 type ResponseListener = {
@@ -12,6 +14,8 @@ type ResponseListener = {
   head(head: ResponseHead, hasBody: boolean): void;
   /** A piece of the body came, without the framing of its transfer. */
   data(bytes: Uint8Array): void;
+  /** The fields behind its body, where there are some and somebody listens. */
+  trailers?(fields: readonly Field[]): void;
   /** The response is over. Never called for one that is malformed. */
   end?(): void;
 };
@@ -26,6 +30,9 @@ export type ResponseLimits = {
   readonly interimsMax: number;
 };
 
+/** A HEAD, whose response has no body; a wish for another protocol, which a 101 grants; or anything else. */
+type Asked = 'head' | 'upgrade' | 'content';
+
 type State =
   /** A head is being read; `partial` came of it. */
   | { readonly kind: 'head'; readonly partial: Buffer | null; readonly interims: number }
@@ -36,21 +43,26 @@ type State =
 export class ResponseReader {
   readonly #listener: ResponseListener;
   readonly #limits: ResponseLimits;
-  readonly #toHead: boolean;
+  readonly #asked: Asked;
+  readonly #trailers: Trailers;
   readonly #head: ResponseHead;
   readonly #body: BodyReader;
   readonly #joined = new JoinedBytes();
   #state: State = { kind: 'head', partial: null, interims: 0 };
 
-  /** `toHead`: the request was a HEAD, whose response has no body. */
-  constructor(listener: ResponseListener, limits: ResponseLimits, toHead = false) {
+  /** `asked`: what the request was; by default any that has a body in its response. */
+  constructor(listener: ResponseListener, limits: ResponseLimits, asked: Asked = 'content') {
     this.#listener = listener;
     this.#limits = limits;
-    this.#toHead = toHead;
+    this.#asked = asked;
     this.#head = new ResponseHead(limits.fieldsMax);
-    this.#body = new BodyReader((bytes, start, end) => {
-      if (start < end) listener.data(bytes.subarray(start, end));
-    });
+    this.#trailers = new Trailers(limits.fieldsMax);
+    this.#body = new BodyReader(
+      (bytes, start, end) => {
+        if (start < end) listener.data(bytes.subarray(start, end));
+      },
+      listener.trailers && ((bytes, start, end) => this.#trailers.take(bytes, start, end)),
+    );
   }
 
   /** Whether the whole response was read, or what came is none. */
@@ -97,6 +109,7 @@ export class ResponseReader {
       if (end === incomplete || end - at > headBytesMax) return this.#fail('its head is too long');
       if (end < incomplete) return this.#fail(this.#head.fault);
       if (this.#head.status >= 200) return this.#begin(input, end);
+      if (this.#head.status === 101 && this.#asked === 'upgrade') return this.#switch(input, end);
       if (++interims > interimsMax) return this.#fail('there were too many interim responses');
       this.#listener.interim?.(this.#head);
       at = end;
@@ -105,7 +118,7 @@ export class ResponseReader {
   }
 
   #begin(input: Buffer, bodyStart: number): string | undefined {
-    const framing = this.#head.framing(this.#toHead);
+    const framing = this.#head.framing(this.#asked === 'head');
     if (framing === undefined) return this.#fail('where its body ends is ambiguous');
     this.#state = { kind: 'body' };
     this.#body.reset(framing.kind, framing.length);
@@ -114,9 +127,27 @@ export class ResponseReader {
     return this.#readBody(input, bodyStart);
   }
 
+  /** What follows is of the other protocol, until the connection ends. */
+  #switch(input: Buffer, start: number): string | undefined {
+    this.#state = { kind: 'body' };
+    this.#body.reset('close', 0);
+    this.#joined.forget();
+    this.#listener.head(this.#head, true);
+    return this.#readBody(input, start);
+  }
+
   #readBody(bytes: Buffer, start: number): string | undefined {
     if (this.#body.take(bytes, start, bytes.length) < 0) return this.#fail('a chunk of its body is malformed');
-    if (this.#body.done) this.#end();
+    return this.#body.done ? this.#endBody() : undefined;
+  }
+
+  #endBody(): string | undefined {
+    if (this.#listener.trailers && this.#body.hadTrailers) {
+      const trailers = this.#trailers.read();
+      if (trailers === undefined) return this.#fail('there are too many fields behind its body');
+      this.#listener.trailers(trailers);
+    }
+    this.#end();
     return undefined;
   }
 

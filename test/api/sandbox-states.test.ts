@@ -107,7 +107,6 @@ onEachDatabase(database => {
         secure: true,
         volumeMounts: [],
         kept: state === 'paused' || state === 'resuming' ? 'memory' : null,
-        durability: null,
         nextExecutionId: state === 'resuming' ? nextExecutionId : null,
         replicaId: null,
       };

@@ -56,7 +56,6 @@ function createContext(platform: Platform): CreateContext {
       metadata: { a: 'b' },
       volumeMounts: [],
       kept: null,
-      durability: null,
       nextExecutionId: null,
       replicaId: null,
     },

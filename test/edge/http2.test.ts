@@ -187,6 +187,98 @@ test('a client that opens streams only to reset them is thrown out', async () =>
   while (both.fixture.edge.stats().inSandboxes > 0) await Bun.sleep(5);
 }, 20_000);
 
+test('trailers pass both ways, but for those that decide something', async () => {
+  await using both = await startHttp2();
+  const stream = both.session.request(
+    { ':method': 'POST', ':authority': '80-one.localhost', ':path': '/', te: 'trailers' },
+    { waitForTrailers: true },
+  );
+  stream.on('wantTrailers', () =>
+    stream.sendTrailers({ 'x-sum': '5', 'x-forwarded-for': '127.0.0.1', 'x-atoll-a': 'b', cookie: 'a=b' }),
+  );
+  const trailers = new Promise<Record<string, unknown>>(resolve => stream.once('trailers', resolve));
+  stream.on('data', () => {});
+  stream.end('hello');
+  const upstream = await both.server.accept();
+  expect(await upstream.expect('x-sum: 5\r\n\r\n')).toEndWith('5\r\nhello\r\n0\r\nx-sum: 5\r\n\r\n');
+  upstream.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Behind: a\r\n');
+  upstream.send('Set-Cookie: a=b\r\nE2b-Sandbox-Id: x\r\nX-Behind: b\r\n\r\n');
+  expect(await overOf(stream)).toBe('ended');
+  const { [Symbol.for('nodejs.http2.sensitiveHeaders') as never]: _, ...got } = await trailers;
+  expect(got).toEqual({ 'x-behind': 'a, b' });
+  // The connection serves nobody else, as with trailers in HTTP/1.1.
+  while (!upstream.ended) await Bun.sleep(1);
+});
+
+test('events of a server come as they are sent', async () => {
+  await using both = await startHttp2();
+  const events = ask(both.session, { accept: 'text/event-stream' });
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  upstream.send('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n');
+  let expected = '';
+  for (let number = 0; number < 5; number++) {
+    const event = `data: ${number}\n\n`;
+    upstream.send(`${event.length.toString(16)}\r\n${event}\r\n`);
+    expected += event;
+    while (events.text !== expected) await Bun.sleep(1);
+  }
+  expect(events.headers).toMatchObject({ 'content-type': 'text/event-stream' });
+  events.stream.close(8);
+  expect(await upstream.over()).toBe('reset');
+});
+
+/** Begins a WebSocket on a stream (RFC 8441). */
+async function askWebSocket(session: ClientHttp2Session, headers: OutgoingHttpHeaders = {}) {
+  if (session.remoteSettings?.enableConnectProtocol !== true)
+    await new Promise(resolve => session.once('remoteSettings', resolve));
+  expect(session.remoteSettings.enableConnectProtocol).toBe(true);
+  const protocol = { ':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'https' };
+  return ask(session, { ...protocol, 'sec-websocket-version': '13', ...headers }, false);
+}
+
+test('a WebSocket on a stream is one to the service, both ways, and ends as that does', async () => {
+  await using both = await startHttp2();
+  const socket = await askWebSocket(both.session, { ':path': '/socket', 'sec-websocket-protocol': 'chat' });
+  const upstream = await both.server.accept();
+  const head = await upstream.expect('\r\n\r\n');
+  expect(head).toStartWith('GET /socket HTTP/1.1\r\nHost: 80-one.localhost\r\n');
+  expect(head).toMatch(/\r\nUpgrade: websocket\r\n/);
+  expect(head).toMatch(/\r\nSec-WebSocket-Key: [A-Za-z0-9+/]{22}==\r\n/);
+  expect(head).toMatch(/\r\nConnection: Upgrade\r\n/);
+  upstream.send(
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\nSec-WebSocket-Protocol: chat\r\n\r\nfirst',
+  );
+  while (socket.text !== 'first') await Bun.sleep(1);
+  expect(socket.headers).toMatchObject({ ':status': 200, 'sec-websocket-protocol': 'chat' });
+  for (const name of ['upgrade', 'connection', 'sec-websocket-accept']) expect(socket.headers).not.toHaveProperty(name);
+  socket.stream.write('to the service');
+  await upstream.expect('to the service');
+  upstream.send('second');
+  while (!socket.text.endsWith('second')) await Bun.sleep(1);
+  upstream.close();
+  expect(await socket.over).toBe('ended');
+  // Another one, which its client breaks off.
+  const second = await askWebSocket(both.session);
+  const other = await both.server.accept();
+  await other.expect('\r\n\r\n');
+  other.send('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+  while (second.headers[':status'] === undefined) await Bun.sleep(1);
+  second.stream.close(8);
+  expect(await other.over()).toBe('reset');
+});
+
+test('a WebSocket that is not granted is answered as any request', async () => {
+  await using both = await startHttp2();
+  const missing = await askWebSocket(both.session, { ':authority': '80-no.localhost' });
+  expect([await missing.over, missing.headers[':status']]).toEqual(['ended', 502]);
+  const refused = await askWebSocket(both.session);
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  upstream.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+  expect([await refused.over, refused.headers[':status'], refused.text]).toEqual(['ended', 403, 'no']);
+});
+
 test('a malformed request is refused and harms no other', async () => {
   await using both = await startHttp2();
   for (const headers of [

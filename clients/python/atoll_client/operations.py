@@ -305,8 +305,6 @@ class ListedSandbox(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
-    # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
-    durability: NotRequired[Literal["node", "cluster"]]
 
 
 class ListedSession(TypedDict):
@@ -391,8 +389,6 @@ class NewSandbox(TypedDict):
     autoPause: NotRequired[bool]
     # False: an automatic pause keeps the filesystem alone
     autoPauseMemory: NotRequired[bool]
-    # What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine
-    autoPauseDurability: NotRequired[Literal["node", "cluster"]]
     autoResume: NotRequired[NewSandboxAutoResume]
     # Require the access token inside the sandbox
     secure: NotRequired[bool]
@@ -428,8 +424,6 @@ class NewSandboxV2(TypedDict):
     autoPause: NotRequired[bool]
     # False: an automatic pause keeps the filesystem alone
     autoPauseMemory: NotRequired[bool]
-    # What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine
-    autoPauseDurability: NotRequired[Literal["node", "cluster"]]
     autoResume: NotRequired[NewSandboxV2AutoResume]
     # Require the access token inside the sandbox
     secure: NotRequired[bool]
@@ -615,15 +609,6 @@ class Orphans(TypedDict):
     volumes: List[OrphanVolume]
 
 
-class ProviderSignIn(TypedDict):
-    # SHA-256, hex, of a secret that the page keeps
-    binding: str
-
-
-class ProviderUrl(TypedDict):
-    url: str
-
-
 class Sandbox(TypedDict):
     templateID: str
     sandboxID: str
@@ -661,8 +646,6 @@ class SandboxDetail(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
-    # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
-    durability: NotRequired[Literal["node", "cluster"]]
     envdAccessToken: NotRequired[str]
     allowInternetAccess: NotRequired[Optional[bool]]
     domain: NotRequired[Optional[str]]
@@ -673,8 +656,6 @@ class SandboxDetail(TypedDict):
 class SandboxDetailLifecycle(TypedDict):
     autoResume: bool
     onTimeout: Literal["kill", "pause"]
-    # Of the pause when the time is over. Atoll only
-    durability: NotRequired[Literal["node", "cluster"]]
 
 
 class SandboxFork(TypedDict):
@@ -764,8 +745,6 @@ class SandboxNetworkUpdate(TypedDict):
 class SandboxPause(TypedDict):
     # False: keep the files alone; a resume boots from them
     memory: NotRequired[bool]
-    # cluster: answer when it outlives its machine, too. Atoll only
-    durability: NotRequired[Literal["node", "cluster"]]
     # True is refused: a pause does not ask the agent first
     requireHealthyGuest: NotRequired[Literal[False]]
 
@@ -849,11 +828,6 @@ class SignIn(TypedDict):
     accessToken: NotRequired[str]
     email: NotRequired[str]
     password: NotRequired[str]
-    provider: NotRequired[SignInProvider]
-
-
-class SignInProvider(TypedDict):
-    name: Optional[str]
 
 
 class SignInLink(TypedDict):
@@ -1786,23 +1760,6 @@ class Operations(Caller):
             token=token,
         )
 
-    def begin_sign_in_at_provider(
-        self,
-        *,
-        body: ProviderSignIn,
-        timeout: Optional[float] = None,
-        token: Optional[str] = None,
-    ) -> ProviderUrl:
-        """Begin to sign in at the identity provider"""
-        return self.ask_json(
-            "beginSignInAtProvider",
-            "POST",
-            "/session/provider",
-            body=body,
-            timeout=timeout,
-            token=token,
-        )
-
     def cancel_template_build(
         self,
         template_id: str,
@@ -2654,21 +2611,6 @@ class Operations(Caller):
             "getSession",
             "GET",
             "/session",
-            timeout=timeout,
-            token=token,
-        )
-
-    def get_sign_in_provider(
-        self,
-        *,
-        timeout: Optional[float] = None,
-        token: Optional[str] = None,
-    ) -> SignInProvider:
-        """Get the identity provider at which people can sign in"""
-        return self.ask_json(
-            "getSignInProvider",
-            "GET",
-            "/session/provider",
             timeout=timeout,
             token=token,
         )

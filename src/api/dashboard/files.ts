@@ -19,10 +19,7 @@ const contentTypes: Record<string, string> = {
   '.woff2': 'font/woff2',
 };
 
-/** A file in memory. It is compressed when somebody takes it so for the first time: at a start nobody waits for that. */
-export type Compressible = { bytes: Uint8Array<ArrayBuffer>; gzipped(): Uint8Array<ArrayBuffer> };
-
-type Asset = Compressible & { contentType: string; isCompressed: boolean };
+type Asset = { bytes: Uint8Array<ArrayBuffer>; gzipped: Uint8Array<ArrayBuffer> | null; contentType: string };
 
 /**
  * The built dashboard, read whole into memory: a process that may not read the checkout any more serves it. Every path
@@ -51,25 +48,17 @@ function answerAsset(asset: Asset | undefined, request: Request): Response {
   if (!asset) return new Response(null, { status: 404, headers: { 'Cache-Control': 'no-store' } });
   const headers = { ...assetHeaders(asset.contentType), Vary: 'Accept-Encoding' };
   const takesGzip = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '');
-  return takesGzip && !asset.isCompressed
-    ? new Response(asset.gzipped(), { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+  return asset.gzipped && takesGzip
+    ? new Response(asset.gzipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
     : new Response(asset.bytes, { headers });
 }
 
 function assetOf(path: string): Asset {
+  const bytes = new Uint8Array(readFileSync(path));
   const extension = extname(path);
-  return {
-    ...compressible(readFileSync(path)),
-    contentType: contentTypes[extension] ?? 'application/octet-stream',
-    isCompressed: extension === '.woff2',
-  };
-}
-
-/** Bytes that may be asked for compressed. */
-export function compressible(content: Uint8Array): Compressible {
-  const bytes = new Uint8Array(content);
-  let gzipped: Uint8Array<ArrayBuffer> | undefined;
-  return { bytes, gzipped: () => (gzipped ??= new Uint8Array(gzipSync(bytes))) };
+  // Fonts are compressed already.
+  const gzipped = extension === '.woff2' ? null : new Uint8Array(gzipSync(bytes));
+  return { bytes, gzipped, contentType: contentTypes[extension] ?? 'application/octet-stream' };
 }
 
 /** The raw path of a request; with a Host that is none, Bun gives the URL without its origin. */

@@ -2,6 +2,7 @@ import type { Destination } from '../../protocol/hosts.ts';
 import type { Answer } from '../answer/answer.ts';
 import { plainAnswer } from '../answer/answer.ts';
 import { answerBytes } from '../answer/answer-bytes.ts';
+import { grpcAnswerBytes } from '../answer/grpc-answer.ts';
 import type { Evictable, Origin, Seat } from '../clients/client-table.ts';
 import { type Client, type ClientUser, closesAfter } from './client.ts';
 import type { ConnectionContext, OpenClient } from '../context.ts';
@@ -45,6 +46,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   readonly body = new BodyReader();
   deadlineMs: number;
   ended = false;
+  isGrpc = false;
   input: Buffer | null = null;
   inputAt = 0;
   lastHost: string | null = null;
@@ -55,6 +57,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   #searched = 0;
   readonly #joined = new JoinedBytes();
   #advancing = false;
+  #isFresh = true;
   #paused = false;
   readonly #halfClosed = new HalfCloseWatch();
 
@@ -81,6 +84,11 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.#serve = serve;
   }
 
+  /** No byte has come yet. */
+  get isFresh(): boolean {
+    return this.#isFresh;
+  }
+
   use(position: number): void {
     this.inputAt = position;
     if (this.input !== null && position >= this.input.length) {
@@ -92,6 +100,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
 
   /** Bytes came. */
   received(bytes: Buffer): void {
+    this.#isFresh = false;
     const rest = this.input;
     if (rest === null) {
       this.input = bytes;
@@ -171,7 +180,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     const uncertain = !this.body.done && head.fields.has('expect');
     const large = framing.kind === 'length' && framing.length > this.context.limits.discardBytesMax;
     const thenClose = uncertain || large || this.context.stopping || closesAfter(head);
-    this.#send(answerBytes(answer, head, thenClose));
+    this.#send(this.isGrpc ? grpcAnswerBytes(answer) : answerBytes(answer, head, thenClose));
     if (uncertain || large) this.close();
     else this.skipRequest(thenClose);
   }

@@ -28,6 +28,8 @@ export type Client = {
   /** It came over TLS. */
   readonly secure: boolean;
   readonly address: string;
+  /** Its request is a call of gRPC, over HTTP/2. */
+  readonly isGrpc: boolean;
   /** Everybody behind that address. */
   readonly origin: Origin;
   /** The forwarded fields that all its requests share, up to the name of the host field. */

@@ -212,7 +212,8 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     const upstream = this.#upstream;
     // What a server takes trailers for differs; were it another request, its answer would come to whoever is next.
     const hadTrailers = this.#client.body.hadTrailers || this.#responseBody.hadTrailers;
-    if (this.#reusable && !hadTrailers && !upstream.ended && !upstream.closed) {
+    const mayHaveTrailers = !hadTrailers || upstream.isHttp2;
+    if (this.#reusable && mayHaveTrailers && !upstream.ended && !upstream.closed) {
       // It may have been made to wait for this client's last bytes.
       upstream.resume();
       upstream.home.give(upstream, this.#client.context.clock.nowMs);

@@ -33,6 +33,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   readonly #serve: Serve;
   readonly #socket: Bun.Socket<SocketUser>;
   readonly #seat: Seat;
+  readonly #secure: boolean;
   readonly #sendBuffer: SendBuffer;
   readonly #duplex: Duplex;
   readonly #session: ServerHttp2Session;
@@ -43,7 +44,8 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   #closed = false;
 
   /** Takes over the place that the connection has had since it was accepted. */
-  constructor(context: ConnectionContext, socket: Bun.Socket<SocketUser>, seat: Seat, serve: Serve) {
+  constructor(context: ConnectionContext, socket: Bun.Socket<SocketUser>, secure: boolean, seat: Seat, serve: Serve) {
+    this.#secure = secure;
     this.#serve = serve;
     this.#seat = seat;
     seat.owner = this;
@@ -58,6 +60,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
         initialWindowSize: windowBytes,
         maxHeaderListSize: context.limits.requestHeadBytesMax,
         enablePush: false,
+        enableConnectProtocol: true,
       },
       maxHeaderListPairs: context.limits.headerLinesMax,
       maxSessionMemory: sessionMemoryMaxMB,
@@ -87,7 +90,8 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
       headers[':method'] === 'HEAD',
       ofOwnResponses(limits),
     );
-    const client = new ClientConnection(this.#context, socket, true, this.#serve, this.#seat.origin, null);
+    const client = new ClientConnection(this.#context, socket, this.#secure, this.#serve, this.#seat.origin, null);
+    client.isGrpc = request.isGrpc;
     this.#context.clients.add(client);
     this.#streams.add(socket);
     stream.on('close', () => this.#ended(socket, stream.aborted));

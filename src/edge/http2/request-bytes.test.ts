@@ -50,3 +50,34 @@ test('nothing can add a line, a request or a second host', () => {
     expect([headers, requestBytes(headers, true)]).toEqual([headers, undefined]);
   }
 });
+
+test('a WebSocket is begun as HTTP/1.1 begins one, with a key of its own', () => {
+  const asked = { ...base, ':method': 'CONNECT', ':protocol': 'websocket', 'sec-websocket-version': '13' };
+  const made = requestBytes(asked, false);
+  expect(made?.head.toString()).toMatch(
+    /^GET \/a\?b HTTP\/1\.1\r\nHost: x\.example\r\nsec-websocket-version: 13\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: [A-Za-z0-9+/]{22}==\r\n\r\n$/,
+  );
+  expect(made?.body).toEqual({ kind: 'tunnel' });
+  expect(requestBytes(asked, true)).toBeUndefined();
+  for (const change of [
+    { ':protocol': 'connect-udp' },
+    { ':method': 'GET' },
+    { 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' },
+    { 'content-length': '0' },
+  ])
+    expect(requestBytes({ ...asked, ...change }, false)).toBeUndefined();
+});
+
+test('a call of gRPC is told by its content and by what it takes', () => {
+  const isGrpc = (headers: Record<string, string>) => requestBytes({ ...base, ...headers }, false)?.isGrpc;
+  const call = { ':method': 'POST', te: 'trailers', 'content-type': 'application/grpc' };
+  for (const type of ['application/grpc', 'application/grpc+proto', 'application/grpc;x=y'])
+    expect(isGrpc({ ...call, 'content-type': type })).toBe(true);
+  for (const other of [
+    { ...call, 'content-type': 'application/grpc-web' },
+    { ...call, 'content-type': 'text/plain' },
+    { ...call, te: 'gzip' },
+    { ...call, ':method': 'GET' },
+  ])
+    expect(isGrpc(other)).toBe(false);
+});

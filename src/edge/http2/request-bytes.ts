@@ -1,52 +1,61 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http2';
 import { type Field, headBytes } from '../../http1/head-bytes.ts';
+import { fieldsOf } from '../http2-fields.ts';
 
 /** A request as HTTP/1.1: its head, and how its body is to follow. */
 export type RequestBytes = {
   readonly head: Buffer;
-  /** `length`: as it comes, that many bytes; `chunked`: in chunks; `none`. */
-  readonly body: { readonly kind: 'none' | 'chunked' } | { readonly kind: 'length'; readonly length: number };
+  /**
+   * `length`: as it comes, that many bytes; `chunked`: in chunks; `none`; `tunnel`: as it comes, of a WebSocket, both
+   * ways.
+   */
+  readonly body:
+    | { readonly kind: 'none' | 'chunked' | 'tunnel' }
+    | { readonly kind: 'length'; readonly length: number };
+  /** A call of gRPC: its server wants HTTP/2, and its client hears of failures behind the body. */
+  readonly isGrpc: boolean;
+  /** The client takes fields behind the body of the response (RFC 9110 10.1.4). */
+  readonly takesTrailers: boolean;
 };
 
 const method = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const name = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-// What an HTTP/1.1 line may hold: a line break in a value would begin another header there.
-const value = /^[\t\x20-\x7e\x80-\xff]*$/;
 const target = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 const authority = /^[\x21-\x7e]+$/;
-/**
- * Fields of one HTTP/1.1 connection: they have no meaning in HTTP/2 and must not get one on the way (RFC 9113 8.2.2).
- */
-const ofConnection = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'te',
-  'host',
-]);
+const grpc = /^application\/grpc(?:[+;]|$)/;
+const webSocketKeyBytes = 16;
 
 /** Writes a request of HTTP/2 as one of HTTP/1.1; undefined if it can't be one. */
 export function requestBytes(headers: IncomingHttpHeaders, endsAtOnce: boolean): RequestBytes | undefined {
-  const { ':method': verb, ':path': path, ':authority': host = headers.host } = headers;
+  const { ':method': verb, ':path': path, ':authority': host = headers.host, ':protocol': protocol } = headers;
   if (typeof verb !== 'string' || typeof path !== 'string' || typeof host !== 'string') return undefined;
-  if (!method.test(verb) || !target.test(path) || !authority.test(host) || verb === 'CONNECT') return undefined;
-  const fields: Field[] = [{ name: 'Host', value: host }];
-  for (const [field, content] of Object.entries(headers)) {
-    if (field.startsWith(':') || ofConnection.has(field) || content === undefined) continue;
-    // Cookies may come in crumbs, which are one list again in HTTP/1.1 (RFC 9113 8.2.3).
-    const values = field === 'cookie' ? [[content].flat().join('; ')] : [content].flat();
-    if (!name.test(field) || !values.every(text => value.test(text))) return undefined;
-    for (const text of values) fields.push({ name: field, value: text });
-  }
+  if (!method.test(verb) || !target.test(path) || !authority.test(host)) return undefined;
+  const fields = fieldsOf(headers);
+  if (fields === undefined) return undefined;
+  const all: Field[] = [{ name: 'Host', value: host }, ...fields];
+  if (verb === 'CONNECT' || protocol !== undefined)
+    return verb === 'CONNECT' && protocol === 'websocket' && !endsAtOnce ? webSocket(path, all) : undefined;
   const length = lengthOf(headers['content-length']);
   if (length === undefined || (endsAtOnce && length > 0)) return undefined;
   const body: RequestBytes['body'] =
     length >= 0 ? { kind: 'length', length } : { kind: endsAtOnce ? 'none' : 'chunked' };
-  if (body.kind === 'chunked') fields.push({ name: 'Transfer-Encoding', value: 'chunked' });
-  return { head: headBytes(`${verb} ${path} HTTP/1.1`, fields), body };
+  if (body.kind === 'chunked') all.push({ name: 'Transfer-Encoding', value: 'chunked' });
+  const takesTrailers = headers['te'] === 'trailers';
+  const isGrpc = takesTrailers && verb === 'POST' && grpc.test(headers['content-type'] ?? '');
+  return { head: headBytes(`${verb} ${path} HTTP/1.1`, all), body, isGrpc, takesTrailers };
+}
+
+/** A WebSocket as HTTP/1.1 begins one: what that has beyond HTTP/2 is made up (RFC 8441 5). */
+function webSocket(path: string, fields: Field[]): RequestBytes | undefined {
+  const made = ['sec-websocket-key', 'sec-websocket-accept', 'content-length'];
+  if (fields.some(field => made.includes(field.name))) return undefined;
+  const head = headBytes(`GET ${path} HTTP/1.1`, [
+    ...fields,
+    { name: 'Connection', value: 'Upgrade' },
+    { name: 'Upgrade', value: 'websocket' },
+    { name: 'Sec-WebSocket-Key', value: randomBytes(webSocketKeyBytes).toString('base64') },
+  ]);
+  return { head, body: { kind: 'tunnel' }, isGrpc: false, takesTrailers: false };
 }
 
 /** A content length, -1 where there is none, undefined for what is no length. */

@@ -1,19 +1,39 @@
 import type { OutgoingHttpHeaders } from 'node:http2';
+import type { Field } from '../../http1/head-bytes.ts';
+import { mayBeBehindBody } from '../http2-fields.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
 
-/** Fields of one HTTP/1.1 connection, which have no place in HTTP/2 (RFC 9113 8.2.2). */
-const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
+/**
+ * Fields of one HTTP/1.1 connection, which have no place in HTTP/2 (RFC 9113 8.2.2), nor has the answer to a
+ * WebSocket's key (RFC 8441 5).
+ */
+const ofConnection = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'sec-websocket-accept',
+]);
 
-/** The headers of a response as HTTP/2 has them. */
+/** The headers of a response as HTTP/2 has them, where there is no switch of protocols: the stream is the other one. */
 export function http2Headers({ fields, status }: ResponseHead): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = { ':status': status };
-  for (let i = 0; i < fields.count; i++) {
-    const name = fields.nameAt(i);
-    if (ofConnection.has(name)) continue;
-    const before = headers[name];
-    const text = fields.textAt(i);
-    if (name === 'set-cookie') headers[name] = [...(Array.isArray(before) ? before : []), text];
-    else headers[name] = before === undefined ? text : `${before}, ${text}`;
-  }
+  const headers: OutgoingHttpHeaders = { ':status': status === 101 ? 200 : status };
+  for (let i = 0; i < fields.count; i++) add(headers, fields.nameAt(i), fields.textAt(i));
   return headers;
+}
+
+/** The fields behind a body as HTTP/2 has them. */
+export function http2Trailers(fields: readonly Field[]): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {};
+  for (const { name, value } of fields)
+    if (mayBeBehindBody(name.toLowerCase())) add(headers, name.toLowerCase(), value);
+  return headers;
+}
+
+function add(headers: OutgoingHttpHeaders, name: string, text: string): void {
+  if (ofConnection.has(name)) return;
+  const before = headers[name];
+  if (name === 'set-cookie') headers[name] = [...(Array.isArray(before) ? before : []), text];
+  else headers[name] = before === undefined ? text : `${before}, ${text}`;
 }

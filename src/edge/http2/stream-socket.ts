@@ -1,8 +1,12 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
+import type { Field } from '../../http1/head-bytes.ts';
+import type { ResponseHead } from '../../http1/response-head.ts';
 import { type ResponseLimits, ResponseReader } from '../../http1/response-reader.ts';
+import { bodyEndBytes } from '../../http1/trailers.ts';
+import { trailersOf } from '../http2-fields.ts';
 import type { ByteSocket } from '../send-buffer.ts';
 import type { RequestBytes } from './request-bytes.ts';
-import { http2Headers } from './response-headers.ts';
+import { http2Headers, http2Trailers } from './response-headers.ts';
 
 /** Who serves the bytes of a socket. */
 export type SocketUser = {
@@ -14,7 +18,6 @@ export type SocketUser = {
 
 const pieceBytes = 65_536;
 const crlf = Buffer.from('\r\n');
-const lastChunk = Buffer.from('0\r\n\r\n');
 
 /**
  * A stream of an HTTP/2 connection as a client's socket that carries one request in HTTP/1.1: so HTTP/2 obeys every
@@ -26,8 +29,12 @@ export class StreamSocket implements ByteSocket {
   readonly #stream: ServerHttp2Stream;
   readonly #response: ResponseReader;
   readonly #body: RequestBytes['body'];
+  readonly #takesTrailers: boolean;
   #user: SocketUser | null = null;
   #taken = 0;
+  /** What has come behind the request's body; undefined: what may not. */
+  #trailers: readonly Field[] | undefined = [];
+  #responseTrailers: readonly Field[] = [];
   #closed = false;
 
   constructor(
@@ -40,16 +47,18 @@ export class StreamSocket implements ByteSocket {
     this.remoteAddress = remoteAddress;
     this.#stream = stream;
     this.#body = request.body;
+    this.#takesTrailers = request.takesTrailers;
     this.#response = new ResponseReader(
       {
         interim: head => this.#attempt(() => stream.additionalHeaders(http2Headers(head))),
-        head: (head, hasBody) => this.#attempt(() => stream.respond(http2Headers(head), { endStream: !hasBody })),
+        head: (head, hasBody) => this.#attempt(() => this.#respond(head, hasBody)),
         // The bytes are the edge's own and change after the call.
         data: bytes => void stream.write(Buffer.from(bytes)),
+        trailers: fields => void (this.#responseTrailers = fields),
         end: () => this.#endResponse(),
       },
       limits,
-      toHead,
+      toHead ? 'head' : request.body.kind === 'tunnel' ? 'upgrade' : 'content',
     );
   }
 
@@ -64,6 +73,7 @@ export class StreamSocket implements ByteSocket {
     stream.on('drain', () => user.drained());
     if (this.#body.kind !== 'none') {
       stream.on('data', (bytes: Buffer) => this.#takeBody(bytes));
+      stream.on('trailers', trailers => void (this.#trailers = trailersOf(trailers)));
       stream.on('end', () => this.#endBody());
     }
     user.received(head);
@@ -121,7 +131,7 @@ export class StreamSocket implements ByteSocket {
     if (body.kind === 'chunked') {
       if (bytes.length === 0) return;
       this.#user?.received(Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]));
-    } else if (body.kind === 'length' && this.#taken <= body.length) {
+    } else if (body.kind === 'tunnel' || (body.kind === 'length' && this.#taken <= body.length)) {
       this.#user?.received(bytes);
     } else {
       // Bytes beyond the announced length would be read as another request.
@@ -130,8 +140,20 @@ export class StreamSocket implements ByteSocket {
   }
 
   #endBody(): void {
-    if (this.#body.kind === 'chunked') this.#user?.received(lastChunk);
+    if (this.#trailers === undefined) this.terminate();
+    else if (this.#body.kind === 'chunked') this.#user?.received(bodyEndBytes(this.#trailers));
+    else if (this.#body.kind === 'tunnel') this.#user?.halfClosed();
     else if (this.#body.kind === 'length' && this.#taken < this.#body.length) this.terminate();
+  }
+
+  #respond(head: ResponseHead, hasBody: boolean): void {
+    const stream = this.#stream;
+    const waitForTrailers = hasBody && this.#takesTrailers;
+    if (waitForTrailers)
+      stream.once('wantTrailers', () =>
+        this.#attempt(() => stream.sendTrailers(http2Trailers(this.#responseTrailers))),
+      );
+    stream.respond(http2Headers(head), { endStream: !hasBody, waitForTrailers });
   }
 
   #endResponse(): void {

@@ -38,6 +38,8 @@ type Asked = {
   readonly isProbe: boolean;
   /** It wants the connection itself, and no request on it. */
   readonly isTunnel: boolean;
+  /** Its server is asked in HTTP/2. */
+  readonly isHttp2: boolean;
   readonly signal: AbortSignal;
 };
 
@@ -69,13 +71,13 @@ export async function connect(
   const traffic = admit(ways, route, to, asked);
   if ('status' in traffic) return traffic;
   traffic.requests.take();
-  const idle = asked.fresh ? undefined : takeIdle(ways, traffic, to.port, asked.repeatable);
+  const idle = asked.fresh ? undefined : takeIdle(ways, traffic, to.port, asked);
   if (idle !== undefined) return { route, traffic, upstream: idle };
   const tls = route.ingress.httpsPorts.includes(to.port);
   try {
     const upstream = asked.isTunnel
       ? await reachPort(ways, traffic, to.port, asked.signal)
-      : await reachSandbox(ways, traffic, to.port, tls, asked.signal);
+      : await reachSandbox(ways, traffic, to.port, { tls, isHttp2: asked.isHttp2 }, asked.signal);
     return { route, traffic, upstream };
   } catch (error) {
     traffic.requests.give();
@@ -126,7 +128,7 @@ export function takeIdle(
   { limits, clock }: Pick<Ways, 'limits' | 'clock'>,
   traffic: SandboxTraffic,
   port: number,
-  repeatable: boolean,
+  { repeatable, isHttp2 }: Pick<Asked, 'repeatable' | 'isHttp2'>,
 ): Upstream | undefined {
   const withinMs =
     port === agentPort
@@ -134,7 +136,7 @@ export function takeIdle(
       : repeatable
         ? limits.idleUpstreamTimeoutMs
         : limits.freshUpstreamMs;
-  return traffic.poolOf(port).take(clock.nowMs, withinMs);
+  return traffic.poolOf(port, isHttp2).take(clock.nowMs, withinMs);
 }
 
 /** Its client went away while the connection was made. */

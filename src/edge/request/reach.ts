@@ -2,10 +2,14 @@ import { closeSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import type { Ways } from '../context.ts';
 import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
-import { Upstream } from '../upstream/upstream.ts';
+import { Http2Link } from '../upstream/http2/link.ts';
+import { Upstream, type UpstreamHome } from '../upstream/upstream.ts';
 import { Wait } from './wait.ts';
 
 /** What is connected: a descriptor that is connected already, or a unix socket. */
+/** The protocol that a server is asked to speak within TLS (RFC 7301). */
+type Protocol = 'http/1.1' | 'h2';
+
 type Endpoint = { readonly fd: number } | { readonly unix: string };
 
 /**
@@ -16,13 +20,24 @@ export async function reachSandbox(
   ways: Pick<Ways, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>,
   traffic: SandboxTraffic,
   port: number,
-  tls: boolean,
+  { tls, isHttp2 }: { tls: boolean; isHttp2: boolean },
   signal: AbortSignal,
 ): Promise<Upstream> {
   using wait = new Wait([signal, traffic.signal]);
   const fd = await dialPatiently(ways, traffic.sandboxId, port, wait);
-  return await open(ways, new Upstream(traffic.poolOf(port), ways.farEnds?.take(fd)), { fd }, tls, wait);
+  const farEnd = ways.farEnds?.take(fd);
+  const pool = traffic.poolOf(port, isHttp2);
+  if (!isHttp2) return await open(ways, new Upstream(pool, { farEnd }), { fd }, tls, wait);
+  const raw = new Upstream(linked, { farEnd });
+  // Such a server may speak first.
+  raw.early = [];
+  const { upstream } = new Http2Link(await open(ways, raw, { fd }, tls, wait, 'h2'), pool, ways.limits, tls);
+  pool.add(upstream);
+  return upstream;
 }
+
+/** Of a connection under one that is in a pool. */
+const linked: UpstreamHome = { add() {}, give() {}, forget() {} };
 
 /** The same without TLS, to a server that may speak first. */
 export async function reachPort(
@@ -33,7 +48,7 @@ export async function reachPort(
 ): Promise<Upstream> {
   using wait = new Wait([signal, traffic.signal]);
   const fd = await dialPatiently(ways, traffic.sandboxId, port, wait);
-  const upstream = new Upstream(traffic.poolOf(port), ways.farEnds?.take(fd));
+  const upstream = new Upstream(traffic.poolOf(port), { farEnd: ways.farEnds?.take(fd) });
   upstream.early = [];
   return await open(ways, upstream, { fd }, false, wait);
 }
@@ -77,33 +92,46 @@ async function open(
   endpoint: Endpoint,
   tls: boolean,
   wait: Wait,
+  protocol: Protocol = 'http/1.1',
 ): Promise<Upstream> {
   const opening = tls
-    ? openTls(upstreamHandlers, endpoint, upstream)
+    ? openTls(upstreamHandlers, endpoint, upstream, protocol)
     : connect(endpoint, { ...common(upstream), socket: upstreamHandlers });
   await wait.for(opening, limits.handshakeTimeoutMs, () => upstream.terminate());
   if (upstream.closed)
     throw new AtollError('invalid', 'The service does not speak HTTP: it closed the connection or spoke first');
   upstream.home.add(upstream);
-  // Small messages must not wait for the acknowledgement of earlier ones.
-  if ('fd' in endpoint) upstream.socket.setNoDelay(true);
   return upstream;
 }
 
+/** The one protocol that is offered, behind its length (RFC 7301). */
+const onlyHttp2 = Buffer.from('\x02h2', 'latin1');
+const notHttp2 = 'The service does not speak HTTP/2 within TLS, as calls of gRPC do';
+
 /** TLS to a service of the sandbox. Its certificate proves nothing to us: whoever answers there is the sandbox. */
-function openTls(upstreamHandlers: Ways['upstreamHandlers'], endpoint: Endpoint, upstream: Upstream): Promise<void> {
+function openTls(
+  upstreamHandlers: Ways['upstreamHandlers'],
+  endpoint: Endpoint,
+  upstream: Upstream,
+  protocol: Protocol,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const failed = (cause?: unknown) => reject(new AtollError('invalid', 'The service does not speak TLS', { cause }));
   const socket: Bun.SocketHandler<Upstream> = {
     ...upstreamHandlers,
     // Its own verdict also counts the certificate. A cipher is agreed on only where both sides speak TLS.
-    handshake: secured => (secured.getCipher().name ? resolve() : failed()),
+    handshake(secured) {
+      if (!secured.getCipher().name) failed();
+      else if (protocol === 'h2' && secured.alpnProtocol !== 'h2') reject(new AtollError('invalid', notHttp2));
+      else resolve();
+    },
     close(closed, error) {
       upstreamHandlers.close(closed, error);
       failed(error);
     },
   };
-  connect(endpoint, { ...common(upstream), socket, tls: { rejectUnauthorized: false } }).catch(failed);
+  const offered = protocol === 'h2' ? { ALPNProtocols: onlyHttp2 } : {};
+  connect(endpoint, { ...common(upstream), socket, tls: { rejectUnauthorized: false, ...offered } }).catch(failed);
   return promise;
 }
 
@@ -115,5 +143,7 @@ type Options = { data: Upstream; allowHalfOpen: true; socket: Bun.SocketHandler<
 
 async function connect(endpoint: Endpoint, options: Options): Promise<void> {
   // The runtime takes a connected descriptor where the types know only an address.
-  await Bun.connect({ ...endpoint, ...options } as Bun.UnixSocketOptions<Upstream>);
+  const socket = await Bun.connect({ ...endpoint, ...options } as Bun.UnixSocketOptions<Upstream>);
+  // Small messages must not wait for the acknowledgement of earlier ones.
+  if ('fd' in endpoint) socket.setNoDelay(true);
 }

@@ -39,7 +39,10 @@ export function serveSandbox(ways: Ways, client: Client, head: RequestHead, to: 
   if (found !== undefined && !(found instanceof Promise) && found.state === 'running' && !attempt.fresh) {
     const admitted = admit(ways, found, to, { credentials: credentialsOf(head.fields), isTunnel: false });
     if ('status' in admitted) return client.refuse(admitted, head);
-    const upstream = takeIdle(ways, admitted, to.port, isSafeToRepeat(head));
+    const upstream = takeIdle(ways, admitted, to.port, {
+      repeatable: isSafeToRepeat(head),
+      isHttp2: isHttp2For(client, to),
+    });
     if (upstream !== undefined) {
       admitted.requests.take();
       return begin(ways, client, head, to, { route: found, traffic: admitted, upstream }, attempt);
@@ -47,6 +50,9 @@ export function serveSandbox(ways: Ways, client: Client, head: RequestHead, to: 
   }
   void connectAndBegin(ways, client, head.keep(), to, found, attempt);
 }
+
+/** Calls of gRPC go to services of a sandbox's own in HTTP/2; the agent is always asked in HTTP/1.1. */
+const isHttp2For = (client: Client, { port }: NamedPort): boolean => client.isGrpc && port !== agentPort;
 
 async function connectAndBegin(
   ways: Ways,
@@ -62,6 +68,7 @@ async function connectAndBegin(
     fresh: attempt.fresh,
     isProbe: to.port === agentPort && pathOf(head) === healthPath,
     isTunnel: false,
+    isHttp2: isHttp2For(client, to),
     signal: client.beginRouting(),
   };
   let connected: Connected | Answer;

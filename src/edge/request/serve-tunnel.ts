@@ -59,6 +59,7 @@ export async function serveTunnel(
       fresh: true,
       isProbe: false,
       isTunnel: true,
+      isHttp2: false,
       signal: client.beginRouting(),
     });
   } catch (error) {

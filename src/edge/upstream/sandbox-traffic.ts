@@ -14,6 +14,8 @@ export class SandboxTraffic {
   /** Aborts when the sandbox is cut, for requests that still wait for their connection. */
   readonly #cut = new AbortController();
   readonly #pools = new Map<number, UpstreamPool>();
+  /** Those of connections that speak HTTP/2. */
+  readonly #http2Pools = new Map<number, UpstreamPool>();
   readonly #limits: EdgeLimits;
 
   constructor(sandboxId: string, executionId: string, limits: EdgeLimits, team: TeamTraffic) {
@@ -30,36 +32,42 @@ export class SandboxTraffic {
 
   /** True when nothing is open and nothing waits. */
   get quiet(): boolean {
-    return this.requests.taken === 0 && this.#pools.size === 0;
+    return this.requests.taken === 0 && this.#pools.size === 0 && this.#http2Pools.size === 0;
   }
 
   /** Open connections to its ports, idle ones included. */
   get connections(): number {
     let connections = 0;
-    for (const pool of this.#pools.values()) connections += pool.size;
+    for (const pool of this.#allPools()) connections += pool.size;
     return connections;
   }
 
-  poolOf(port: number): UpstreamPool {
-    const existing = this.#pools.get(port);
+  poolOf(port: number, isHttp2 = false): UpstreamPool {
+    const pools = isHttp2 ? this.#http2Pools : this.#pools;
+    const existing = pools.get(port);
     if (existing !== undefined) return existing;
     const pool = new UpstreamPool(poolBounds(this.#limits, port === agentPort, this.#idle));
-    this.#pools.set(port, pool);
+    pools.set(port, pool);
     return pool;
   }
 
   /** Closes connections that were idle for too long and forgets pools that are empty. */
   sweep(nowMs: number): void {
-    for (const [port, pool] of this.#pools) {
-      pool.closeIdle(nowMs);
-      // A request that still dials holds its pool.
-      if (pool.size === 0 && this.requests.taken === 0) this.#pools.delete(port);
-    }
+    for (const pools of [this.#pools, this.#http2Pools])
+      for (const [port, pool] of pools) {
+        pool.closeIdle(nowMs);
+        // A request that still dials holds its pool.
+        if (pool.size === 0 && this.requests.taken === 0) pools.delete(port);
+      }
   }
 
   /** Resets every connection to the sandbox and every client that is in the middle of a request to it. */
   cut(): void {
     this.#cut.abort();
-    for (const pool of this.#pools.values()) pool.cut();
+    for (const pool of this.#allPools()) pool.cut();
+  }
+
+  #allPools(): UpstreamPool[] {
+    return [...this.#pools.values(), ...this.#http2Pools.values()];
   }
 }

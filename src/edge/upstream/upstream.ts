@@ -1,7 +1,7 @@
 import { assert } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { FarEnd } from '../directory/directory.ts';
-import { SendBuffer } from '../send-buffer.ts';
+import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
 
 /** Who uses an upstream connection at the moment, and hears what happens on it. */
 export type UpstreamUser = {
@@ -42,14 +42,20 @@ export class Upstream {
   /** What a server said before anybody listened, where it may speak first; null: it may not. */
   early: Buffer[] | null = null;
   #paused = false;
-  #socket: Bun.Socket<Upstream> | null = null;
+  #socket: ByteSocket | null = null;
   #sendBuffer: SendBuffer | null = null;
 
+  /** Its server speaks HTTP/2, whose frames say where a message ends. */
+  readonly isHttp2: boolean;
   readonly #farEnd: FarEnd | undefined;
 
   /** `farEnd`: of a connection that another machine carries. */
-  constructor(home: UpstreamHome, farEnd?: FarEnd) {
+  constructor(
+    home: UpstreamHome,
+    { farEnd, isHttp2 = false }: { farEnd?: FarEnd | undefined; isHttp2?: boolean } = {},
+  ) {
     this.home = home;
+    this.isHttp2 = isHttp2;
     this.#farEnd = farEnd;
   }
 
@@ -58,7 +64,7 @@ export class Upstream {
     return this.#farEnd?.wasReset() ?? false;
   }
 
-  get socket(): Bun.Socket<Upstream> {
+  get socket(): ByteSocket {
     assert(this.#socket !== null, 'an upstream is used before it is open');
     return this.#socket;
   }
@@ -68,7 +74,7 @@ export class Upstream {
     return this.#sendBuffer;
   }
 
-  opened(socket: Bun.Socket<Upstream>): void {
+  opened(socket: ByteSocket): void {
     this.#socket = socket;
     this.#sendBuffer = new SendBuffer(socket);
   }
@@ -89,6 +95,15 @@ export class Upstream {
   /** Closes in order. */
   close(): void {
     if (!this.closed) this.socket.close();
+  }
+
+  /** The connection is gone: its user hears of it. */
+  wasClosed(error: Error | undefined): void {
+    this.closed = true;
+    this.home.forget(this);
+    const { user } = this;
+    this.user = null;
+    user?.upstreamClosed(error ?? (this.wasReset ? new Error('the connection was reset') : undefined));
   }
 
   /** Resets the connection (RST): the other side sees an abort. */
@@ -125,12 +140,7 @@ export function upstreamHandlers(log: Log) {
       else if (upstream.early === null) socket.close();
     },
     close(socket, error) {
-      const upstream = socket.data;
-      upstream.closed = true;
-      upstream.home.forget(upstream);
-      const { user } = upstream;
-      upstream.user = null;
-      user?.upstreamClosed(error ?? (upstream.wasReset ? new Error('the connection was reset') : undefined));
+      socket.data.wasClosed(error);
     },
     // Trouble of the connection comes with its close event; what comes here was thrown by a handler.
     error(socket, error) {

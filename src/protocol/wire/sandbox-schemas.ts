@@ -9,7 +9,6 @@ import type {
   IncidentsCursor,
   Kept,
   MemoryAbility,
-  MemoryFacts,
   NodeInfo,
   NodeSandbox,
   PausedSandbox,
@@ -33,8 +32,7 @@ const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
 
 const DriverNames = schemaOf<DriverName>()(oneOf(...driverNames));
-/** What of a sandbox is kept. */
-export const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
+const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
 
 export const Resources = schemaOf<SandboxResources>()(
   Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }),
@@ -172,17 +170,6 @@ export const Range = schemaOf<SampleRange>()(
   Type.Object({ startSeconds: Type.Number(), endSeconds: Type.Number(), pointsMax: Type.Number() }),
 );
 
-/** What memory depends on of a machine. */
-export const Memory = schemaOf<MemoryFacts>()(
-  Type.Object({
-    architecture: text(),
-    kernel: text(),
-    criu: Type.Union([text(), Type.Null()]),
-    cpuFlags: texts(),
-    agent: text(),
-  }),
-);
-
 export const Info = schemaOf<NodeInfo>()(
   Type.Object({
     nodeId: text(),
@@ -196,7 +183,6 @@ export const Info = schemaOf<NodeInfo>()(
     machine: optional(
       Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() }),
     ),
-    restores: optional(Memory),
   }),
 );
 

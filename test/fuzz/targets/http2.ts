@@ -57,6 +57,11 @@ export const http2Requests: Target = {
     separator,
     'chunked',
     'CONNECT',
+    ':protocol',
+    'websocket',
+    'application/grpc',
+    'te',
+    'trailers',
     'HTTP/1.1',
     '\r\nA: b',
     'x-atoll-owner',
@@ -71,14 +76,16 @@ export const http2Requests: Target = {
     const position = head.parse(made.head, 0, made.head.length);
     if (position < 0) return `refused by the parser ${head.fault.status}`;
     agree(position, made.head.length, 'one request is one head');
-    agree(head.method, headers[':method'], 'the method is passed on');
+    const isTunnel = made.body.kind === 'tunnel';
+    agree(head.method, isTunnel ? 'GET' : headers[':method'], 'the method is passed on');
     agree(head.target, headers[':path'], 'the target is passed on');
     agree(
       head.framing.kind,
-      made.body.kind === 'length' && made.body.length === 0 ? 'none' : made.body.kind,
+      isTunnel || (made.body.kind === 'length' && made.body.length === 0) ? 'none' : made.body.kind,
       'the framing is what was meant',
     );
-    holds(head.fields.times('connection') + head.fields.times('upgrade') === 0, 'nothing speaks of the connection');
+    const ofConnection = head.fields.times('connection') + head.fields.times('upgrade');
+    agree(ofConnection, isTunnel ? 2 : 0, 'nothing speaks of the connection but a WebSocket');
     return `accepted ${made.body.kind}`;
   },
 };
@@ -112,7 +119,7 @@ function read(pieces: readonly Buffer[], toHead: boolean): Read {
       end: () => void seen.ends++,
     },
     limits,
-    toHead,
+    toHead ? 'head' : 'content',
   );
   for (const piece of pieces) reader.read(Buffer.from(piece));
   reader.close();

@@ -33,10 +33,7 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
     state,
     ...(sandbox.metadata !== null && { metadata: sandbox.metadata }),
     volumeMounts: sandbox.volumeMounts.map(({ name, path }) => ({ name, path })),
-    ...(sandbox.state === 'paused' && {
-      pauseMode: sandbox.kept === 'memory' ? 'full' : 'filesystem',
-      durability: sandbox.durability ?? 'node',
-    }),
+    ...(sandbox.state === 'paused' && { pauseMode: sandbox.kept === 'memory' ? 'full' : 'filesystem' }),
   };
 }
 
@@ -50,12 +47,7 @@ export function sandboxDetailView(seed: Uint8Array, sandbox: SandboxRecord): San
     ...(sandbox.allowInternetAccess !== null && { allowInternetAccess: sandbox.allowInternetAccess }),
     domain: null,
     ...(network !== null && { network: withoutPassword(network) }),
-    lifecycle: {
-      autoResume: sandbox.autoResume,
-      onTimeout: sandbox.autoPause ? 'pause' : 'kill',
-      // Who asks for no more than others offer sees no more.
-      ...(sandbox.autoPauseDurability === 'cluster' && { durability: sandbox.autoPauseDurability }),
-    },
+    lifecycle: { autoResume: sandbox.autoResume, onTimeout: sandbox.autoPause ? 'pause' : 'kill' },
   };
 }
 

@@ -16,7 +16,6 @@ const createBounds = {
 export const defaultOptions: Omit<SandboxOptions, 'timeoutSeconds' | 'secure'> = {
   autoPause: false,
   autoPauseMemory: true,
-  autoPauseDurability: 'node',
   autoResume: false,
   allowInternetAccess: null,
   network: null,
@@ -44,9 +43,7 @@ export function checkSandboxOptions(features: Features, options: SandboxOptions)
   }
 }
 
-function checkLifecycle({ autoPause, autoPauseMemory, autoPauseDurability, autoResume }: SandboxOptions): void {
-  if (autoPauseDurability === 'cluster' && !autoPause)
-    throw new AtollError('invalid', 'autoPauseDurability: cluster needs autoPause: true');
+function checkLifecycle({ autoPause, autoPauseMemory, autoResume }: SandboxOptions): void {
   if (autoPauseMemory) return;
   if (!autoPause) throw new AtollError('invalid', 'autoPauseMemory: false needs autoPause: true');
   if (autoResume) {

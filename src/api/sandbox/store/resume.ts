@@ -9,28 +9,21 @@ import type { SandboxRecord } from '../record.ts';
 type Execution = { sandboxId: string; executionId: string };
 
 /**
- * `paused` → `resuming` on a machine, unless the team already occupies `concurrentMax` places or the machine has no
- * room. Null when it is not paused as that execution (any more).
+ * `paused` → `resuming`, unless the team already occupies `concurrentMax` places. Null when it is not paused as that
+ * execution (any more).
  */
 export async function beginResume(
   db: Db,
   sandbox: Execution & { teamId: string },
-  { nextExecutionId, replicaId, nodeId }: { nextExecutionId: string; replicaId: string; nodeId?: string },
+  { nextExecutionId, replicaId }: { nextExecutionId: string; replicaId: string },
   concurrentMax: number,
-  hasRoom?: (db: Db) => Promise<boolean>,
-): Promise<SandboxRecord | 'full' | 'node_full' | null> {
+): Promise<SandboxRecord | 'full' | null> {
   return inTransaction(db, async db => {
     await lockTeam(db, sandbox.teamId);
     if ((await countOccupied(db, sandbox.teamId)) >= concurrentMax) return 'full';
-    if (hasRoom && !(await hasRoom(db))) return 'node_full';
     const row = await db
       .updateTable('sandboxes')
-      .set({
-        state: 'resuming',
-        next_execution_id: nextExecutionId,
-        replica_id: replicaId,
-        ...(nodeId !== undefined && { node_id: nodeId }),
-      })
+      .set({ state: 'resuming', next_execution_id: nextExecutionId, replica_id: replicaId })
       .where('sandbox_id', '=', sandbox.sandboxId)
       .where('execution_id', '=', sandbox.executionId)
       .where('state', '=', 'paused')
@@ -55,7 +48,6 @@ export async function finishResume(
         next_execution_id: null,
         replica_id: null,
         kept: null,
-        durability: null,
         started_at_us: run.startedAtUs,
         end_at_us: run.endAtUs,
         ...(run.autoPause !== undefined && { auto_pause: run.autoPause ? (1 as const) : (0 as const) }),

@@ -98,7 +98,8 @@ export function createEgress(options: EgressOptions): Egress {
     adopt: (sandbox, source) => known.adopt(sandbox, compilePolicy(source)),
 
     async install() {
-      const [features] = await Promise.all([findHostFeatures(), addLocalRoutes(installation)]);
+      await addLocalRoutes(installation);
+      const features = await findHostFeatures();
       const flowsMax = flowsPerSandbox(trackedMax());
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));

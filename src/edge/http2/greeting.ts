@@ -1,0 +1,48 @@
+import type { SocketUser } from './stream-socket.ts';
+
+/** What a client sends first that knows that HTTP/2 is spoken (RFC 9113 3.4). */
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
+/** Whether the first bytes of a connection are the preface of HTTP/2, are not, or may become it. */
+export function isPreface(bytes: Buffer): boolean | undefined {
+  const length = Math.min(bytes.length, preface.length);
+  if (preface.compare(bytes, 0, length, 0, length) !== 0) return false;
+  return length === preface.length ? true : undefined;
+}
+
+/**
+ * Holds the first bytes of a connection in the clear while they may still become the preface of HTTP/2, at most as many
+ * as that has; everything else is its user's.
+ */
+export class Greeting implements SocketUser {
+  readonly #user: SocketUser;
+  readonly #decided: (bytes: Buffer, isHttp2: boolean) => void;
+  #bytes: Buffer;
+
+  /** `decided` takes all bytes that came, and replaces this. */
+  constructor(user: SocketUser, bytes: Buffer, decided: (bytes: Buffer, isHttp2: boolean) => void) {
+    this.#user = user;
+    this.#decided = decided;
+    this.#bytes = Buffer.from(bytes);
+  }
+
+  received(bytes: Buffer): void {
+    this.#bytes = Buffer.concat([this.#bytes, bytes]);
+    const verdict = isPreface(this.#bytes);
+    if (verdict !== undefined) this.#decided(this.#bytes, verdict);
+  }
+
+  drained(): void {
+    this.#user.drained();
+  }
+
+  halfClosed(): void {
+    // Nothing more comes: it is what it is.
+    this.#decided(this.#bytes, false);
+    this.#user.halfClosed();
+  }
+
+  wasClosed(error: Error | undefined): void {
+    this.#user.wasClosed(error);
+  }
+}

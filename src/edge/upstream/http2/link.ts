@@ -1,0 +1,279 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
+import { Duplex } from 'node:stream';
+import { BodyReader } from '../../../http1/body-reader.ts';
+import type { Field } from '../../../http1/head-bytes.ts';
+import { RequestHead } from '../../../http1/request-head.ts';
+import { bodyEndBytes, Trailers } from '../../../http1/trailers.ts';
+import { trailersOf } from '../../http2-fields.ts';
+import type { EdgeLimits } from '../../limits.ts';
+import type { ByteSocket } from '../../send-buffer.ts';
+import { Upstream, type UpstreamHome, type UpstreamUser } from '../upstream.ts';
+import { headersOf, trailersFor } from './request.ts';
+import { chunkBytes, responseHeadBytes } from './response.ts';
+
+/** What a service may send ahead of its client, the default of HTTP/2: the bound of what the edge holds for it. */
+const windowBytes = 65_535;
+/** What the runtime may hold for one connection: the window, and what is being sent, some times over. */
+const sessionMemoryMaxMB = 4;
+const pieceBytes = 65_536;
+/** Beside what came from the client, the edge adds some. */
+const fieldsAdded = 16;
+
+/** A request that is on its way: its stream, and how far both sides are. */
+type Call = {
+  readonly stream: ClientHttp2Stream;
+  /** What the service has sent behind its body; undefined: what may not be there. */
+  trailers: readonly Field[] | undefined;
+  hasBody: boolean;
+  answered: boolean;
+};
+
+/**
+ * A connection to a service that speaks HTTP/2, used as one that speaks HTTP/1.1: requests are read from what the edge
+ * writes, and responses written as it reads them. So a call of gRPC obeys every rule that other requests do. One
+ * request at a time: limits, timeouts, waiting for each other and the end of a connection are as they are everywhere.
+ */
+export class Http2Link implements ByteSocket, UpstreamUser {
+  readonly remoteAddress = '';
+  bytesWritten = 0;
+  /** The connection as exchanges use it. */
+  readonly upstream: Upstream;
+  readonly #raw: Upstream;
+  readonly #duplex: Duplex;
+  readonly #session: ClientHttp2Session;
+  readonly #scheme: 'http' | 'https';
+  readonly #head: RequestHead;
+  readonly #trailers: Trailers;
+  readonly #body: BodyReader;
+  #call: Call | null = null;
+  #written: (() => void) | null = null;
+  #closed = false;
+
+  /** Takes over a connection on which nothing was sent yet. */
+  constructor(raw: Upstream, home: UpstreamHome, limits: EdgeLimits, tls: boolean) {
+    this.#raw = raw;
+    this.#scheme = tls ? 'https' : 'http';
+    this.#head = new RequestHead(limits.headerLinesMax + fieldsAdded);
+    this.#trailers = new Trailers(limits.headerLinesMax);
+    this.#body = new BodyReader(
+      (bytes, start, end) => this.#sendBody(bytes, start, end),
+      (bytes, start, end) => this.#trailers.take(bytes, start, end),
+    );
+    this.#duplex = this.#openDuplex();
+    this.upstream = new Upstream(home, { isHttp2: true });
+    this.upstream.opened(this);
+    const duplex = this.#duplex;
+    this.#session = connect(`${this.#scheme}://sandbox`, {
+      createConnection: () => duplex,
+      settings: { enablePush: false, initialWindowSize: windowBytes, maxHeaderListSize: limits.responseHeadBytesMax },
+      maxHeaderListPairs: limits.headerLinesMax,
+      maxSessionMemory: sessionMemoryMaxMB,
+    });
+    this.#session.on('error', error => this.#end(error));
+    // It takes no further request: the one on its way goes on.
+    this.#session.on('goaway', () => (this.upstream.ended = true));
+    this.#session.on('close', () => this.#end(this.#call && new Error('the service closed the connection')));
+    const early = raw.early ?? [];
+    raw.early = null;
+    raw.user = this;
+    for (const bytes of early) this.upstreamData(bytes);
+    raw.resume();
+    if (raw.ended) this.upstreamEnded();
+  }
+
+  write(bytes: Uint8Array, start = 0, length = bytes.length - start): number {
+    if (this.#closed) return -1;
+    const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const end = start + length;
+    let at = start;
+    if (this.#call === null) {
+      at = this.#begin(whole, start, end);
+      if (at < 0) return -1;
+    }
+    // In pieces, so that no stream holds more than its buffer and one of them.
+    while (at < end && !this.#body.done && this.#call?.stream.writableNeedDrain === false) {
+      at = this.#body.take(whole, at, Math.min(end, at + pieceBytes));
+      if (this.#body.done) this.#endRequest(this.#call);
+    }
+    // Nobody takes what is left of a request that was answered.
+    if (this.#call === null) at = end;
+    this.bytesWritten += at - start;
+    return at - start;
+  }
+
+  pause(): void {
+    this.#call?.stream.pause();
+  }
+
+  resume(): void {
+    this.#call?.stream.resume();
+  }
+
+  /** The client is most likely gone: the service is told so. */
+  shutdown(): void {
+    this.#call?.stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#leave(null);
+    this.#session.close();
+    this.#raw.close();
+  }
+
+  terminate(): void {
+    this.#leave(new Error('reset'));
+    this.#session.destroy();
+    this.#raw.terminate();
+  }
+
+  /** A request begins: its head is whole, for exchanges write it at once. */
+  #begin(bytes: Buffer, start: number, end: number): number {
+    const position = this.#head.parse(bytes, start, end);
+    if (position <= 0) {
+      this.#end(new Error('invariant broken: a head that is not whole was sent to a service'));
+      return -1;
+    }
+    const { kind, length } = this.#head.framing;
+    this.#body.reset(kind, length);
+    const stream = this.#session.request(headersOf(this.#head, this.#scheme), {
+      endStream: kind === 'none',
+      waitForTrailers: kind === 'chunked',
+    });
+    const call: Call = { stream, trailers: [], hasBody: false, answered: false };
+    this.#call = call;
+    stream.on('response', (headers, flags) => this.#respond(call, headers, flags));
+    stream.on('data', (data: Buffer) => this.#receive(call, data));
+    stream.on('trailers', headers => (call.trailers = trailersOf(headers)));
+    stream.on('end', () => this.#endResponse(call));
+    stream.on('drain', () => this.#drained(call));
+    stream.on('error', () => {
+      // A close event follows.
+    });
+    stream.on('close', () => this.#streamClosed(call));
+    return position;
+  }
+
+  #sendBody(bytes: Uint8Array, start: number, end: number): void {
+    // What is given here may be used again.
+    if (start < end) this.#call?.stream.write(Buffer.from(bytes.subarray(start, end)));
+  }
+
+  #endRequest(call: Call): void {
+    const { stream } = call;
+    if (this.#body.kind === 'chunked') {
+      const trailers = this.#body.hadTrailers ? (this.#trailers.read() ?? []) : [];
+      stream.once('wantTrailers', () => {
+        if (!stream.destroyed) stream.sendTrailers(trailersFor(trailers));
+      });
+    }
+    stream.end();
+    if (call.answered) this.#call = null;
+  }
+
+  #respond(call: Call, headers: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number): void {
+    const endsAtOnce = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    const head = responseHeadBytes(headers, endsAtOnce);
+    if (head === undefined) return this.#end(new Error('the head of the response is malformed'));
+    call.hasBody = !endsAtOnce;
+    if (endsAtOnce) call.answered = true;
+    this.#emit(call, head);
+  }
+
+  #receive(call: Call, data: Buffer): void {
+    if (data.length === 0) return;
+    if (call.hasBody) this.#emit(call, chunkBytes(data));
+    else this.#end(new Error('a body came without a head'));
+  }
+
+  #endResponse(call: Call): void {
+    if (!call.hasBody || call.answered) return;
+    if (call.trailers === undefined) return this.#end(new Error('the fields behind the body are malformed'));
+    call.answered = true;
+    this.#emit(call, bodyEndBytes(call.trailers));
+  }
+
+  #emit(call: Call, bytes: Buffer): void {
+    if (this.#call !== call || this.#closed) return;
+    const over = call.answered && this.#body.done;
+    // From within, the exchange may give the connection to the next request.
+    if (over) this.#call = null;
+    this.upstream.user?.upstreamData(bytes);
+  }
+
+  #drained(call: Call): void {
+    if (this.#call !== call || this.#closed) return;
+    const { sendBuffer, user } = this.upstream;
+    if (sendBuffer.idle || sendBuffer.flush()) user?.upstreamDrained();
+  }
+
+  #streamClosed(call: Call): void {
+    if (this.#call !== call) return;
+    // A response that is whole, and a service that wants no more of the request, is one that ends the connection.
+    this.#end(call.answered ? undefined : new Error('the service reset the stream'));
+  }
+
+  upstreamData(bytes: Buffer): void {
+    if (!this.#duplex.push(bytes)) this.#raw.pause();
+  }
+
+  upstreamDrained(): void {
+    const written = this.#written;
+    this.#written = null;
+    written?.();
+  }
+
+  /** What it has sent before is still to be read. */
+  upstreamEnded(): void {
+    this.upstream.ended = true;
+    this.#duplex.push(null);
+  }
+
+  upstreamClosed(error: Error | undefined): void {
+    if (error !== undefined) this.#end(error);
+    else this.#duplex.push(null);
+  }
+
+  cut(): void {
+    this.#end(new Error('the sandbox ended'));
+  }
+
+  /** The connection is of no more use; `error` where it did not end in order. */
+  #end(error: Error | null | undefined): void {
+    if (this.#closed) return;
+    this.#leave(error ?? null);
+    this.#session.destroy();
+    this.#raw.terminate();
+  }
+
+  #leave(error: Error | null): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#raw.user = null;
+    this.#duplex.destroy();
+    this.upstream.wasClosed(error ?? undefined);
+  }
+
+  #openDuplex(): Duplex {
+    const duplex = new Duplex({
+      read: () => this.#raw.resume(),
+      write: (bytes: Buffer, _encoding, done) => {
+        if (this.#closed || this.#raw.sendBuffer.write(bytes, 0, bytes.length, false)) done();
+        else this.#written = done;
+      },
+      final: done => done(),
+    });
+    duplex.on('error', () => {
+      // Its session tells.
+    });
+    duplex.on('end', () => setImmediate(() => this.#end(this.#call && new Error('the service closed the connection'))));
+    return duplex;
+  }
+}

@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
+import { headBytes } from '../../../http1/head-bytes.ts';
+import { fieldsOf } from '../../http2-fields.ts';
+
+/** Lengths are the frames' to say: a body comes in chunks, behind which there may be fields. */
+const ofFraming: ReadonlySet<string> = new Set(['content-length', 'trailer']);
+const crlf = Buffer.from('\r\n');
+
+/**
+ * The head of a response as HTTP/1.1, whose body follows in chunks unless it `endsAtOnce`. Undefined for what can't be
+ * one: a service is a stranger.
+ */
+export function responseHeadBytes(
+  headers: IncomingHttpHeaders & IncomingHttpStatusHeader,
+  endsAtOnce: boolean,
+): Buffer | undefined {
+  const { ':status': status } = headers;
+  const fields = fieldsOf(headers)?.filter(({ name }) => !ofFraming.has(name));
+  if (fields === undefined || status === undefined || !Number.isInteger(status) || status < 200 || status > 999)
+    return undefined;
+  const framing = endsAtOnce ? { name: 'Content-Length', value: '0' } : { name: 'Transfer-Encoding', value: 'chunked' };
+  return headBytes(`HTTP/1.1 ${status} -`, [...fields, framing]);
+}
+
+/** A piece of a body as a chunk. */
+export function chunkBytes(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]);
+}
