@@ -9,6 +9,7 @@ import { Problem } from './setup/problem.mjs';
 import { step } from './setup/progress.mjs';
 import { run } from './setup/run.mjs';
 import { coverageOf } from './test/coverage.mjs';
+import { repeatFailed } from './test/repeat.mjs';
 import { graceMs, killGroup, runSuite } from './test/run-suite.mjs';
 import { coverageFolder, longSuites, suitesOf } from './test/suites.mjs';
 import { totalsOf } from './test/totals.mjs';
@@ -51,8 +52,8 @@ const reports = mkdtempSync(join(tmpdir(), 'atoll-test-'));
 const chosen = suitesOf(root).filter(({ name }) =>
   names.length === 0 ? !isLong(name) : names.some(wanted => isOf(name, wanted)),
 );
-const sum = { passed: 0, failed: 0, skipped: 0 };
-const lines = chosen.map(() => undefined);
+const results = [];
+const lines = [];
 if (names.length === 0)
   lines.push(...longSuites.map(({ name, script }) => `– ${name}: NOT RUN; \`npm run ${script}\` does`));
 try {
@@ -61,10 +62,12 @@ try {
     Array.from({ length: suitesAtOnce }, async () => {
       for (const [index, suite] of waiting) {
         if (interrupted) return;
-        lines[index] = await report(suite, join(reports, `${index}`));
+        results[index] = await report(suite, join(reports, `${index}`));
       }
     }),
   );
+  if (!interrupted) await repeatFailed(results, report, join(reports, 'again'));
+  lines.unshift(...results.filter(Boolean).map(summaryOf));
   lines.push(
     coverageOf(
       root,
@@ -74,6 +77,8 @@ try {
 } finally {
   rmSync(reports, { recursive: true, force: true });
 }
+const sum = { passed: 0, failed: 0, skipped: 0 };
+for (const { totals } of results.filter(Boolean)) for (const key of Object.keys(sum)) sum[key] += totals[key];
 if (chosen.length === 0) {
   lines.push(`No suite is named ${names.join(' or ')}.`);
   sum.failed = 1;
@@ -83,7 +88,7 @@ process.stdout.write(
 );
 process.exit(interrupted ? 130 : sum.failed > 0 ? 1 : 0);
 
-/** Runs a suite, prints what it said in one piece, adds up what it counted, and answers its line of the summary. */
+/** Runs a suite, prints what it said in one piece, and answers what it counted. */
 async function report(suite, file) {
   process.stdout.write(`… ${suite.name}\n`);
   const startedAt = Date.now();
@@ -91,13 +96,17 @@ async function report(suite, file) {
   process.stdout.write(`\n=== ${suite.name} ===\n`);
   process.stdout.write(output);
   const totals = totalsOf(suite.kind, file, exitCode);
-  for (const key of Object.keys(sum)) sum[key] += totals[key];
-  const line = `${totals.failed > 0 ? '✗' : '✓'} ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped (${Math.round((Date.now() - startedAt) / 1000)} s)`;
-  process.stdout.write(`${line}\n`);
-  // Repeated at the end: of a long output, often the end alone is kept.
+  const result = { suite, totals, seconds: Math.round((Date.now() - startedAt) / 1000), unsteady: [] };
+  process.stdout.write(`${summaryOf(result)}\n`);
+  return result;
+}
+
+/** Failures and skips are repeated at the end: of a long output, often the end alone is kept. */
+function summaryOf({ suite, totals, seconds, unsteady }) {
   return [
-    line,
+    `${totals.failed > 0 ? '✗' : '✓'} ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped (${seconds} s)`,
     ...totals.failures.map(failure => `  FAILED ${failure}`),
+    ...unsteady.map(failure => `  UNSTEADY failed beside other suites, passed when run again by itself: ${failure}`),
     ...totals.skips.map(skip => `  SKIPPED ${skip}`),
   ].join('\n');
 }

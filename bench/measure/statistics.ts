@@ -27,3 +27,20 @@ export async function timeEach(count: number, work: (index: number) => Promise<u
   }
   return times;
 }
+
+/** Drawn samples of which an interval is made. */
+const samples = 2000;
+
+/**
+ * The interval in which the ratio of two series' medians lies with a certainty of 95 %, by bootstrap: both are drawn
+ * from with replacement, by a sequence that is the same each time.
+ */
+export function intervalOfRatio(series: number[], beside: number[]): { low: number; high: number } {
+  let state = 1;
+  // Park and Miller's generator: small, and good enough to choose indexes.
+  const next = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const median = (values: number[]) =>
+    summarize(Array.from(values, () => values[Math.floor(next() * values.length)] ?? Number.NaN)).median;
+  const ratios = Array.from({ length: samples }, () => median(series) / median(beside)).sort((a, b) => a - b);
+  return { low: percentile(ratios, 0.025), high: percentile(ratios, 0.975) };
+}

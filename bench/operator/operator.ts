@@ -102,6 +102,7 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     secure: true,
     autoPause: false,
     autoPauseMemory: true,
+    autoPauseDurability: 'node',
     autoResume: false,
     allowInternetAccess: null,
     network: null,
@@ -111,6 +112,7 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     iam: null,
     volumeMounts: [],
     kept: null,
+    durability: null,
     nextExecutionId: null,
     replicaId: null,
   };

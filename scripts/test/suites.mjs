@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { coverageOptions, measuredSuites } from './coverage.mjs';
 import { bunPath } from '../setup/npm-packages.mjs';
 
@@ -21,7 +21,7 @@ export const coverageFolder = report => `${report}.coverage`;
 
 /**
  * The suites in the order in which they run: the fast ones first, so that a mistake shows early.
- * `kind` says which report the runner writes to the file that `argv` gets.
+ * `kind` says which report the runner writes to the file that `argv` gets; `only` makes a suite of one of its files.
  */
 export function suitesOf(root) {
   const bun = bunPath(root);
@@ -38,6 +38,7 @@ export function suitesOf(root) {
       path,
     ],
     timeoutMs: suiteTimeoutMs,
+    only: file => bunTest(name, resolve(root, file)),
   });
   const nodeTest = (name, files, timeoutMs) => ({
     name,
@@ -55,6 +56,7 @@ export function suitesOf(root) {
       ...files,
     ],
     timeoutMs,
+    only: file => nodeTest(name, [resolve(root, file)], timeoutMs),
   });
   const suites = [
     {

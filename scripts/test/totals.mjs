@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 
 /** Lines of a failure's reason that the summary repeats: an assertion with what it expected and what it got. */
 const reasonLinesMax = 12;
-const nothing = Object.freeze({ passed: 0, failed: 0, skipped: 0, skips: [], failures: [] });
+const nothing = Object.freeze({ passed: 0, failed: 0, skipped: 0, skips: [], failures: [], files: [] });
 
 /**
- * Counts of one suite's report: `{ passed, failed, skipped, skips, failures }`, where `skips` names each skipped test
- * and `failures` each failed one with the first lines of its reason. A runner that died without a report, or failed
- * without a failed test, counts as one failure.
+ * Counts of one suite's report: `{ passed, failed, skipped, skips, failures, files }`, where `skips` names each skipped
+ * test, `failures` each failed one with the first lines of its reason, and `files` the file of each failed one. A runner
+ * that died without a report, or failed without a failed test, counts as one failure, of no file.
  */
 export function totalsOf(kind, report, exitCode) {
   const totals = kind === 'exit' ? { ...nothing, passed: exitCode === 0 ? 1 : 0 } : readReport(kind, report);
@@ -30,16 +30,19 @@ function fromJunit(text) {
   let passed = 0;
   const skips = [];
   const failures = [];
+  const files = [];
   // Every test case is one element, empty or with what became of it inside.
   for (const [, attributes, body = ''] of text.matchAll(/<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)) {
     const attribute = name => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '');
     const name = attribute('name') || 'unnamed';
     const failure = /<(?:failure|error)\b[^>]*?(?:\/>|>([\s\S]*?)<\/(?:failure|error)>)/.exec(body);
     if (/<skipped\b/.test(body)) skips.push(name);
-    else if (failure) failures.push(failureText(`${attribute('file')}: ${name}`, unescaped(failure[1] ?? '')));
-    else passed++;
+    else if (failure) {
+      failures.push(failureText(`${attribute('file')}: ${name}`, unescaped(failure[1] ?? '')));
+      files.push(attribute('file'));
+    } else passed++;
   }
-  return { passed, failed: failures.length, skipped: skips.length, skips, failures };
+  return { passed, failed: failures.length, skipped: skips.length, skips, failures, files };
 }
 
 function fromTap(text) {
@@ -49,15 +52,19 @@ function fromTap(text) {
     reason ? `${name}: ${reason}` : name,
   );
   // A failed test is followed by a block that tells its error; one that only holds failed tests says so.
-  const failures = [...text.matchAll(/^( *)not ok \d+ - (.*)\n(?:\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.)?/gm)]
-    .filter(([, , , block = '']) => !block.includes("failureType: 'subtestsFailed'"))
-    .map(([, , name, block = '']) => failureText(name, block.slice(Math.max(block.indexOf('error:'), 0))));
+  const failed = [...text.matchAll(/^( *)not ok \d+ - (.*)\n(?:\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.)?/gm)].filter(
+    ([, , , block = '']) => !block.includes("failureType: 'subtestsFailed'"),
+  );
+  const failures = failed.map(([, , name, block = '']) =>
+    failureText(name, block.slice(Math.max(block.indexOf('error:'), 0))),
+  );
   return {
     passed: last('pass'),
     failed: last('fail') + last('cancelled'),
     skipped: last('skipped') + last('todo'),
     skips,
     failures,
+    files: failed.map(([, , , block = '']) => /location: '(.+):\d+:\d+'/.exec(block)?.[1] ?? ''),
   };
 }
 

@@ -2,6 +2,8 @@ import type { SteadyClock } from '../base/clock.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import type { Metric } from '../base/telemetry/meter.ts';
 import type { Span } from '../base/telemetry/trace.ts';
+import type { BlobStore } from '../protocol/blob.ts';
+import type { OidcFile } from '../protocol/oidc.ts';
 import type { ClusterLinks } from '../protocol/cluster.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
@@ -18,6 +20,8 @@ type ClusterOptions = {
   links: ClusterLinks;
   /** For how long a machine serves that control can't reach, before it pauses its sandboxes. Seconds. */
   isolationSeconds: number;
+  /** Where it keeps what outlives its machines, and what finds out whether that works. Absent: nowhere. */
+  store?: { blobs: BlobStore; check(): Promise<void> };
 };
 
 /** What an API is started with. */
@@ -69,6 +73,8 @@ export type ApiOptions = {
   templateDrivers?: TemplateDrivers;
   /** Who may build templates. Default: every team. */
   buildsAllowed?: BuildsAllowed;
+  /** The identity provider at which people sign in; absent: there is none. */
+  oidc?: OidcFile;
   /** From `loadDashboard`; absent: there is none. */
   dashboard?: Pages | null;
   /** From `loadDocs`; absent: there are none. */

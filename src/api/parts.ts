@@ -3,6 +3,9 @@ import type { Metric } from '../base/telemetry/meter.ts';
 import { type Clock, type ClockSteps, steadyClock } from '../base/clock.ts';
 import { SingleFlight } from '../base/concurrency/single-flight.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
+import { ClusterStore } from './blob/rules/cluster-store.ts';
+import { bringLayer } from './blob/rules/layers.ts';
+import { DurablePauses } from './blob/rules/pauses.ts';
 import { type Authority, controlIdentity, openAuthority } from './cluster/rules/authority.ts';
 import { clusterBuilder } from './cluster/rules/builder.ts';
 import { Machines } from './cluster/rules/machines.ts';
@@ -15,6 +18,7 @@ import { Health } from './database/health.ts';
 import { AuditBacklog } from './event/rules/audit-backlog.ts';
 import { createIdentity, type Identity } from './identity/rules/identity.ts';
 import { type Measures, createMeasures } from './metrics/measures.ts';
+import { type OidcProvider, oidcProvider } from './session/rules/oidc-provider.ts';
 import { type Passwords, createPasswords } from './session/rules/passwords.ts';
 import { StartCounts } from './metrics/start-counts.ts';
 import type { ApiOptions } from './options.ts';
@@ -43,6 +47,10 @@ export type ApiParts = {
   /** The machines that have joined; null where none can. */
   readonly machines: Machines | null;
   readonly isolationSeconds: number;
+  /** What the cluster keeps beyond its machines; null where it keeps nothing so. */
+  readonly store: ClusterStore | null;
+  /** Null where nothing is kept beyond its machine. */
+  readonly durablePauses: DurablePauses | null;
   readonly directory: SandboxDirectory;
   readonly credentials: CredentialCache;
   /** Secret of the installation from which the sandboxes' tokens are derived. */
@@ -76,6 +84,8 @@ export type ApiParts = {
   /** Requests with wrong credentials, by the client's address. */
   readonly wrongCredentials: RateLimiter;
   readonly passwords: Passwords;
+  /** At which people can sign in too; null where there is none. */
+  readonly oidc: OidcProvider | null;
   readonly uploads: Uploads;
   readonly health: Health;
   readonly auditBacklog: AuditBacklog;
@@ -111,12 +121,25 @@ async function nodesOf({
   cluster,
   store,
   seed,
+  log,
 }: ApiOptions): Promise<Pick<ApiParts, 'nodes' | 'authority' | 'machines'>> {
   if (node) return { nodes: singleNode((await node.info()).nodeId, node), authority: null, machines: null };
   if (!cluster) throw new Error('invariant broken: an API has neither a node nor a cluster');
   const authority = await openAuthority(store.db, seed);
-  const machines = new Machines(cluster.links, controlIdentity(authority, 'api'));
+  const machines = new Machines(cluster.links, controlIdentity(authority, 'api'), log);
   return { nodes: machines, authority, machines };
+}
+
+/** The store of a cluster, from which its machines get layers. */
+async function storeOf(
+  { cluster, store: { db }, log }: ApiOptions,
+  { clock, replica, machines }: Pick<ApiParts, 'clock' | 'replica' | 'machines'>,
+): Promise<ClusterStore | null> {
+  if (!cluster?.store || !machines) return null;
+  const { links } = cluster;
+  const store = await ClusterStore.open({ ...cluster.store, db, clock, links, replicaId: replica.replicaId, log });
+  machines.layers.fromStore = (digest, machine) => bringLayer({ db, store }, digest, machine);
+  return store;
 }
 
 const defaultVolumeTokenSeconds = 24 * 3600;
@@ -129,11 +152,14 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
   const { clock, ...clockSteps } = sharedClock ?? options.clock ?? steadyClock();
   const replica = await startReplica({ db, clock }, { place: options.socketPath, ...options.replica });
   const { authority, machines, nodes } = await nodesOf(options);
+  const store = await storeOf(options, { clock, replica, machines });
   return {
     db,
     nodes,
     authority,
     machines,
+    store,
+    durablePauses: store && machines && new DurablePauses({ db, clock, store, machines, seed: options.seed }),
     isolationSeconds: options.cluster?.isolationSeconds ?? 0,
     directory: new SandboxDirectory(sandbox => tokensOf(options.seed, sandbox)),
     credentials: new CredentialCache(options.store, clock),
@@ -158,6 +184,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     rateLimiter: new RateLimiter(),
     wrongCredentials: new RateLimiter(),
     passwords: createPasswords(),
+    oidc: options.oidc ? oidcProvider(options.oidc) : null,
     uploads: new Uploads(),
     health: new Health(db),
     auditBacklog: new AuditBacklog(options.log),

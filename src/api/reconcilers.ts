@@ -3,6 +3,8 @@ import { reconcileBuilds } from './build/rules/follow.ts';
 import { auditBacklogIntervalMs } from './event/rules/audit-backlog.ts';
 import { auditPruneIntervalMs, reconcileAudit } from './event/rules/audit.ts';
 import { eventsPruneIntervalMs, reconcileEvents } from './event/rules/events.ts';
+import { collectIntervalMs, storeKeeping } from './blob/reconcilers/collect.ts';
+import { layerUploadIntervalMs, storeBuildLayers } from './blob/reconcilers/layers.ts';
 import { beatIntervalMs, reconcileMachines } from './cluster/reconcilers/beat.ts';
 import { adoptionIntervalMs, reconcileNodes } from './sandbox/reconcilers/adoption.ts';
 import { reconcileClock } from './sandbox/reconcilers/clock.ts';
@@ -55,6 +57,7 @@ export async function startReconcilers(
       () => beat(parts),
     ),
     ...(machines ? [every('machines', beatIntervalMs, reach)] : []),
+    ...storeLoops(parts, every),
     loop('adoption', adoptionMs, adopt),
     every('leftovers', leftoversIntervalMs, () => reconcileLeftovers(parts)),
     every('builds', buildsIntervalMs, () => reconcileBuilds(parts)),
@@ -73,6 +76,19 @@ export async function startReconcilers(
     every('team-metrics', teamMetricsIntervalMs, teamWatch(parts)),
     every('metrics-retention', metricsPruneIntervalMs, () => pruneMetrics(parts, retention)),
     every('credential-uses', flushUsesIntervalMs, () => parts.credentials.flushUses()),
+  ];
+}
+
+/** What looks after the store of a cluster. */
+function storeLoops(
+  parts: ApiParts,
+  every: (name: string, intervalMs: number, run: () => Promise<void>) => Loop,
+): Loop[] {
+  const { store, machines } = parts;
+  if (!store || !machines) return [];
+  return [
+    every('store', collectIntervalMs, storeKeeping({ ...parts, store })),
+    every('store-layers', layerUploadIntervalMs, () => storeBuildLayers({ ...parts, store, machines })),
   ];
 }
 

@@ -73,6 +73,7 @@ import {
   joinTeamRoute,
   proveSessionRoute,
 } from './session/http/account.ts';
+import { beginAtProviderRoute, readProviderRoute } from './session/http/provider.ts';
 import { createSignInLinkRoute, readSessionRoute, signInRoute, signOutRoute } from './session/http/sign-in.ts';
 import { streamEventsRoute } from './event/http/stream.ts';
 import { readHighestTeamMetricRoute, readTeamMetricsRoute } from './metrics/http/team.ts';
@@ -172,6 +173,8 @@ export const routes: readonly Route<ApiParts>[] = [
   tagExistsRoute,
   listTagGroupsRoute,
   listTagAssignmentsRoute,
+  readProviderRoute,
+  beginAtProviderRoute,
   signInRoute,
   readSessionRoute,
   signOutRoute,

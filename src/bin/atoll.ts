@@ -31,14 +31,9 @@ import { forwardCommand } from '../cli/tunnel/forward.ts';
 import { sshCommands } from '../cli/tunnel/ssh.ts';
 import { userCommands } from '../cli/account/users.ts';
 import { volumeCommands } from '../cli/volumes.ts';
-import { withLocalAccounts } from '../api/local/accounts.ts';
 import { placeOf } from '../api/installation/place.ts';
-import { requirePair } from '../api/installation/check.ts';
-import { restoreBackup } from '../api/backup/restore.ts';
-import { writeBackup } from '../api/backup/write.ts';
 import { backupCommands } from '../cli/operator/backup.ts';
 import { localConnection, savedConnection, savedLogin, sshKeyFile } from './connection.ts';
-import { examineAll } from './doctor.ts';
 import { inputOf } from './input.ts';
 import { listOf, operatorRequest, ownPlatform, requestTo, signedInPlatform, type Target } from './platform-request.ts';
 import { managerVariables, serviceManager } from './systemd/notify.ts';
@@ -77,8 +72,11 @@ const request = requestTo(target);
 const list = listOf(target);
 // The audit log names the person behind sudo, not root.
 const account = environment['SUDO_USER'] || userInfo().username;
+// What one command alone needs is loaded by that command: all of it takes longer than most commands run.
 const withAccounts: WithAccounts = async use => {
   const place = placeOf(settings());
+  const { requirePair } = await import('../api/installation/check.ts');
+  const { withLocalAccounts } = await import('../api/local/accounts.ts');
   await requirePair(place);
   return withLocalAccounts(place.database, account, use);
 };
@@ -92,10 +90,14 @@ const commands: Command[] = [
   ownUpgrade(settings, account),
   configCommand(environment),
   dashboardCommand(operatorRequest(settings), () => runningUrl(settings().dataDir) ?? ''),
-  doctorCommand(() => examineAll(settings())),
+  doctorCommand(async () => (await import('./doctor.ts')).examineAll(settings())),
   ...backupCommands({
-    write: (file, options) => writeBackup(placeOf(settings()), account, file, options),
+    async write(file, options) {
+      const { writeBackup } = await import('../api/backup/write.ts');
+      return writeBackup(placeOf(settings()), account, file, options);
+    },
     async restore(file) {
+      const { restoreBackup } = await import('../api/backup/restore.ts');
       const place = placeOf(settings());
       return { dataDir: place.dataDir, ...(await restoreBackup(place, account, file)) };
     },

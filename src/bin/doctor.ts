@@ -2,6 +2,9 @@ import { Resolver } from 'node:dns/promises';
 import { silentLog } from '../base/telemetry/log.ts';
 import { messageOf } from '../base/error.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
+import { checkStore } from '../blob/check.ts';
+import { prepareStoreDirectory } from '../blob/directory.ts';
+import { openBlobStore } from '../blob/open.ts';
 import type { HostFinding } from '../protocol/doctor.ts';
 import { requireCertificate } from './platform/certificate.ts';
 import { placeOf } from '../api/installation/place.ts';
@@ -9,6 +12,7 @@ import { checkPair } from '../api/installation/check.ts';
 import { runningUrl } from './platform/instance.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import type { Settings } from './settings/settings.ts';
+import { storePlaceOf } from './settings/store-place.ts';
 
 /** Longest wait for a name server, milliseconds; it is asked twice. */
 const nameServerMs = 1_500;
@@ -22,7 +26,13 @@ export async function examineAll(settings: Settings): Promise<HostFinding[]> {
   const port = Number(URL.parse(url ?? '')?.port) || settings.port;
   const servesPort = url !== undefined;
   const host = await examineHost({ ...settings, port, criuDir, runscDir, ...builtPrograms, servesPort });
-  return [...host, await databaseFinding(settings), certificateFinding(settings), await nameServerFinding(settings)];
+  return [
+    ...host,
+    await databaseFinding(settings),
+    ...(settings.store ? [await storeFinding(settings)] : []),
+    certificateFinding(settings),
+    await nameServerFinding(settings),
+  ];
 }
 
 async function databaseFinding(settings: Settings): Promise<HostFinding> {
@@ -38,6 +48,26 @@ async function databaseFinding(settings: Settings): Promise<HostFinding> {
       status: 'missing',
       detail: messageOf(error),
       remedy: 'docs/safety.md says what each refusal means.',
+    };
+  }
+}
+
+/** Whether what a cluster keeps beyond its machines can be written and read, by doing it. */
+async function storeFinding(settings: Settings): Promise<HostFinding> {
+  const finding = { name: 'store', needed: false } as const;
+  try {
+    const place = storePlaceOf(settings);
+    if (!place) return { ...finding, status: 'ok', detail: 'none is set' };
+    const shared = place.kind === 'directory' ? prepareStoreDirectory(place.path) : undefined;
+    const store = openBlobStore(place, shared);
+    await checkStore(store);
+    return { ...finding, status: 'ok', detail: `${store.place}: written, read and removed` };
+  } catch (error) {
+    return {
+      ...finding,
+      status: 'limited',
+      detail: messageOf(error),
+      remedy: 'Correct ATOLL_STORE and what belongs to it; until then pauses stay on their machine alone.',
     };
   }
 }

@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
-import { requirePair } from '../api/installation/check.ts';
 import { placeOf } from '../api/installation/place.ts';
-import { recordEnded } from '../api/local/ended.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import { readIfThere } from '../base/small-file.ts';
 import { createLog } from '../base/telemetry/log.ts';
@@ -11,7 +9,6 @@ import { isInUse } from '../node/installation.ts';
 import type { ExecutionRef } from '../protocol/node.ts';
 import { readMachineIdentity } from './cluster/join.ts';
 import { endInstance } from './platform/instance.ts';
-import { endSandboxes } from './own-node.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Longest time for the platform's processes to end once their supervisor is gone, milliseconds. */
@@ -36,6 +33,7 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
     async endSandboxes({ all }, terminal) {
       const own = installed();
       await untilUnused(own.dataDir);
+      const { endSandboxes } = await import('./own-node.ts');
       const ended = await endSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) }, { all });
       // A machine of a cluster has no state: control finds what is gone.
       return isMachine(own) ? {} : tellState(own, ended);
@@ -55,6 +53,8 @@ async function untilUnused(dataDir: string): Promise<void> {
 async function tellState(settings: Settings, ended: ExecutionRef[]): Promise<{ untold?: string }> {
   try {
     const place = placeOf(settings);
+    const { requirePair } = await import('../api/installation/check.ts');
+    const { recordEnded } = await import('../api/local/ended.ts');
     await requirePair(place);
     await recordEnded(place.database, ended);
     return {};

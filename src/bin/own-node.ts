@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/telemetry/log.ts';
+import type { Installation } from '../node/installation.ts';
 import type { EgressSettings } from '../node/network/egress/settings.ts';
-import type { Node } from '../node/start/options.ts';
+import type { Node, NodeOptions } from '../node/start/options.ts';
 import { startNode } from '../node/start/start.ts';
 import { defaultSize } from '../protocol/default-size.ts';
 import type { ExecutionRef } from '../protocol/node.ts';
@@ -18,15 +19,18 @@ type OwnNodeOptions = {
   nodeId: string;
   poolSize: number;
   onLost: (error: Error) => void;
+  /** The claim of the data directory; absent: the node claims it. */
+  installation?: Installation;
 };
 
 /** Starts the node of this installation in this process, which has to be root's. */
-export async function startOwnNode({ settings, log, nodeId, poolSize, onLost }: OwnNodeOptions): Promise<Node> {
+export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
+  const { settings, log, nodeId, poolSize, onLost } = options;
   for (const path of Object.values(builtPrograms)) {
     if (!existsSync(path))
       throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
   }
-  return startNode({
+  const nodeOptions: NodeOptions = {
     nodeId,
     dataDir: settings.dataDir,
     ...builtPrograms,
@@ -56,7 +60,8 @@ export async function startOwnNode({ settings, log, nodeId, poolSize, onLost }: 
           'The native helper has ended. The node is started again: its sandboxes run on and are taken over.',
         ),
       ),
-  });
+  };
+  return startNode(nodeOptions, options.installation);
 }
 
 function egressOf({ domain, host, port, tlsPort, sandboxBandwidthMbit, egressOpenTls }: Settings): EgressSettings {

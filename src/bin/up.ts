@@ -6,7 +6,7 @@ import { withProgress } from '../cli/terminal/progress.ts';
 import { type Welcome, welcomeText } from '../cli/operator/welcome.ts';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
 import { noteInstance } from './platform/instance.ts';
-import { type Platform, startPlatform } from './platform/platform.ts';
+import type { Platform } from './platform/platform.ts';
 import { type ServiceManager, serviceManager } from './systemd/notify.ts';
 import { refusedExitCode } from './systemd/unit.ts';
 import { interruptedExitCode, stopSignal, stopTimeoutMs } from './until-stopped.ts';
@@ -34,6 +34,7 @@ export function upCommand(
       try {
         const own = settings();
         const log = createLog(own.logLevel, terminal.err);
+        const { startPlatform } = await import('./platform/platform.ts');
         await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
           startPlatform({
             settings: own,

@@ -1,9 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeBackup } from '../api/backup/write.ts';
-import { requirePair } from '../api/installation/check.ts';
 import { placeOf } from '../api/installation/place.ts';
-import { planUpgrade, tryMigrations } from '../api/local/upgrade.ts';
 import { platformVersion } from '../base/version.ts';
 import type { Command } from '../cli/terminal/command.ts';
 import { upgradeCommand } from '../cli/operator/upgrade.ts';
@@ -18,16 +15,23 @@ export function ownUpgrade(settings: () => Settings, account: string): Command {
   const place = () => placeOf(settings());
   return upgradeCommand({
     async plan() {
+      const { requirePair } = await import('../api/installation/check.ts');
       await requirePair(place());
-      return planUpgrade(place().database);
+      return (await import('../api/local/upgrade.ts')).planUpgrade(place().database);
     },
-    tryOut: () => tryMigrations(place().database, place().dataDir),
+    async tryOut() {
+      const { tryMigrations } = await import('../api/local/upgrade.ts');
+      return tryMigrations(place().database, place().dataDir);
+    },
     backupFile() {
       const folder = join(settings().dataDir, 'backups');
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       return join(folder, `before-${platformVersion}-${new Date().toISOString().replace(/[:.]/g, '')}.backup`);
     },
-    backup: async file => void (await writeBackup(place(), account, file, { sandboxes: false })),
+    async backup(file) {
+      const { writeBackup } = await import('../api/backup/write.ts');
+      await writeBackup(place(), account, file, { sandboxes: false });
+    },
     async restart() {
       if (!isBooted() || !(await isActive(unit))) return false;
       await systemctl('restart', `${unit}.service`);

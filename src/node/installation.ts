@@ -10,7 +10,7 @@ const MNT_DETACH = 2;
 const registry = '/run/atoll';
 
 /** This data directory's place among the installations on this machine. */
-type Installation = {
+export type Installation = {
   number: number;
   /** Gone after a reboot, as everything that it describes. */
   runDir: string;
@@ -27,8 +27,10 @@ type Installation = {
 export function claimInstallation(dataDir: string): Installation {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = openSync(join(dataDir, 'lock'), 'w', 0o600);
-  if (libc.flock(lock, LOCK_EX_NB) < 0)
+  if (libc.flock(lock, LOCK_EX_NB) < 0) {
+    closeSync(lock);
     throw new AtollError('conflict', `another Atoll runs on ${dataDir}; stop it, or set ATOLL_DATA_DIR`);
+  }
   mkdirSync(registry, { recursive: true, mode: 0o755 });
   const number = findNumber(dataDir);
   const runDir = join(registry, String(number));

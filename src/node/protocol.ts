@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os';
 import { AtollError } from '../base/error.ts';
-import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+import type { MemoryFacts, NodeProtocol, NodeSandbox } from '../protocol/node.ts';
 import type { Drivers } from './drivers/drivers.ts';
 import { slotsMax } from './layout.ts';
 import type { SandboxLogs } from './logs/sandbox-logs.ts';
@@ -52,6 +52,7 @@ type ProtocolParts = CreateParts &
     pool: Pool | undefined;
     history: History;
     machine: Machine;
+    memoryFacts: MemoryFacts;
   };
 
 /** The node as the api and the edge see it. */
@@ -70,6 +71,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
         drivers.names.map(name => [name, memoryAbilityOf(checkpoints, drivers.of(name))]),
       ),
       machine: machine.facts,
+      restores: parts.memoryFacts,
     }),
     usage: async () => ({
       ...machine.usage(),

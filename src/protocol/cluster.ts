@@ -1,6 +1,7 @@
 import type { CertificatePair } from '../base/crypto/certificate.ts';
 import type { BuildProtocol } from './build.ts';
-import type { ExecutionRef, NodeInfo, NodeProtocol } from './node.ts';
+import type { DriverName } from './driver.ts';
+import type { ExecutionRef, Kept, MemoryFacts, NodeInfo, NodeProtocol, PausedSandbox } from './node.ts';
 import type { ShippedProtocol } from './shipped.ts';
 
 /** Where a node is, and by what it is known. */
@@ -24,7 +25,9 @@ export type MachineService = {
   builds: BuildProtocol;
   shipped: ShippedProtocol;
   layers: LayerProtocol;
+  pauses: PauseExchange;
   gate: GateProtocol;
+  transfers: TransferProtocol;
 };
 
 /** A machine that can be called. */
@@ -40,6 +43,10 @@ export type ClusterLinks = {
   connect(nodeId: string, way: () => Promise<NodeWay>): Machine;
   /** Copies a layer from one machine to another. Errors: those of `LayerProtocol`. */
   copyLayer(digest: string, from: LayerProtocol, to: LayerProtocol): Promise<void>;
+  /** The bytes of a descriptor that a machine has answered, until it ends. It is closed in the end. */
+  read(descriptor: number): AsyncIterable<Uint8Array>;
+  /** Writes to a descriptor that a machine has answered, and closes it. Fails where the bytes do. */
+  write(descriptor: number, bytes: AsyncIterable<Uint8Array>): Promise<void>;
 };
 
 /** A sandbox whose time may end while nobody can tell its node so. */
@@ -98,6 +105,8 @@ export type GateProtocol = {
 export type LayerProtocol = {
   /** Which of these layers are not here. */
   missing(digests: string[]): Promise<string[]>;
+  /** Size of a layer's image. Errors: `not_found`. */
+  bytes(digest: string): Promise<number>;
   /** A descriptor to read a layer's image, the caller's from now on. Errors: `not_found`. */
   openRead(digest: string): Promise<{ sizeBytes: number; descriptor: number }>;
   /**
@@ -109,6 +118,67 @@ export type LayerProtocol = {
   keepWrite(writeId: string): Promise<void>;
   /** Drops a layer that was begun. Errors: `not_found` (ended already). */
   dropWrite(writeId: string): Promise<void>;
+};
+
+/** What a paused sandbox is, and what it needs of a machine that is to resume it. */
+export type PauseFacts = {
+  kept: Kept;
+  /** Of what is sent, encrypted. */
+  sizeBytes: number;
+  /** Of its root, lowest first. */
+  layers: string[];
+  driver: DriverName;
+  memory: MemoryFacts;
+};
+
+/**
+ * What paused sandboxes have kept, for other machines: records, disk and memory in one stream, encrypted frame by frame
+ * with a key that is used for one of them only (32 bytes, base64url). Sandboxes with volumes are refused
+ * (`precondition`): these stay on their machine.
+ */
+export type PauseExchange = {
+  /** Errors: `not_found` where this execution is not paused here. */
+  describe(target: ExecutionRef): Promise<PauseFacts>;
+  /**
+   * A connection to read it from, the caller's from now on. The sandbox is not resumed while it is read.
+   * Errors: `not_found`.
+   */
+  openRead(target: ExecutionRef, key: string): Promise<{ sizeBytes: number; descriptor: number }>;
+  /**
+   * Begins to take one: the caller writes the stream to the connection, which is the caller's from now on. What is not
+   * ended within an hour is dropped. Errors: `no_space`, `unavailable` (too many at a time).
+   */
+  openWrite(target: ExecutionRef, key: string, sizeBytes: number): Promise<{ writeId: string; descriptor: number }>;
+  /** Ends it: the sandbox is paused here. Errors: `invalid` (the bytes are others), `not_found` (ended already). */
+  keepWrite(writeId: string): Promise<PausedSandbox>;
+  /** Drops what was begun. Errors: `not_found` (ended already). */
+  dropWrite(writeId: string): Promise<void>;
+};
+
+/** A paused sandbox that comes from another machine: its bytes are taken, and then it is kept or dropped. */
+export type PauseArrival = {
+  take(bytes: AsyncIterable<Uint8Array>): Promise<void>;
+  keep(): Promise<PausedSandbox>;
+  drop(): Promise<void>;
+};
+
+/** What `PauseExchange` does, with streams in place of connections. */
+export type PauseCarrier = {
+  describe(target: ExecutionRef): Promise<PauseFacts>;
+  /** Who gets the stream reads it, to its end or until it gives up: the sandbox is held for so long. */
+  send(target: ExecutionRef, key: string): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>;
+  receive(target: ExecutionRef, key: string, sizeBytes: number): Promise<PauseArrival>;
+};
+
+/**
+ * What a machine sends to a store and gets from it by itself: through signed URLs of one object each, in the order of
+ * its parts. It has no key of the store. Errors also: those of `BlobStore`.
+ */
+export type TransferProtocol = {
+  sendLayer(digest: string, urls: string[]): Promise<void>;
+  receiveLayer(digest: string, sizeBytes: number, urls: string[]): Promise<void>;
+  sendPause(target: ExecutionRef, key: string, urls: string[]): Promise<void>;
+  receivePause(target: ExecutionRef, key: string, sizeBytes: number, urls: string[]): Promise<PausedSandbox>;
 };
 
 /** Asks control to let a machine join, by a token that an operator made. */

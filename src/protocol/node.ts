@@ -161,6 +161,20 @@ export type IncidentsPage = { incidents: SandboxIncident[]; next: IncidentsCurso
 /** Why a sandbox is ended: somebody wants it, or its time is over. */
 export type EndReason = 'asked' | 'timed_out';
 
+/** What memory that was kept depends on of the machine: where one of these does not fit, it can't be restored. */
+export type MemoryFacts = {
+  /** As the kernel calls it, e.g. `x86_64`. */
+  architecture: string;
+  /** Release of the kernel. */
+  kernel: string;
+  /** Version of CRIU; null: there is none. */
+  criu: string | null;
+  /** What the processors can, in the kernel's words. */
+  cpuFlags: string[];
+  /** Digest of the agent that new sandboxes are started with; of a paused one, of its own. */
+  agent: string;
+};
+
 /** Facts of a node that rarely change. */
 export type NodeInfo = {
   nodeId: string;
@@ -176,6 +190,8 @@ export type NodeInfo = {
   memoryByDriver: Partial<Record<DriverName, MemoryAbility>>;
   /** The machine, by /proc/cpuinfo. */
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
+  /** What memory from elsewhere has to fit. Absent: none is taken. */
+  restores?: MemoryFacts;
 };
 
 /** Sandboxes of one node. `src/protocol/wire/node.ts` has the same methods as a table with schemas. */

@@ -33,6 +33,7 @@ export function layersOverNetwork(layers: LayerProtocol): LayerProtocol {
   };
   return {
     missing: digests => layers.missing(digests),
+    bytes: digest => layers.bytes(digest),
     async openRead(digest) {
       const { sizeBytes, descriptor } = await layers.openRead(digest);
       const [own, given] = streamPair();

@@ -1,10 +1,10 @@
 import type { Log } from '../base/telemetry/log.ts';
 import type { BuildProtocol } from '../protocol/build.ts';
-import type { LayerProtocol, Machine, MachineService, NodeWay } from '../protocol/cluster.ts';
+import type { LayerProtocol, Machine, MachineService, NodeWay, PauseExchange } from '../protocol/cluster.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import type { ShippedProtocol } from '../protocol/shipped.ts';
 import type { Caller } from '../protocol/wire/method.ts';
-import { gateTable, layerTable } from '../protocol/wire/cluster-table.ts';
+import { gateTable, layerTable, pauseTable, transferTable } from '../protocol/wire/cluster-table.ts';
 import { buildTable, nodeTable } from '../protocol/wire/node-table.ts';
 import { shippedTable } from '../protocol/wire/shipped-table.ts';
 import { proxyOf } from './call.ts';
@@ -16,11 +16,17 @@ import type { FarEnds } from './tls/far-ends.ts';
 import { listenTls, type NodeIdentity } from './tls/listen-tls.ts';
 
 /** The services of a node for other processes. */
-type NodeService = { node: NodeProtocol; builds: BuildProtocol; shipped: ShippedProtocol; layers: LayerProtocol };
+type NodeService = {
+  node: NodeProtocol;
+  builds: BuildProtocol;
+  shipped: ShippedProtocol;
+  layers: LayerProtocol;
+  pauses: PauseExchange;
+};
 
-const table = { node: nodeTable, builds: buildTable, shipped: shippedTable, layers: layerTable };
+const table = { node: nodeTable, builds: buildTable, shipped: shippedTable, layers: layerTable, pauses: pauseTable };
 
-const machineTable = { ...table, gate: gateTable };
+const machineTable = { ...table, gate: gateTable, transfers: transferTable };
 
 /** Serves a node at a unix socket to the process that runs as `uid`. */
 export function serveNode(

@@ -380,6 +380,8 @@ export const authorizationRows: Record<string, Row> = {
     scene => scene.invitation(),
     id => ({ path: `/invitations/${id}` }),
   ),
+  getSignInProvider: own(200, '/session/provider'),
+  beginSignInAtProvider: own(400, '/session/provider', () => ({})),
   signIn: own(400, '/session', () => ({})),
   getSession: own(200, '/session'),
   signOut: own(204, '/session'),

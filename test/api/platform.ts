@@ -39,6 +39,7 @@ type PlatformOptions = {
   spans?: ApiOptions['spans'];
   buildsAllowed?: ApiOptions['buildsAllowed'];
   templateDrivers?: ApiOptions['templateDrivers'];
+  oidc?: ApiOptions['oidc'];
 };
 
 /** The operator's token of every platform in the tests. */
@@ -133,6 +134,7 @@ export class Platform implements AsyncDisposable {
       metricsToken,
       checkAnswers: true,
       ...(this.#options.clock && { clock: this.#options.clock }),
+      ...(this.#options.oidc && { oidc: this.#options.oidc }),
       ...(this.#options.spans && { spans: this.#options.spans }),
       ...(this.#options.limits && { limits: this.#options.limits }),
       ...(this.#options.features && { features: this.#options.features }),

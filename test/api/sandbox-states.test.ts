@@ -107,6 +107,7 @@ onEachDatabase(database => {
         secure: true,
         volumeMounts: [],
         kept: state === 'paused' || state === 'resuming' ? 'memory' : null,
+        durability: null,
         nextExecutionId: state === 'resuming' ? nextExecutionId : null,
         replicaId: null,
       };

@@ -31,7 +31,13 @@ onEachDatabase(database => {
     expect((await pause(platform, id)).status).toBe(204);
     expect(closed()).toEqual([id]);
     const paused = await detailOf(platform, id);
-    expect<unknown>(paused).toEqual({ ...before, state: 'paused', pauseMode: 'full', endAt: paused.endAt });
+    expect<unknown>(paused).toEqual({
+      ...before,
+      state: 'paused',
+      pauseMode: 'full',
+      durability: 'node',
+      endAt: paused.endAt,
+    });
     expect(Math.abs(Date.parse(paused.endAt) - Date.now())).toBeLessThan(30_000);
     expect([
       await listed(platform, 'running'),

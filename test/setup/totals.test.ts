@@ -7,7 +7,7 @@ import { runToEnd } from '../support/process.ts';
 
 // The closing line of `npm test` is what a green run is believed by: it must count what real runners report.
 
-type Totals = { passed: number; failed: number; skipped: number; skips: string[]; failures: string[] };
+type Totals = { passed: number; failed: number; skipped: number; skips: string[]; failures: string[]; files: string[] };
 const { totalsOf } = (await import(join(repository, 'scripts/test/totals.mjs'))) as {
   totalsOf(kind: string, report: string, exitCode: number): Totals;
 };
@@ -43,6 +43,7 @@ test('Bun’s report', async () => {
     skipped: 1,
     skips: ['left out [skipped: no such device]'],
     failures: [expect.stringMatching(/^.*sample\.test\.ts: fails\n.*on purpose/)],
+    files: [expect.stringMatching(/sample\.test\.ts$/)],
   });
 });
 
@@ -62,6 +63,7 @@ test('Node’s report', async () => {
     skipped: 1,
     skips: ['left out [skipped: no such device]'],
     failures: [expect.stringMatching(/^fails\n.*on purpose/)],
+    files: [expect.stringMatching(/sample\.mjs$/)],
   });
 });
 

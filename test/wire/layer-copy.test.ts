@@ -18,6 +18,7 @@ function machineWith(path: string, authority: ReturnType<typeof newAuthority>) {
   const kept = { isKept: false };
   const layers: LayerProtocol = {
     missing: async () => [],
+    bytes: async () => 0,
     openRead: async () => ({ sizeBytes: 0, descriptor: openSync(path, 'r') }),
     openWrite: async () => ({ writeId: 'one', descriptor: openSync(path, 'w') }),
     keepWrite: async () => void (kept.isKept = true),

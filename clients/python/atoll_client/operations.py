@@ -305,6 +305,8 @@ class ListedSandbox(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
+    # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
 
 
 class ListedSession(TypedDict):
@@ -389,6 +391,8 @@ class NewSandbox(TypedDict):
     autoPause: NotRequired[bool]
     # False: an automatic pause keeps the filesystem alone
     autoPauseMemory: NotRequired[bool]
+    # What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine
+    autoPauseDurability: NotRequired[Literal["node", "cluster"]]
     autoResume: NotRequired[NewSandboxAutoResume]
     # Require the access token inside the sandbox
     secure: NotRequired[bool]
@@ -424,6 +428,8 @@ class NewSandboxV2(TypedDict):
     autoPause: NotRequired[bool]
     # False: an automatic pause keeps the filesystem alone
     autoPauseMemory: NotRequired[bool]
+    # What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine
+    autoPauseDurability: NotRequired[Literal["node", "cluster"]]
     autoResume: NotRequired[NewSandboxV2AutoResume]
     # Require the access token inside the sandbox
     secure: NotRequired[bool]
@@ -609,6 +615,15 @@ class Orphans(TypedDict):
     volumes: List[OrphanVolume]
 
 
+class ProviderSignIn(TypedDict):
+    # SHA-256, hex, of a secret that the page keeps
+    binding: str
+
+
+class ProviderUrl(TypedDict):
+    url: str
+
+
 class Sandbox(TypedDict):
     templateID: str
     sandboxID: str
@@ -646,6 +661,8 @@ class SandboxDetail(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
+    # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
     envdAccessToken: NotRequired[str]
     allowInternetAccess: NotRequired[Optional[bool]]
     domain: NotRequired[Optional[str]]
@@ -656,6 +673,8 @@ class SandboxDetail(TypedDict):
 class SandboxDetailLifecycle(TypedDict):
     autoResume: bool
     onTimeout: Literal["kill", "pause"]
+    # Of the pause when the time is over. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
 
 
 class SandboxFork(TypedDict):
@@ -745,6 +764,8 @@ class SandboxNetworkUpdate(TypedDict):
 class SandboxPause(TypedDict):
     # False: keep the files alone; a resume boots from them
     memory: NotRequired[bool]
+    # cluster: answer when it outlives its machine, too. Atoll only
+    durability: NotRequired[Literal["node", "cluster"]]
     # True is refused: a pause does not ask the agent first
     requireHealthyGuest: NotRequired[Literal[False]]
 
@@ -828,6 +849,11 @@ class SignIn(TypedDict):
     accessToken: NotRequired[str]
     email: NotRequired[str]
     password: NotRequired[str]
+    provider: NotRequired[SignInProvider]
+
+
+class SignInProvider(TypedDict):
+    name: Optional[str]
 
 
 class SignInLink(TypedDict):
@@ -1760,6 +1786,23 @@ class Operations(Caller):
             token=token,
         )
 
+    def begin_sign_in_at_provider(
+        self,
+        *,
+        body: ProviderSignIn,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> ProviderUrl:
+        """Begin to sign in at the identity provider"""
+        return self.ask_json(
+            "beginSignInAtProvider",
+            "POST",
+            "/session/provider",
+            body=body,
+            timeout=timeout,
+            token=token,
+        )
+
     def cancel_template_build(
         self,
         template_id: str,
@@ -2611,6 +2654,21 @@ class Operations(Caller):
             "getSession",
             "GET",
             "/session",
+            timeout=timeout,
+            token=token,
+        )
+
+    def get_sign_in_provider(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> SignInProvider:
+        """Get the identity provider at which people can sign in"""
+        return self.ask_json(
+            "getSignInProvider",
+            "GET",
+            "/session/provider",
             timeout=timeout,
             token=token,
         )

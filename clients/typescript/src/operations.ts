@@ -290,6 +290,8 @@ export interface Schemas {
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
     pauseMode?: 'full' | 'filesystem' | undefined;
+    /** Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only */
+    durability?: 'node' | 'cluster' | undefined;
   };
   ListedSession: {
     sessionID: string;
@@ -371,6 +373,8 @@ export interface Schemas {
     autoPause?: boolean | undefined;
     /** False: an automatic pause keeps the filesystem alone; default true */
     autoPauseMemory?: boolean | undefined;
+    /** What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine */
+    autoPauseDurability?: 'node' | 'cluster' | undefined;
     autoResume?: {
       /** default false */
       enabled?: boolean | undefined;
@@ -402,6 +406,8 @@ export interface Schemas {
     autoPause?: boolean | undefined;
     /** False: an automatic pause keeps the filesystem alone; default true */
     autoPauseMemory?: boolean | undefined;
+    /** What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine */
+    autoPauseDurability?: 'node' | 'cluster' | undefined;
     autoResume?: {
       /** default false */
       enabled?: boolean | undefined;
@@ -582,6 +588,13 @@ export interface Schemas {
     sandboxes: Array<Schemas['OrphanSandbox']>;
     volumes: Array<Schemas['OrphanVolume']>;
   };
+  ProviderSignIn: {
+    /** SHA-256, hex, of a secret that the page keeps */
+    binding: string;
+  };
+  ProviderUrl: {
+    url: string;
+  };
   Sandbox: {
     templateID: string;
     sandboxID: string;
@@ -621,6 +634,8 @@ export interface Schemas {
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
     pauseMode?: 'full' | 'filesystem' | undefined;
+    /** Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only */
+    durability?: 'node' | 'cluster' | undefined;
     envdAccessToken?: string | undefined;
     allowInternetAccess?: boolean | null | undefined;
     domain?: string | null | undefined;
@@ -628,6 +643,8 @@ export interface Schemas {
     lifecycle: {
       autoResume: boolean;
       onTimeout: 'kill' | 'pause';
+      /** Of the pause when the time is over. Atoll only */
+      durability?: 'node' | 'cluster' | undefined;
     };
   };
   SandboxFork: {
@@ -714,6 +731,8 @@ export interface Schemas {
   SandboxPause: {
     /** False: keep the files alone; a resume boots from them; default true */
     memory?: boolean | undefined;
+    /** cluster: answer when it outlives its machine, too. Atoll only */
+    durability?: 'node' | 'cluster' | undefined;
     /** True is refused: a pause does not ask the agent first */
     requireHealthyGuest?: false | undefined;
   };
@@ -794,12 +813,21 @@ export interface Schemas {
     email?: string | undefined;
     /** at most 200 characters */
     password?: string | undefined;
+    provider?: {
+      /** Of the URL, without "?"; at most 8192 characters */
+      query: string;
+      /** Whose digest began it; at most 128 characters */
+      secret: string;
+    } | undefined;
   };
   SignInLink: {
     /** Behind the origin of the platform */
     path: string;
     /** a time as RFC 3339 has it */
     expiresAt: string;
+  };
+  SignInProvider: {
+    name: string | null;
   };
   SnapshotInfo: {
     /** What a create takes as templateID: namespace/name:tag, or templateID:tag */
@@ -1441,6 +1469,13 @@ export interface Operations {
     };
     answer: Schemas['AssignedTemplateTags'];
   };
+  /** Begin to sign in at the identity provider */
+  beginSignInAtProvider: {
+    request: {
+      body: Schemas['ProviderSignIn'];
+    };
+    answer: Schemas['ProviderUrl'];
+  };
   /** Cancel a build that waits or runs */
   cancelTemplateBuild: {
     request: {
@@ -1815,6 +1850,11 @@ export interface Operations {
   getSession: {
     request: Record<never, never>;
     answer: Schemas['Session'];
+  };
+  /** Get the identity provider at which people can sign in */
+  getSignInProvider: {
+    request: Record<never, never>;
+    answer: Schemas['SignInProvider'];
   };
   /** Get the metrics of a team, of the last 7 days by default */
   getTeamMetrics: {
@@ -2414,6 +2454,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminUpdateTeam: { method: 'PATCH', path: '/admin/teams/{teamID}', body: 'json', answer: 'json' },
   adminUpdateUser: { method: 'PATCH', path: '/admin/users/{userID}', body: 'json', answer: 'nothing' },
   assignTemplateTags: { method: 'POST', path: '/templates/tags', body: 'json', answer: 'json' },
+  beginSignInAtProvider: { method: 'POST', path: '/session/provider', body: 'json', answer: 'json' },
   cancelTemplateBuild: { method: 'POST', path: '/templates/{templateID}/builds/{buildID}/cancel', answer: 'nothing' },
   changePassword: { method: 'PUT', path: '/session/password', body: 'json', answer: 'json' },
   connectSandbox: { method: 'POST', path: '/sandboxes/{sandboxID}/connect', body: 'json', answer: 'json' },
@@ -2463,6 +2504,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   getSandboxesMetrics: { method: 'GET', path: '/sandboxes/metrics', query: ['sandbox_ids'], answer: 'json' },
   getSecret: { method: 'GET', path: '/secrets/{secretID}', answer: 'json' },
   getSession: { method: 'GET', path: '/session', answer: 'json' },
+  getSignInProvider: { method: 'GET', path: '/session/provider', answer: 'json' },
   getTeamMetrics: { method: 'GET', path: '/teams/{teamID}/metrics', query: ['start', 'end'], answer: 'json' },
   getTeamMetricsMax: { method: 'GET', path: '/teams/{teamID}/metrics/max', query: ['metric', 'start', 'end'], answer: 'json' },
   getTemplate: { method: 'GET', path: '/templates/{templateID}', query: ['limit', 'nextToken'], answer: 'json' },

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Pages, pathOf } from './files.ts';
+import { compressible, type Compressible, type Pages, pathOf } from './files.ts';
 import { docsHeaders } from './headers.ts';
 
 const prefix = '/docs';
@@ -14,11 +13,11 @@ const contentTypes: Record<string, string> = {
   '.json': 'application/json',
 };
 
-type Page = { gzipped: Uint8Array<ArrayBuffer>; contentType: string; tag: string };
+type Page = Compressible & { contentType: string };
 
 /**
- * The built documentation, read whole into memory, compressed: a process that may not read the checkout any more serves
- * it at `/docs/`. Null where it is not built.
+ * The built documentation, read whole into memory: a process that may not read the checkout any more serves it at
+ * `/docs/`. Null where it is not built.
  */
 export function loadDocs(folder: string): Pages | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
@@ -41,20 +40,18 @@ function answer(page: Page | undefined, request: Request): Response {
   if (!page)
     return new Response('There is no such page. All of them: /docs/\n', { status: 404, headers: docsHeaders() });
   // A page is asked for again each time, and sent again where an upgrade has changed it.
-  const headers = { ...docsHeaders(page.contentType), ETag: page.tag, Vary: 'Accept-Encoding' };
-  if (request.headers.get('if-none-match') === page.tag) return new Response(null, { status: 304, headers });
+  const tag = tagOf(page);
+  const headers = { ...docsHeaders(page.contentType), ETag: tag, Vary: 'Accept-Encoding' };
+  if (request.headers.get('if-none-match') === tag) return new Response(null, { status: 304, headers });
   return /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
-    ? new Response(page.gzipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
-    : new Response(new Uint8Array(gunzipSync(page.gzipped)), { headers });
+    ? new Response(page.gzipped(), { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+    : new Response(page.bytes, { headers });
 }
 
 function pageOf(path: string): Page {
-  const bytes = readFileSync(path);
-  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
-  return {
-    gzipped: new Uint8Array(gzipSync(bytes)),
-    contentType: contentTypes[extname(path)] ?? 'application/octet-stream',
-    // Weak: the same page, compressed or not.
-    tag: `W/"${digest}"`,
-  };
+  const contentType = contentTypes[extname(path)] ?? 'application/octet-stream';
+  return { ...compressible(readFileSync(path)), contentType };
 }
+
+/** Weak: the same page, compressed or not. */
+const tagOf = ({ bytes }: Page) => `W/"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;

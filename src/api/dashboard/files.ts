@@ -19,7 +19,10 @@ const contentTypes: Record<string, string> = {
   '.woff2': 'font/woff2',
 };
 
-type Asset = { bytes: Uint8Array<ArrayBuffer>; gzipped: Uint8Array<ArrayBuffer> | null; contentType: string };
+/** A file in memory. It is compressed when somebody takes it so for the first time: at a start nobody waits for that. */
+export type Compressible = { bytes: Uint8Array<ArrayBuffer>; gzipped(): Uint8Array<ArrayBuffer> };
+
+type Asset = Compressible & { contentType: string; isCompressed: boolean };
 
 /**
  * The built dashboard, read whole into memory: a process that may not read the checkout any more serves it. Every path
@@ -48,17 +51,25 @@ function answerAsset(asset: Asset | undefined, request: Request): Response {
   if (!asset) return new Response(null, { status: 404, headers: { 'Cache-Control': 'no-store' } });
   const headers = { ...assetHeaders(asset.contentType), Vary: 'Accept-Encoding' };
   const takesGzip = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '');
-  return asset.gzipped && takesGzip
-    ? new Response(asset.gzipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
+  return takesGzip && !asset.isCompressed
+    ? new Response(asset.gzipped(), { headers: { ...headers, 'Content-Encoding': 'gzip' } })
     : new Response(asset.bytes, { headers });
 }
 
 function assetOf(path: string): Asset {
-  const bytes = new Uint8Array(readFileSync(path));
   const extension = extname(path);
-  // Fonts are compressed already.
-  const gzipped = extension === '.woff2' ? null : new Uint8Array(gzipSync(bytes));
-  return { bytes, gzipped, contentType: contentTypes[extension] ?? 'application/octet-stream' };
+  return {
+    ...compressible(readFileSync(path)),
+    contentType: contentTypes[extension] ?? 'application/octet-stream',
+    isCompressed: extension === '.woff2',
+  };
+}
+
+/** Bytes that may be asked for compressed. */
+export function compressible(content: Uint8Array): Compressible {
+  const bytes = new Uint8Array(content);
+  let gzipped: Uint8Array<ArrayBuffer> | undefined;
+  return { bytes, gzipped: () => (gzipped ??= new Uint8Array(gzipSync(bytes))) };
 }
 
 /** The raw path of a request; with a Host that is none, Bun gives the URL without its origin. */

@@ -11,6 +11,7 @@ export type AccountTables = {
   sessions: SessionTable;
   sign_in_links: SignInLinkTable;
   invitations: InvitationTable;
+  user_identities: UserIdentityTable;
 };
 
 /** Teams. */
@@ -35,6 +36,14 @@ export type UserTable = {
   is_operator: Flag;
   /** Of argon2id, with its parameters (PHC string). Null: the user has none. */
   password_hash: string | null;
+};
+
+/** Who users are at identity providers (OpenID Connect Core 1.0, section 5.7). */
+type UserIdentityTable = {
+  issuer: Fixed<string>;
+  subject: Fixed<string>;
+  user_id: Fixed<string>;
+  created_at_us: Fixed<number>;
 };
 
 /** Which users are in which teams. */

@@ -1,10 +1,14 @@
+import type { BlobKind, BlobOwner, BlobState } from '../blob/record.ts';
 import type { Fixed, Flag } from './column-types.ts';
 
-/** The tables of machines that join, by the conventions of `Tables`. */
+/** The tables of machines that join, and of what is in their store, by the conventions of `Tables`. */
 export type ClusterTables = {
   cluster_authority: ClusterAuthorityTable;
   cluster_invites: ClusterInviteTable;
   cluster_nodes: ClusterNodeTable;
+  blob_store: BlobStoreTable;
+  blobs: BlobTable;
+  blob_refs: BlobRefTable;
 };
 
 /** The authority that signs the certificates of a cluster's machines. One row, of place 1. */
@@ -44,3 +48,30 @@ type ClusterNodeTable = {
   /** `NodeInfo`, as it last said. */
   info_json: string | null;
 };
+
+/** The part of the store that is this cluster's. One row, of place 1. */
+type BlobStoreTable = {
+  place: Fixed<number>;
+  /** All of its keys begin with this (UUID). */
+  store_id: Fixed<string>;
+};
+
+/** What is in the store. A row comes before its objects and goes after them. */
+type BlobTable = {
+  blob_id: Fixed<string>;
+  kind: Fixed<BlobKind>;
+  /** Of a layer its digest, of a pause its execution ID. Of those that are there or are uploaded, each name has one. */
+  name: Fixed<string>;
+  state: BlobState;
+  bytes: number;
+  /** The key that its content is encrypted with, encrypted by the seed; null: it is not encrypted. */
+  sealed_key: Fixed<string | null>;
+  /** `PauseFacts` of a pause; null for a layer. */
+  facts_json: string | null;
+  /** While it is uploaded: the process that does so. */
+  replica_id: string | null;
+  changed_at_us: number;
+};
+
+/** What needs a blob. One without any is collected after a while. */
+type BlobRefTable = { blob_id: Fixed<string>; owner_kind: Fixed<BlobOwner['kind']>; owner_id: Fixed<string> };

@@ -8,6 +8,8 @@ import { idempotencyKeys } from './migrations/0002-idempotency-keys.ts';
 import { people } from './migrations/0003-people.ts';
 import { cluster } from './migrations/0004-cluster.ts';
 import { bounds } from './migrations/0005-bounds.ts';
+import { store } from './migrations/0006-store.ts';
+import { identities } from './migrations/0007-identities.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -21,6 +23,8 @@ export const migrations: Record<string, Migration> = {
   '0003-people': people,
   '0004-cluster': cluster,
   '0005-bounds': bounds,
+  '0006-store': store,
+  '0007-identities': identities,
 };
 
 /**

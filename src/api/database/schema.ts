@@ -96,6 +96,8 @@ export type BuildTable = {
   replica_id: ColumnType<string | null, string | null | undefined, string | null>;
   /** In a cluster, the node that has been told to build it. */
   node_id: ColumnType<string | null, string | null | undefined, string | null>;
+  /** Its layers are in the store of the cluster. */
+  layers_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
 };
 
 /** Which build a tag of a template selects: the newest assignment counts. */

@@ -74,3 +74,9 @@ export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<stri
     ]),
   );
 }
+
+/** Whether a machine of a cluster was taken out for good: nobody speaks with it any more. */
+export async function isForgotten(db: Db, nodeId: string): Promise<boolean> {
+  const row = await db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId).executeTakeFirst();
+  return row === undefined;
+}

@@ -1,5 +1,6 @@
 import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
 import type { NewSandbox, VolumeMount } from '../../protocol/api/sandbox.ts';
+import type { Durability } from '../../protocol/durability.ts';
 import type { Kept } from '../../protocol/node.ts';
 import type { SandboxState } from '../../protocol/state.ts';
 import { type RecordOf, changing, column } from '../record/column.ts';
@@ -33,6 +34,7 @@ export const sandboxColumns = {
   secure: column('secure').flag(),
   autoPause: changing(column('auto_pause').flag()),
   autoPauseMemory: column('auto_pause_memory').flag(),
+  autoPauseDurability: column('auto_pause_durability').plain<Durability>(),
   autoResume: column('auto_resume').flag(),
   /** As given at create or by the last network update; null when not given. */
   allowInternetAccess: changing(column('allow_internet_access').flag<boolean | null>()),
@@ -45,6 +47,8 @@ export const sandboxColumns = {
   volumeMounts: column('volume_mounts_json').json<MountedVolume[]>(),
   /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
   kept: changing(column('kept').plain<Kept | null>()),
+  /** Of a paused sandbox, also while it is resumed: what its pause outlives. Else null. */
+  durability: changing(column('durability').plain<Durability | null>()),
   /** While it is resumed: the incarnation that begins. Else null. */
   nextExecutionId: changing(column('next_execution_id').plain<string | null>()),
   /** While it is between two states that last: the process that works on it. Else null. */
@@ -63,7 +67,7 @@ export type CreatedSandbox = Pick<SandboxRecord, 'sandboxId' | 'templateId' | 'a
 type Assigned =
   | ('sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state' | 'templateId' | 'buildId' | 'alias' | 'agentVersion')
   | ('cpuCount' | 'memoryMiB' | 'diskMiB' | 'createdAtUs' | 'startedAtUs' | 'endAtUs' | 'kept' | 'nextExecutionId')
-  | ('replicaId' | 'volumeMounts');
+  | ('replicaId' | 'volumeMounts' | 'durability');
 
 /** What whoever creates a sandbox may ask for, and the sandbox then is. */
 export type SandboxOptions = Omit<SandboxRecord, Assigned>;

@@ -7,8 +7,6 @@ import { noteInstance } from '../platform/instance.ts';
 import type { Settings } from '../settings/settings.ts';
 import { runUntilStopped } from '../until-stopped.ts';
 import { aboutOf } from '../up.ts';
-import { startControl } from './control.ts';
-import { startMachine } from './machine.ts';
 
 /** `atoll control` and `atoll node`: the two roles of a cluster's processes, in the foreground. */
 export function roleCommands(settings: () => Settings, environment: Record<string, string>): Command[] {
@@ -21,6 +19,7 @@ export function roleCommands(settings: () => Settings, environment: Record<strin
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
         const own = settings();
         const log = createLog(own.logLevel, terminal.err);
+        const { startControl } = await import('./control.ts');
         return runUntilStopped(terminal, async signal => {
           const control = await withProgress(terminal, 'Starting', onPhase =>
             startControl({ settings: own, log, environment, onPhase, signal }),
@@ -54,6 +53,7 @@ export function roleCommands(settings: () => Settings, environment: Record<strin
           values.control === undefined || values.token === undefined
             ? undefined
             : { control: values.control, token: values.token };
+        const { startMachine } = await import('./machine.ts');
         return runUntilStopped(terminal, async signal => {
           const machine = await withProgress(terminal, 'Starting', onPhase =>
             startMachine({ settings: own, log, environment, onPhase, invitation, signal }),

@@ -1,10 +1,8 @@
-import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { join } from 'node:path';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
 import { AtollError } from '../../base/error.ts';
-import { apiFolders, prepareDataDirectory } from '../../api/installation/data-directory.ts';
+import { prepareDataDirectory } from '../../api/installation/data-directory.ts';
 import { claimInstallation } from '../../node/installation.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
 import { watchCertificate } from '../../supervisor/certificates/watch.ts';
@@ -15,12 +13,14 @@ import { beginWith } from '../platform/begin-parts.ts';
 import { openCertificate } from '../platform/certificate.ts';
 import { readIdentity } from '../platform/identity.ts';
 import { forgetInstance, noteInstance } from '../platform/instance.ts';
-import { type ApiAbout, socketsIn } from '../parts/about.ts';
+import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { EdgeUpdate } from '../parts/edge.ts';
+import { makeSocketFolder } from '../parts/sockets.ts';
 import type { Platform, PlatformOptions } from '../platform/platform.ts';
 import { beginApi, beginEdge } from '../platform/platform-parts.ts';
 import { portError, requirePortsFree } from '../preflight/ports.ts';
+import { storePlaceOf } from '../settings/store-place.ts';
 
 /**
  * Starts a control process: an api and an edge without a node, beside any number of equal ones on the same PostgreSQL.
@@ -34,6 +34,7 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
       'precondition',
       'Control processes share their state in PostgreSQL: set ATOLL_DATABASE_URL. One machine alone is `atoll up`.',
     );
+  const storePlace = storePlaceOf(settings);
   requirePortsFree(settings);
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
@@ -46,8 +47,9 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   const identity = readIdentity(dataDir);
   started.defer(() => forgetInstance(dataDir));
   noteInstance(dataDir);
-  makeFolders(runDir, installation);
-  prepareDataDirectory(dataDir, userIdOf('api', installation));
+  const api = userIdOf('api', installation);
+  makeSocketFolder(runDir, { api, edge: userIdOf('edge', installation) });
+  prepareDataDirectory(dataDir, api);
   const restarts = new RestartCounts();
   const parts: { api?: Part<ApiAbout> } = {};
   const groups = started.use(makePartGroups(budgetsOf(totalmem())));
@@ -61,7 +63,12 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   });
   const common = { settings, environment, identity, groups };
   const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
-  parts.api = beginApi(begin, common, { installation, runDir }, { pair: null, restarts, fail: failed.reject });
+  parts.api = beginApi(
+    begin,
+    common,
+    { installation, runDir },
+    { pair: null, restarts, nodeServes: Promise.resolve(), fail: failed.reject, storePlace },
+  );
   const about = await served(parts.api);
   const certificate = openCertificate(settings, log);
   const edge = beginEdge(
@@ -85,18 +92,4 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
     failed: failed.promise,
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
-}
-
-const setGroup = 0o2000;
-const ownerAllGroupPass = 0o710;
-
-/** Where the api serves the edge: the folder is the api's, and the edge's group may pass. */
-function makeFolders(runDir: string, installation: number): void {
-  const [api, edge] = [userIdOf('api', installation), userIdOf('edge', installation)];
-  const sockets = socketsIn(runDir);
-  mkdirSync(sockets.folder, { recursive: true });
-  chownSync(sockets.folder, api, edge);
-  chmodSync(sockets.folder, setGroup | ownerAllGroupPass);
-  for (const name of apiFolders) mkdirSync(join(sockets.data, name), { recursive: true, mode: 0o700 });
-  chownSync(sockets.data, api, api);
 }

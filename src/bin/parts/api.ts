@@ -5,15 +5,19 @@ import { createSignInLink } from '../../api/session/rules/links.ts';
 import { startApi } from '../../api/start.ts';
 import { AtollError } from '../../base/error.ts';
 import { createLog, type Log } from '../../base/telemetry/log.ts';
+import { checkStore } from '../../blob/check.ts';
+import { openBlobStore, type StorePlace } from '../../blob/open.ts';
 import type { Metric } from '../../base/telemetry/meter.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import type { EdgeStats } from '../../protocol/directory.ts';
 import type { DriverName } from '../../protocol/driver.ts';
+import type { OidcFile } from '../../protocol/oidc.ts';
 import { sandboxLogDays } from '../../protocol/logs.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { serveDirectory } from '../../wire/directory-service.ts';
 import type { ClusterLinks } from '../../protocol/cluster.ts';
 import { copyLayer } from '../../wire/layer-copy.ts';
+import { pump, socketSink, socketSource } from '../../wire/pump.ts';
 import { machineAt, nodeAt } from '../../wire/node-service.ts';
 import { openShared } from '../../api/installation/control.ts';
 import { ensureClusterBase } from '../../api/shipped/cluster-base.ts';
@@ -31,7 +35,8 @@ import type { Settings } from '../settings/settings.ts';
 import { beginWantedTemplates, ensureBaseTemplate } from '../../api/shipped/templates.ts';
 import { shippedNotes } from '../../api/shipped/notes.ts';
 import { spanExportOf } from '../spans.ts';
-import { type ApiAbout, socketsIn } from './about.ts';
+import type { ApiAbout } from './about.ts';
+import { socketsIn } from './sockets.ts';
 
 // The api: rules and state. It runs as its own user, who owns its database and the uploaded files and can read nothing
 // else.
@@ -46,10 +51,14 @@ export type ApiSettings = {
   runDir: string;
   /** Commit of the source that runs. */
   commit: string;
+  /** Of a cluster: where it keeps what outlives its machines. */
+  storePlace: StorePlace | undefined;
   /** Texts of files that it can't read: the key of the first start, and which shipped templates were built. */
   apiKey: string | undefined;
   shippedNotes: string | undefined;
   restarts: Metric;
+  /** The identity provider at which people sign in; null: there is none. The file is readable to root alone. */
+  oidc: OidcFile | null;
 };
 
 /** Starts of processes again, as the supervisor counts them. */
@@ -72,6 +81,7 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
   const node = given.pair && nodeAt(sockets.nodeForApi);
   started.defer(() => node?.close());
   const store = await openState(given, placeOf(settings).database, control.ask, { started, log });
+  await control.ask('node', null);
   const spans = spanExportOf(settings, log);
   if (spans) started.defer(() => spans.stop());
   let { restarts } = given;
@@ -80,15 +90,14 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     socketPath: sockets.api,
     socketMode: ownerAndGroup,
     store,
-    ...(node
-      ? { node: node.node, builder: node.builds }
-      : { cluster: { links: clusterLinks(log), isolationSeconds: settings.isolationSeconds } }),
+    ...(node ? { node: node.node, builder: node.builds } : { cluster: clusterOf(given, log) }),
     commit: given.commit,
     dashboard,
     docs,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),
     metrics: () => [...(spans?.metrics() ?? []), ...(edgeStats ? edgeMetrics(edgeStats) : []), restarts],
     ...optionsOf(settings),
+    ...(given.oidc && { oidc: given.oidc }),
     seed: identity.seed,
     adminToken: identity.adminToken,
     metricsToken: identity.metricsToken,
@@ -183,5 +192,20 @@ async function ensureShipped(options: ShippedTemplatesOptions, onPhase: (phase: 
   return beginWantedTemplates(options);
 }
 
+/** How an api of a cluster works with its machines. */
+function clusterOf({ storePlace, runDir, settings }: ApiSettings, log: Log) {
+  const blobs = storePlace && openBlobStore(storePlace, socketsIn(runDir).store);
+  return {
+    links: clusterLinks(log),
+    isolationSeconds: settings.isolationSeconds,
+    ...(blobs && { store: { blobs, check: () => checkStore(blobs) } }),
+  };
+}
+
 /** Reaches the machines of a cluster over TLS. */
-const clusterLinks = (log: Log): ClusterLinks => ({ connect: (nodeId, way) => machineAt(nodeId, way, log), copyLayer });
+const clusterLinks = (log: Log): ClusterLinks => ({
+  connect: (nodeId, way) => machineAt(nodeId, way, log),
+  copyLayer,
+  read: socketSource,
+  write: async (descriptor, bytes) => pump(bytes, await socketSink(descriptor)),
+});

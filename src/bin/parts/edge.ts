@@ -7,8 +7,9 @@ import { runPart } from '../../supervisor/inside.ts';
 import { directoryAt } from '../../wire/directory-service.ts';
 import { nodeAt } from '../../wire/node-service.ts';
 import { descriptorsOfEdge, openFilesMax } from '../settings/descriptors.ts';
-import { type EdgeAbout, socketsIn } from './about.ts';
+import type { EdgeAbout } from './about.ts';
 import { clusterDial, ownDial } from './cluster-dial.ts';
+import { socketsIn } from './sockets.ts';
 
 // The edge: the part that the internet reaches. It opens its ports, becomes a user that owns nothing, and holds no
 // secret but its TLS certificate and the tokens of the running sandboxes.

@@ -11,7 +11,8 @@ import { runPart } from '../../supervisor/inside.ts';
 import { layersOverNetwork } from '../../wire/layer-copy.ts';
 import { nodeAt, serveMachine } from '../../wire/node-service.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
-import { socketsIn } from './about.ts';
+import { socketsIn } from './sockets.ts';
+import { transfersOf } from './transfers.ts';
 
 // The gate of a machine in a cluster: the part that control reaches over the network. It has a user that owns nothing,
 // and the machine's certificate; the node itself opens no port.
@@ -40,6 +41,7 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
       gate.requireLease();
       return call(...args);
     };
+  const transfers = transfersOf(services);
   let pending: { key: string } | undefined;
   const service: MachineService = {
     node: {
@@ -53,6 +55,8 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
     builds: { ...builds, start: leased(builds.start) },
     shipped,
     layers: layersOverNetwork(services.layers),
+    pauses: { ...services.pauses, openWrite: leased(services.pauses.openWrite) },
+    transfers: { ...transfers, receivePause: leased(transfers.receivePause) },
     gate: {
       beat: beat => gate.beat(beat),
       async newKey() {

@@ -1,4 +1,5 @@
 import { commandOfProgram } from '../../base/process/own-program.ts';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { shippedNotesFile } from '../../api/shipped/notes.ts';
 import { apiFolders, apiKeyFile } from '../../api/installation/data-directory.ts';
@@ -7,19 +8,23 @@ import { type InstallationNote, writeNote } from '../../api/installation/note.ts
 import { placeOf } from '../../api/installation/place.ts';
 import { AtollError } from '../../base/error.ts';
 import { readIfThere, readOrMake, writeWhole } from '../../base/small-file.ts';
+import { prepareStoreDirectory } from '../../blob/directory.ts';
+import type { StorePlace } from '../../blob/open.ts';
 import type { CertificateSource } from '../../supervisor/certificates/files.ts';
 import type { PartGroups } from '../../supervisor/control-groups.ts';
 import type { PartName } from '../../supervisor/part-process.ts';
 import type { Part, PartOptions } from '../../supervisor/part.ts';
 import { commandOf } from '../../supervisor/program.ts';
 import type { RestartCounts } from '../../supervisor/restart-counts.ts';
+import { readOidcFile } from '../settings/oidc-file.ts';
 import { commitOf } from '../commit.ts';
 import type { Identity } from './identity.ts';
-import { type ApiAbout, type EdgeAbout, type NodeAbout, socketsIn } from '../parts/about.ts';
+import type { ApiAbout, EdgeAbout } from '../parts/about.ts';
 import type { ApiSettings } from '../parts/api.ts';
 import type { EdgeSettings } from '../parts/edge.ts';
 import type { GateSettings } from '../parts/gate.ts';
 import type { NodeSettings } from '../parts/node.ts';
+import { type InstallationPlace, socketsIn } from '../parts/sockets.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { repository } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -39,37 +44,50 @@ type Common = {
   identity: Identity;
   groups: PartGroups<PartName>;
 };
-/** Where the node has put the installation: its number, and its directory of sockets. */
-type Installation = { installation: number; runDir: string };
 /** What the edge needs of those that start before it. Without a certificate there is no TLS port. */
-export type EdgeSurroundings = Installation & {
+export type EdgeSurroundings = InstallationPlace & {
   certificate: CertificateSource | undefined;
   /** Sandboxes are on machines of a cluster. */
   isControl: boolean;
 };
 
-/** Starts the node, which is root's. `isForGate`: of a cluster, where the gate of this machine is its one caller. */
+/**
+ * Starts the node, which is root's. `onClaimed`: the data directory is this platform's, and has its place on the
+ * machine; the node serves later. `isForGate`: of a cluster, where the gate of this machine is its one caller.
+ */
 export function beginNode(
   begin: BeginPart,
   { settings, environment, identity, groups }: Omit<Common, 'identity'> & { identity: Pick<Identity, 'nodeId'> },
-  { isForGate }: { isForGate: boolean },
-): Part<NodeAbout> {
-  return begin<NodeAbout>({
+  { isForGate, onClaimed }: { isForGate: boolean; onClaimed(place: InstallationPlace): void },
+): Part<unknown> {
+  return begin({
     name: 'node',
     command: commandOf(programOf('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
     environment,
     settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment, isForGate }),
+    async onAsk(what, value) {
+      if (what !== 'others') throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+      onClaimed(value as InstallationPlace);
+    },
   });
 }
 
 /**
  * Starts the api. `pair` is what the first start has found; later ones look again. Null: a replica of control has none.
+ * `nodeServes`: it loads and opens its state before, and goes on when that resolves.
  */
 export function beginApi(
   begin: BeginPart,
   { settings, environment, identity, groups }: Common,
-  { installation, runDir }: Installation,
-  also: { pair: Pair | null; restarts: RestartCounts; fail(error: AtollError): void },
+  { installation, runDir }: InstallationPlace,
+  also: {
+    pair: Pair | null;
+    restarts: RestartCounts;
+    nodeServes: Promise<unknown>;
+    fail(error: AtollError): void;
+    /** Of control: where the cluster keeps what outlives its machines. */
+    storePlace?: StorePlace | undefined;
+  },
 ): Part<ApiAbout> {
   const { dataDir } = settings;
   let firstPair: Pair | null | undefined = also.pair;
@@ -77,7 +95,10 @@ export function beginApi(
     name: 'api',
     command: commandOf(programOf('api'), {
       rights: 'to drop',
-      shown: apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+      shown: [
+        ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+        ...storeFolder(runDir, also.storePlace),
+      ],
       joinFiles: groups.joinFiles('api'),
     }),
     environment: Object.fromEntries(
@@ -93,6 +114,8 @@ export function beginApi(
         installation,
         runDir,
         commit: commitOf(repository),
+        storePlace: also.storePlace,
+        oidc: readOidcFile(settings),
         apiKey: readIfThere(apiKeyFile(dataDir)),
         shippedNotes: readIfThere(join(dataDir, shippedNotesFile)),
         restarts: also.restarts.metric(),
@@ -101,11 +124,20 @@ export function beginApi(
     async onAsk(what, value) {
       if (what === 'installation note') writeNote(dataDir, value as InstallationNote);
       else if (what === 'shipped templates') writeWhole(join(dataDir, shippedNotesFile), String(value));
+      else if (what === 'node') await also.nodeServes;
       else if (what === 'end') also.fail(new AtollError('precondition', String(value)));
       else throw new AtollError('unimplemented', `nobody may ask for ${what}`);
     },
     onReady: ({ apiKey }) => keepApiKey(dataDir, apiKey),
   });
+}
+
+/** A store that is a directory is shown to the api, which can't pass the folder above it. */
+function storeFolder(runDir: string, place: StorePlace | undefined): { folder: string; at: string }[] {
+  if (place?.kind !== 'directory') return [];
+  const at = socketsIn(runDir).store;
+  mkdirSync(at, { recursive: true, mode: 0o700 });
+  return [{ folder: prepareStoreDirectory(place.path), at }];
 }
 
 /**

@@ -16,6 +16,7 @@ import { makePartGroups } from '../../supervisor/control-groups.ts';
 import { watchCertificate } from '../../supervisor/certificates/watch.ts';
 import type { Part } from '../../supervisor/part.ts';
 import { RestartCounts } from '../../supervisor/restart-counts.ts';
+import { readOidcFile } from '../settings/oidc-file.ts';
 import { openCertificate, requireCertificate } from './certificate.ts';
 import { beginWith } from './begin-parts.ts';
 import { readIdentity } from './identity.ts';
@@ -23,8 +24,8 @@ import { forgetInstance, noteInstance } from './instance.ts';
 import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { EdgeUpdate } from '../parts/edge.ts';
+import type { InstallationPlace } from '../parts/sockets.ts';
 import { beginApi, beginEdge, beginNode, type EdgeSurroundings } from './platform-parts.ts';
-import { requireAbleHost } from '../preflight/able-host.ts';
 import { requireUsableHost } from '../preflight/check.ts';
 import { hostFacts } from '../preflight/facts.ts';
 import { portError, requirePortsFree } from '../preflight/ports.ts';
@@ -67,10 +68,16 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const { settings, log, environment, signal } = options;
   const { dataDir } = settings;
   const isFirst = readIfThere(apiKeyFile(dataDir)) === undefined;
+  if (settings.store)
+    throw new AtollError(
+      'invalid',
+      'ATOLL_STORE is for the control processes of a cluster (`atoll control`): one machine keeps all on its own disk.',
+    );
   requireUsableHost(settings, hostFacts(environment['PATH'] ?? ''), isFirst);
   requirePortsFree(settings);
   assertDriversThere(settings);
   requireCertificate(settings, log);
+  readOidcFile(settings);
   const failed = Promise.withResolvers<never>();
   // A caller may begin to wait after the failure.
   failed.promise.catch(() => {});
@@ -80,7 +87,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   // Before anything is made or taken over: a start with the wrong database must leave no trace.
   const pair = await checkPair(placeOf(settings), { accept: options.acceptDatabase ?? false });
   // A machine that has run sandboxes before is not examined again: starts stay fast.
-  if (isFirst) await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
+  if (isFirst) {
+    const { requireAbleHost } = await import('../preflight/able-host.ts');
+    await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
+  }
   // All processes inherit it.
   setPriority(platformNiceness);
   const identity = readIdentity(dataDir);
@@ -98,16 +108,17 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const common = { settings, environment, identity, groups };
   const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
 
-  const node = beginNode(begin, common, { isForGate: false });
+  const claimed = Promise.withResolvers<InstallationPlace>();
+  const nodeServes = served(beginNode(begin, common, { isForGate: false, onClaimed: claimed.resolve }));
   const apiServes = Promise.withResolvers<EdgeSurroundings>();
-  // It loads meanwhile.
+  // Each loads while those that it needs start.
   const edge = beginEdge(begin, common, apiServes.promise);
-  const installation = await served(node);
+  const installation = await Promise.race([claimed.promise, nodeServes.then(() => claimed.promise)]);
   // Forgotten before the node has stopped, and noted once it has the directory.
   started.defer(() => forgetInstance(dataDir));
   noteInstance(dataDir);
   prepareDataDirectory(dataDir, userIdOf('api', installation.installation));
-  parts.api = beginApi(begin, common, installation, { pair, restarts, fail: failed.reject });
+  parts.api = beginApi(begin, common, installation, { pair, restarts, nodeServes, fail: failed.reject });
   const { apiKey, building, signInPath } = await served(parts.api);
   const certificate = openCertificate(settings, log);
   apiServes.resolve({ ...installation, certificate: certificate?.source, isControl: false });

@@ -25,6 +25,8 @@ import {
   issuerUrl,
   ratio,
   headerList,
+  storePlace,
+  wordOf,
   reserveMiB,
   logsMiB,
   buildsAllowed,
@@ -40,6 +42,8 @@ export type Settings = {
   host: string;
   port: number;
   domain: string;
+  /** JSON file about the identity provider at which people sign in; undefined: there is none. */
+  oidcFile: string | undefined;
   /** URL by which verifiers of identity tokens reach the API; undefined: as clients do. */
   issuer: string | undefined;
   logLevel: Level;
@@ -58,6 +62,15 @@ export type Settings = {
   nodeAddress: { host: string; port: number } | undefined;
   /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
   isolationSeconds: number;
+  /** Of control: where a cluster keeps what has to outlive its machines. Undefined: nowhere. */
+  store: { kind: 'directory'; path: string } | { kind: 's3'; bucket: string; prefix: string } | undefined;
+  /** Of an S3 store: its URL; undefined: that of AWS in the region. */
+  storeEndpoint: string | undefined;
+  storeRegion: string;
+  storeKeyId: string | undefined;
+  /** One of both, or neither. */
+  storeSecret: string | undefined;
+  storeSecretFile: string | undefined;
   /**
    * Name of an image, or path of a root file system's archive; undefined: the base template is made from the
    * distribution's packages.
@@ -143,6 +156,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   port: { variable: 'ATOLL_PORT', fallback: '3000', parse: portNumber },
   domain: { variable: 'ATOLL_DOMAIN', fallback: 'localhost', parse: domainName },
   issuer: { variable: 'ATOLL_ISSUER', fallback: undefined, parse: issuerUrl },
+  oidcFile: { variable: 'ATOLL_OIDC_FILE', fallback: undefined, parse: path },
   tlsPort: { variable: 'ATOLL_TLS_PORT', fallback: undefined, parse: portNumber },
   tlsCertificate: { variable: 'ATOLL_TLS_CERT', fallback: undefined, parse: path },
   tlsKey: { variable: 'ATOLL_TLS_KEY', fallback: undefined, parse: path },
@@ -152,6 +166,12 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   nodeAddress: { variable: 'ATOLL_NODE_ADDRESS', fallback: undefined, parse: hostAndPort },
   isolationSeconds: { variable: 'ATOLL_ISOLATION_SECONDS', fallback: '60', parse: numberFrom(1, isolationSecondsMax) },
+  store: { variable: 'ATOLL_STORE', fallback: undefined, parse: storePlace },
+  storeEndpoint: { variable: 'ATOLL_STORE_ENDPOINT', fallback: undefined, parse: httpUrl },
+  storeRegion: { variable: 'ATOLL_STORE_REGION', fallback: 'us-east-1', parse: wordOf('the name of a region') },
+  storeKeyId: { variable: 'ATOLL_STORE_KEY_ID', fallback: undefined, parse: wordOf('the ID of a key, without spaces') },
+  storeSecret: { variable: 'ATOLL_STORE_SECRET', fallback: undefined, parse: wordOf('a secret'), isSecret: true },
+  storeSecretFile: { variable: 'ATOLL_STORE_SECRET_FILE', fallback: undefined, parse: path },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: imageOrArchive },
   templates: { variable: 'ATOLL_TEMPLATES', fallback: usualTemplates.join(','), parse: listOf(offeredTemplates) },
   templateParts: { variable: 'ATOLL_TEMPLATE_PARTS', fallback: offeredParts.join(','), parse: listOf(offeredParts) },
@@ -211,6 +231,21 @@ export function readSettings(environment: Record<string, string | undefined>): S
     problems.push('ATOLL_TLS_CERT and ATOLL_TLS_KEY belong together: set both or neither.');
   if (given('ATOLL_TLS_CERT') && !given('ATOLL_TLS_PORT'))
     problems.push('ATOLL_TLS_CERT does nothing without ATOLL_TLS_PORT.');
+  problems.push(...storeProblems(environment));
   if (problems.length > 0) throw new AtollError('invalid', problems.join('\n'));
   return Object.fromEntries(entries) as Settings;
+}
+
+/** What does not fit together in the settings of the store. */
+function storeProblems(environment: Record<string, string | undefined>): string[] {
+  const given = (name: string) => Boolean(environment[name]);
+  const isS3 = environment['ATOLL_STORE']?.startsWith('s3://') ?? false;
+  const ofS3 = ['ENDPOINT', 'REGION', 'KEY_ID', 'SECRET', 'SECRET_FILE'].map(name => `ATOLL_STORE_${name}`);
+  if (!isS3) return ofS3.filter(given).map(variable => `${variable} does nothing without ATOLL_STORE=s3://BUCKET.`);
+  if (given('ATOLL_STORE_SECRET') && given('ATOLL_STORE_SECRET_FILE'))
+    return ['ATOLL_STORE_SECRET and ATOLL_STORE_SECRET_FILE are two places for one secret: set one of them.'];
+  const hasKey = given('ATOLL_STORE_KEY_ID') && (given('ATOLL_STORE_SECRET') || given('ATOLL_STORE_SECRET_FILE'));
+  return hasKey
+    ? []
+    : ['ATOLL_STORE=s3://… needs ATOLL_STORE_KEY_ID, and ATOLL_STORE_SECRET or ATOLL_STORE_SECRET_FILE.'];
 }

@@ -166,3 +166,15 @@ export const addressList = (text: string) => {
     ? list
     : new Wrong('IPv4 addresses, separated by commas');
 };
+
+/** A text without spaces, e.g. a name. */
+export const wordOf = (what: string) => (text: string) => (/^[!-~]{1,256}$/.test(text) ? text : new Wrong(what));
+
+/** Where a cluster keeps what outlives its machines: a directory, or a bucket and what keys in it begin with. */
+export const storePlace = (text: string) => {
+  if (isAbsolute(text)) return { kind: 'directory' as const, path: text };
+  const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,62})((?:\/[\w.-]+)*)\/?$/.exec(text) ?? [];
+  return bucket === undefined
+    ? new Wrong('the absolute path of a directory, or s3://BUCKET or s3://BUCKET/PREFIX')
+    : { kind: 's3' as const, bucket, prefix: prefix.slice(1) };
+};

@@ -1,17 +1,25 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import type { Session } from '../../protocol/api/session.ts';
+import type { Session, SignInProvider } from '../../protocol/api/session.ts';
 import { ApiFailure, askJson } from '../api/client.ts';
 import { Problem } from '../parts/bits.tsx';
 import { Code } from '../parts/code.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { formText } from '../parts/form-text.ts';
+import { answerOfProvider, goToProvider } from '../parts/provider.ts';
 import { Entrance } from './entrance.tsx';
 
-type Proof = { code: string } | { accessToken: string } | { email: string; password: string };
+type Proof =
+  | { code: string }
+  | { accessToken: string }
+  | { email: string; password: string }
+  | { provider: { query: string; secret: string } };
 
-/** Signs in by the code of a link, which is in the fragment, by e-mail address and password, or by an access token. */
+/**
+ * Signs in by the code of a link, which is in the fragment, by e-mail address and password, by an access token, or at
+ * the identity provider, which leads back here with its answer in the query.
+ */
 export function SignIn() {
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -34,10 +42,12 @@ export function SignIn() {
   useEffect(() => {
     document.title = 'Sign in · Atoll';
     const code = location.hash.slice(1);
-    if (code === '' || used.current) return;
+    const answer = answerOfProvider();
+    if ((code === '' && !answer) || used.current) return;
     // A link works once: neither the history nor a second effect may use it again.
     used.current = true;
     history.replaceState(history.state, '', location.pathname);
+    if (answer) return void begin({ provider: answer });
     // Any page can lead here with a link of its own: whoever is signed in is asked first, lest they go on as somebody
     // else.
     void askJson<Session>('/session').then(
@@ -58,12 +68,35 @@ export function SignIn() {
           }}
         />
       )}
+      <Provider onFailure={setError} />
       <Credentials busy={busy} onProof={proof => void begin(proof)} />
       <div className="stack" style={{ gap: 6 }}>
         <p className="muted">On the machine that runs Atoll, this prints a link that signs in:</p>
         <Code text="bin/atoll dashboard" />
       </div>
     </Entrance>
+  );
+}
+
+/** The way to the identity provider, where the installation has one. */
+function Provider({ onFailure }: { onFailure: (failure: ApiFailure) => void }) {
+  const { data } = useQuery({
+    queryKey: ['/session/provider'],
+    queryFn: () => askJson<SignInProvider>('/session/provider'),
+  });
+  if (!data || data.name === null) return null;
+  return (
+    <button
+      type="button"
+      className="button"
+      onClick={() =>
+        void goToProvider().catch(error =>
+          onFailure(error instanceof ApiFailure ? error : new ApiFailure(0, 'The identity provider can’t be reached')),
+        )
+      }
+    >
+      Continue with {data.name}
+    </button>
   );
 }
 

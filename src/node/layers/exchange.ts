@@ -27,9 +27,13 @@ export function layerExchange(layers: Layers, dir: string): LayerProtocol {
     await write.ended;
   };
   return {
+    async bytes(digest) {
+      if (!layers.has(digest)) throw notHere(digest);
+      return layers.bytes(digest);
+    },
     missing: async digests => digests.filter(digest => !layers.has(digest)),
     async openRead(digest) {
-      if (!layers.has(digest)) throw new AtollError('not_found', `layer ${digest} is not on this node`);
+      if (!layers.has(digest)) throw notHere(digest);
       return { sizeBytes: layers.bytes(digest), descriptor: openSync(layers.imagePath(digest), constants.O_RDONLY) };
     },
     async openWrite(digest, sizeBytes) {
@@ -53,6 +57,8 @@ export function layerExchange(layers: Layers, dir: string): LayerProtocol {
     dropWrite: writeId => end(writeId, 'drop'),
   };
 }
+
+const notHere = (digest: string) => new AtollError('not_found', `layer ${digest} is not on this node`);
 
 async function admit(dir: string, writes: number, sizeBytes: number): Promise<void> {
   if (writes >= writesMax)

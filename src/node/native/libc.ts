@@ -18,6 +18,7 @@ export const libc = dlopen('libc.so.6', {
   umount2: { args: ['ptr', 'int'], returns: 'int' },
   fallocate: { args: ['int', 'int', 'i64', 'i64'], returns: 'int' },
   flock: { args: ['int', 'int'], returns: 'int' },
+  lseek: { args: ['int', 'i64', 'int'], returns: 'i64' },
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;
 

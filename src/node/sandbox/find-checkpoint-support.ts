@@ -24,12 +24,14 @@ type FindCheckpointSupportOptions = {
   driver: Driver | undefined;
   /** Limits of the tried sandbox. */
   resources: SandboxResources;
+  /** Resolves when sandboxes can be started: those that are tried wait for it. */
+  installed: Promise<void>;
 };
 
 /** Finds out whether this node can checkpoint sandboxes, by doing it where that was not done since the host started. */
 export async function findCheckpointSupport(
   parts: RestoredParts & { helperBinary: string },
-  { criuDir, cgroups, driver, resources }: FindCheckpointSupportOptions,
+  { criuDir, cgroups, driver, resources, installed }: FindCheckpointSupportOptions,
 ): Promise<CheckpointSupport> {
   if (criuDir === undefined) return { supported: false, reason: 'CRIU was not set up' };
   if (!driver) return { supported: false, reason: 'no driver of this node lets its sandboxes be checkpointed' };
@@ -50,6 +52,7 @@ export async function findCheckpointSupport(
     criuDir,
     cacheFile: memoryKeepingFile(layout.data),
     async test(criu) {
+      await installed;
       const host = hostOf(criu);
       await learnKernel(host);
       await testMemoryKeeping(host, triedSandboxes(parts, host, driver, resources), join(layout.data, 'self-test'));

@@ -78,12 +78,20 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     // Of a CRIU that was killed in a stage, the stage goes on: what it has made of the sandbox is known when it has
     // ended.
     await listener.settled();
+    const wasKilled = status > signalStatus && status <= signalStatus + signalsMax;
+    // By its file, this start or a later one finds that a dump may have left something in the sandbox.
+    if (run.command === 'restore' || !wasKilled) forgetRun(host, run.name);
     if (status === 0) return;
-    if (status > signalStatus && status <= signalStatus + signalsMax) throw killed(run, status - signalStatus);
+    if (wasKilled) throw killed(run, status - signalStatus);
     throw listener.failure() ?? failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output);
   } finally {
-    for (const file of [logFile, configFile]) rmSync(file, { force: true });
+    rmSync(logFile, { force: true });
   }
+}
+
+/** Removes the file by which a run of CRIU is known to have begun. */
+export function forgetRun({ runDir }: Pick<CriuHost, 'runDir'>, name: string): void {
+  rmSync(join(runDir, `${name}.conf`), { force: true });
 }
 
 /** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox. */

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
-import { criuKilled, type CriuHost, sandboxEnded } from './criu.ts';
+import { criuKilled, type CriuHost, forgetRun, sandboxEnded } from './criu.ts';
 import type { CheckpointSource } from './dump.ts';
 
 const undoTimeoutMs = 60_000;
@@ -19,7 +19,9 @@ export async function undoKilled(
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof AtollError) || error.detail !== criuKilled) return;
-  if ((await undoDump(host, source, name)) === 'undone') return;
+  const outcome = await undoDump(host, source, name);
+  forgetRun(host, name);
+  if (outcome === 'undone') return;
   throw new AtollError(
     'unavailable',
     'the memory of the sandbox could not be kept: CRIU was killed, and the sandbox’s first process ended with it',

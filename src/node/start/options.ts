@@ -1,5 +1,6 @@
 import type { Log } from '../../base/telemetry/log.ts';
 import type { BuildProtocol } from '../../protocol/build.ts';
+import type { PauseCarrier } from '../../protocol/cluster.ts';
 import type { ExecutionRef, NodeProtocol, SandboxResources } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { BuildSettings } from '../builds/compose.ts';
@@ -52,6 +53,8 @@ export type NodeOptions = {
 export type Node = {
   protocol: NodeProtocol;
   builds: BuildProtocol;
+  /** Paused sandboxes, for other machines. */
+  pauses: PauseCarrier;
   /** The installation's number on this machine. */
   installation: number;
   helperPid: number;

@@ -1,15 +1,19 @@
 import { composeBuilds } from '../builds/compose.ts';
 import { forgetOtherAgents } from '../agent-client/copy.ts';
-import { claimInstallation } from '../installation.ts';
+import { claimInstallation, type Installation } from '../installation.ts';
 import { layoutOf } from '../layout.ts';
 import { startHistory } from '../metrics/history.ts';
 import { startRefreshing } from '../numbers/refresh.ts';
 import { observeMachine } from '../metrics/machine.ts';
+import type { ExecutionRef } from '../../protocol/node.ts';
 import type { Node, NodeOptions } from './options.ts';
 import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes, releaseLeftover } from '../sandbox/adopt.ts';
+import { createCarrier } from '../sandbox/carry/carrier.ts';
+import { agentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
 import { findCheckpointSupport } from '../sandbox/find-checkpoint-support.ts';
+import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
 import { keepSandbox } from '../sandbox/keep/keep-sandbox.ts';
 import { discardMemory } from '../sandbox/keep/memory-files.ts';
 import { killSandbox } from '../sandbox/lifecycle/end.ts';
@@ -27,9 +31,14 @@ type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
 const defaultMetricsHours = 24;
 
-/** Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place. */
-export async function startNode(options: NodeOptions): Promise<Node> {
-  const installation = claimInstallation(options.dataDir);
+/**
+ * Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place.
+ * `installation`: the claim of the data directory, which ends with the node.
+ */
+export async function startNode(
+  options: NodeOptions,
+  installation: Installation = claimInstallation(options.dataDir),
+): Promise<Node> {
   // A start that fails leaves no process behind and gives the directory back.
   await using undo = new AsyncDisposableStack();
   undo.defer(() => installation.unlock());
@@ -39,14 +48,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const found = await adoptSandboxes(rooms);
   forgetPartialSnapshots(layout);
   forgetOtherAgents(layout.agents, [rooms.agentDir, ...agentsInUse(sandboxes, layout)]);
-  await egress.install();
   const { size, resources } = options.pool;
-  const checkpoints = await findCheckpointSupport(rooms, {
-    criuDir: options.criuDir,
-    cgroups: rooms.cgroups,
-    driver: drivers.withCheckpoints,
-    resources,
-  });
+  const checkpoints = await letSandboxesOut(rooms, options);
   const driver = drivers.default;
   const pool =
     size > 0 && driver.capabilities.adoptsRoot
@@ -63,6 +66,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     discardMemory: (sandboxId: string) => discardMemory(rooms.records, sandboxId, rooms.log),
     releaseLeftover: releaseLeftover.bind(null, rooms),
   };
+  const carried = await carriage(rooms, checkpoints);
   const builds = composeBuilds(started, options.builds);
   const history = startHistory(rooms, options.metricsHours ?? defaultMetricsHours);
   const machine = observeMachine(layout.data);
@@ -70,8 +74,9 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   undo.move();
   const stop = () => stopRooms(rooms, { loops: [history, machine, refreshing], builds, pool, installation });
   return {
-    protocol: protocolOf({ ...lifecycle, nodeId: options.nodeId, history, machine }),
+    protocol: protocolOf({ ...lifecycle, nodeId: options.nodeId, history, machine, ...carried }),
     builds,
+    pauses: carried.pauses,
     installation: layout.installation,
     helperPid: rooms.helper.pid,
     runDir: layout.run,
@@ -79,9 +84,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     found,
     stop,
     async down({ all } = { all: true }) {
-      const every = [...sandboxes.running(), ...(all ? sandboxes.paused() : [])].map(
-        ({ record: { sandboxId, executionId } }) => ({ sandboxId, executionId }),
-      );
+      const every = [...sandboxes.running(), ...(all ? sandboxes.paused() : [])].map(refOf);
       const unreadable = all ? [...sandboxes.all()].filter(({ kind }) => kind === 'unreadable') : [];
       // Registered last is done first. What one step can't do is told in the end; the others are done all the same.
       const steps = new AsyncDisposableStack();
@@ -100,6 +103,26 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       return every;
     },
   };
+}
+
+const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef }): ExecutionRef => ({
+  sandboxId,
+  executionId,
+});
+
+/** What carries paused sandboxes, and what those that come have to fit. */
+async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
+  const memoryFacts = memoryFactsOf(checkpoints, await agentDigest(rooms.agentDir));
+  return { memoryFacts, pauses: createCarrier({ ...rooms, memoryFacts }) };
+}
+
+/** Puts the packet rules in place, and finds out meanwhile whether sandboxes can be checkpointed. */
+async function letSandboxesOut(rooms: Rooms, { criuDir, pool }: NodeOptions): Promise<CheckpointSupport> {
+  const installed = rooms.egress.install();
+  const { cgroups, drivers } = rooms;
+  const asked = { criuDir, cgroups, driver: drivers.withCheckpoints, resources: pool.resources, installed };
+  const [checkpoints] = await Promise.all([findCheckpointSupport(rooms, asked), installed]);
+  return checkpoints;
 }
 
 /** Ends what runs in this process. Sandboxes run on, and everything of theirs stays. */

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { ApiError, int32 } from './primitives.ts';
-import { Sandbox, defaultTimeoutSeconds } from './sandbox.ts';
+import { Sandbox, defaultTimeoutSeconds, durability } from './sandbox.ts';
 
 /** Bodies and answers of what keeps a sandbox beyond its processes: pause, resume, fork, snapshot. */
 
@@ -11,6 +11,7 @@ export const SandboxPause = Type.Object(
     memory: Type.Optional(
       Type.Boolean({ default: true, description: 'False: keep the files alone; a resume boots from them' }),
     ),
+    durability: Type.Optional(durability('cluster: answer when it outlives its machine, too. Atoll only')),
     requireHealthyGuest: Type.Optional(
       Type.Literal(false, { description: 'True is refused: a pause does not ask the agent first' }),
     ),

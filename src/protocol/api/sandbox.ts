@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
+import { durabilities, type Durability } from '../durability.ts';
 import { SandboxNetworkConfig } from './network.ts';
 import { dateTime, freeObject, int32, mapOf, nullable, oneOf, stringMap } from './primitives.ts';
 
@@ -15,6 +16,15 @@ export const VolumeMount = Type.Object(
   { $id: 'VolumeMount' },
 );
 export type VolumeMount = Static<typeof VolumeMount>;
+
+/** What a pause outlives. */
+export const durability = (description: string) =>
+  Type.Unsafe<Durability>(
+    Type.Union(
+      durabilities.map(name => Type.Literal(name)),
+      { description },
+    ),
+  );
 
 const identity = {
   templateID: Type.String(),
@@ -56,6 +66,9 @@ const listed = {
       }),
     ),
   ),
+  durability: Type.Optional(
+    durability('Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only'),
+  ),
 };
 
 /** A sandbox as lists show it. */
@@ -70,7 +83,11 @@ export const SandboxDetail = Type.Object(
     allowInternetAccess: Type.Optional(nullable(Type.Boolean())),
     domain: Type.Optional(nullable(Type.String())),
     network: Type.Optional(SandboxNetworkConfig),
-    lifecycle: Type.Object({ autoResume: Type.Boolean(), onTimeout: oneOf(['kill', 'pause']) }),
+    lifecycle: Type.Object({
+      autoResume: Type.Boolean(),
+      onTimeout: oneOf(['kill', 'pause']),
+      durability: Type.Optional(durability('Of the pause when the time is over. Atoll only')),
+    }),
   },
   { $id: 'SandboxDetail' },
 );
@@ -83,6 +100,9 @@ const createOptions = {
   ),
   autoPauseMemory: Type.Optional(
     Type.Boolean({ default: true, description: 'False: an automatic pause keeps the filesystem alone' }),
+  ),
+  autoPauseDurability: Type.Optional(
+    durability('What an automatic pause is to outlive. With cluster, one that can not be stored stays on its machine'),
   ),
   autoResume: Type.Optional(Type.Object({ enabled: Type.Optional(Type.Boolean({ default: false })) })),
   secure: Type.Optional(Type.Boolean({ description: 'Require the access token inside the sandbox' })),

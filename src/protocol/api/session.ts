@@ -21,17 +21,49 @@ const name = Type.String({ minLength: 1, maxLength: nameCharactersMax });
 const password = Type.String({ maxLength: passwordCharactersMax });
 const newPassword = Type.String({ minLength: passwordCharactersMin, maxLength: passwordCharactersMax });
 
-/** How to sign in: by the code of a link, an access token, or e-mail address and password. One of them is needed. */
+/** The characters of a secret that a page has while somebody signs in at the identity provider. */
+const pageSecretCharactersMax = 128;
+/** Codes of providers may be long, and the `state` is ours. */
+const providerQueryCharactersMax = 8192;
+
+/** What the identity provider has sent a browser back with. */
+const AtProvider = Type.Object(
+  {
+    query: Type.String({ maxLength: providerQueryCharactersMax, description: 'Of the URL, without "?"' }),
+    secret: Type.String({ maxLength: pageSecretCharactersMax, description: 'Whose digest began it' }),
+  },
+  { additionalProperties: false },
+);
+
+/**
+ * How to sign in: by the code of a link, an access token, e-mail address and password, or at the identity provider. One
+ * of them is needed.
+ */
 export const SignIn = Type.Object(
   {
     code: Type.Optional(code),
     accessToken: Type.Optional(accessToken),
     email: Type.Optional(email),
     password: Type.Optional(password),
+    provider: Type.Optional(AtProvider),
   },
   { $id: 'SignIn' },
 );
 export type SignIn = Static<typeof SignIn>;
+
+/** The identity provider at which people can sign in. */
+export const SignInProvider = Type.Object({ name: nullable(Type.String()) }, { $id: 'SignInProvider' });
+export type SignInProvider = Static<typeof SignInProvider>;
+
+/** Body of the request to sign in at the identity provider. */
+export const ProviderSignIn = Type.Object(
+  { binding: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256, hex, of a secret that the page keeps' }) },
+  { $id: 'ProviderSignIn' },
+);
+
+/** Where the browser goes to sign in. */
+export const ProviderUrl = Type.Object({ url: Type.String() }, { $id: 'ProviderUrl' });
+export type ProviderUrl = Static<typeof ProviderUrl>;
 
 /** How a session proves again whose it is: one of them is needed. */
 export const SessionProof = Type.Object(

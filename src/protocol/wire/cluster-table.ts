@@ -1,7 +1,17 @@
 import { Type } from '@sinclair/typebox';
-import type { Beat, BeatAnswer, ComingEnd, GateProtocol, LayerProtocol } from '../cluster.ts';
+import type {
+  Beat,
+  BeatAnswer,
+  ComingEnd,
+  GateProtocol,
+  LayerProtocol,
+  PauseExchange,
+  PauseFacts,
+  TransferProtocol,
+} from '../cluster.ts';
+import { driverNames } from '../driver.ts';
 import { method, type MethodTable } from './method.ts';
-import { Info } from './sandbox-schemas.ts';
+import { Execution, Info, KeptWhat, Memory, Paused } from './sandbox-schemas.ts';
 import { count, descriptor, digest, identifier, nothing, oneOf, schemaOf } from './schema.ts';
 
 /** A node that does not answer by then counts as out of reach for this time. Milliseconds. */
@@ -49,6 +59,7 @@ export const gateTable = {
 /** The methods of a node for layers that come from other nodes. */
 export const layerTable = {
   missing: method([Type.Array(digest())], Type.Array(digest())),
+  bytes: method([digest()], count()),
   openRead: method([digest()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
   openWrite: method([digest(), count()], Type.Object({ writeId: identifier(), descriptor: descriptor() }), {
     passes: 'member',
@@ -56,3 +67,39 @@ export const layerTable = {
   keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<LayerProtocol>;
+
+const Facts = schemaOf<PauseFacts>()(
+  Type.Object({
+    kept: KeptWhat,
+    sizeBytes: count(),
+    layers: Type.Array(digest()),
+    driver: oneOf(...driverNames),
+    memory: Memory,
+  }),
+);
+/** 32 bytes, base64url. */
+const key = () => Type.String({ minLength: 43, maxLength: 43 });
+const Write = Type.Object({ writeId: identifier(), descriptor: descriptor() });
+
+/** The methods of a node for what its paused sandboxes have kept. */
+export const pauseTable = {
+  describe: method([Execution], Facts, { deadlineMs: layerMs }),
+  openRead: method([Execution, key()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), {
+    passes: 'member',
+    deadlineMs: layerMs,
+  }),
+  openWrite: method([Execution, key(), count()], Write, { passes: 'member' }),
+  keepWrite: method([identifier()], Paused, { deadlineMs: layerMs }),
+  dropWrite: method([identifier()], nothing()),
+} satisfies MethodTable<PauseExchange>;
+
+/** Signed: longer than any store makes them. */
+const urls = () => Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_000 });
+
+/** The methods of a gate for what its machine keeps in a store. */
+export const transferTable = {
+  sendLayer: method([digest(), urls()], nothing(), { deadlineMs: layerMs }),
+  receiveLayer: method([digest(), count(), urls()], nothing(), { deadlineMs: layerMs }),
+  sendPause: method([Execution, key(), urls()], nothing(), { deadlineMs: layerMs }),
+  receivePause: method([Execution, key(), count(), urls()], Paused, { deadlineMs: layerMs }),
+} satisfies MethodTable<TransferProtocol>;

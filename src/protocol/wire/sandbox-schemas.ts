@@ -9,6 +9,7 @@ import type {
   IncidentsCursor,
   Kept,
   MemoryAbility,
+  MemoryFacts,
   NodeInfo,
   NodeSandbox,
   PausedSandbox,
@@ -32,7 +33,8 @@ const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
 
 const DriverNames = schemaOf<DriverName>()(oneOf(...driverNames));
-const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
+/** What of a sandbox is kept. */
+export const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
 
 export const Resources = schemaOf<SandboxResources>()(
   Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }),
@@ -170,6 +172,17 @@ export const Range = schemaOf<SampleRange>()(
   Type.Object({ startSeconds: Type.Number(), endSeconds: Type.Number(), pointsMax: Type.Number() }),
 );
 
+/** What memory depends on of a machine. */
+export const Memory = schemaOf<MemoryFacts>()(
+  Type.Object({
+    architecture: text(),
+    kernel: text(),
+    criu: Type.Union([text(), Type.Null()]),
+    cpuFlags: texts(),
+    agent: text(),
+  }),
+);
+
 export const Info = schemaOf<NodeInfo>()(
   Type.Object({
     nodeId: text(),
@@ -183,6 +196,7 @@ export const Info = schemaOf<NodeInfo>()(
     machine: optional(
       Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() }),
     ),
+    restores: optional(Memory),
   }),
 );
 

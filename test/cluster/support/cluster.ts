@@ -32,6 +32,8 @@ type Node = {
   heal(): Promise<void>;
   kill9(): Promise<void>;
   restart(): Promise<void>;
+  /** Ends it with all that runs there, and removes its disk: it never comes back. */
+  destroy(): Promise<void>;
   log(): string;
 };
 
@@ -42,6 +44,8 @@ export type Cluster = AsyncDisposable & {
   invite(): Promise<string>;
   /** A request of the operator. */
   admin(control: number, method: string, path: string, body?: unknown): Promise<Response>;
+  /** What the database says. */
+  query<Row>(text: string): Promise<Row[]>;
   /** The machine that the database says a sandbox is on. */
   homeOf(sandboxId: string): Promise<Node>;
   atoll(control: number, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
@@ -117,11 +121,15 @@ export async function createOn(cluster: Cluster, node: Node, options: SandboxOpt
   return Sandbox.create('base', { ...connectionTo(cluster, 0), ...options }).finally(() => set('ready'));
 }
 
-/** Starts a cluster. `env`: settings of all of its processes. */
+/**
+ * Starts a cluster. `env`: settings of all of its processes; `forControl`: of control alone, made when it is known at
+ * which address machines reach this side.
+ */
 export async function startCluster(
   programs: string,
   size: { controls: number; nodes: number },
   env: Record<string, string> = {},
+  forControl: (hostAddress: string) => Promise<Record<string, string>> = async () => ({}),
 ): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-cluster-'));
@@ -131,6 +139,7 @@ export async function startCluster(
   const sql = new SQL(database.kind === 'postgres' ? database.url : '', { max: 1 });
   started.defer(() => sql.close());
   const lan = started.use(await makeLan());
+  const controlEnv = await forControl(lan.hostAddress);
   const environment = (dataDir: string, own: Record<string, string>) => ({
     ...(process.env as Record<string, string>),
     ATOLL_DATA_DIR: dataDir,
@@ -148,6 +157,7 @@ export async function startCluster(
     if (number > 0)
       for (const name of ['seed', 'admin-token']) copyFileSync(join(folder, 'control0', name), join(dataDir, name));
     const own = environment(dataDir, {
+      ...controlEnv,
       ATOLL_PORT: '0',
       ATOLL_DATABASE_URL: database.kind === 'postgres' ? database.url : '',
     });
@@ -180,6 +190,7 @@ export async function startCluster(
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
+    query: async <Row>(text: string) => (await sql.unsafe(text)) as Row[],
     async homeOf(sandboxId) {
       const [row] = (await sql`select node_id from sandboxes where sandbox_id = ${sandboxId}`) as { node_id: string }[];
       const home = nodes.find(({ nodeId }) => nodeId === row?.node_id);
@@ -227,10 +238,15 @@ async function startNode(
 ): Promise<Node> {
   const command = [...machine.enter, atoll, 'node', '--json'];
   let running = begin([...command, '--control', control, '--token', token], env);
-  started.defer(async () => {
-    await stop(running);
+  let isDestroyed = false;
+  const down = async () => {
     const { code, err } = await runAtoll(env, ['down', '--all'], machine.enter);
     if (code !== 0) throw new Error(`a machine could not be put down: ${err}`);
+  };
+  started.defer(async () => {
+    if (isDestroyed) return;
+    await stop(running);
+    await down();
   });
   const { nodeId } = JSON.parse(await running.first) as { nodeId: string };
   return {
@@ -238,6 +254,12 @@ async function startNode(
     cut: machine.cut,
     heal: machine.heal,
     kill9: () => killed(running),
+    async destroy() {
+      await killed(running);
+      isDestroyed = true;
+      await down();
+      rmSync(env['ATOLL_DATA_DIR'] ?? '', { recursive: true, force: true });
+    },
     async restart() {
       running = begin(command, env);
       await running.first;

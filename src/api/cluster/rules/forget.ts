@@ -5,7 +5,9 @@ import type { Db } from '../../database/db.ts';
 import { buildsOnNode } from '../../build/store/node.ts';
 import { failBuilds } from '../../build/store/write.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
+import type { SandboxRecord } from '../../sandbox/record.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
 import { deleteClusterNode, listClusterNodes } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
@@ -23,9 +25,9 @@ export type ForgetDeps = {
 
 /**
  * Forgets a machine for good: its certificate is worth nothing any more, and every sandbox that is on it, running or
- * paused, is lost. Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
+ * paused, is lost, but for those whose pause is in the store: these go on elsewhere. Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
  */
-export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number }> {
+export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
   requireCluster(deps.authority);
   const { db, directory } = deps;
   if (!(await listClusterNodes(db)).some(node => node.nodeId === nodeId))
@@ -37,11 +39,28 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
       `Node "${nodeId}" is in reach and has ${left.length} sandboxes: end them, or stop the machine first`,
     );
   await deleteClusterNode(db, nodeId);
+  const stored: SandboxRecord[] = [];
   for (const sandbox of left) {
+    const kept = await keptElsewhere(deps, sandbox);
+    if (kept) {
+      stored.push(kept);
+      continue;
+    }
     directory.close(sandbox);
     await deleteSandbox(db, sandbox, sandboxStates, { reason: 'lost', atUs: deps.clock() });
   }
   const reason = { message: `The machine that built it (node ${nodeId}) was taken out of the cluster; start it again` };
   await failBuilds(db, await buildsOnNode(db, nodeId), reason, deps.clock());
-  return { lost: left.length };
+  return { lost: left.length - stored.length, stored: stored.length };
+}
+
+/** The sandbox as paused, where what it has kept is in the store: a resume that was under way ends with the machine. */
+async function keptElsewhere({ db, directory }: ForgetDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
+  if (sandbox.durability !== 'cluster') return null;
+  if (sandbox.state === 'paused') return sandbox;
+  const { nextExecutionId } = sandbox;
+  if (sandbox.state !== 'resuming' || nextExecutionId === null) return null;
+  const paused = await cancelResume(db, { ...sandbox, nextExecutionId });
+  if (paused) directory.apply(paused);
+  return paused;
 }

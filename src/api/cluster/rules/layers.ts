@@ -1,20 +1,28 @@
 import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
-import { AtollError } from '../../../base/error.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
 import type { ClusterLinks, Machine } from '../../../protocol/cluster.ts';
 import { noCompatibleNode } from '../../placement/nodes.ts';
 import type { CreateSandbox, NodeProtocol } from '../../../protocol/node.ts';
 
 type Holder = { node: { nodeId: string }; machine: Machine };
 
-/** Brings layers to machines that lack them, from those that have them, each once at a time. */
+/** Brings a layer from the store of the cluster; false where it is not there. */
+type FromStore = (digest: string, to: Machine) => Promise<boolean>;
+
+/** Brings layers to machines that lack them, from the store or from those that have them, each once at a time. */
 export class LayerCopies {
   readonly #machines: () => readonly Holder[];
   readonly #links: ClusterLinks;
+  readonly #log: Log;
   readonly #underWay = new SingleFlight<string, void>();
+  /** Asked first, where there is a store. */
+  fromStore: FromStore = async () => false;
 
-  constructor(machines: () => readonly Holder[], links: ClusterLinks) {
+  constructor(machines: () => readonly Holder[], links: ClusterLinks, log: Log) {
     this.#machines = machines;
     this.#links = links;
+    this.#log = log;
   }
 
   /**
@@ -41,16 +49,31 @@ export class LayerCopies {
     return missing.filter(({ count }) => count === 0).map(({ nodeId }) => nodeId);
   }
 
+  /** A machine in reach that has a layer. Errors: `unavailable`. */
+  async holder(digest: string): Promise<Machine> {
+    const [first] = await this.holders([digest]);
+    const found = this.#machines().find(({ node }) => node.nodeId === first);
+    if (found) return found.machine;
+    throw noHolder(digest);
+  }
+
   async #copy(digest: string, target: Holder): Promise<void> {
+    const isStored = await this.fromStore(digest, target.machine).catch((error: unknown) => {
+      this.#log.warn('a layer could not be had from the store', { digest, error: messageOf(error) });
+      return false;
+    });
+    if (isStored) return;
     const holders = (await this.holders([digest])).filter(nodeId => nodeId !== target.node.nodeId);
     const source = this.#machines().find(({ node }) => node.nodeId === holders[0]);
-    if (!source)
-      throw new AtollError('unavailable', `No machine in reach has the layer ${digest}; try again when all are back`, {
-        detail: noCompatibleNode,
-      });
+    if (!source) throw noHolder(digest);
     await this.#links.copyLayer(digest, source.machine.layers, target.machine.layers);
   }
 }
+
+const noHolder = (digest: string) =>
+  new AtollError('unavailable', `No machine in reach has the layer ${digest}; try again when all are back`, {
+    detail: noCompatibleNode,
+  });
 
 /** A node that gets the layers of what it is to start first. */
 export function withLayers({ node }: Machine, ensure: (digests: readonly string[]) => Promise<void>): NodeProtocol {

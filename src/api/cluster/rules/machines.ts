@@ -1,6 +1,7 @@
 import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { AtollError } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
 import type { ClusterLinks, ControlIdentity, Machine, NodeWay } from '../../../protocol/cluster.ts';
 import { type AwayNode, noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
 import type { NodeInfo, NodeProtocol } from '../../../protocol/node.ts';
@@ -38,10 +39,10 @@ export class Machines implements Nodes {
   readonly beats = new SingleFlight<KnownMachine, void>();
   #whileUsable: WhileUsable = () => ({ stop: async () => {} });
 
-  constructor(links: ClusterLinks, identity: () => ControlIdentity) {
+  constructor(links: ClusterLinks, identity: () => ControlIdentity, log: Log) {
     this.#links = links;
     this.#identity = identity;
-    this.layers = new LayerCopies(() => this.usable(), links);
+    this.layers = new LayerCopies(() => this.usable(), links, log);
   }
 
   /** Called for each machine from now on. */

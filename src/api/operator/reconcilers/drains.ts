@@ -1,5 +1,6 @@
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
 import { messageOf } from '../../../base/error.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { nodesToEmpty } from '../../placement/node-status.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
@@ -18,7 +19,10 @@ const retryMs = 15_000;
  * Pauses what runs on machines that are being emptied so. Each round begins those that can be paused and waits for none.
  * `settled` waits for those under way.
  */
-export function drains(deps: SandboxWork): { round(): Promise<void>; settled(): Promise<void> } {
+export function drains(deps: SandboxWork & { durablePauses: DurablePauses | null }): {
+  round(): Promise<void>;
+  settled(): Promise<void>;
+} {
   const semaphore = createSemaphore(pausesAtOnce);
   const underWay = new Map<string, Promise<void>>();
   const failedAtMs = new Map<string, number>();
@@ -26,7 +30,10 @@ export function drains(deps: SandboxWork): { round(): Promise<void>; settled(): 
   async function pause(sandbox: SandboxRecord): Promise<void> {
     if ((await reasonAgainstPause(deps.nodes, sandbox)) !== null) return;
     try {
-      await pauseRunning(deps, sandbox, true);
+      // What is in the store can go on elsewhere.
+      const { durablePauses } = deps;
+      const durable = durablePauses?.isUsable && sandbox.volumeMounts.length === 0 ? durablePauses : null;
+      await pauseRunning(deps, sandbox, { memory: true, durable });
     } catch (error) {
       failedAtMs.set(sandbox.executionId, performance.now());
       const { sandboxId, nodeId } = sandbox;

@@ -100,6 +100,7 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
     secure: true,
     volumeMounts,
     kept: known.kept,
+    durability: null,
     nextExecutionId: null,
     replicaId: null,
   });

@@ -94,6 +94,7 @@ function requestOf(body: NewSandbox, version: 'v1' | 'v2'): NewSandboxRequest {
       secure: version === 'v2' || body.secure === true,
       autoPause: body.autoPause ?? defaultOptions.autoPause,
       autoPauseMemory: body.autoPauseMemory ?? defaultOptions.autoPauseMemory,
+      autoPauseDurability: body.autoPauseDurability ?? defaultOptions.autoPauseDurability,
       autoResume: body.autoResume?.enabled ?? defaultOptions.autoResume,
       allowInternetAccess: body.allow_internet_access ?? defaultOptions.allowInternetAccess,
       network: body.network ?? defaultOptions.network,

@@ -14,12 +14,18 @@ export const pauseSandboxRoute = route({
   params: sandboxParams,
   body: SandboxPause,
   bodyOptional: true,
-  responses: { 204: { description: 'It is paused, and stays so over crashes' } },
+  responses: {
+    204: {
+      description: 'It is paused, and stays so over crashes',
+      headers: { 'X-Pause-Durability': '`cluster`: also over the loss of its machine; `node`: not over that' },
+    },
+  },
   errors: [404, 409, 503, 507],
   async handle(deps: PauseDeps, { caller, params, body, note }) {
     note({ target: `sandbox:${params.sandboxID}` });
-    const { kept } = await pauseSandbox(deps, caller.team, params.sandboxID, body.memory ?? true);
-    note({ after: { kept } });
-    return { status: 204 };
+    const { memory = true, durability = 'node' } = body;
+    const paused = await pauseSandbox(deps, caller.team, params.sandboxID, { memory, durability });
+    note({ after: { kept: paused.kept, durability: paused.durability } });
+    return { status: 204, headers: { 'X-Pause-Durability': paused.durability ?? 'node' } };
   },
 });

@@ -33,7 +33,10 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
     state,
     ...(sandbox.metadata !== null && { metadata: sandbox.metadata }),
     volumeMounts: sandbox.volumeMounts.map(({ name, path }) => ({ name, path })),
-    ...(sandbox.state === 'paused' && { pauseMode: sandbox.kept === 'memory' ? 'full' : 'filesystem' }),
+    ...(sandbox.state === 'paused' && {
+      pauseMode: sandbox.kept === 'memory' ? 'full' : 'filesystem',
+      durability: sandbox.durability ?? 'node',
+    }),
   };
 }
 
@@ -47,7 +50,12 @@ export function sandboxDetailView(seed: Uint8Array, sandbox: SandboxRecord): San
     ...(sandbox.allowInternetAccess !== null && { allowInternetAccess: sandbox.allowInternetAccess }),
     domain: null,
     ...(network !== null && { network: withoutPassword(network) }),
-    lifecycle: { autoResume: sandbox.autoResume, onTimeout: sandbox.autoPause ? 'pause' : 'kill' },
+    lifecycle: {
+      autoResume: sandbox.autoResume,
+      onTimeout: sandbox.autoPause ? 'pause' : 'kill',
+      // Who asks for no more than others offer sees no more.
+      ...(sandbox.autoPauseDurability === 'cluster' && { durability: sandbox.autoPauseDurability }),
+    },
   };
 }
 

@@ -2,9 +2,10 @@ import { messageOf } from '../../../base/error.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxIncident } from '../../../protocol/node.ts';
+import { onceStored } from '../../blob/store/blobs.ts';
 import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
-import { sandboxesIn } from '../store/read.ts';
+import { sandboxesById, sandboxesIn } from '../store/read.ts';
 import type { KillReason } from '../store/events.ts';
 import { deleteSandbox } from '../store/state.ts';
 import { applyNetwork } from '../workflows/network-steps.ts';
@@ -74,7 +75,12 @@ async function reconcileNode(
   const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
   const unchanged = new Set(after.map(keyOf));
   for (const lost of before)
-    if (!present.has(lost.executionId) && !setAside.has(lost.sandboxId) && unchanged.has(keyOf(lost)))
+    if (
+      !present.has(lost.executionId) &&
+      !setAside.has(lost.sandboxId) &&
+      unchanged.has(keyOf(lost)) &&
+      !isStored(lost)
+    )
       await forgetLost(deps, lost);
   for (const sandbox of after) {
     if (sandbox.state !== 'starting' && present.has(sandbox.executionId)) deps.directory.adopt(sandbox);
@@ -84,16 +90,52 @@ async function reconcileNode(
   const adopted = after.filter(sandbox => sandbox.state === 'running' && runningExecutions.has(sandbox.executionId));
   if (firstRound) await forEachParallel(adopted, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
   const known = new Set(after.flatMap(sandbox => [sandbox.executionId, sandbox.nextExecutionId]));
+  const unknown = [...running, ...paused].filter(sandbox => !known.has(sandbox.executionId));
+  const left = await removeLeft(deps, nodeId, protocol, unknown, paused);
   await setAsideUnknown(
     deps.log,
     protocol,
-    [...running, ...paused].filter(sandbox => !known.has(sandbox.executionId)),
+    unknown.filter(sandbox => !left.has(sandbox.executionId)),
   );
 }
 
 /** The states whose sandbox must be on its node, and no workflow works on it. */
 const settledStates = ['running', 'paused'] as const;
 const keyOf = ({ executionId, state }: SandboxRecord) => `${executionId} ${state}`;
+
+/** Of a paused sandbox that is in the store, its machine may lack everything. */
+const isStored = ({ state, durability }: SandboxRecord) => state === 'paused' && durability === 'cluster';
+
+/**
+ * Removes what has stayed here of paused sandboxes that have gone on elsewhere: the database knows them on another
+ * machine, and knows that just this pause was in the store. Answers their executions.
+ */
+async function removeLeft(
+  { db, log }: Pick<AdoptionDeps, 'db' | 'log'>,
+  nodeId: string,
+  node: NodeProtocol,
+  unknown: readonly ExecutionRef[],
+  paused: readonly PausedSandbox[],
+): Promise<Set<string>> {
+  const still = new Set(paused.map(({ executionId }) => executionId));
+  const candidates = unknown.filter(({ executionId }) => still.has(executionId));
+  if (candidates.length === 0) return new Set();
+  const rows = await sandboxesById(db, new Set(candidates.map(({ sandboxId }) => sandboxId)));
+  const elsewhere = new Set(rows.filter(row => row.nodeId !== nodeId).map(({ sandboxId }) => sandboxId));
+  const stored = await onceStored(
+    db,
+    candidates.map(({ executionId }) => executionId),
+  );
+  const left = candidates.filter(({ sandboxId, executionId }) => elsewhere.has(sandboxId) && stored.has(executionId));
+  for (const { sandboxId, executionId } of left)
+    await node.kill({ sandboxId, executionId }).catch((error: unknown) => {
+      log.warn('what has stayed of a sandbox that is elsewhere is removed later', {
+        sandboxId,
+        error: messageOf(error),
+      });
+    });
+  return new Set(left.map(({ executionId }) => executionId));
+}
 
 async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: SandboxRecord): Promise<void> {
   log.error('a sandbox is gone from its node', { sandboxId: lost.sandboxId, state: lost.state });

@@ -1,6 +1,8 @@
 import { messageOf } from '../../../base/error.ts';
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import { pauseNotStored } from '../rules/durability.ts';
 import { memoryUnavailable } from '../rules/memory.ts';
 import { pauseRunning } from '../workflows/pause.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
@@ -27,6 +29,9 @@ const pausesAtOnce = 4;
 /** How long a sandbox that could not be paused goes on before that is tried again. */
 const pauseRetrySeconds = 15;
 
+/** What automatic pauses take. */
+type AutoPauseDeps = SandboxWork & { durablePauses: DurablePauses | null };
+
 /** Ends what has run out of time. */
 export async function reconcileExpiry(deps: SandboxWork): Promise<void> {
   const due = await sandboxesDue(deps.db, 'kill', deps.clock(), dueMax);
@@ -46,7 +51,7 @@ export async function reconcileExpiry(deps: SandboxWork): Promise<void> {
  * Pauses what has run out of time and is to be paused then. A pause may take minutes: each round begins those that are
  * due and waits for none, so that one that is slow holds back nobody but itself. `settled` waits for those under way.
  */
-export function autoPauses(deps: SandboxWork): { round(): Promise<void>; settled(): Promise<void> } {
+export function autoPauses(deps: AutoPauseDeps): { round(): Promise<void>; settled(): Promise<void> } {
   const semaphore = createSemaphore(pausesAtOnce);
   const underWay = new Map<string, Promise<void>>();
   return {
@@ -73,21 +78,33 @@ export function autoPauses(deps: SandboxWork): { round(): Promise<void>; settled
  * A sandbox whose memory can't be kept after all is paused with its files: it must not run on, and they must not be
  * lost. One that can't be paused at all runs on until it can.
  */
-async function autoPause(deps: SandboxWork, sandbox: SandboxRecord): Promise<void> {
+async function autoPause(deps: AutoPauseDeps, sandbox: SandboxRecord): Promise<void> {
   const { sandboxId } = sandbox;
   try {
-    await pauseRunning(deps, sandbox, sandbox.autoPauseMemory, deps.clock());
+    await pauseRunning(
+      deps,
+      sandbox,
+      { memory: sandbox.autoPauseMemory, durable: durableFor(deps, sandbox) },
+      deps.clock(),
+    );
   } catch (error) {
+    // It is paused, on its machine.
+    if (error instanceof AtollError && error.detail === pauseNotStored) return;
     if (sandbox.autoPauseMemory && error instanceof AtollError && error.detail === memoryUnavailable) {
       deps.log.warn('a sandbox is paused with its files alone, because its memory could not be kept', {
         sandboxId,
         error: error.message,
       });
-      await pauseRunning(deps, sandbox, false, deps.clock()).catch(again => postpone(deps, sandbox, again));
+      await pauseRunning(deps, sandbox, { memory: false }, deps.clock()).catch(again => postpone(deps, sandbox, again));
     } else {
       await postpone(deps, sandbox, error);
     }
   }
+}
+
+/** An automatic pause does not wait for a store that can't be used: it stays on its machine. */
+function durableFor({ durablePauses }: AutoPauseDeps, { autoPauseDurability }: SandboxRecord): DurablePauses | null {
+  return autoPauseDurability === 'cluster' && durablePauses?.isUsable ? durablePauses : null;
 }
 
 async function postpone(

@@ -16,6 +16,7 @@ const createBounds = {
 export const defaultOptions: Omit<SandboxOptions, 'timeoutSeconds' | 'secure'> = {
   autoPause: false,
   autoPauseMemory: true,
+  autoPauseDurability: 'node',
   autoResume: false,
   allowInternetAccess: null,
   network: null,
@@ -43,7 +44,9 @@ export function checkSandboxOptions(features: Features, options: SandboxOptions)
   }
 }
 
-function checkLifecycle({ autoPause, autoPauseMemory, autoResume }: SandboxOptions): void {
+function checkLifecycle({ autoPause, autoPauseMemory, autoPauseDurability, autoResume }: SandboxOptions): void {
+  if (autoPauseDurability === 'cluster' && !autoPause)
+    throw new AtollError('invalid', 'autoPauseDurability: cluster needs autoPause: true');
   if (autoPauseMemory) return;
   if (!autoPause) throw new AtollError('invalid', 'autoPauseMemory: false needs autoPause: true');
   if (autoResume) {

@@ -1,3 +1,4 @@
+import type { Durability } from '../../../protocol/durability.ts';
 import type { Kept } from '../../../protocol/node.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
@@ -38,11 +39,12 @@ export async function finishPause(
   execution: Execution,
   kept: Kept,
   pausedAtUs: number,
+  durability: Durability = 'node',
 ): Promise<SandboxRecord | null> {
   return inTransaction(db, async db => {
     const row = await db
       .updateTable('sandboxes')
-      .set({ state: 'paused', kept, end_at_us: pausedAtUs, replica_id: null })
+      .set({ state: 'paused', kept, durability, end_at_us: pausedAtUs, replica_id: null })
       .where('sandbox_id', '=', execution.sandboxId)
       .where('execution_id', '=', execution.executionId)
       .where('state', 'in', ['pausing', 'running', 'snapshotting'])
@@ -53,6 +55,19 @@ export async function finishPause(
     await recordSandboxEvent(db, paused, { type: 'paused', atUs: pausedAtUs, data: { kept } });
     return paused;
   });
+}
+
+/** Says of a paused sandbox that what it has kept outlives its machine. Null when it is not paused so (any more). */
+export async function notePauseStored(db: Db, execution: Execution): Promise<SandboxRecord | null> {
+  const row = await db
+    .updateTable('sandboxes')
+    .set({ durability: 'cluster' })
+    .where('sandbox_id', '=', execution.sandboxId)
+    .where('execution_id', '=', execution.executionId)
+    .where('state', '=', 'paused')
+    .returningAll()
+    .executeTakeFirst();
+  return row ? sandboxOfRow(row) : null;
 }
 
 /** Says of a paused sandbox what its node has kept of it. */

@@ -9,21 +9,28 @@ import type { SandboxRecord } from '../record.ts';
 type Execution = { sandboxId: string; executionId: string };
 
 /**
- * `paused` → `resuming`, unless the team already occupies `concurrentMax` places. Null when it is not paused as that
- * execution (any more).
+ * `paused` → `resuming` on a machine, unless the team already occupies `concurrentMax` places or the machine has no
+ * room. Null when it is not paused as that execution (any more).
  */
 export async function beginResume(
   db: Db,
   sandbox: Execution & { teamId: string },
-  { nextExecutionId, replicaId }: { nextExecutionId: string; replicaId: string },
+  { nextExecutionId, replicaId, nodeId }: { nextExecutionId: string; replicaId: string; nodeId?: string },
   concurrentMax: number,
-): Promise<SandboxRecord | 'full' | null> {
+  hasRoom?: (db: Db) => Promise<boolean>,
+): Promise<SandboxRecord | 'full' | 'node_full' | null> {
   return inTransaction(db, async db => {
     await lockTeam(db, sandbox.teamId);
     if ((await countOccupied(db, sandbox.teamId)) >= concurrentMax) return 'full';
+    if (hasRoom && !(await hasRoom(db))) return 'node_full';
     const row = await db
       .updateTable('sandboxes')
-      .set({ state: 'resuming', next_execution_id: nextExecutionId, replica_id: replicaId })
+      .set({
+        state: 'resuming',
+        next_execution_id: nextExecutionId,
+        replica_id: replicaId,
+        ...(nodeId !== undefined && { node_id: nodeId }),
+      })
       .where('sandbox_id', '=', sandbox.sandboxId)
       .where('execution_id', '=', sandbox.executionId)
       .where('state', '=', 'paused')
@@ -48,6 +55,7 @@ export async function finishResume(
         next_execution_id: null,
         replica_id: null,
         kept: null,
+        durability: null,
         started_at_us: run.startedAtUs,
         end_at_us: run.endAtUs,
         ...(run.autoPause !== undefined && { auto_pause: run.autoPause ? (1 as const) : (0 as const) }),

@@ -11,6 +11,8 @@ import { type Placed, placeSandbox } from '../../placement/place.ts';
 import { createSandboxWorkflow, nodeFull } from './create-steps.ts';
 import { resolveAwaitedBuild } from '../../build/rules/awaited.ts';
 import { checkRuleSecrets } from '../rules/network/egress-policy.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import { requireDurable } from '../rules/durability.ts';
 import { requireMemoryOfDriver } from '../rules/memory.ts';
 import { encryptNetwork } from '../rules/network/encrypted.ts';
 import { checkSandboxOptions } from '../rules/options.ts';
@@ -32,6 +34,8 @@ import type { LimitsOf } from '../../team/rules/limits.ts';
 /** What checking and creating a sandbox takes. */
 export type CreateDeps = CreateWork & {
   awaitedBuilds: SingleFlight<string, void>;
+  /** Null: nothing is kept beyond its machine. */
+  durablePauses: DurablePauses | null;
   createCounts: CreateCounts;
   features: Features;
   requireSecure: boolean;
@@ -68,6 +72,8 @@ export async function createSandbox(
   requireSecure(deps.requireSecure, options.secure);
   checkTimeout(deps.limitsOf, team, options.timeoutSeconds);
   checkSandboxOptions(deps.features, options);
+  const { volumeMounts } = asked;
+  requireDurable(deps.durablePauses, options.autoPauseDurability, { volumeMounts, member: 'autoPauseDurability' });
   if (options.network) await checkRuleSecrets(deps, team, options.network, 'network.');
   const { template, build, alias } = await resolveAwaitedBuild(deps, team, asked.template, clientSignal);
   checkSize(deps.limitsOf, team, build);
@@ -181,6 +187,7 @@ function newRecord(
     endAtUs: nowUs,
     volumeMounts,
     kept: null,
+    durability: null,
     nextExecutionId: null,
     replicaId: null,
   };

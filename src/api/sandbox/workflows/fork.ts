@@ -104,6 +104,7 @@ function childOf(clock: Clock, source: SandboxRecord, seconds: number): SandboxR
     endAtUs: nowUs,
     timeoutSeconds: seconds,
     kept: null,
+    durability: null,
     nextExecutionId: null,
     replicaId: null,
   };

@@ -2,6 +2,7 @@ import { AtollError, messageOf } from '../../../base/error.ts';
 import type { EndReason } from '../../../protocol/node.ts';
 import { deleteSandbox } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
+import { isForgotten } from '../../placement/node-status.ts';
 import type { Step } from './run.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from './run.ts';
@@ -39,6 +40,8 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   {
     name: 'end',
     async run({ deps, sandbox, reason }) {
+      // Only what is in the store is left of one whose machine was taken out; nobody refers to that from here on.
+      if (sandbox.durability === 'cluster' && (await isForgotten(deps.db, sandbox.nodeId))) return;
       const node = deps.nodes.get(sandbox.nodeId);
       const { sandboxId, executionId, nextExecutionId } = sandbox;
       // The one that a resume begins goes first: a resume that fails meanwhile leaves the other one.

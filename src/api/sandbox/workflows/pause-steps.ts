@@ -1,5 +1,8 @@
-import { assert } from '../../../base/error.ts';
+import { assert, AtollError, messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import type { Kept } from '../../../protocol/node.ts';
+import { pauseNotStored } from '../rules/durability.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { finishPause } from '../store/pause.ts';
 import { runWorkflow } from './run.ts';
@@ -14,11 +17,20 @@ type PauseContext = {
   /** In state `pausing`; replaced by the paused one at the end. */
   sandbox: SandboxRecord;
   kept?: Kept;
+  /** Puts what is kept into the store. Null: it stays on its machine. */
+  durable: DurablePauses | null;
 };
 
-/** Pauses a sandbox whose row was moved to `pausing`. Where it fails, the sandbox runs on, if it does. */
-export async function pauseSandboxWorkflow(deps: SandboxWork, sandbox: SandboxRecord): Promise<SandboxRecord> {
-  const context: PauseContext = { deps, sandbox };
+/**
+ * Pauses a sandbox whose row was moved to `pausing`. Where it fails, the sandbox runs on, if it does. With `durable` it
+ * is in the store before this settles; where that fails it is paused on its machine, and the error says so.
+ */
+export async function pauseSandboxWorkflow(
+  deps: SandboxWork,
+  sandbox: SandboxRecord,
+  durable: DurablePauses | null = null,
+): Promise<SandboxRecord> {
+  const context: PauseContext = { deps, sandbox, durable };
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow('pause-sandbox', pauseSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
@@ -28,7 +40,22 @@ export async function pauseSandboxWorkflow(deps: SandboxWork, sandbox: SandboxRe
   return context.sandbox;
 }
 
-/** The steps of a pause: cut its connections, keep it, publish that it is paused. */
+/** Puts what a sandbox has kept that is paused on its machine into the store. Errors: `unavailable`, with the reason. */
+export async function storePause({ log }: { log: Log }, durable: DurablePauses, sandbox: SandboxRecord): Promise<void> {
+  try {
+    await durable.store(sandbox);
+  } catch (cause) {
+    const { sandboxId } = sandbox;
+    log.warn('a pause is on its machine alone', { sandboxId, error: messageOf(cause) });
+    throw new AtollError(
+      'unavailable',
+      `Sandbox "${sandboxId}" is paused, on its machine alone: it could not be put into the store. Pause it with durability: cluster again to try that again`,
+      { detail: pauseNotStored, cause },
+    );
+  }
+}
+
+/** The steps of a pause: cut its connections, keep it, store it where that is asked for, publish that it is paused. */
 export const pauseSandboxSteps: readonly Step<PauseContext>[] = [
   {
     name: 'cut',
@@ -50,12 +77,18 @@ export const pauseSandboxSteps: readonly Step<PauseContext>[] = [
     },
   },
   {
+    name: 'store',
+    async run({ deps, sandbox, durable }) {
+      if (durable) await storePause(deps, durable, sandbox);
+    },
+  },
+  {
     name: 'publish',
     async run(context) {
-      const { deps, sandbox, kept } = context;
+      const { deps, sandbox, kept, durable } = context;
       if (sandbox.state === 'paused') return;
       assert(kept !== undefined, 'a pause is published before it was made');
-      const paused = await finishPause(deps.db, sandbox, kept, deps.clock());
+      const paused = await finishPause(deps.db, sandbox, kept, deps.clock(), durable ? 'cluster' : 'node');
       if (!paused) throw sandboxMoved(sandbox.sandboxId);
       context.sandbox = paused;
       deps.directory.apply(paused);

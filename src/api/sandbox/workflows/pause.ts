@@ -1,8 +1,12 @@
 import { AtollError } from '../../../base/error.ts';
-import { beginPause } from '../store/pause.ts';
-import { pauseSandboxWorkflow } from './pause-steps.ts';
+import type { Durability } from '../../../protocol/durability.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import { beginPause, notePauseStored } from '../store/pause.ts';
+import { findSandbox } from '../store/read.ts';
+import { requireDurability } from '../rules/durability.ts';
+import { pauseSandboxWorkflow, storePause } from './pause-steps.ts';
 import { memoryUnavailable, requireMemory } from '../rules/memory.ts';
-import { sandboxFor, sandboxMoved } from '../rules/find.ts';
+import { parseSandboxId, sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { awaitTransition } from './transition.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
@@ -10,28 +14,41 @@ import type { SandboxWork } from './run.ts';
 import type { Resuming } from '../rules/resuming.ts';
 
 /** What pausing a sandbox takes. */
-export type PauseDeps = SandboxWork & { resuming: Resuming };
+export type PauseDeps = SandboxWork & {
+  resuming: Resuming;
+  /** Null: nothing is kept beyond its machine. */
+  durablePauses: DurablePauses | null;
+};
+
+/** What a pause keeps, and what it outlives. */
+type PauseOptions = { memory: boolean; durability: Durability };
 
 /** How often a sandbox may be found in a transition before the caller is told to ask again. */
 const attemptsMax = 3;
 
 /**
- * Pauses a team's sandbox, with its memory or with its files alone. Answers when its state survives a crash. Errors:
- * `not_found`; `conflict`, also for one that is paused; `precondition` where memory can't be kept, with the reason, and
- * `no_space`: then it runs on.
+ * Pauses a team's sandbox, with its memory or with its files alone. Answers when its state survives a crash, and with
+ * the durability `cluster` the loss of its machine. Errors: `not_found`; `conflict`, also for one that is paused, but
+ * for one that is to be stored; `precondition` where memory can't be kept, with the reason, and `no_space`: then it runs
+ * on; `unavailable` where it could not be stored: then it is paused on its machine.
  */
 export async function pauseSandbox(
   deps: PauseDeps,
   team: TeamRecord,
   sandboxId: string,
-  memory: boolean,
+  { memory, durability }: PauseOptions,
 ): Promise<SandboxRecord> {
+  if (durability === 'cluster') {
+    const paused = await findSandbox(deps.db, team.teamId, parseSandboxId(sandboxId));
+    if (paused?.state === 'paused') return storePaused(deps, paused);
+  }
   for (let attempt = 1; ; attempt++) {
     const sandbox = await sandboxFor(deps.db, team, sandboxId, 'pause');
     if (sandbox.state === 'running') {
       if (memory)
         await requireMemory(deps.nodes.get(sandbox.nodeId), sandbox, 'pause', 'memory: false keeps the files');
-      const paused = await pauseRunning(deps, sandbox, memory);
+      const durable = requireDurability(deps.durablePauses, durability, { ...sandbox, member: 'durability' });
+      const paused = await pauseRunning(deps, sandbox, { memory, durable });
       if (paused) return paused;
     }
     if (attempt === attemptsMax) throw sandboxMoved(sandbox.sandboxId);
@@ -39,18 +56,28 @@ export async function pauseSandbox(
   }
 }
 
+/** Puts a sandbox that is paused on its machine into the store. */
+async function storePaused(deps: PauseDeps, paused: SandboxRecord): Promise<SandboxRecord> {
+  if (paused.durability === 'cluster') return paused;
+  const durable = requireDurability(deps.durablePauses, 'cluster', { ...paused, member: 'durability' });
+  if (durable) await storePause(deps, durable, paused);
+  const stored = await notePauseStored(deps.db, paused);
+  if (!stored) throw sandboxMoved(paused.sandboxId);
+  return stored;
+}
+
 /** Null when the sandbox left the state `running` by itself. With `dueByUs`, also when its time is not over by then. */
 export async function pauseRunning(
   deps: SandboxWork,
   sandbox: SandboxRecord,
-  memory: boolean,
+  { memory, durable = null }: { memory: boolean; durable?: DurablePauses | null },
   dueByUs?: number,
 ): Promise<SandboxRecord | null> {
   return deps.busy.while(sandbox.executionId, async () => {
     const pausing = await beginPause(deps.db, sandbox, memory ? 'memory' : 'filesystem', deps.busy.replicaId, dueByUs);
     if (!pausing) return null;
     try {
-      return await pauseSandboxWorkflow(deps, pausing);
+      return await pauseSandboxWorkflow(deps, pausing, durable);
     } catch (error) {
       throw explain(error);
     }

@@ -6,9 +6,12 @@ import { egressPolicyFor } from '../rules/network/egress-policy.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';
 import { tokensOf } from '../rules/tokens.ts';
-import { beginResume, finishResume } from '../store/resume.ts';
+import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import { hasRoom } from '../../placement/has-room.ts';
 import { globalEnvironment } from './create-steps.ts';
 import { runWorkflow } from './run.ts';
+import type { Db } from '../../database/db.ts';
 import type { Step } from './run.ts';
 import { runFrom, settleSandbox } from './settle.ts';
 import type { SandboxRecord } from '../record.ts';
@@ -17,7 +20,13 @@ import type { SandboxWork } from './run.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 
 /** What resuming a sandbox works on. */
-export type ResumeWork = SandboxWork & { limitsOf: LimitsOf; seed: Uint8Array; identity: Identity };
+export type ResumeWork = SandboxWork & {
+  limitsOf: LimitsOf;
+  seed: Uint8Array;
+  identity: Identity;
+  /** Null: nothing is kept beyond its machine. */
+  durablePauses: DurablePauses | null;
+};
 
 /** What the steps of a resume work on. */
 type ResumeContext = {
@@ -30,9 +39,13 @@ type ResumeContext = {
   /** How long it is to run. */
   seconds: number;
   memory: boolean;
+  /** The machine on which it is to run. */
+  nodeId: string;
   /** Replaces what the sandbox does when its time is over. */
   autoPause?: boolean;
   from?: Kept;
+  /** Its machine was asked to start it. */
+  isAsked?: boolean;
   /** What its node was told of what may leave it. */
   policy?: EgressPolicy;
 };
@@ -50,27 +63,46 @@ export async function resumeSandboxWorkflow(context: ResumeContext): Promise<{ s
   return { sandbox: context.sandbox, from: context.from };
 }
 
-/** The steps of a resume: claim its row, start it, publish it. */
+/** The steps of a resume: claim its row, bring what it has kept to its machine, start it, publish it. */
 export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
   {
     name: 'claim',
     async run(context) {
-      const { deps, team, sandbox, nextExecutionId } = context;
+      const { deps, team, sandbox, nextExecutionId, nodeId } = context;
       if (sandbox.nextExecutionId === nextExecutionId) return;
       const limit = deps.limitsOf(team).concurrentSandboxes;
-      const resuming = await beginResume(deps.db, sandbox, { nextExecutionId, replicaId: deps.busy.replicaId }, limit);
+      const claim = { nextExecutionId, replicaId: deps.busy.replicaId, nodeId };
+      const { cpuCount, memoryMiB } = sandbox;
+      // Where it was it goes on, however much is promised there.
+      const room = nodeId !== sandbox.nodeId && ((db: Db) => hasRoom(db, { nodeId, cpuCount, memoryMiB }));
+      const resuming = await beginResume(deps.db, sandbox, claim, limit, room || undefined);
       if (resuming === 'full')
         throw new AtollError(
           'rate_limited',
           `The team has ${limit} sandboxes running, which is its limit: end or pause one first`,
         );
+      if (resuming === 'node_full')
+        throw new AtollError('unavailable', 'The machine that was chosen has no room any more', {
+          detail: 'sandbox_capacity_unavailable',
+          retryAfterSeconds: 1,
+        });
       if (!resuming) throw sandboxMoved(sandbox.sandboxId);
       context.sandbox = resuming;
       deps.directory.apply(resuming);
     },
-    async undo({ deps, sandbox }) {
+    async undo({ deps, sandbox, nextExecutionId, isAsked }) {
       // Nothing was claimed where the row is still as it was found.
-      if (sandbox.nextExecutionId !== null) await settleSandbox(deps, sandbox);
+      if (sandbox.nextExecutionId === null) return;
+      if (isAsked) return void (await settleSandbox(deps, sandbox));
+      // No machine was asked to start it, and it may be one that is gone.
+      const paused = await cancelResume(deps.db, { ...sandbox, nextExecutionId });
+      if (paused) deps.directory.apply(paused);
+    },
+  },
+  {
+    name: 'bring',
+    async run({ deps: { durablePauses }, sandbox }) {
+      if (sandbox.durability === 'cluster') await durablePauses?.bring(sandbox);
     },
   },
   {
@@ -79,6 +111,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const { deps, sandbox, nextExecutionId, memory } = context;
       const { sandboxId, executionId } = sandbox;
       context.policy = await egressPolicyFor(deps, sandbox);
+      context.isAsked = true;
       const { from } = await deps.nodes
         .get(sandbox.nodeId)
         .resume({

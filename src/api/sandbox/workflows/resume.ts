@@ -7,8 +7,7 @@ import { resumeSandboxWorkflow } from './resume-steps.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { checkTimeout } from '../rules/timeout.ts';
 import { awaitTransition } from './transition.ts';
-import { nodesToEmpty } from '../../placement/node-status.ts';
-import { noCompatibleNode } from '../../placement/nodes.ts';
+import { placeOfResume } from '../rules/resume-place.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { ResumeWork } from './resume-steps.ts';
@@ -53,7 +52,8 @@ export async function resumeTeamsSandbox(
 /**
  * Lets a paused sandbox run. In this process there is one resume of a sandbox at a time: who comes second is told
  * `conflict`, and can wait for the first, which is in `deps.resuming`. It goes on when the client goes away. Errors also:
- * `unavailable` while its machine is out of reach, or its sandboxes are being paused.
+ * `unavailable` while its machine is out of reach, or its sandboxes are being paused, unless what it has kept is in the
+ * store: then it goes on elsewhere.
  */
 export async function resumePaused(
   deps: ResumeDeps,
@@ -61,20 +61,15 @@ export async function resumePaused(
   paused: SandboxRecord,
   options: ResumeOptions,
 ): Promise<Omit<Resumed, 'before'>> {
-  // Of a machine that is out of reach it is said so, before anything is changed.
-  deps.nodes.get(paused.nodeId);
-  if ((await nodesToEmpty(deps.db)).has(paused.nodeId))
-    throw new AtollError(
-      'unavailable',
-      `Sandbox "${paused.sandboxId}" stays paused: its machine is being drained; try again when that is over`,
-      { detail: noCompatibleNode },
-    );
+  const nodeId = await placeOfResume(deps, paused, options.memory);
   // Nothing may come between this and the next line.
   if (deps.resuming.underWay(paused.sandboxId)) throw sandboxMoved(paused.sandboxId);
   return deps.resuming.run(paused.sandboxId, () =>
-    resumeSandboxWorkflow({ deps, team, sandbox: paused, nextExecutionId: newUuid(), ...options }).catch(error => {
-      throw explain(error, paused.sandboxId);
-    }),
+    resumeSandboxWorkflow({ deps, team, sandbox: paused, nodeId, nextExecutionId: newUuid(), ...options }).catch(
+      error => {
+        throw explain(error, paused.sandboxId);
+      },
+    ),
   );
 }
 

@@ -38,7 +38,8 @@ async function settle(
   if (nextExecutionId !== null) {
     const next = { sandboxId, executionId, nextExecutionId };
     if (running.has(nextExecutionId)) return finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds));
-    if (paused) return cancelResume(db, next);
+    // What is in the store is there, whatever its machine has.
+    if (paused || sandbox.durability === 'cluster') return cancelResume(db, next);
   } else {
     if (paused) return finishPause(db, sandbox, paused.kept, clock());
     if (running.has(executionId)) return returnToRunning(db, sandbox);

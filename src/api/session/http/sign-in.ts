@@ -7,6 +7,8 @@ import type { Db } from '../../database/db.ts';
 import { route } from '../../http/route.ts';
 import { clearSession } from '../cookie.ts';
 import { createSignInLink } from '../rules/links.ts';
+import { finishAtProvider } from '../rules/oidc.ts';
+import type { OidcDeps } from '../rules/oidc.ts';
 import { signIn } from '../rules/sign-in.ts';
 import type { SignInDeps } from '../rules/sign-in.ts';
 import { begun } from './account.ts';
@@ -24,14 +26,18 @@ export const signInRoute = route({
   noStore: true,
   body: SignIn,
   responses: { 201: { description: 'Signed in', schema: Session, headers: { 'Set-Cookie': 'The session' } } },
-  errors: [401, 403, 429],
-  async handle(deps: SignInDeps, { body, sameOrigin, origin, address, userAgent, note }) {
-    const { code, accessToken, email, password } = body;
-    if (code === undefined && accessToken === undefined && (email === undefined || password === undefined))
-      throw new AtollError('invalid', 'request body: code, accessToken, or email and password are needed');
+  errors: [401, 403, 404, 412, 429],
+  async handle(deps: SignInDeps & OidcDeps, { body, sameOrigin, origin, address, userAgent, note }) {
+    const { code, accessToken, email, password, provider } = body;
+    if (
+      [code, accessToken, provider].every(way => way === undefined) &&
+      (email === undefined || password === undefined)
+    )
+      throw new AtollError('invalid', 'request body: code, accessToken, provider, or email and password are needed');
     requireOwnPage(sameOrigin, origin);
     takeAttempt(deps, address);
-    const made = await signIn(deps, body, { address, userAgent });
+    const from = { address, userAgent };
+    const made = provider ? await finishAtProvider(deps, provider, from) : await signIn(deps, body, from);
     const { sessionId, userId, isOperator } = made.session;
     note({ target: `session:${sessionId}`, after: { userId, operator: isOperator } });
     return begun(deps, made);

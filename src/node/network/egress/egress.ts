@@ -98,8 +98,7 @@ export function createEgress(options: EgressOptions): Egress {
     adopt: (sandbox, source) => known.adopt(sandbox, compilePolicy(source)),
 
     async install() {
-      await addLocalRoutes(installation);
-      const features = await findHostFeatures();
+      const [features] = await Promise.all([findHostFeatures(), addLocalRoutes(installation)]);
       const flowsMax = flowsPerSandbox(trackedMax());
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));

@@ -6,8 +6,10 @@ const localNetworks = (installation: number) => [proxyNetwork(installation), pro
 
 /** Makes the kernel take what is for them in. Errors: those of a command. */
 export async function addLocalRoutes(installation: number): Promise<void> {
-  for (const network of localNetworks(installation))
-    await tryCommand(['ip', 'route', 'replace', 'local', network, 'dev', 'lo']);
+  const routes = localNetworks(installation).map(network =>
+    tryCommand(['ip', 'route', 'replace', 'local', network, 'dev', 'lo']),
+  );
+  await Promise.all(routes);
 }
 
 /** Takes the routes off the host. Errors: those of a command. */

@@ -1,0 +1,132 @@
+// `npm run bench -- --compare COMMIT`: this checkout beside another one, both platforms up at the same time, each figure
+// taken in turn from one and the other.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Template } from 'e2b';
+import { startPlatform, type TestPlatform } from '../test/support/platform.ts';
+import { intervalOfRatio, summarize } from './measure/statistics.ts';
+import { clientOf, type Client, type Sandbox } from './platform/client.ts';
+
+type Side = { platform: TestPlatform; client: Client; sandbox: Sandbox; url: string };
+/** One run of what is measured, on one side; answers how long it took, ms. */
+type Figure = { name: string; runs: number; once(side: Side, run: number): Promise<number> };
+
+/** Time for a pool to be full again behind a create, ms. */
+const refillMs = 150;
+/** Requests of which one run of the edge's figure is made. */
+const requestsPerRun = 200;
+const copiedFiles = 300;
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+async function createOnce({ client }: Side): Promise<number> {
+  let sandbox: Sandbox | undefined;
+  const ms = await timed(async () => (sandbox = await client.create()));
+  if (sandbox) await client.kill(sandbox);
+  await Bun.sleep(refillMs);
+  return ms;
+}
+
+async function killOnce({ client }: Side): Promise<number> {
+  const sandbox = await client.create();
+  const ms = await timed(() => client.kill(sandbox));
+  await Bun.sleep(refillMs);
+  return ms;
+}
+
+/** A request through the edge to the agent, as one of many on a kept connection. */
+async function requestOnce({ url, client, sandbox }: Side): Promise<number> {
+  const headers = client.toAgent(sandbox);
+  const ms = await timed(async () => {
+    for (let request = 0; request < requestsPerRun; request++)
+      await (await fetch(`${url}/health`, { headers })).arrayBuffer();
+  });
+  return ms / requestsPerRun;
+}
+
+async function restartOnce({ platform, client, sandbox }: Side): Promise<number> {
+  await platform.stop();
+  return timed(async () => {
+    await platform.restart();
+    await client.run(sandbox, 'true');
+  });
+}
+
+/** A template of the base with a folder that has changed in one file, as the SDK builds it: upload, COPY, finish. */
+function buildOf(folder: string): Figure['once'] {
+  return async ({ platform: { ready, env } }, run) => {
+    await writeFile(join(folder, 'files/changed'), `${ready.url} ${run}`);
+    const template = Template({ fileContextPath: folder }).fromTemplate('base').copy('files', '/opt/files');
+    const options = { apiKey: ready.apiKey, apiUrl: ready.url, domain: env['E2B_DOMAIN'] ?? ready.domain };
+    return timed(() => Template.build(template, `compare-${run}`, { ...options, cpuCount: 1, memoryMB: 512 }));
+  };
+}
+
+const figuresOf = (folder: string): Figure[] => [
+  { name: 'create, pool warm', runs: 60, once: createOnce },
+  { name: '`true`', runs: 100, once: ({ client, sandbox }) => timed(() => client.run(sandbox, 'true')) },
+  { name: 'kill', runs: 40, once: killOnce },
+  { name: 'request through the edge', runs: 20, once: requestOnce },
+  { name: `build with COPY of ${copiedFiles} files`, runs: 8, once: buildOf(folder) },
+  { name: 'restart to the first command', runs: 6, once: restartOnce },
+];
+
+async function startSide(program?: string): Promise<Side> {
+  const platform = await startPlatform({ ATOLL_POOL_SIZE: '4' }, program);
+  const { url, apiKey, dataDir, pid } = platform.ready;
+  const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });
+  return { platform, client, url, sandbox: await client.create() };
+}
+
+const milliseconds = (ms: number) => (ms < 10 ? ms.toFixed(2) : ms.toFixed(1));
+
+/** Measures one figure on both sides in turn, and answers its row: medians, and the interval of their ratio. */
+async function rowOf({ name, runs, once }: Figure, here: Side, there: Side): Promise<string> {
+  const times = { here: [] as number[], there: [] as number[] };
+  // What runs first warms up files and caches for the other; neither counts.
+  for (const side of [here, there]) await once(side, -1);
+  for (let run = 0; run < runs; run++) {
+    // Who goes first changes: what one leaves to be done is not always the other's burden.
+    for (const first of run % 2 === 0 ? [true, false] : [false, true])
+      (first ? times.here : times.there).push(await once(first ? here : there, run));
+  }
+  const [now, before] = [summarize(times.here).median, summarize(times.there).median];
+  const { low, high } = intervalOfRatio(times.here, times.there);
+  const verdict = low > 1 ? 'slower' : high < 1 ? 'faster' : 'no difference beyond the noise';
+  const range = `${low.toFixed(2)}–${high.toFixed(2)}`;
+  return `| ${name} | ${milliseconds(before)} ms | ${milliseconds(now)} ms | ${(now / before).toFixed(2)} | ${range} | ${verdict} |`;
+}
+
+/** Measures all figures beside the checkout in the folder `other`, and answers a table in Markdown. */
+async function compareWith(other: string, label: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'atoll-compare-'));
+  try {
+    await mkdir(join(folder, 'files'));
+    for (let file = 0; file < copiedFiles; file++)
+      await writeFile(join(folder, `files/${file}`), `${file}\n`.repeat(500));
+    const there = await startSide(join(other, 'bin/atoll'));
+    await using _there = there.platform;
+    const here = await startSide();
+    await using _here = here.platform;
+    const rows: string[] = [];
+    for (const figure of figuresOf(folder)) {
+      rows.push(await rowOf(figure, here, there));
+      process.stderr.write(`${rows.at(-1)}\n`);
+    }
+    const head = `| figure (medians) | ${label} | this checkout | ratio | 95 % of ratios | |\n| --- | --- | --- | --- | --- | --- |`;
+    return `${head}\n${rows.join('\n')}\n`;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  const [other, label] = process.argv.slice(2);
+  if (!other) throw new Error('usage: bench/compare.ts FOLDER [LABEL]');
+  process.stdout.write(await compareWith(other, label ?? other));
+}

@@ -1,0 +1,91 @@
+import { microsPerSecond } from '../../../base/clock.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Db } from '../../database/db.ts';
+import type { BlobKind } from '../record.ts';
+import type { ClusterStore } from '../rules/cluster-store.ts';
+import {
+  blobsToDelete,
+  condemnBlobs,
+  condemnUploads,
+  dropLooseRefs,
+  knownBlobs,
+  pruneGone,
+  removeBlob,
+} from '../store/collect.ts';
+
+/** How often this runs, milliseconds. */
+export const collectIntervalMs = 30_000;
+/** How often all objects of the store are listed, milliseconds. */
+const sweepIntervalMs = 6 * 3_600_000;
+/** For how long what nobody needs stays, seconds: a layer may be wanted again, a pause that was resumed may not. */
+const defaultGraceSeconds: Record<BlobKind, number> = { layer: 24 * 3600, pause: 15 * 60 };
+/** For how long an object without a row stays, seconds: longer than any upload takes. */
+const defaultOrphanSeconds = 48 * 3600;
+/** For how long it is known of a pause that it was there, seconds: a machine that is away for longer is a rare one. */
+const goneSeconds = 30 * 24 * 3600;
+const deletionsMax = 100;
+const lookedUpAtOnce = 200;
+
+/** What collecting takes. */
+type CollectDeps = { clock: Clock; db: Db; log: Log; busy: { replicaId: string }; store: ClusterStore };
+
+/**
+ * Deletes what nobody refers to any more. Each step is one that may be repeated: rows go `deleting` first, then
+ * their objects, then the rows.
+ */
+export async function collectBlobs(
+  { clock, db, log, busy, store }: CollectDeps,
+  graceSeconds: Readonly<Record<BlobKind, number>> = defaultGraceSeconds,
+): Promise<void> {
+  const nowUs = clock();
+  await dropLooseRefs(db);
+  await condemnUploads(db, { ownId: busy.replicaId, nowUs });
+  for (const kind of ['layer', 'pause'] as const)
+    await condemnBlobs(db, kind, { beforeUs: nowUs - graceSeconds[kind] * microsPerSecond, nowUs });
+  const deleted = await blobsToDelete(db, deletionsMax);
+  for (const blob of deleted) {
+    await store.delete(blob);
+    await removeBlob(db, blob.blobId, nowUs);
+  }
+  await pruneGone(db, nowUs - goneSeconds * microsPerSecond);
+  if (deleted.length > 0) log.info('what nobody needs was deleted from the store', { blobs: deleted.length });
+}
+
+/** Deletes objects that have had no row for long: of uploads that were cut off, or that arrived too late. */
+export async function sweepObjects(
+  { db, log, store }: Pick<CollectDeps, 'db' | 'log' | 'store'>,
+  orphanSeconds = defaultOrphanSeconds,
+): Promise<void> {
+  const beforeMs = Date.now() - orphanSeconds * 1000;
+  let waiting: { key: string; blobId: string }[] = [];
+  let removed = 0;
+  const remove = async () => {
+    const known = await knownBlobs(db, [...new Set(waiting.map(({ blobId }) => blobId))]);
+    for (const { key, blobId } of waiting)
+      if (!known.has(blobId)) {
+        await store.deleteObject(key);
+        removed++;
+      }
+    waiting = [];
+  };
+  for await (const { key, blobId, changedAtMs } of store.objects()) {
+    if (changedAtMs < beforeMs) waiting.push({ key, blobId });
+    if (waiting.length >= lookedUpAtOnce) await remove();
+  }
+  await remove();
+  if (removed > 0) log.info('objects that belonged to nothing were deleted from the store', { objects: removed });
+}
+
+/** Looks after the store: whether it can be used, and that it holds what is needed and little more. */
+export function storeKeeping(deps: CollectDeps): () => Promise<void> {
+  let sweptAtMs = performance.now();
+  return async () => {
+    await deps.store.examine();
+    if (!deps.store.isUsable) return;
+    await collectBlobs(deps);
+    if (performance.now() - sweptAtMs < sweepIntervalMs) return;
+    sweptAtMs = performance.now();
+    await sweepObjects(deps);
+  };
+}

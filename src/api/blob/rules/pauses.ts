@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { PauseFacts } from '../../../protocol/cluster.ts';
+import type { ExecutionRef } from '../../../protocol/node.ts';
+import type { Machines } from '../../cluster/rules/machines.ts';
+import { findBlob, onceStored } from '../store/blobs.ts';
+import { type LayerDeps, storeLayer } from './layers.ts';
+
+/** What pauses are stored with. */
+type Deps = LayerDeps & { machines: Machines; seed: Uint8Array };
+
+const keyBytes = 32;
+const keyPurpose = 'pauses in the store';
+
+/** A sandbox, and the machine that it is on. */
+type Located = ExecutionRef & { nodeId: string };
+
+/**
+ * Pauses that outlive their machine: what a paused sandbox has kept is in the store, encrypted with a key of its own,
+ * which is in the database, encrypted by the seed.
+ */
+export class DurablePauses {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Throws what keeps the store from being used, as far as that is known. */
+  requireUsable(): void {
+    this.#deps.store.requireUsable();
+  }
+
+  /** Whether nothing is known that keeps the store from being used. */
+  get isUsable(): boolean {
+    return this.#deps.store.isUsable;
+  }
+
+  /**
+   * Puts what a sandbox that is paused on its machine has kept into the store, with its layers. When this settles all of
+   * it is there. Errors: those of `ClusterStore.put` and `PauseExchange.describe`.
+   */
+  async store({ sandboxId, executionId, nodeId }: Located): Promise<void> {
+    const { db, store, machines, seed } = this.#deps;
+    const target = { sandboxId, executionId };
+    const owner = { kind: 'execution', id: executionId } as const;
+    const { machine } = machines.known(nodeId);
+    const { pauses, transfers } = machine;
+    const facts = await pauses.describe(target);
+    for (const digest of facts.layers) await storeLayer(this.#deps, digest, owner, async () => machine);
+    if ((await findBlob(db, 'pause', executionId))?.state === 'stored') return;
+    const key = randomBytes(keyBytes).toString('base64url');
+    const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key, executionId);
+    const outgoing = {
+      sizeBytes: facts.sizeBytes,
+      send: (urls: string[]) => transfers.sendPause(target, key, urls),
+      open: () => pauses.openRead(target, key),
+    };
+    if (!(await store.put({ kind: 'pause', name: executionId, sealedKey, facts }, outgoing, owner)))
+      throw new AtollError('conflict', `Sandbox "${sandboxId}" is being stored already: ask again`);
+  }
+
+  /** What a stored pause needs of a machine. Errors: `not_found`. */
+  async facts(executionId: string): Promise<PauseFacts> {
+    const { facts } = (await findBlob(this.#deps.db, 'pause', executionId)) ?? {};
+    if (facts) return facts;
+    throw new AtollError('not_found', 'What the sandbox has kept is not in the store');
+  }
+
+  /**
+   * Makes sure that a machine has what a paused sandbox has kept. Errors: `internal` for what is damaged or gone, with
+   * the detail `sandbox_state_damaged`; those of the store and of the machine.
+   */
+  async bring({ sandboxId, executionId, nodeId }: Located): Promise<void> {
+    const { db, store, machines, seed } = this.#deps;
+    const target = { sandboxId, executionId };
+    const { machine } = machines.known(nodeId);
+    const { node, pauses, transfers } = machine;
+    const copies = (await node.listPaused()).filter(paused => paused.sandboxId === sandboxId);
+    if (copies.some(paused => paused.executionId === executionId)) return;
+    // It was here before, and has gone on elsewhere since. What nobody knows is left alone: then it does not come here.
+    const known = await onceStored(
+      db,
+      copies.map(copy => copy.executionId),
+    );
+    for (const stale of known) await node.kill({ sandboxId, executionId: stale });
+    const blob = await findBlob(db, 'pause', executionId);
+    if (!blob?.facts || blob.state !== 'stored' || blob.sealedKey === null) throw damaged(sandboxId);
+    const { bytes } = blob;
+    await machines.layers.ensure(nodeId, blob.facts.layers);
+    const key = decrypt(encryptionKey(seed, keyPurpose), blob.sealedKey, executionId);
+    await store
+      .bring(blob, {
+        receive: urls => transfers.receivePause(target, key, bytes, urls),
+        open: () => pauses.openWrite(target, key, bytes),
+        keep: writeId => pauses.keepWrite(writeId),
+        drop: writeId => pauses.dropWrite(writeId),
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof AtollError) || (error.code !== 'invalid' && error.code !== 'not_found')) throw error;
+        throw damaged(sandboxId, error);
+      });
+  }
+}
+
+const damaged = (sandboxId: string, cause?: unknown) =>
+  new AtollError('internal', `what sandbox ${sandboxId} has kept is not in the store as it was`, {
+    detail: 'sandbox_state_damaged',
+    cause,
+  });

@@ -1,0 +1,142 @@
+import type { Selectable } from 'kysely';
+import type { PauseFacts } from '../../../protocol/cluster.ts';
+import type { ClusterTables } from '../../database/cluster-schema.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import type { BlobKind, BlobOwner, BlobRecord } from '../record.ts';
+
+/** A blob that is to be uploaded. */
+export type NewBlob = Pick<BlobRecord, 'blobId' | 'kind' | 'name' | 'bytes' | 'sealedKey' | 'facts'>;
+
+/** The part of the store that is this cluster's: `made` where it had none. */
+export async function storeIdOf(db: Db, made: string): Promise<string> {
+  await db
+    .insertInto('blob_store')
+    .values({ place: 1, store_id: made })
+    .onConflict(conflict => conflict.column('place').doNothing())
+    .execute();
+  const { store_id } = await db.selectFrom('blob_store').select('store_id').executeTakeFirstOrThrow();
+  return store_id;
+}
+
+/** Writes the row of a blob before its first object. False: there is one of that name, or it is being uploaded. */
+export async function beginBlob(
+  db: Db,
+  { blobId, kind, name, bytes, sealedKey, facts }: NewBlob,
+  { replicaId, nowUs }: { replicaId: string; nowUs: number },
+): Promise<boolean> {
+  const row = await db
+    .insertInto('blobs')
+    .values({
+      blob_id: blobId,
+      kind,
+      name,
+      state: 'uploading',
+      bytes,
+      sealed_key: sealedKey,
+      facts_json: facts && JSON.stringify(facts),
+      replica_id: replicaId,
+      changed_at_us: nowUs,
+    })
+    // By its name alone: the ID is new.
+    .onConflict(conflict => conflict.doNothing())
+    .returning('blob_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** `uploading` → `stored`, with who needs it: from here on it is there. False: it was given up meanwhile. */
+export async function finishBlob(db: Db, blobId: string, owner: BlobOwner, nowUs: number): Promise<boolean> {
+  return inTransaction(db, async db => {
+    const row = await db
+      .updateTable('blobs')
+      .set({ state: 'stored', replica_id: null, changed_at_us: nowUs })
+      .where('blob_id', '=', blobId)
+      .where('state', '=', 'uploading')
+      .returning('blob_id')
+      .executeTakeFirst();
+    if (row) await addRef(db, blobId, owner);
+    return row !== undefined;
+  });
+}
+
+/** Gives up an upload: what there is of it is garbage. */
+export async function abandonBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
+  await db
+    .updateTable('blobs')
+    .set({ state: 'deleting', replica_id: null, changed_at_us: nowUs })
+    .where('blob_id', '=', blobId)
+    .where('state', '=', 'uploading')
+    .execute();
+}
+
+/** The blob of a name that is there or is being uploaded, or null. */
+export async function findBlob(db: Db, kind: BlobKind, name: string): Promise<BlobRecord | null> {
+  const row = await db
+    .selectFrom('blobs')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('name', '=', name)
+    .where('state', 'in', ['uploading', 'stored'])
+    .executeTakeFirst();
+  return row ? blobOfRow(row) : null;
+}
+
+/**
+ * Notes that somebody needs a blob. False: it is not there any more. The row is changed, so that a collection that is
+ * under way at the moment sees that it has changed.
+ */
+export async function referTo(db: Db, blobId: string, owner: BlobOwner, nowUs: number): Promise<boolean> {
+  return inTransaction(db, async db => {
+    const row = await db
+      .updateTable('blobs')
+      .set({ changed_at_us: nowUs })
+      .where('blob_id', '=', blobId)
+      .where('state', '=', 'stored')
+      .returning('blob_id')
+      .executeTakeFirst();
+    if (row) await addRef(db, blobId, owner);
+    return row !== undefined;
+  });
+}
+
+/** Which of these executions were paused into the store once, as far as that is still known. */
+export async function onceStored(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
+  if (executionIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('blobs')
+    .select('name')
+    .where('kind', '=', 'pause')
+    .where('name', 'in', executionIds)
+    .execute();
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Whether anything is in the store. */
+export async function hasBlobs(db: Db): Promise<boolean> {
+  return (
+    (await db.selectFrom('blobs').select('blob_id').where('state', '=', 'stored').limit(1).executeTakeFirst()) !==
+    undefined
+  );
+}
+
+async function addRef(db: Db, blobId: string, owner: BlobOwner): Promise<void> {
+  await db
+    .insertInto('blob_refs')
+    .values({ blob_id: blobId, owner_kind: owner.kind, owner_id: owner.id })
+    .onConflict(conflict => conflict.columns(['blob_id', 'owner_kind', 'owner_id']).doNothing())
+    .execute();
+}
+
+function blobOfRow(row: Selectable<ClusterTables['blobs']>): BlobRecord {
+  return {
+    blobId: row.blob_id,
+    kind: row.kind,
+    name: row.name,
+    state: row.state,
+    bytes: Number(row.bytes),
+    sealedKey: row.sealed_key,
+    facts: row.facts_json === null ? null : (JSON.parse(row.facts_json) as PauseFacts),
+    changedAtUs: row.changed_at_us,
+  };
+}

@@ -1,0 +1,103 @@
+import type { Db } from '../../database/db.ts';
+import { isNobodyElses } from '../../replica/store/replicas.ts';
+import type { BlobKind } from '../record.ts';
+
+/** Removes references of builds and executions that are no more. */
+export async function dropLooseRefs(db: Db): Promise<void> {
+  await db
+    .deleteFrom('blob_refs')
+    .where('owner_kind', '=', 'build')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(selectFrom('builds').select('builds.build_id').whereRef('builds.build_id', '=', 'blob_refs.owner_id')),
+      ),
+    )
+    .execute();
+  await db
+    .deleteFrom('blob_refs')
+    .where('owner_kind', '=', 'execution')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('sandboxes')
+            .select('sandboxes.sandbox_id')
+            .whereRef('sandboxes.execution_id', '=', 'blob_refs.owner_id'),
+        ),
+      ),
+    )
+    .execute();
+}
+
+/**
+ * `stored` → `deleting` of what nobody refers to and has not changed since `beforeUs`. On PostgreSQL a reference that is made at the same moment has changed the row: the condition on its
+ * time is looked at again.
+ */
+export async function condemnBlobs(
+  db: Db,
+  kind: BlobKind,
+  { beforeUs, nowUs }: { beforeUs: number; nowUs: number },
+): Promise<void> {
+  await db
+    .updateTable('blobs')
+    .set({ state: 'deleting', changed_at_us: nowUs })
+    .where('kind', '=', kind)
+    .where('state', '=', 'stored')
+    .where('changed_at_us', '<', beforeUs)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('blob_refs').select('owner_id').whereRef('blob_refs.blob_id', '=', 'blobs.blob_id'))),
+    )
+    .execute();
+}
+
+/** `uploading` → `deleting` of what a process uploaded that is over. */
+export async function condemnUploads(db: Db, replica: { ownId: string; nowUs: number }): Promise<void> {
+  await db
+    .updateTable('blobs')
+    .set({ state: 'deleting', replica_id: null, changed_at_us: replica.nowUs })
+    .where('state', '=', 'uploading')
+    .where('replica_id', '!=', replica.ownId)
+    .where(expressions => isNobodyElses(expressions, 'blobs', replica))
+    .execute();
+}
+
+/** Some of the blobs whose objects are to be deleted, the oldest first. */
+export async function blobsToDelete(db: Db, limit: number): Promise<{ blobId: string; bytes: number }[]> {
+  const rows = await db
+    .selectFrom('blobs')
+    .select(['blob_id', 'bytes'])
+    .where('state', '=', 'deleting')
+    .orderBy('changed_at_us')
+    .limit(limit)
+    .execute();
+  return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes) }));
+}
+
+/** Forgets a blob whose objects are gone; that a pause was there is known for a while yet. */
+export async function removeBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
+  await db.deleteFrom('blob_refs').where('blob_id', '=', blobId).execute();
+  await db
+    .updateTable('blobs')
+    .set({ state: 'gone', changed_at_us: nowUs })
+    .where('blob_id', '=', blobId)
+    .where('kind', '=', 'pause')
+    .where('state', '=', 'deleting')
+    .execute();
+  await db.deleteFrom('blobs').where('blob_id', '=', blobId).where('state', '=', 'deleting').execute();
+}
+
+/** Forgets pauses that have been gone since `beforeUs`. */
+export async function pruneGone(db: Db, beforeUs: number): Promise<void> {
+  await db.deleteFrom('blobs').where('state', '=', 'gone').where('changed_at_us', '<', beforeUs).execute();
+}
+
+/** Which of these blobs have objects, or may have some. */
+export async function knownBlobs(db: Db, blobIds: readonly string[]): Promise<Set<string>> {
+  if (blobIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('blobs')
+    .select('blob_id')
+    .where('blob_id', 'in', blobIds)
+    .where('state', '!=', 'gone')
+    .execute();
+  return new Set(rows.map(row => row.blob_id));
+}

@@ -1,0 +1,25 @@
+import type { Db } from '../../database/db.ts';
+import { buildOfRow } from '../../template/store/row.ts';
+
+/** Some of the builds whose layers are not in the store of the cluster yet, the oldest first, with these layers. */
+export async function buildsToStore(db: Db, limit: number): Promise<{ buildId: string; layers: string[] }[]> {
+  const rows = await db
+    .selectFrom('builds')
+    .selectAll()
+    .where('status', '=', 'ready')
+    .where('layers_stored', '=', 0)
+    .orderBy('created_at_us')
+    .limit(limit)
+    .execute();
+  return rows
+    .map(buildOfRow)
+    .map(({ buildId, layers, config }) => ({
+      buildId,
+      layers: [...new Set([...layers, ...(config.started?.layers ?? [])])],
+    }));
+}
+
+/** Notes that the layers of a build are in the store. */
+export async function noteLayersStored(db: Db, buildId: string): Promise<void> {
+  await db.updateTable('builds').set({ layers_stored: 1 }).where('build_id', '=', buildId).execute();
+}

@@ -1,0 +1,80 @@
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import type { Db } from '../../database/db.ts';
+import { misfit } from '../../placement/misfit.ts';
+import { nodesToEmpty } from '../../placement/node-status.ts';
+import { noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
+import { placeSandbox } from '../../placement/place.ts';
+import type { SandboxRecord } from '../record.ts';
+
+/** A machine that does not say what it is by then counts as away. Milliseconds. */
+const answerMs = 2_000;
+
+/** What choosing the machine of a resume takes. */
+type PlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
+
+/**
+ * The machine on which a paused sandbox is to run: its own, or, where that is away or is being drained and what was kept
+ * is in the store, another one that it fits. Errors: `unavailable` with the reasons, `precondition` where its memory
+ * fits no machine in reach.
+ */
+export async function placeOfResume(deps: PlaceDeps, paused: SandboxRecord, memory: boolean): Promise<string> {
+  const isEmptied = (await nodesToEmpty(deps.db)).has(paused.nodeId);
+  const isHome = deps.nodes.list().some(({ nodeId }) => nodeId === paused.nodeId);
+  const isStored = paused.durability === 'cluster' && deps.durablePauses !== null;
+  // A machine may have gone a moment ago: who can go elsewhere does not find that out by a resume that fails.
+  if (isHome && !isEmptied && (!isStored || (await answers(deps.nodes, paused.nodeId)))) return paused.nodeId;
+  if (isStored && deps.durablePauses) return elsewhere(deps, deps.durablePauses, paused, memory);
+  // Of a machine that is out of reach it is said so, before anything is changed.
+  deps.nodes.get(paused.nodeId);
+  throw new AtollError(
+    'unavailable',
+    `Sandbox "${paused.sandboxId}" stays paused: its machine is being drained; try again when that is over`,
+    { detail: noCompatibleNode },
+  );
+}
+
+async function answers(nodes: Nodes, nodeId: string): Promise<boolean> {
+  const late = Bun.sleep(answerMs).then(() => false);
+  return Promise.race([
+    nodes
+      .get(nodeId)
+      .info()
+      .then(() => true),
+    late,
+  ]).catch(() => false);
+}
+
+async function elsewhere(
+  { db, nodes }: PlaceDeps,
+  pauses: DurablePauses,
+  { sandboxId, executionId, nodeId: home, cpuCount, memoryMiB }: SandboxRecord,
+  memory: boolean,
+): Promise<string> {
+  const facts = await pauses.facts(executionId);
+  const reasons: string[] = [];
+  const unfit = new Set<string>([home]);
+  for (const { nodeId, info } of nodes.list()) {
+    if (nodeId === home) continue;
+    const reason = misfit(facts, info, memory);
+    if (reason === null) continue;
+    unfit.add(nodeId);
+    reasons.push(`${nodeId}: ${reason}`);
+  }
+  const others = nodes.list().filter(({ nodeId }) => nodeId !== home);
+  if (others.length > 0 && reasons.length === others.length)
+    throw new AtollError(
+      'precondition',
+      `Sandbox "${sandboxId}" stays paused: its machine is away, and no other one takes it (${reasons.join('; ')})${memory && facts.kept === 'memory' ? '. With memory: false it may start from its files' : ''}`,
+      { detail: noCompatibleNode },
+    );
+  try {
+    return (await placeSandbox(nodes, db, { cpuCount, memoryMiB, driver: facts.driver, full: unfit })).nodeId;
+  } catch (error) {
+    throw new AtollError('unavailable', `Sandbox "${sandboxId}" stays paused. ${messageOf(error)}`, {
+      detail: (error instanceof AtollError && error.detail) || noCompatibleNode,
+      retryAfterSeconds: 5,
+      cause: error,
+    });
+  }
+}

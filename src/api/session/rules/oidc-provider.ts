@@ -1,0 +1,143 @@
+import * as oauth from 'oauth4webapi';
+import { AtollError, messageOf, systemCodeOf } from '../../../base/error.ts';
+import type { OidcFile } from '../../../protocol/oidc.ts';
+
+/** What has to be known again when somebody comes back from the provider. */
+export type Flow = { state: string; nonce: string; verifier: string; redirectUri: string };
+
+/** Who somebody is, as the provider says. Issuer and subject identify; an address may change its owner. */
+export type Stranger = { issuer: string; subject: string; name: string; verifiedEmail: string | null };
+
+/** An identity provider at which people sign in. */
+export type OidcProvider = {
+  name: string;
+  rules: Pick<OidcFile, 'emailDomains' | 'newcomers'>;
+  /** Where the browser goes to sign in. Throws `unavailable` where the provider does not answer. */
+  urlOf(flow: Flow): Promise<string>;
+  /**
+   * Exchanges what a browser came back with, the query of its URL. Throws `unauthenticated` where the provider or the
+   * answer says no, and `unavailable`.
+   */
+  redeem(query: URLSearchParams, flow: Flow): Promise<Stranger>;
+};
+
+const scope = 'openid email profile';
+/** For how long what discovery said is believed, ms. */
+const discoveryMs = 3600_000;
+const requestTimeoutMs = 10_000;
+const nameCharactersMax = 128;
+
+type RequestOptions = { signal: AbortSignal; [oauth.allowInsecureRequests]: boolean };
+
+/** The provider of a file. Nothing is asked of it before somebody signs in. */
+export function oidcProvider(file: OidcFile): OidcProvider {
+  const { clientId, clientSecret, name, emailDomains, newcomers } = file;
+  const client: oauth.Client = { client_id: clientId };
+  const issuer = new URL(file.issuer);
+  const options = (): RequestOptions => ({
+    signal: AbortSignal.timeout(requestTimeoutMs),
+    // The file is the operator's: who names plain HTTP there means a provider on a network of their own.
+    [oauth.allowInsecureRequests]: issuer.protocol === 'http:',
+  });
+  let known: { server: oauth.AuthorizationServer; untilMs: number } | undefined;
+  const discover = async (): Promise<oauth.AuthorizationServer> => {
+    if (known && performance.now() < known.untilMs) return known.server;
+    const response = await oauth.discoveryRequest(issuer, options());
+    const server = await oauth.processDiscoveryResponse(issuer, response);
+    known = { server, untilMs: performance.now() + discoveryMs };
+    return server;
+  };
+  return {
+    name,
+    rules: { ...(emailDomains && { emailDomains }), ...(newcomers && { newcomers }) },
+    async urlOf(flow) {
+      const server = await discover().catch(unreachable);
+      if (server.authorization_endpoint === undefined) return unreachable('it names no authorization_endpoint');
+      return authorizationUrl(server.authorization_endpoint, clientId, flow);
+    },
+    async redeem(query, { state, nonce, verifier, redirectUri }) {
+      const server = await discover().catch(unreachable);
+      try {
+        const params = oauth.validateAuthResponse(server, client, query, state);
+        const authentication = authenticationOf(server, clientSecret);
+        const response = await oauth.authorizationCodeGrantRequest(
+          server,
+          client,
+          authentication,
+          params,
+          redirectUri,
+          verifier,
+          options(),
+        );
+        const expected = { expectedNonce: nonce, requireIdToken: true };
+        const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected);
+        await oauth.validateApplicationLevelSignature(server, response, options());
+        return await strangerOf(server, client, tokens, options);
+      } catch (error) {
+        return refuse(error);
+      }
+    },
+  };
+}
+
+async function authorizationUrl(endpoint: string, clientId: string, flow: Flow): Promise<string> {
+  const url = new URL(endpoint);
+  const query = {
+    client_id: clientId,
+    redirect_uri: flow.redirectUri,
+    response_type: 'code',
+    scope,
+    state: flow.state,
+    nonce: flow.nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(flow.verifier),
+    code_challenge_method: 'S256',
+  };
+  for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value);
+  return url.href;
+}
+
+/** By the header, which every provider has to take, but for one that says it does not. */
+function authenticationOf(server: oauth.AuthorizationServer, secret: string): oauth.ClientAuth {
+  const takesHeader = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true;
+  return takesHeader ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
+}
+
+/** Addresses and names are in the ID token, or else told by the userinfo endpoint (OpenID Connect Core 1.0, 5.4). */
+async function strangerOf(
+  server: oauth.AuthorizationServer,
+  client: oauth.Client,
+  tokens: oauth.TokenEndpointResponse,
+  options: () => RequestOptions,
+): Promise<Stranger> {
+  const claims = oauth.getValidatedIdTokenClaims(tokens);
+  if (!claims) throw new Error('the provider has sent no ID token');
+  let facts: Record<string, unknown> = claims;
+  if (claims['email'] === undefined && server.userinfo_endpoint !== undefined) {
+    const response = await oauth.userInfoRequest(server, client, tokens.access_token, options());
+    facts = { ...claims, ...(await oauth.processUserInfoResponse(server, client, claims.sub, response)) };
+  }
+  const { email, email_verified: isVerified, name, preferred_username: username } = facts;
+  const verifiedEmail = typeof email === 'string' && isVerified === true ? email.toLowerCase() : null;
+  const called = [name, username, verifiedEmail].find(text => typeof text === 'string' && text.trim() !== '');
+  return {
+    issuer: claims.iss,
+    subject: claims.sub,
+    name: (typeof called === 'string' ? called : claims.sub).slice(0, nameCharactersMax),
+    verifiedEmail,
+  };
+}
+
+function unreachable(cause: unknown): never {
+  throw new AtollError('unavailable', `The identity provider can't be reached: ${messageOf(cause)}`, { cause });
+}
+
+/** The browser is told of which kind it was; what the provider said may hold what was sent to it. */
+function refuse(cause: unknown): never {
+  if (cause instanceof oauth.AuthorizationResponseError)
+    throw new AtollError('unauthenticated', `The identity provider did not sign you in (${cause.error})`, { cause });
+  // The library's own errors have codes too.
+  const code = systemCodeOf(cause);
+  if ((code !== '' && !code.startsWith('OAUTH_')) || (cause instanceof Error && cause.name === 'TimeoutError'))
+    unreachable(cause);
+  throw new AtollError('unauthenticated', "The identity provider's answer does not hold; sign in again", { cause });
+}

@@ -1,0 +1,51 @@
+import { AtollError, systemCodeOf } from '../base/error.ts';
+
+/** What S3 stores answer to wrong keys. */
+const refusals = new Set([
+  'AccessDenied',
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'AuthorizationHeaderMalformed',
+  'InvalidToken',
+  'ExpiredToken',
+  'RequestTimeTooSkewed',
+  // Of versitygw, for a key that nobody has.
+  'XAdminUserNotFound',
+]);
+const fullCodes = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'QuotaExceeded',
+  'InsufficientStorage',
+  'XMinioStorageFull',
+  'ServiceQuotaExceeded',
+]);
+
+/** Says what a failed call of a store means to an operator; nothing of what was sent is in it. */
+export function explained(place: string, error: unknown): AtollError {
+  if (error instanceof AtollError) return error;
+  const code = systemCodeOf(error);
+  const options = { fields: { storeError: code || 'unknown' }, cause: new Error(code || 'the store failed') };
+  if (refusals.has(code))
+    return new AtollError(
+      'precondition',
+      `The store ${place} refuses the keys (${code}): check ATOLL_STORE_KEY_ID, ATOLL_STORE_SECRET and what they may do`,
+      { ...options, detail: 'store_refused' },
+    );
+  if (code === 'NoSuchBucket' || code === 'InvalidBucketName')
+    return new AtollError('precondition', `The store ${place} has no such bucket: make it, or correct ATOLL_STORE`, {
+      ...options,
+      detail: 'store_refused',
+    });
+  if (code === 'EACCES' || code === 'EROFS' || code === 'ENOTDIR')
+    return new AtollError('precondition', `The store ${place} can't be written (${code})`, {
+      ...options,
+      detail: 'store_refused',
+    });
+  if (fullCodes.has(code)) return new AtollError('no_space', `The store ${place} is full (${code})`, options);
+  return new AtollError('unavailable', `The store ${place} is out of reach${code ? ` (${code})` : ''}`, {
+    ...options,
+    detail: 'store_unavailable',
+    retryAfterSeconds: 5,
+  });
+}

@@ -1,0 +1,27 @@
+import type { ProviderUrl } from '../../protocol/api/session.ts';
+import { askJson } from '../api/client.ts';
+
+/** In the session storage, which no other origin and no other tab reads. */
+const secretName = 'sign-in at the identity provider';
+const secretBytes = 32;
+
+const hex = (bytes: Uint8Array) => Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
+
+/** Leaves for the identity provider. What it answers is good for this tab alone, which keeps a secret for it. */
+export async function goToProvider(): Promise<void> {
+  const secret = hex(crypto.getRandomValues(new Uint8Array(secretBytes)));
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(secret));
+  const body = { binding: hex(new Uint8Array(digest)) };
+  const { url } = await askJson<ProviderUrl>('/session/provider', { method: 'POST', body });
+  sessionStorage.setItem(secretName, secret);
+  location.assign(url);
+}
+
+/** What the provider has answered, and the secret of this tab, which is forgotten; null where nobody comes from it. */
+export function answerOfProvider(): { query: string; secret: string } | null {
+  const query = location.search.slice(1);
+  if (!new URLSearchParams(query).has('state')) return null;
+  const secret = sessionStorage.getItem(secretName) ?? '';
+  sessionStorage.removeItem(secretName);
+  return { query, secret };
+}

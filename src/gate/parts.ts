@@ -1,0 +1,84 @@
+import { AtollError } from '../base/error.ts';
+import { inPieces } from '../base/pieces.ts';
+import { partBytes } from '../protocol/blob.ts';
+
+/** One part has to be through by then, milliseconds; slower lines than 280 KB/s are of no use. */
+const partTimeoutMs = 60_000;
+/** A part is tried so often, and then nothing more is: what is between the tries, milliseconds. */
+const retryMs = [500, 3_000];
+/** Parts that are on their way at a time. */
+const atOnce = 3;
+
+/**
+ * Sends a stream in parts, each to a URL of its own, a few at a time. Errors: those of `BlobStore`, without a URL;
+ * `unavailable` where the stream is shorter or longer than the URLs say.
+ */
+export async function sendParts(source: AsyncIterable<Uint8Array>, urls: readonly string[]): Promise<void> {
+  const underWay = new Set<Promise<void>>();
+  let failure: unknown;
+  let number = 0;
+  for await (const part of inPieces(source, partBytes)) {
+    const url = urls[number++];
+    if (url === undefined) throw new AtollError('unavailable', 'There is more to send than was said before');
+    const sent: Promise<void> = put(url, part)
+      .catch((error: unknown) => void (failure ??= error))
+      .finally(() => underWay.delete(sent));
+    underWay.add(sent);
+    if (underWay.size >= atOnce) await Promise.race(underWay);
+    if (failure !== undefined) break;
+  }
+  await Promise.all(underWay);
+  if (failure !== undefined) throw failure;
+  if (number !== urls.length) throw new AtollError('unavailable', 'There is less to send than was said before');
+}
+
+/** What is at the URLs, in their order; the next ones come meanwhile. Errors: those of `BlobStore`, `not_found`. */
+export async function* receiveParts(urls: readonly string[]): AsyncGenerator<Uint8Array> {
+  const coming: Promise<Uint8Array>[] = [];
+  for (let next = 0; next < urls.length || coming.length > 0;) {
+    while (coming.length < atOnce && next < urls.length) {
+      const part = get(urls[next++] ?? '');
+      part.catch(() => {}); // told when it is its turn
+      coming.push(part);
+    }
+    const part = await coming.shift();
+    if (part) yield part;
+  }
+}
+
+async function put(url: string, bytes: Uint8Array): Promise<void> {
+  await attempt(url, { method: 'PUT', body: bytes as Uint8Array<ArrayBuffer> }, async () => {});
+}
+
+function get(url: string): Promise<Uint8Array> {
+  return attempt(url, { method: 'GET' }, answer => answer.bytes());
+}
+
+async function attempt<T>(url: string, request: RequestInit, read: (answer: Response) => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    let answer: Response | undefined;
+    try {
+      answer = await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(partTimeoutMs) });
+      if (answer.ok) return await read(answer);
+    } catch {
+      // A connection that broke: its message may hold the URL, and that is a key for an hour.
+    }
+    const waitMs = retryMs[tries];
+    const passes = !answer || answer.ok || answer.status >= 500 || answer.status === 429;
+    if (waitMs === undefined || !passes || answer?.status === 507) throw refusal(answer);
+    await Bun.sleep(waitMs);
+  }
+}
+
+function refusal(answer: Response | undefined): AtollError {
+  if (answer?.status === 403 || answer?.status === 401)
+    return new AtollError(
+      'precondition',
+      `The store refuses what control has signed for this machine (${answer.status})`,
+      { detail: 'store_refused' },
+    );
+  if (answer?.status === 404) return new AtollError('not_found', 'It is not in the store');
+  if (answer?.status === 507) return new AtollError('no_space', 'The store is full');
+  const why = answer ? `answers ${answer.status}` : 'is out of reach of this machine';
+  return new AtollError('unavailable', `The store ${why}`, { detail: 'store_unavailable', retryAfterSeconds: 5 });
+}

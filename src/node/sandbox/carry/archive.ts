@@ -1,0 +1,190 @@
+import { closeSync, constants, fstatSync, openSync, readdirSync } from 'node:fs';
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AtollError } from '../../../base/error.ts';
+import type { PausedRecord } from '../records/record.ts';
+import { extentsOf } from './extents.ts';
+
+/** A record and files in one stream: the length of the header (4 bytes), the header, and what of the files is data. */
+export type ArchiveHeader = {
+  version: 1;
+  record: PausedRecord;
+  /** Digest of the agent that it was started with. */
+  agent: string;
+  files: ArchivedFile[];
+};
+
+type ArchivedFile = {
+  /** Relative, as `memory/core-1.img`. */
+  path: string;
+  sizeBytes: number;
+  mode: number;
+  extents: [at: number, bytes: number][];
+};
+
+const lengthBytes = 4;
+const headerBytesMax = 64 << 20;
+const filesMax = 100_000;
+const pieceBytes = 1 << 20;
+const modeBits = 0o777;
+/** Names of what is kept, below a folder or two. Nothing in them leads elsewhere. */
+const pathForm = /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/;
+
+/** What is in a folder, as an archive has it; `skips` says what of it is left out. */
+export function planFiles(folder: string, skips: (path: string) => boolean): ArchivedFile[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .filter(path => !skips(path))
+    .toSorted()
+    .map(path => {
+      const fd = openSync(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW);
+      try {
+        const { size, mode } = fstatSync(fd);
+        return { path, sizeBytes: size, mode: mode & modeBits, extents: extentsOf(fd, size) };
+      } finally {
+        closeSync(fd);
+      }
+    });
+}
+
+/** Bytes of an archive. */
+export function archiveBytes(header: ArchiveHeader): number {
+  const data = header.files.flatMap(({ extents }) => extents).reduce((sum, [, bytes]) => sum + bytes, 0);
+  return lengthBytes + Buffer.byteLength(JSON.stringify(header)) + data;
+}
+
+/** The archive of a folder. Fails where a file is shorter than it was when it was planned. */
+export async function* readArchive(folder: string, header: ArchiveHeader): AsyncGenerator<Uint8Array> {
+  const text = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32BE(text.length);
+  yield length;
+  yield text;
+  for (const { path, extents } of header.files) {
+    const file = await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      for (const [at, bytes] of extents) yield* readExtent(file, path, at, bytes);
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function* readExtent(file: FileHandle, path: string, at: number, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let done = 0; done < bytes;) {
+    const wanted = Math.min(pieceBytes, bytes - done);
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at + done);
+    if (bytesRead === 0) throw new AtollError('internal', `${path} has become shorter while it was read`);
+    done += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** Writes an archive into a folder, which is empty, and answers its header. Errors: `invalid` for what is none. */
+export async function writeArchive(source: AsyncIterable<Uint8Array>, folder: string): Promise<ArchiveHeader> {
+  const bytes = new Reader(source);
+  try {
+    return await writeFiles(bytes, folder);
+  } finally {
+    await bytes.close();
+  }
+}
+
+async function writeFiles(bytes: Reader, folder: string): Promise<ArchiveHeader> {
+  const length = (await bytes.take(lengthBytes)).readUInt32BE(0);
+  if (length > headerBytesMax) throw wrong('its header is too long');
+  const header = headerOf((await bytes.take(length)).toString('utf8'));
+  for (const { path, sizeBytes, mode, extents } of header.files) {
+    const to = join(folder, path);
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    const file = await open(to, 'wx', mode & modeBits);
+    try {
+      await file.truncate(sizeBytes);
+      for (const [at, count] of extents) await writeExtent(bytes, file, at, count);
+    } finally {
+      await file.close();
+    }
+  }
+  if (!(await bytes.isOver())) throw wrong('there is more in it than it says');
+  return header;
+}
+
+async function writeExtent(bytes: Reader, file: FileHandle, at: number, count: number): Promise<void> {
+  for (let done = 0; done < count;) {
+    const piece = await bytes.some(count - done);
+    for (let written = 0; written < piece.length;)
+      written += (await file.write(piece, written, piece.length - written, at + done + written)).bytesWritten;
+    done += piece.length;
+  }
+}
+
+/** Whoever has the key has written it; what it says of places is looked at all the same. */
+function headerOf(text: string): ArchiveHeader {
+  let header: ArchiveHeader;
+  try {
+    header = JSON.parse(text) as ArchiveHeader;
+  } catch {
+    throw wrong('its header is no JSON');
+  }
+  if (header.version !== 1 || !Array.isArray(header.files) || header.files.length > filesMax)
+    throw wrong('it is of another version of Atoll');
+  for (const { path, sizeBytes, extents } of header.files) {
+    if (!pathForm.test(path)) throw wrong('a file of it has no proper name');
+    let end = 0;
+    for (const [at, bytes] of extents) {
+      if (!Number.isSafeInteger(at) || !(bytes > 0) || at < end || at + bytes > sizeBytes)
+        throw wrong(`${path} does not fit together`);
+      end = at + bytes;
+    }
+  }
+  return header;
+}
+
+const wrong = (why: string) => new AtollError('invalid', `what came is no paused sandbox: ${why}`);
+
+/** Takes as many bytes of a stream as are asked for. */
+class Reader {
+  readonly #source: AsyncIterator<Uint8Array>;
+  #rest: Uint8Array = new Uint8Array();
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source[Symbol.asyncIterator]();
+  }
+
+  /** Exactly so many. */
+  async take(count: number): Promise<Buffer> {
+    const parts: Uint8Array[] = [];
+    for (let left = count; left > 0;) {
+      const part = await this.some(left);
+      parts.push(part);
+      left -= part.length;
+    }
+    return Buffer.concat(parts);
+  }
+
+  /** At least one and at most so many. */
+  async some(max: number): Promise<Uint8Array> {
+    if (!(await this.#fill())) throw wrong('it ends too early');
+    const part = this.#rest.subarray(0, max);
+    this.#rest = this.#rest.subarray(part.length);
+    return part;
+  }
+
+  async isOver(): Promise<boolean> {
+    return !(await this.#fill());
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return?.();
+  }
+
+  async #fill(): Promise<boolean> {
+    while (this.#rest.length === 0) {
+      const next = await this.#source.next();
+      if (next.done) return false;
+      this.#rest = next.value;
+    }
+    return true;
+  }
+}

@@ -1,0 +1,227 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openFrames, sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { AtollError } from '../../../base/error.ts';
+import { newUuid } from '../../../base/id.ts';
+import type { PauseArrival, PauseCarrier, PauseFacts } from '../../../protocol/cluster.ts';
+import type { ExecutionRef, MemoryFacts, PausedSandbox } from '../../../protocol/node.ts';
+import type { Drivers } from '../../drivers/drivers.ts';
+import type { Layout } from '../../layout.ts';
+import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
+import { readManifest } from '../../snapshot/manifest.ts';
+import type { KeptFiles } from '../keep/kept.ts';
+import { memoryOf } from '../keep/memory-files.ts';
+import { dropFrozen, type FrozenParts } from '../lifecycle/frozen.ts';
+import { pausedSummaryOf } from '../lifecycle/pause.ts';
+import type { PausedRecord } from '../records/record.ts';
+import type { Records } from '../records/record-store.ts';
+import type { Paused } from '../state/sandbox-state.ts';
+import { agentDigest } from './memory-facts.ts';
+import { archiveBytes, type ArchiveHeader, planFiles, readArchive, writeArchive } from './archive.ts';
+
+/** Sandboxes that come at a time. */
+const arrivalsMax = 4;
+/** For how long one that is sent may be held, and one that came waits to be kept. Milliseconds. */
+const heldMs = 30 * 60_000;
+/** What one that comes must leave of the disk. */
+const diskReserveBytes = 1 << 30;
+
+/** What paused sandboxes are carried with. */
+type CarryParts = FrozenParts & {
+  layout: Layout;
+  records: Records;
+  kept: KeptFiles;
+  drivers: Drivers;
+  logs: Pick<SandboxLogs, 'note'>;
+  /** The present copy of the agent. */
+  agentDir: string;
+  /** What memory that comes has to fit. */
+  memoryFacts: MemoryFacts;
+};
+
+/** Carries paused sandboxes from machine to machine. */
+export function createCarrier(parts: CarryParts): PauseCarrier {
+  const arriving = join(parts.layout.data, 'arriving');
+  // What a crash has left.
+  rmSync(arriving, { recursive: true, force: true });
+  mkdirSync(arriving, { recursive: true, mode: 0o700 });
+  const digests = new Map<string, Promise<string>>([[parts.agentDir, Promise.resolve(parts.memoryFacts.agent)]]);
+  const digestOf = (directory: string) => {
+    const known = digests.get(directory) ?? agentDigest(directory);
+    digests.set(directory, known);
+    return known;
+  };
+  const open = new Set<string>();
+  return {
+    describe: target =>
+      parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target), digestOf)),
+    send: (target, key) => send(parts, target, Buffer.from(key, 'base64url'), digestOf),
+    async receive(target, key, sizeBytes) {
+      await admit(arriving, open.size, sizeBytes);
+      const id = newUuid();
+      open.add(id);
+      const folder = join(arriving, id);
+      mkdirSync(folder, { mode: 0o700 });
+      return arrival(parts, { target, key: Buffer.from(key, 'base64url'), folder, done: () => void open.delete(id) });
+    },
+  };
+}
+
+/** What the sandbox has kept, with no process that could change it, under checksums. In its turn. */
+async function still(parts: CarryParts, target: ExecutionRef): Promise<PausedRecord> {
+  const found = parts.sandboxes.findPaused(target);
+  if (!found || found.record.setAside)
+    throw new AtollError('not_found', `sandbox ${target.sandboxId} is not paused on this node`);
+  if (found.record.volumes.length > 0)
+    throw new AtollError('precondition', 'a sandbox with volumes stays on the machine that has them');
+  const { record }: Paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
+  if (!parts.kept.hasChecksums(record.sandboxId)) await parts.kept.writeChecksums(record.sandboxId);
+  return record;
+}
+
+type DigestOf = (agentDir: string) => Promise<string>;
+
+/** The archive of a sandbox. The network's policy stays here: whoever resumes it says what holds. */
+async function headerOf({ records }: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<ArchiveHeader> {
+  const isWorkFile = (path: string) => path === 'checksums' || /^memory\.(partial|stale)(\/|$)/.test(path);
+  return {
+    version: 1,
+    record: { ...record, network: { internetAccess: false }, frozen: null },
+    agent: await digestOf(record.agentDir),
+    files: planFiles(records.keptOf(record.sandboxId), isWorkFile),
+  };
+}
+
+async function describe(parts: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<PauseFacts> {
+  const header = await headerOf(parts, record, digestOf);
+  const { kernel, criu } =
+    record.kept === 'memory' ? readManifest(memoryOf(parts.records, record.sandboxId)).madeBy : parts.memoryFacts;
+  return {
+    kept: record.kept,
+    sizeBytes: sealedBytes(archiveBytes(header)),
+    layers: record.image.layers,
+    driver: record.driver,
+    memory: { ...parts.memoryFacts, kernel, criu, agent: header.agent },
+  };
+}
+
+/** The sandbox keeps its turn until all was read, or nobody reads any more. */
+async function send(
+  parts: CarryParts,
+  target: ExecutionRef,
+  key: Uint8Array,
+  digestOf: DigestOf,
+): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }> {
+  const ready = Promise.withResolvers<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>();
+  const over = Promise.withResolvers<void>();
+  const aborted = new AbortController();
+  void parts.sandboxes
+    .inTurn(target.sandboxId, async () => {
+      const record = await still(parts, target);
+      const header = await headerOf(parts, record, digestOf);
+      const sealed = sealFrames(key, readArchive(parts.records.keptOf(target.sandboxId), header));
+      const timer = setTimeout(() => {
+        aborted.abort();
+        over.resolve();
+      }, heldMs);
+      ready.resolve({
+        sizeBytes: sealedBytes(archiveBytes(header)),
+        bytes: whileHeld(sealed, aborted.signal, over.resolve),
+      });
+      await over.promise.finally(() => clearTimeout(timer));
+    })
+    .catch(ready.reject);
+  return ready.promise;
+}
+
+async function* whileHeld(
+  bytes: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  over: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of bytes) {
+      signal.throwIfAborted();
+      yield piece;
+    }
+  } finally {
+    over();
+  }
+}
+
+type Coming = { target: ExecutionRef; key: Uint8Array; folder: string; done(): void };
+
+function arrival(parts: CarryParts, { target, key, folder, done }: Coming): PauseArrival {
+  let header: ArchiveHeader | undefined;
+  const drop = async () => {
+    clearTimeout(timer);
+    done();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const timer = setTimeout(() => void drop(), 2 * heldMs);
+  timer.unref();
+  return {
+    async take(bytes) {
+      header = await writeArchive(openFrames(key, bytes), folder).catch((error: unknown) => {
+        throw error instanceof AtollError
+          ? error
+          : new AtollError('invalid', 'what came can not be decrypted', { cause: error });
+      });
+    },
+    async keep() {
+      try {
+        if (!header) throw new AtollError('invalid', 'not all of the sandbox has come');
+        const record = arrivedRecord(parts, target, header);
+        return await parts.sandboxes.inTurn(target.sandboxId, () => keepArrived(parts, record, folder));
+      } finally {
+        await drop();
+      }
+    },
+    drop,
+  };
+}
+
+/** The record of a sandbox that came, as it holds on this machine. Errors: `invalid`, `precondition`. */
+function arrivedRecord(parts: CarryParts, target: ExecutionRef, { record, agent }: ArchiveHeader): PausedRecord {
+  const { sandboxId, executionId, kept, driver } = record;
+  if (sandboxId !== target.sandboxId || executionId !== target.executionId)
+    throw new AtollError('invalid', 'what came is another sandbox');
+  if (!parts.drivers.names.includes(driver))
+    throw new AtollError('precondition', `this machine has no driver ${driver}, which isolates the sandbox`);
+  if (kept === 'memory' && agent !== parts.memoryFacts.agent)
+    throw new AtollError('precondition', 'its memory is of another build of the agent than this machine has');
+  return { ...record, agentDir: parts.agentDir, frozen: null, setAside: null, volumes: [] };
+}
+
+/** In the sandbox's turn. From the record on it is paused here, whatever happens. */
+async function keepArrived(parts: CarryParts, record: PausedRecord, folder: string): Promise<PausedSandbox> {
+  const { sandboxes, records, kept, logs } = parts;
+  const { sandboxId } = record;
+  const there = sandboxes.findPaused(record);
+  if (there) return pausedSummaryOf(there.record);
+  if (sandboxes.get(sandboxId))
+    throw new AtollError('conflict', `sandbox ${sandboxId} is on this node already, as another execution`);
+  try {
+    renameSync(folder, records.keptOf(sandboxId));
+    await kept.writeChecksums(sandboxId);
+    await records.write(record);
+  } catch (error) {
+    records.forget(sandboxId);
+    await records.remove(sandboxId);
+    throw error;
+  }
+  sandboxes.add({ kind: 'paused', sandboxId, record });
+  logs.note(sandboxId, 'info', 'sandbox', 'came from another machine, paused', { event: 'arrived' });
+  return pausedSummaryOf(record);
+}
+
+async function admit(folder: string, arriving: number, sizeBytes: number): Promise<void> {
+  if (arriving >= arrivalsMax)
+    throw new AtollError('unavailable', `${arrivalsMax} sandboxes come to this node, which is the most at a time`, {
+      retryAfterSeconds: 2,
+    });
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize - sizeBytes < diskReserveBytes)
+    throw new AtollError('no_space', 'The disk of this machine has no room for the sandbox');
+}

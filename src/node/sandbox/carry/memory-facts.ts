@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, readdirSync, readFileSync } from 'node:fs';
+import { machine, release } from 'node:os';
+import { join } from 'node:path';
+import type { MemoryFacts } from '../../../protocol/node.ts';
+import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
+
+/** What memory that comes from elsewhere has to fit on this machine. `agent`: see `agentDigest`. */
+export function memoryFactsOf(checkpoints: CheckpointSupport, agent: string): MemoryFacts {
+  return {
+    architecture: machine(),
+    kernel: release(),
+    criu: checkpoints.supported ? checkpoints.host.criu.version : null,
+    cpuFlags: cpuFlags(readFileSync('/proc/cpuinfo', 'latin1')),
+    agent,
+  };
+}
+
+/** What the first processor can: x86 calls it flags, Arm features (proc(5)). */
+export function cpuFlags(cpuinfo: string): string[] {
+  const flags = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpuinfo)?.[1] ?? '';
+  return flags.split(/\s+/).filter(Boolean).toSorted();
+}
+
+/** A digest of the content of a copy of the agent: machines have copies of their own, from other times. */
+export async function agentDigest(directory: string): Promise<string> {
+  const hash = createHash('sha256');
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
+  for (const file of files.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
+    hash.update(`${file.slice(directory.length)}\0`);
+    for await (const part of createReadStream(file)) hash.update(part as Buffer);
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,47 @@
+import { AtollError } from '../base/error.ts';
+import { newUuid } from '../base/id.ts';
+import type { PauseArrival, PauseCarrier, PauseExchange } from '../protocol/cluster.ts';
+import { streamPair } from './files.ts';
+import { pump, socketSink, socketSource } from './pump.ts';
+
+/** What carries paused sandboxes in streams, with connections in their place: those can be passed on. */
+export function pausesOverWire(carrier: PauseCarrier): PauseExchange {
+  const arrivals = new Map<string, { arrival: PauseArrival; taken: Promise<void> }>();
+  const take = (writeId: string) => {
+    const found = arrivals.get(writeId);
+    arrivals.delete(writeId);
+    if (!found) throw new AtollError('not_found', 'The sandbox that came has been kept or dropped already');
+    return found;
+  };
+  return {
+    describe: target => carrier.describe(target),
+    async openRead(target, key) {
+      const { sizeBytes, bytes } = await carrier.send(target, key);
+      const [own, given] = streamPair();
+      void socketSink(own)
+        .then(sink => pump(bytes, sink))
+        .catch(() => {}); // who reads sees that it is too short
+      return { sizeBytes, descriptor: given };
+    },
+    async openWrite(target, key, sizeBytes) {
+      const arrival = await carrier.receive(target, key, sizeBytes);
+      const [own, given] = streamPair();
+      const taken = arrival.take(socketSource(own));
+      taken.catch(() => {}); // told by `keepWrite`
+      const writeId = newUuid();
+      arrivals.set(writeId, { arrival, taken });
+      return { writeId, descriptor: given };
+    },
+    async keepWrite(writeId) {
+      const { arrival, taken } = take(writeId);
+      try {
+        await taken;
+      } catch (error) {
+        await arrival.drop();
+        throw error;
+      }
+      return arrival.keep();
+    },
+    dropWrite: writeId => take(writeId).arrival.drop(),
+  };
+}

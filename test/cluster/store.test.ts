@@ -1,0 +1,248 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from 'bun:test';
+import { Sandbox } from 'e2b';
+import { postgresPrograms } from '../api/postgres.ts';
+import { type S3Server, startS3, withoutS3 } from '../support/s3-server.ts';
+import { testUnless } from '../support/skip.ts';
+import {
+  allReady,
+  type Cluster,
+  connectionTo,
+  controlOf,
+  createOn,
+  layersEverywhere,
+  nodeView,
+  startCluster,
+  until,
+} from './support/cluster.ts';
+import { counted, startCounter } from './support/counter.ts';
+
+// Pauses that outlive their machine, by both stores: machines of their own, a real S3 server that checks signatures.
+
+setDefaultTimeout(20 * 60_000); // the S3 server may have to be built
+const programs = postgresPrograms();
+const noPostgres = programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)';
+
+/** What a pause is stored in, and what of that can be seen from outside. */
+type Kind = {
+  name: string;
+  skipped: string | undefined;
+  /** Settings of control. */
+  start(hostAddress: string): Promise<Record<string, string>>;
+  stop(): Promise<void>;
+};
+
+let s3: S3Server | undefined;
+const inS3: Kind = {
+  name: 'S3',
+  skipped: noPostgres ?? withoutS3(),
+  async start(hostAddress) {
+    s3 = await startS3(hostAddress);
+    return {
+      ATOLL_STORE: `s3://${s3.bucket}/clusters/one`,
+      ATOLL_STORE_ENDPOINT: s3.endpoint,
+      ATOLL_STORE_KEY_ID: s3.keyId,
+      ATOLL_STORE_SECRET: s3.secret,
+    };
+  },
+  stop: async () => s3?.[Symbol.asyncDispose](),
+};
+
+let folder = '';
+const inDirectory: Kind = {
+  name: 'a directory',
+  skipped: noPostgres,
+  async start() {
+    folder = mkdtempSync(join(tmpdir(), 'atoll-store-'));
+    return { ATOLL_STORE: folder };
+  },
+  stop: async () => rmSync(folder, { recursive: true, force: true }),
+};
+
+for (const kind of [inS3, inDirectory])
+  describe(`in ${kind.name}`, () => {
+    const storeTest = testUnless(kind.skipped);
+    let cluster: Cluster;
+    beforeAll(async () => {
+      if (!kind.skipped && programs)
+        cluster = await startCluster(programs, { controls: 2, nodes: 3 }, { ATOLL_ISOLATION_SECONDS: '600' }, address =>
+          kind.start(address),
+        );
+    });
+    afterAll(async () => {
+      await cluster?.[Symbol.asyncDispose]();
+      await kind.stop();
+    });
+    const pause = (sandboxId: string, body: object, control = 0) =>
+      controlOf(cluster, control).call('POST', `/sandboxes/${sandboxId}/pause`, body);
+    const detail = async (sandboxId: string, control = 0) =>
+      (await (await controlOf(cluster, control).call('GET', `/sandboxes/${sandboxId}`)).json()) as {
+        state: string;
+        durability?: string;
+      };
+
+    storeTest('layers come from the store when the machine that made them is gone', async () => {
+      await allReady(cluster);
+      await until('the layers of the base template are in the store', async () => {
+        const builds = await cluster.query<{ layers_stored: number }>("select * from builds where status = 'ready'");
+        return builds.length > 0 && builds.every(build => Number(build.layers_stored) === 1);
+      });
+      const [build] = await cluster.query<{ node_id: string }>("select node_id from builds where status = 'ready'");
+      const maker = cluster.nodes.find(({ nodeId }) => nodeId === build?.node_id);
+      if (!maker) throw new Error('nobody has built the base template');
+      await maker.destroy();
+      cluster.nodes.splice(cluster.nodes.indexOf(maker), 1);
+      await until('it is shown as out of reach', async () => (await nodeView(cluster, maker))?.status === 'unhealthy');
+      expect((await cluster.admin(0, 'DELETE', `/admin/nodes/${maker.nodeId}`)).status).toBe(204);
+      for (const node of cluster.nodes) {
+        const sandbox = await createOn(cluster, node);
+        expect((await sandbox.commands.run('echo on')).stdout).toBe('on\n');
+        expect(await sandbox.kill()).toBe(true);
+      }
+    });
+
+    storeTest('a pause tells what it outlives, and goes on where it was kept', async () => {
+      await layersEverywhere(cluster);
+      const sandbox = await Sandbox.create('base', connectionTo(cluster, 0));
+      const before = await startCounter(sandbox);
+      const kept = await pause(sandbox.sandboxId, {});
+      expect([kept.status, kept.headers.get('X-Pause-Durability')]).toEqual([204, 'node']);
+      expect(await detail(sandbox.sandboxId)).toMatchObject({ state: 'paused', durability: 'node' });
+      // Asked for again, it is stored as it is.
+      const stored = await pause(sandbox.sandboxId, { durability: 'cluster' }, 1);
+      expect([stored.status, stored.headers.get('X-Pause-Durability')]).toEqual([204, 'cluster']);
+      expect(await detail(sandbox.sandboxId)).toMatchObject({ state: 'paused', durability: 'cluster' });
+      const after = await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)));
+      expect(after.pid).toBe(before.pid);
+      expect(after.count).toBeGreaterThanOrEqual(before.count);
+      expect((await detail(sandbox.sandboxId)).durability).toBe(undefined);
+      expect(await sandbox.kill()).toBe(true);
+    });
+
+    storeTest('what a drained machine has paused goes on elsewhere, and comes back the same way', async () => {
+      await allReady(cluster);
+      const [one, two] = cluster.nodes;
+      if (!one || !two) throw new Error('there are no two machines');
+      const sandbox = await createOn(cluster, one, { timeoutMs: 3_600_000 });
+      const before = await startCounter(sandbox);
+      for (const [from, to] of [
+        [one, two],
+        [two, one],
+        [one, two],
+      ] as const) {
+        const drained = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'pause');
+        expect(drained).toMatchObject({ code: 0 });
+        expect(await detail(sandbox.sandboxId)).toMatchObject({ state: 'paused', durability: 'cluster' });
+        const after = await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 1)));
+        expect(after.pid).toBe(before.pid);
+        expect(await cluster.homeOf(sandbox.sandboxId)).toBe(to);
+        expect((await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).code).toBe(0);
+        await allReady(cluster);
+      }
+      // What has stayed behind is removed, and not set aside.
+      expect((await cluster.atoll(0, 'sandbox', 'orphans', '--json')).out).not.toContain(sandbox.sandboxId);
+      expect(await sandbox.kill()).toBe(true);
+    });
+
+    storeTest('a sandbox goes on elsewhere with memory and files when its machine is destroyed', async () => {
+      await allReady(cluster);
+      const [lost, other] = cluster.nodes;
+      if (!lost || !other) throw new Error('there are no two machines');
+      const sandbox = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
+      const alone = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
+      const later = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
+      const ended = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
+      const content = 'x'.repeat(3_000_000);
+      await sandbox.files.write('/home/user/large', content);
+      const before = await startCounter(sandbox);
+      expect((await pause(sandbox.sandboxId, { durability: 'cluster' })).status).toBe(204);
+      expect((await pause(alone.sandboxId, {})).status).toBe(204);
+      const ofLater = await startCounter(later);
+      for (const { sandboxId } of [later, ended])
+        expect((await pause(sandboxId, { durability: 'cluster' })).status).toBe(204);
+      await lost.destroy();
+      await until('it is shown as out of reach', async () => (await nodeView(cluster, lost))?.status === 'unhealthy');
+      // What is on the machine alone is refused, and what is in the store goes on.
+      const refused = await controlOf(cluster, 0).call('POST', `/sandboxes/${alone.sandboxId}/connect`, {
+        timeout: 60,
+      });
+      expect(refused.status).toBe(503);
+      const again = await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 1));
+      const after = await counted(again);
+      expect(after.pid).toBe(before.pid);
+      expect(after.count).toBeGreaterThanOrEqual(before.count);
+      expect(await again.files.read('/home/user/large')).toBe(content);
+      expect((await again.commands.run('cat /tmp/kept')).stdout).toBe('kept\n');
+      expect(await cluster.homeOf(sandbox.sandboxId)).toBe(other);
+      // It is a sandbox like any other there.
+      expect((await pause(sandbox.sandboxId, { durability: 'cluster' })).status).toBe(204);
+      expect((await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)))).pid).toBe(before.pid);
+      expect(await again.kill()).toBe(true);
+      // Once the machine is taken out for good, what it had alone is lost, and what is in the store is not.
+      expect((await cluster.admin(0, 'DELETE', `/admin/nodes/${lost.nodeId}`)).status).toBe(204);
+      expect((await controlOf(cluster, 0).call('GET', `/sandboxes/${alone.sandboxId}`)).status).toBe(404);
+      expect((await counted(await Sandbox.connect(later.sandboxId, connectionTo(cluster, 0)))).pid).toBe(ofLater.pid);
+      for (const { sandboxId } of [later, ended])
+        expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 1))).toBe(true);
+    });
+
+    if (kind === inDirectory)
+      storeTest('what a pause has kept can not be read in the store', async () => {
+        const sandbox = await Sandbox.create('base', connectionTo(cluster, 0));
+        const secret = 'a-secret-in-a-file-of-the-sandbox';
+        await sandbox.files.write('/home/user/secret', secret.repeat(1000));
+        expect((await pause(sandbox.sandboxId, { durability: 'cluster' })).status).toBe(204);
+        const [blob] = await cluster.query<{ blob_id: string }>(
+          "select blob_id from blobs where kind = 'pause' order by changed_at_us desc limit 1",
+        );
+        const parts = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+          entry => entry.isFile() && entry.parentPath.endsWith(blob?.blob_id ?? 'none'),
+        );
+        expect(parts.length).toBeGreaterThan(0);
+        for (const { parentPath, name } of parts) {
+          const bytes = readFileSync(join(parentPath, name));
+          expect(bytes.length).toBeGreaterThan(1000);
+          expect(bytes.includes(secret)).toBe(false);
+        }
+        expect(await sandbox.kill()).toBe(true);
+      });
+  });
+
+describe('with wrong keys', () => {
+  const wrongTest = testUnless(inS3.skipped);
+  let cluster: Cluster;
+  beforeAll(async () => {
+    if (!inS3.skipped && programs)
+      cluster = await startCluster(programs, { controls: 1, nodes: 1 }, {}, async address => ({
+        ...(await inS3.start(address)),
+        ATOLL_STORE_SECRET: 'not-the-secret-of-this-key',
+      }));
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    await inS3.stop();
+  });
+
+  wrongTest('creates and pauses on machines go on, and what needs the store says why it fails', async () => {
+    await layersEverywhere(cluster);
+    const control = controlOf(cluster, 0);
+    await until('the log says so', () => control.log().includes('refuses the keys (SignatureDoesNotMatch)'));
+    const sandbox = await Sandbox.create('base', connectionTo(cluster, 0));
+    const before = await startCounter(sandbox);
+    const refused = await control.call('POST', `/sandboxes/${sandbox.sandboxId}/pause`, { durability: 'cluster' });
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error_code: 'sandbox_pause_not_stored' });
+    expect((await sandbox.commands.run('echo on')).stdout).toBe('on\n');
+    expect((await control.call('POST', `/sandboxes/${sandbox.sandboxId}/pause`, {})).status).toBe(204);
+    expect((await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)))).pid).toBe(before.pid);
+    expect(await sandbox.kill()).toBe(true);
+    const { out } = await cluster.atoll(0, 'doctor', '--json');
+    const store = (JSON.parse(out) as { name: string; status: string; detail: string }[]).find(
+      ({ name }) => name === 'store',
+    );
+    expect(store).toMatchObject({ status: 'limited', detail: expect.stringContaining('refuses the keys') });
+    expect(out + control.log()).not.toContain('not-the-secret-of-this-key');
+  });
+});
