@@ -6,7 +6,7 @@ import { PostgresCluster, postgresPrograms } from '../../test/api/postgres.ts';
 import { summarize } from '../measure/statistics.ts';
 import type { Figure } from '../platform/report.ts';
 import { load, loadText } from './load.ts';
-import type { SandboxRecord } from '../../src/api/sandbox/record.ts';
+import { defaultOptions, type SandboxRecord } from '../../src/api/sandbox/record.ts';
 
 /** How much is measured. */
 export type OperatorSizes = {
@@ -100,16 +100,8 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     endAtUs: nowUs,
     timeoutSeconds: 60,
     secure: true,
-    autoPause: false,
-    autoPauseMemory: true,
-    autoPauseDurability: 'node',
-    autoResume: false,
-    allowInternetAccess: null,
-    network: null,
+    ...defaultOptions,
     metadata: { bench: 'operator' },
-    envVars: {},
-    mcp: null,
-    iam: null,
     volumeMounts: [],
     kept: null,
     durability: null,

@@ -1,8 +1,10 @@
+import type { Static } from '@sinclair/typebox';
 import type { ReadSandboxLogs, SandboxLogEntry } from './logs.ts';
 import type { DriverName } from './driver.ts';
 import type { EgressPolicy } from './network.ts';
 import type { NodeUsage, SampleRange, SandboxSample, TrafficCounters } from './node-usage.ts';
 import type { SandboxVolume, VolumeProtocol } from './volume.ts';
+import type { Create, EachStart, Image, Resources, Resume, Started } from './wire/start-schemas.ts';
 
 /**
  * The node protocol: the only way from the api and the edge to a machine that hosts sandboxes.
@@ -10,62 +12,26 @@ import type { SandboxVolume, VolumeProtocol } from './volume.ts';
  * Every command to a sandbox names its execution id: a late command can't hit a successor.
  */
 
-/** A template as a node needs it: layers, and how a sandbox made from it starts. */
-export type TemplateImage = {
-  templateId: string;
-  buildId: string;
-  /** Layer digests (`sha256:<hex>`), lowest first. */
-  layers: string[];
-  defaultUser: string;
-  /** Empty: the user's home directory. */
-  defaultWorkdir: string;
-  startCommand?: string;
-  readyCommand?: string;
-  /** Environment of the start and ready commands only; never exported into processes that clients start. */
-  buildEnv: Record<string, string>;
-  /** The snapshot whose memory a sandbox begins with: the processes that ran then go on. Absent: it boots. */
-  memorySnapshotId?: string;
-  /** The state after the start command, where a build has kept it. A sandbox that begins with it does not boot. */
-  started?: StartedImage;
-  /** Absent: the node's default. */
-  driver?: DriverName;
-};
+/** A template as a node needs it. */
+export type TemplateImage = Static<typeof Image>;
 
 /** A sandbox with its start command running and ready, as a snapshot. */
-export type StartedImage = {
-  snapshotId: string;
-  /** In place of the image's. */
-  layers: string[];
-  /** Those of the sandbox that it was taken of: programs look at them when they start. */
-  resources: SandboxResources;
-};
+export type StartedImage = Static<typeof Started>;
 
 /** Limits of a sandbox. */
-export type SandboxResources = {
-  cpuCount: number;
-  memoryMiB: number;
-  /** Disk space of the sandbox beyond its template, MiB. */
-  diskMiB: number;
-};
+export type SandboxResources = Static<typeof Resources>;
 
 /** Policy for what leaves the sandbox. */
 export type SandboxNetwork = EgressPolicy;
 
+/** What a sandbox is told at each of its starts. */
+export type StartSettings = Static<typeof EachStart>;
+
 /** A sandbox that is to start. */
-export type CreateSandbox = {
-  sandboxId: string;
-  /** One incarnation of the sandbox (UUID). */
-  executionId: string;
-  image: TemplateImage;
-  resources: SandboxResources;
-  network: SandboxNetwork;
-  /** The sandbox's global environment, the platform's own variables included. */
-  envVars: Record<string, string>;
-  /** Required from clients of the agent, or null for an unsecured sandbox. */
-  accessToken: string | null;
-  /** Volumes that it mounts until its end, however often it is paused. Absent: none. */
-  volumes?: SandboxVolume[];
-};
+export type CreateSandbox = Static<typeof Create>;
+
+/** A paused sandbox that is to start again. */
+export type ResumeSandbox = Static<typeof Resume>;
 
 /** One incarnation of a sandbox: every command names it, so that a late one can't hit a successor. */
 export type ExecutionRef = { sandboxId: string; executionId: string };
@@ -103,18 +69,6 @@ export type SetAsideSandbox = {
   sinceMs: number;
   /** Why, for the operator. */
   reason: string;
-};
-
-/** The reference names the execution that was paused. */
-export type ResumeSandbox = ExecutionRef & {
-  /** The incarnation that begins (UUID). */
-  nextExecutionId: string;
-  /** False: it boots from its files, even where its memory was kept. */
-  memory: boolean;
-  network: SandboxNetwork;
-  /** Sent to the agent again, as in `CreateSandbox`. */
-  envVars: Record<string, string>;
-  accessToken: string | null;
 };
 
 /** A sandbox that was resumed. */

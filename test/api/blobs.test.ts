@@ -8,7 +8,7 @@ import { findBlob, referTo } from '../../src/api/blob/store/blobs.ts';
 import type { BlobOwner } from '../../src/api/blob/record.ts';
 import { openStore } from '../../src/api/database/database.ts';
 import { enterReplica, leaveReplica } from '../../src/api/replica/store/replicas.ts';
-import { defaultOptions } from '../../src/api/sandbox/rules/options.ts';
+import { defaultOptions } from '../../src/api/sandbox/record.ts';
 import { insertSandbox } from '../../src/api/sandbox/store/create.ts';
 import { deleteSandbox } from '../../src/api/sandbox/store/state.ts';
 import { createTeam } from '../../src/api/team/rules/provision-team.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { defaultOptions } from '../../src/api/sandbox/rules/options.ts';
+import { defaultOptions } from '../../src/api/sandbox/record.ts';
 import { openStore } from '../../src/api/database/database.ts';
 import type { Db } from '../../src/api/database/db.ts';
 import { createTeam } from '../../src/api/team/rules/provision-team.ts';

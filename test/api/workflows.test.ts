@@ -7,7 +7,7 @@ import { killSandboxSteps } from '../../src/api/sandbox/workflows/kill-steps.ts'
 import type { KillContext } from '../../src/api/sandbox/workflows/kill-steps.ts';
 import { runWorkflow } from '../../src/api/sandbox/workflows/run.ts';
 import type { Step } from '../../src/api/sandbox/workflows/run.ts';
-import { defaultOptions } from '../../src/api/sandbox/rules/options.ts';
+import { defaultOptions } from '../../src/api/sandbox/record.ts';
 import { moveSandbox } from '../../src/api/sandbox/store/state.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform } from './platform.ts';

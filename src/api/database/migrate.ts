@@ -3,6 +3,8 @@ import type { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import type { Migration } from 'kysely/migration';
 import { AtollError } from '../../base/error.ts';
+import { sandboxColumns } from '../sandbox/record.ts';
+import { addedColumns } from './migrations/added-columns.ts';
 import { schema } from './migrations/0001-schema.ts';
 import { idempotencyKeys } from './migrations/0002-idempotency-keys.ts';
 import { people } from './migrations/0003-people.ts';
@@ -16,7 +18,7 @@ import type { Tables } from './schema.ts';
 /** Kysely's own. */
 const migrationTable = 'kysely_migration';
 
-/** In order, forward only. A migration that was released is never edited; its name never changes. */
+/** Forward only, in the order of their names. A migration that was released is never edited; its name never changes. */
 export const migrations: Record<string, Migration> = {
   '0001-schema': schema,
   '0002-idempotency-keys': idempotencyKeys,
@@ -25,6 +27,7 @@ export const migrations: Record<string, Migration> = {
   '0005-bounds': bounds,
   '0006-store': store,
   '0007-identities': identities,
+  ...addedColumns('sandboxes', sandboxColumns),
 };
 
 /**

@@ -1,11 +1,22 @@
 /** How a member is stored: as it is, as 0 or 1, or as JSON text. Each has one form that both databases hold exactly. */
 type Form = 'plain' | 'flag' | 'json';
 
+/** The migration that gives a column to a table that is there already. It is never edited, like every migration. */
+type Since = {
+  /** Its name: a number, which is its place in the order, and words. */
+  readonly migration: `${number}-${string}`;
+  readonly type: 'text' | 'integer' | 'bigint';
+  /** What it has in rows from before; absent: null. */
+  readonly initial?: string | number;
+};
+
 /** A member of a record, and the column that holds it. `Changes`: not set once and for all when the row is inserted. */
 export type Column<Name extends string, Value, Stored, Changes extends boolean> = {
   readonly name: Name;
   readonly form: Form;
   readonly changes: Changes;
+  /** Absent: the table was made with it. */
+  readonly since?: Since;
   /** What a record and a row have. For the compiler alone: it is never there. */
   readonly types?: { readonly value: Value; readonly stored: Stored };
 };
@@ -24,18 +35,17 @@ export type RecordOf<C extends Columns> = { -readonly [Member in keyof C]: Value
 type RowOf<C extends Columns> = { [Member in keyof C as C[Member]['name']]: StoredOf<C[Member]> };
 
 /** Begins the definition of a column that is set once. Its form says what its records have. */
-export const column = <const Name extends string>(name: Name) => ({
-  /** A text or a number. */
-  plain: <T extends string | number | null>(): Column<Name, T, T, false> => ({ name, form: 'plain', changes: false }),
-  /** A truth. */
-  flag: <T extends boolean | null = boolean>(): Column<Name, T, StoredFlag<T>, false> => ({
-    name,
-    form: 'flag',
-    changes: false,
-  }),
-  /** Anything that JSON can say. */
-  json: <T>(): Column<Name, T, StoredJson<T>, false> => ({ name, form: 'json', changes: false }),
-});
+export const column = <const Name extends string>(name: Name, since?: Since) => {
+  const own = { name, changes: false, ...(since && { since }) } as const;
+  return {
+    /** A text or a number. */
+    plain: <T extends string | number | null>(): Column<Name, T, T, false> => ({ ...own, form: 'plain' }),
+    /** A truth. */
+    flag: <T extends boolean | null = boolean>(): Column<Name, T, StoredFlag<T>, false> => ({ ...own, form: 'flag' }),
+    /** Anything that JSON can say. */
+    json: <T>(): Column<Name, T, StoredJson<T>, false> => ({ ...own, form: 'json' }),
+  };
+};
 
 /** A column whose value may change. */
 export const changing = <Name extends string, Value, Stored>(

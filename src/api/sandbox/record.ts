@@ -71,3 +71,17 @@ type Assigned =
 
 /** What whoever creates a sandbox may ask for, and the sandbox then is. */
 export type SandboxOptions = Omit<SandboxRecord, Assigned>;
+
+/** What a sandbox is for which nothing was asked for. */
+export const defaultOptions: Omit<SandboxOptions, 'timeoutSeconds' | 'secure'> = {
+  autoPause: false,
+  autoPauseMemory: true,
+  autoPauseDurability: 'node',
+  autoResume: false,
+  allowInternetAccess: null,
+  network: null,
+  metadata: null,
+  envVars: {},
+  mcp: null,
+  iam: null,
+};

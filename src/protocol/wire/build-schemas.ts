@@ -13,9 +13,8 @@ import type {
   RegistryCredential,
   StartBuild,
 } from '../build.ts';
-import { Resources, Started } from './sandbox-schemas.ts';
-import { driverNames } from '../driver.ts';
 import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { DriverNames, Resources, Started } from './start-schemas.ts';
 
 // Schemas of the messages about builds. Their types say what they mean.
 
@@ -93,7 +92,7 @@ export const Start = schemaOf<StartBuild>()(
     startCommand: optional(text()),
     readyCommand: optional(text()),
     resources: Resources,
-    driver: optional(oneOf(...driverNames)),
+    driver: optional(DriverNames),
   }),
 );
 

@@ -6,17 +6,14 @@ import { Progress, Stage, Start } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
 import {
   Ability,
-  Create,
   Execution,
   Incidents,
   Info,
   LogEntry,
-  Network,
   Paused,
   Cursor,
   Range,
   ReadLogs,
-  Resume,
   Resumed,
   Running,
   Sample,
@@ -26,6 +23,7 @@ import {
   Traffic,
   Usage,
 } from './sandbox-schemas.ts';
+import { Create, Network, Resume } from './start-schemas.ts';
 import { count, descriptor, identifier, mapOf, nothing, oneOf, optional } from './schema.ts';
 import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
 

@@ -1,9 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { SandboxLogEntry, ReadSandboxLogs } from '../logs.ts';
 import { sandboxLogLevels } from '../logs.ts';
-import type { EgressPolicy } from '../network.ts';
 import type {
-  CreateSandbox,
   ExecutionRef,
   IncidentsPage,
   IncidentsCursor,
@@ -14,76 +12,23 @@ import type {
   NodeSandbox,
   PausedSandbox,
   ResumedSandbox,
-  ResumeSandbox,
-  SandboxResources,
   SetAsideSandbox,
   Snapshot,
-  StartedImage,
   TakeSnapshot,
-  TemplateImage,
 } from '../node.ts';
-import { driverNames, type DriverName } from '../driver.ts';
 import type { DiskUsage, NodeUsage, SampleRange, SandboxSample, TrafficCounters } from '../node-usage.ts';
-import type { SandboxVolume } from '../volume.ts';
 import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { DriverNames, Mounted, Resources } from './start-schemas.ts';
 
 // Schemas of the messages about sandboxes. Their types say what they mean.
 
 const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
 
-const DriverNames = schemaOf<DriverName>()(oneOf(...driverNames));
 /** What of a sandbox is kept. */
 export const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
 
-export const Resources = schemaOf<SandboxResources>()(
-  Type.Object({ cpuCount: Type.Number(), memoryMiB: Type.Number(), diskMiB: Type.Number() }),
-);
-export const Started = schemaOf<StartedImage>()(
-  Type.Object({ snapshotId: identifier(), layers: texts(), resources: Resources }),
-);
 export const Execution = schemaOf<ExecutionRef>()(Type.Object({ sandboxId: identifier(), executionId: identifier() }));
-
-const Image = schemaOf<TemplateImage>()(
-  Type.Object({
-    templateId: identifier(),
-    buildId: identifier(),
-    layers: texts(),
-    defaultUser: text(),
-    defaultWorkdir: text(),
-    startCommand: optional(text()),
-    readyCommand: optional(text()),
-    buildEnv: mapOf(text()),
-    memorySnapshotId: optional(identifier()),
-    started: optional(Started),
-    driver: optional(DriverNames),
-  }),
-);
-
-export const Network = schemaOf<EgressPolicy>()(
-  Type.Object({
-    internetAccess: Type.Boolean(),
-    allowOut: optional(texts()),
-    denyOut: optional(texts()),
-    egressProxy: optional(Type.Object({ address: text(), username: optional(text()), password: optional(text()) })),
-    headerRules: optional(mapOf(mapOf(text()))),
-  }),
-);
-
-const Mounted = schemaOf<SandboxVolume>()(Type.Object({ volumeId: identifier(), path: text() }));
-
-export const Create = schemaOf<CreateSandbox>()(
-  Type.Object({
-    sandboxId: identifier(),
-    executionId: identifier(),
-    image: Image,
-    resources: Resources,
-    network: Network,
-    envVars: mapOf(text()),
-    accessToken: Type.Union([text(), Type.Null()]),
-    volumes: optional(Type.Array(Mounted)),
-  }),
-);
 
 const running = {
   sandboxId: identifier(),
@@ -97,17 +42,6 @@ export const Paused = schemaOf<PausedSandbox>()(
   Type.Object({ sandboxId: identifier(), executionId: identifier(), kept: KeptWhat, pausedAtMs: Type.Number() }),
 );
 
-export const Resume = schemaOf<ResumeSandbox>()(
-  Type.Object({
-    sandboxId: identifier(),
-    executionId: identifier(),
-    nextExecutionId: identifier(),
-    memory: Type.Boolean(),
-    network: Network,
-    envVars: mapOf(text()),
-    accessToken: Type.Union([text(), Type.Null()]),
-  }),
-);
 export const Resumed = schemaOf<ResumedSandbox>()(Type.Object({ ...running, from: KeptWhat }));
 
 export const Take = schemaOf<TakeSnapshot>()(

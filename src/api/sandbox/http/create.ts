@@ -11,12 +11,11 @@ import { formatTime } from '../../../base/time.ts';
 import { createSandboxOnce } from '../workflows/create-once.ts';
 import { createSandbox } from '../workflows/create.ts';
 import type { NewSandboxRequest } from '../workflows/create.ts';
-import { defaultOptions } from '../rules/options.ts';
 import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
 import { sandboxView } from './view.ts';
 import type { Change } from '../../event/record.ts';
-import type { SandboxRecord } from '../record.ts';
+import { defaultOptions, type SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { CreateDeps } from '../workflows/create.ts';
 
@@ -84,24 +83,22 @@ async function create(
   return sandboxView(deps.seed, sandbox);
 }
 
-/** The request in the platform's own words, with the defaults of its version. */
+/**
+ * The request in the platform's own words, with the defaults of its version. What the wire names and shapes as the
+ * platform does goes through as it is.
+ */
 function requestOf(body: NewSandbox, version: 'v1' | 'v2'): NewSandboxRequest {
+  const { templateID, volumeMounts = [], timeout, secure, autoResume, allow_internet_access, ...same } = body;
   return {
-    template: body.templateID,
-    volumeMounts: body.volumeMounts ?? [],
+    template: templateID,
+    volumeMounts,
     options: {
-      timeoutSeconds: body.timeout ?? defaultTimeoutSeconds[version],
-      secure: version === 'v2' || body.secure === true,
-      autoPause: body.autoPause ?? defaultOptions.autoPause,
-      autoPauseMemory: body.autoPauseMemory ?? defaultOptions.autoPauseMemory,
-      autoPauseDurability: body.autoPauseDurability ?? defaultOptions.autoPauseDurability,
-      autoResume: body.autoResume?.enabled ?? defaultOptions.autoResume,
-      allowInternetAccess: body.allow_internet_access ?? defaultOptions.allowInternetAccess,
-      network: body.network ?? defaultOptions.network,
-      metadata: body.metadata ?? defaultOptions.metadata,
-      envVars: body.envVars ?? defaultOptions.envVars,
-      mcp: body.mcp ?? defaultOptions.mcp,
-      iam: body.iam ?? defaultOptions.iam,
+      timeoutSeconds: timeout ?? defaultTimeoutSeconds[version],
+      secure: version === 'v2' || secure === true,
+      ...defaultOptions,
+      ...same,
+      autoResume: autoResume?.enabled ?? defaultOptions.autoResume,
+      allowInternetAccess: allow_internet_access ?? defaultOptions.allowInternetAccess,
     },
   };
 }

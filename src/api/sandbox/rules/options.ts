@@ -12,20 +12,6 @@ const createBounds = {
   iamTokensMax: 5,
 } as const;
 
-/** What a sandbox is for which nothing was asked for. */
-export const defaultOptions: Omit<SandboxOptions, 'timeoutSeconds' | 'secure'> = {
-  autoPause: false,
-  autoPauseMemory: true,
-  autoPauseDurability: 'node',
-  autoResume: false,
-  allowInternetAccess: null,
-  network: null,
-  metadata: null,
-  envVars: {},
-  mcp: null,
-  iam: null,
-};
-
 /** Checks everything of a create that its schema can't say. Throws `invalid` or `forbidden`, naming the member. */
 export function checkSandboxOptions(features: Features, options: SandboxOptions): void {
   checkLifecycle(options);

@@ -4,16 +4,15 @@ import type { EgressPolicy } from '../../../protocol/network.ts';
 import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
 import { occupyingStates } from '../../../protocol/state.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
-import { egressPolicyFor } from '../rules/network/egress-policy.ts';
 import { createUnderWay } from '../rules/repeated.ts';
 import { holdSecrets } from './secrets.ts';
-import { tokensOf } from '../rules/tokens.ts';
 import { hasRoom } from '../../placement/has-room.ts';
 import { insertSandbox } from '../store/create.ts';
 import type { Repeatable } from '../store/idempotency.ts';
 import { deleteSandbox, publishSandbox } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
 import type { Step } from './run.ts';
+import { startSettings } from '../rules/start-settings.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { SandboxWork } from './run.ts';
@@ -97,16 +96,14 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     name: 'start',
     async run(context, signal) {
       const { deps, node, image, sandbox } = context;
-      context.policy = await egressPolicyFor(deps, sandbox);
+      const settings = await startSettings(deps, sandbox);
+      context.policy = settings.network;
+      const { cpuCount, memoryMiB, diskMiB } = sandbox;
       await node.create(
         {
-          sandboxId: sandbox.sandboxId,
-          executionId: sandbox.executionId,
+          ...settings,
           image,
-          resources: { cpuCount: sandbox.cpuCount, memoryMiB: sandbox.memoryMiB, diskMiB: sandbox.diskMiB },
-          network: context.policy,
-          envVars: globalEnvironment(sandbox),
-          accessToken: tokensOf(deps.seed, sandbox).accessToken,
+          resources: { cpuCount, memoryMiB, diskMiB },
           volumes: sandbox.volumeMounts.map(({ volumeId, path }) => ({ volumeId, path })),
         },
         signal,
@@ -144,13 +141,3 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     },
   },
 ];
-
-/** The environment of every process in the sandbox. A caller can't override what names the sandbox. */
-export function globalEnvironment(sandbox: SandboxRecord): Record<string, string> {
-  return {
-    ...sandbox.envVars,
-    E2B_SANDBOX: 'true',
-    E2B_SANDBOX_ID: sandbox.sandboxId,
-    E2B_TEMPLATE_ID: sandbox.templateId,
-  };
-}

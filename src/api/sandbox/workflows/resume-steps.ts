@@ -2,18 +2,16 @@ import { AtollError, assert } from '../../../base/error.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { EgressPolicy } from '../../../protocol/network.ts';
 import type { Kept } from '../../../protocol/node.ts';
-import { egressPolicyFor } from '../rules/network/egress-policy.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';
-import { tokensOf } from '../rules/tokens.ts';
 import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { hasRoom } from '../../placement/has-room.ts';
-import { globalEnvironment } from './create-steps.ts';
 import { runWorkflow } from './run.ts';
 import type { Db } from '../../database/db.ts';
 import type { Step } from './run.ts';
 import { runFrom, settleSandbox } from './settle.ts';
+import { startSettings } from '../rules/start-settings.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { SandboxWork } from './run.ts';
@@ -109,20 +107,10 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
     name: 'start',
     async run(context) {
       const { deps, sandbox, nextExecutionId, memory } = context;
-      const { sandboxId, executionId } = sandbox;
-      context.policy = await egressPolicyFor(deps, sandbox);
+      const settings = await startSettings(deps, sandbox);
+      context.policy = settings.network;
       context.isAsked = true;
-      const { from } = await deps.nodes
-        .get(sandbox.nodeId)
-        .resume({
-          sandboxId,
-          executionId,
-          nextExecutionId,
-          memory,
-          network: context.policy,
-          envVars: globalEnvironment(sandbox),
-          accessToken: tokensOf(deps.seed, sandbox).accessToken,
-        });
+      const { from } = await deps.nodes.get(sandbox.nodeId).resume({ ...settings, nextExecutionId, memory });
       context.from = from;
     },
   },

@@ -87,21 +87,11 @@ async function boot(parts: StartAgainParts, record: PausedRecord, request: Resum
 function orderOf(
   { drivers }: StartAgainParts,
   { sandboxId, image, driver, resources, volumes }: PausedRecord,
-  { nextExecutionId, network, envVars, accessToken }: ResumeSandbox,
+  { nextExecutionId, memory: _, ...settings }: ResumeSandbox,
   resumedFrom: Kept,
 ): StartOrder {
-  return {
-    sandboxId,
-    executionId: nextExecutionId,
-    image,
-    driver: drivers.toStart(driver),
-    resources,
-    network,
-    volumes,
-    envVars,
-    accessToken,
-    resumedFrom,
-  };
+  const own = { sandboxId, executionId: nextExecutionId, image, resources, volumes };
+  return { ...settings, ...own, driver: drivers.toStart(driver), resumedFrom };
 }
 
 function explainDamage(sandboxId: string, cause: unknown): unknown {

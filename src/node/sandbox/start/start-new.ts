@@ -46,19 +46,7 @@ export async function startNew(parts: StartNewParts, request: CreateSandbox): Pr
 }
 
 function orderOf(request: CreateSandbox, driver: Driver): StartOrder {
-  const { sandboxId, executionId, image, resources, network, volumes = [], envVars, accessToken } = request;
-  return {
-    sandboxId,
-    executionId,
-    image,
-    driver,
-    resources,
-    network,
-    volumes,
-    envVars,
-    accessToken,
-    resumedFrom: null,
-  };
+  return { volumes: [], ...request, driver, resumedFrom: null };
 }
 
 /**

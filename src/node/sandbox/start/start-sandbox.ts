@@ -1,6 +1,6 @@
 import { messageOf } from '../../../base/error.ts';
 import { step } from '../../../base/telemetry/trace.ts';
-import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../../../protocol/node.ts';
+import type { CreateSandbox, Kept } from '../../../protocol/node.ts';
 import type { SandboxVolume } from '../../../protocol/volume.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { OpenSnapshot, RestoreHost } from '../../snapshot/restore.ts';
@@ -17,18 +17,9 @@ import type { Started } from './standby.ts';
 import { startTemplateServer } from './start-command.ts';
 
 /** A sandbox as it is to run, wherever it begins. */
-export type StartOrder = {
-  sandboxId: string;
-  executionId: string;
-  /** Its layers are what its root is made of. */
-  image: TemplateImage;
+export type StartOrder = CreateSandbox & {
   driver: Driver;
-  resources: SandboxResources;
-  network: SandboxNetwork;
   volumes: SandboxVolume[];
-  envVars: Record<string, string>;
-  /** Required from clients of the agent; null: the sandbox is not secured. */
-  accessToken: string | null;
   /** Null: it was never paused. */
   resumedFrom: Kept | null;
 };
