@@ -118,7 +118,21 @@ for (const kind of [inS3, inDirectory])
       expect(after.pid).toBe(before.pid);
       expect(after.count).toBeGreaterThanOrEqual(before.count);
       expect((await detail(sandbox.sandboxId)).durability).toBe(undefined);
-      expect(await sandbox.kill()).toBe(true);
+      // By the team's default the SDK's own pause is stored.
+      const [team] = (await (await cluster.admin(0, 'GET', '/admin/teams')).json()) as { teamID: string }[];
+      const setDefault = (pauseDurability: string) =>
+        cluster.admin(0, 'PATCH', `/admin/teams/${team?.teamID}`, { pauseDurability });
+      expect((await setDefault('cluster')).status).toBe(200);
+      const usual = await Sandbox.create('base', { ...connectionTo(cluster, 1), lifecycle: { onTimeout: 'pause' } });
+      expect(await usual.pause()).toBe(true);
+      expect(await detail(usual.sandboxId)).toMatchObject({
+        state: 'paused',
+        durability: 'cluster',
+        lifecycle: { onTimeout: 'pause', durability: 'cluster' },
+      });
+      expect((await setDefault('node')).status).toBe(200);
+      for (const { sandboxId } of [sandbox, usual])
+        expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 0))).toBe(true);
     });
 
     storeTest('what a drained machine has paused goes on elsewhere, and comes back the same way', async () => {

@@ -18,6 +18,8 @@ class AdminTeam(TypedDict):
     banned: bool
     # It may read and delete
     blocked: bool
+    # What its pauses outlive where a request does not say
+    pauseDurability: Literal["node", "cluster"]
     createdAt: str
 
 
@@ -764,7 +766,7 @@ class SandboxNetworkUpdate(TypedDict):
 class SandboxPause(TypedDict):
     # False: keep the files alone; a resume boots from them
     memory: NotRequired[bool]
-    # cluster: answer when it outlives its machine, too. Atoll only
+    # cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only
     durability: NotRequired[Literal["node", "cluster"]]
     # True is refused: a pause does not ask the agent first
     requireHealthyGuest: NotRequired[Literal[False]]
@@ -895,6 +897,8 @@ class TeamChange(TypedDict):
     limits: NotRequired[TeamLimitsChange]
     banned: NotRequired[bool]
     blocked: NotRequired[bool]
+    # What its pauses outlive where a request does not say
+    pauseDurability: NotRequired[Literal["node", "cluster"]]
 
 
 class TeamLimits(TypedDict):
@@ -1739,7 +1743,7 @@ class Operations(Caller):
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> AdminTeam:
-        """Update a team: its name and limits; ban or block it"""
+        """Update a team: its name, limits and what its pauses outlive; ban or block it"""
         return self.ask_json(
             "adminUpdateTeam",
             "PATCH",

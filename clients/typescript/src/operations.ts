@@ -13,6 +13,8 @@ export interface Schemas {
     banned: boolean;
     /** It may read and delete */
     blocked: boolean;
+    /** What its pauses outlive where a request does not say */
+    pauseDurability: 'node' | 'cluster';
     /** a time as RFC 3339 has it */
     createdAt: string;
   };
@@ -731,7 +733,7 @@ export interface Schemas {
   SandboxPause: {
     /** False: keep the files alone; a resume boots from them; default true */
     memory?: boolean | undefined;
-    /** cluster: answer when it outlives its machine, too. Atoll only */
+    /** cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only */
     durability?: 'node' | 'cluster' | undefined;
     /** True is refused: a pause does not ask the agent first */
     requireHealthyGuest?: false | undefined;
@@ -859,6 +861,8 @@ export interface Schemas {
     limits?: Schemas['TeamLimitsChange'] | undefined;
     banned?: boolean | undefined;
     blocked?: boolean | undefined;
+    /** What its pauses outlive where a request does not say */
+    pauseDurability?: 'node' | 'cluster' | undefined;
   };
   TeamLimits: {
     /** Sandboxes at once; at least 0 */
@@ -1446,7 +1450,7 @@ export interface Operations {
     };
     answer: void;
   };
-  /** Update a team: its name and limits; ban or block it */
+  /** Update a team: its name, limits and what its pauses outlive; ban or block it */
   adminUpdateTeam: {
     request: {
       teamID: string;

@@ -1,4 +1,5 @@
 import type { Role } from '../../protocol/api/member.ts';
+import type { Durability } from '../../protocol/durability.ts';
 import type { Fixed, Flag } from './column-types.ts';
 
 /** The tables of teams, their people, and what both sign in with. */
@@ -24,6 +25,8 @@ export type TeamTable = {
   limits_json: string;
   banned: Flag;
   blocked: Flag;
+  /** What its pauses outlive where nothing is said. */
+  pause_durability: Durability;
   created_at_us: Fixed<number>;
 };
 

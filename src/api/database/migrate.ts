@@ -12,6 +12,7 @@ import { cluster } from './migrations/0004-cluster.ts';
 import { bounds } from './migrations/0005-bounds.ts';
 import { store } from './migrations/0006-store.ts';
 import { identities } from './migrations/0007-identities.ts';
+import { pauseDefault } from './migrations/0008-pause-default.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -27,6 +28,7 @@ export const migrations: Record<string, Migration> = {
   '0005-bounds': bounds,
   '0006-store': store,
   '0007-identities': identities,
+  '0008-pause-default': pauseDefault,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

@@ -1,4 +1,5 @@
 import type { Role } from '../../protocol/api/member.ts';
+import type { Durability } from '../../protocol/durability.ts';
 
 /** Limits of a team. What a team's row does not set is the installation's. */
 export type TeamLimits = {
@@ -33,6 +34,8 @@ export type TeamRecord = {
   limits: Partial<TeamLimits>;
   banned: boolean;
   blocked: boolean;
+  /** What its pauses outlive where nothing is said. */
+  pauseDurability: Durability;
   createdAtUs: number;
 };
 

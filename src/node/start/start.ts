@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { composeBuilds } from '../builds/compose.ts';
 import { forgetOtherAgents } from '../agent-client/copy.ts';
 import { claimInstallation, type Installation } from '../installation.ts';
@@ -11,7 +12,7 @@ import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes, releaseLeftover } from '../sandbox/adopt.ts';
 import { createCarrier } from '../sandbox/carry/carrier.ts';
-import { agentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
+import { knownAgentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
 import { findCheckpointSupport } from '../sandbox/find-checkpoint-support.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
 import { keepSandbox } from '../sandbox/keep/keep-sandbox.ts';
@@ -112,7 +113,10 @@ const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef })
 
 /** What carries paused sandboxes, and what those that come have to fit. */
 async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
-  const memoryFacts = memoryFactsOf(checkpoints, await agentDigest(rooms.agentDir));
+  const memoryFacts = memoryFactsOf(
+    checkpoints,
+    await knownAgentDigest(rooms.agentDir, join(rooms.layout.data, 'agent-digest')),
+  );
   return { memoryFacts, pauses: createCarrier({ ...rooms, memoryFacts }) };
 }
 

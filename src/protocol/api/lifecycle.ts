@@ -11,7 +11,9 @@ export const SandboxPause = Type.Object(
     memory: Type.Optional(
       Type.Boolean({ default: true, description: 'False: keep the files alone; a resume boots from them' }),
     ),
-    durability: Type.Optional(durability('cluster: answer when it outlives its machine, too. Atoll only')),
+    durability: Type.Optional(
+      durability('cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only'),
+    ),
     requireHealthyGuest: Type.Optional(
       Type.Literal(false, { description: 'True is refused: a pause does not ask the agent first' }),
     ),

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Static, TSchema } from '@sinclair/typebox';
 import { dateTime, int32, nullable } from './primitives.ts';
+import { durability } from './sandbox.ts';
 
 /** The smallest volume: less would be all file system and no content. */
 export const volumeMiBMin = 16;
@@ -120,6 +121,7 @@ export const AdminTeam = Type.Object(
     limits: TeamLimitsInput,
     banned: Type.Boolean({ description: 'Nothing is let in' }),
     blocked: Type.Boolean({ description: 'It may read and delete' }),
+    pauseDurability: durability('What its pauses outlive where a request does not say'),
     createdAt: dateTime(),
   },
   { $id: 'AdminTeam' },
@@ -138,6 +140,7 @@ export const TeamChange = Type.Object(
     limits: Type.Optional(TeamLimitsChange),
     banned: Type.Optional(Type.Boolean()),
     blocked: Type.Optional(Type.Boolean()),
+    pauseDurability: Type.Optional(durability('What its pauses outlive where a request does not say')),
   },
   { $id: 'TeamChange' },
 );

@@ -45,7 +45,7 @@ export const updateTeamAsAdmin = route({
   operationId: 'adminUpdateTeam',
   method: 'PATCH',
   path: '/admin/teams/{teamID}',
-  summary: 'Update a team: its name and limits; ban or block it',
+  summary: 'Update a team: its name, limits and what its pauses outlive; ban or block it',
   auth: 'admin',
   params: Type.Object({ teamID: Type.String() }),
   body: TeamChange,
@@ -59,8 +59,8 @@ export const updateTeamAsAdmin = route({
   },
 });
 
-function changeable({ name, limits, banned, blocked }: TeamRecord): Record<string, unknown> {
-  return { name, limits, banned, blocked };
+function changeable({ name, limits, banned, blocked, pauseDurability }: TeamRecord): Record<string, unknown> {
+  return { name, limits, banned, blocked, pauseDurability };
 }
 
 function teamView(team: TeamRecord): AdminTeam {

@@ -1,6 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import { listTeams, updateTeam } from '../../team/store/team.ts';
 import type { TeamLimits, TeamRecord } from '../../team/record.ts';
+import type { Durability } from '../../../protocol/durability.ts';
 import type { Db } from '../../database/db.ts';
 import type { CredentialCache } from '../../credential/rules/cache.ts';
 
@@ -15,6 +16,7 @@ type TeamChange = {
   limits?: { [limit in keyof TeamLimits]?: TeamLimits[limit] | null };
   banned?: boolean;
   blocked?: boolean;
+  pauseDurability?: Durability;
 };
 
 /**

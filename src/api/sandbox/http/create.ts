@@ -11,6 +11,7 @@ import { formatTime } from '../../../base/time.ts';
 import { createSandboxOnce } from '../workflows/create-once.ts';
 import { createSandbox } from '../workflows/create.ts';
 import type { NewSandboxRequest } from '../workflows/create.ts';
+import { usualDurability } from '../rules/durability.ts';
 import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
 import { sandboxView } from './view.ts';
@@ -69,7 +70,8 @@ async function create(
   { caller: { team }, body, headers, signal, note }: CreateInput,
   version: 'v1' | 'v2',
 ): Promise<Sandbox> {
-  const request = requestOf(body, version);
+  const asked = requestOf(body, version);
+  const request = withUsual(deps, team, body, asked);
   const key = headers['idempotency-key'];
   if (key === undefined) {
     const sandbox = await createSandbox(deps, team, request, signal);
@@ -77,10 +79,22 @@ async function create(
     return sandboxView(deps.seed, sandbox);
   }
   // By the seed: nobody who reads the database can try what was asked for.
-  const requestDigest = deriveToken(deps.seed, `create ${JSON.stringify(request)}`);
+  const requestDigest = deriveToken(deps.seed, `create ${JSON.stringify(asked)}`);
   const sandbox = await createSandboxOnce(deps, team, request, { key, requestDigest }, signal);
   note({ target: `sandbox:${sandbox.sandboxId}`, after: { templateId: sandbox.templateId } });
   return sandboxView(deps.seed, sandbox);
+}
+
+/** What its team has where it does not say what an automatic pause outlives. */
+function withUsual(
+  { durablePauses }: Pick<CreateDeps, 'durablePauses'>,
+  team: TeamRecord,
+  { autoPause, autoPauseDurability }: NewSandbox,
+  asked: NewSandboxRequest,
+): NewSandboxRequest {
+  if (!autoPause || autoPauseDurability !== undefined) return asked;
+  const usual = usualDurability(durablePauses, team, asked.volumeMounts);
+  return { ...asked, options: { ...asked.options, autoPauseDurability: usual } };
 }
 
 /**

@@ -1,9 +1,19 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Durability } from '../../../protocol/durability.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import type { TeamRecord } from '../../team/record.ts';
 
 /** What programs are told of a sandbox that is paused on its machine alone although more was asked for. */
 export const pauseNotStored = 'sandbox_pause_not_stored';
+
+/** What a sandbox of a team has where nothing is said: what the team has as its default, where that can be had. */
+export function usualDurability(
+  pauses: DurablePauses | null,
+  { pauseDurability }: Pick<TeamRecord, 'pauseDurability'>,
+  volumeMounts: readonly unknown[],
+): Durability {
+  return pauses && volumeMounts.length === 0 ? pauseDurability : 'node';
+}
 
 /** The sandbox, and the member of the request that asks for it. */
 type Asked = { volumeMounts: readonly unknown[]; member: string };

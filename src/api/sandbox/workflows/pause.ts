@@ -2,8 +2,8 @@ import { AtollError } from '../../../base/error.ts';
 import type { Durability } from '../../../protocol/durability.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { beginPause, notePauseStored } from '../store/pause.ts';
-import { findSandbox } from '../store/read.ts';
-import { requireDurability } from '../rules/durability.ts';
+import { findExecution, findSandbox } from '../store/read.ts';
+import { pauseNotStored, requireDurability, usualDurability } from '../rules/durability.ts';
 import { pauseSandboxWorkflow, storePause } from './pause-steps.ts';
 import { memoryUnavailable, requireMemory } from '../rules/memory.ts';
 import { parseSandboxId, sandboxFor, sandboxMoved } from '../rules/find.ts';
@@ -21,7 +21,11 @@ export type PauseDeps = SandboxWork & {
 };
 
 /** What a pause keeps, and what it outlives. */
-type PauseOptions = { memory: boolean; durability: Durability };
+type PauseOptions = {
+  memory: boolean;
+  /** Null: as the team has it, where that can be had. */
+  durability: Durability | null;
+};
 
 /** How often a sandbox may be found in a transition before the caller is told to ask again. */
 const attemptsMax = 3;
@@ -47,12 +51,33 @@ export async function pauseSandbox(
     if (sandbox.state === 'running') {
       if (memory)
         await requireMemory(deps.nodes.get(sandbox.nodeId), sandbox, 'pause', 'memory: false keeps the files');
-      const durable = requireDurability(deps.durablePauses, durability, { ...sandbox, member: 'durability' });
-      const paused = await pauseRunning(deps, sandbox, { memory, durable });
+      const paused = await pauseAs(deps, team, sandbox, { memory, durability });
       if (paused) return paused;
     }
     if (attempt === attemptsMax) throw sandboxMoved(sandbox.sandboxId);
     if (sandbox.state !== 'running') await awaitTransition(deps, sandbox);
+  }
+}
+
+/** A pause that was to be stored because the team's usually are, and could not be, is one on its machine. */
+async function pauseAs(
+  deps: PauseDeps,
+  team: TeamRecord,
+  sandbox: SandboxRecord,
+  { memory, durability }: PauseOptions,
+): Promise<SandboxRecord | null> {
+  const { db, durablePauses } = deps;
+  if (durability !== null) {
+    const durable = requireDurability(durablePauses, durability, { ...sandbox, member: 'durability' });
+    return pauseRunning(deps, sandbox, { memory, durable });
+  }
+  const usual = usualDurability(durablePauses, team, sandbox.volumeMounts);
+  const durable = usual === 'cluster' && durablePauses?.isUsable ? durablePauses : null;
+  try {
+    return await pauseRunning(deps, sandbox, { memory, durable });
+  } catch (error) {
+    if (!(error instanceof AtollError) || error.detail !== pauseNotStored) throw error;
+    return findExecution(db, sandbox);
   }
 }
 

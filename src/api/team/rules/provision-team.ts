@@ -26,6 +26,7 @@ export async function createTeam(
     limits: team.limits ?? {},
     banned: false,
     blocked: false,
+    pauseDurability: 'node',
     createdAtUs: clock(),
   };
   await insertTeam(db, record);

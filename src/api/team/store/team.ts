@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import type { Durability } from '../../../protocol/durability.ts';
 import type { TeamTable } from '../../database/account-tables.ts';
 import type { TeamLimits, TeamRecord } from '../record.ts';
 
@@ -13,6 +14,7 @@ export function teamOfRow(row: Selectable<TeamTable>): TeamRecord {
     limits: JSON.parse(row.limits_json) as Partial<TeamLimits>,
     banned: row.banned === 1,
     blocked: row.blocked === 1,
+    pauseDurability: row.pause_durability,
     createdAtUs: row.created_at_us,
   };
 }
@@ -28,6 +30,7 @@ export async function insertTeam(db: Db, team: TeamRecord): Promise<void> {
       limits_json: JSON.stringify(team.limits),
       banned: team.banned ? 1 : 0,
       blocked: team.blocked ? 1 : 0,
+      pause_durability: team.pauseDurability,
       created_at_us: team.createdAtUs,
     })
     .execute();
@@ -51,11 +54,14 @@ export async function listTeams(db: Db): Promise<TeamRecord[]> {
 /** Changes of a team's own limits: null removes one. */
 type LimitsChange = { [limit in keyof TeamLimits]?: TeamLimits[limit] | null };
 
+/** What of a team may be changed beside its limits. */
+type TeamRowChange = { name?: string; banned?: boolean; blocked?: boolean; pauseDurability?: Durability };
+
 /** Changes what is given, and of the limits those that are named. Null where there is no such team. */
 export async function updateTeam(
   db: Db,
   teamId: string,
-  change: { name?: string; limits?: LimitsChange; banned?: boolean; blocked?: boolean },
+  change: TeamRowChange & { limits?: LimitsChange },
 ): Promise<TeamRecord | null> {
   if (Object.keys(change).length === 0) return findTeam(db, { teamId });
   return inTransaction(db, async db => {
@@ -84,7 +90,7 @@ async function mergedLimits(db: Db, teamId: string, change: LimitsChange): Promi
 async function updateRow(
   db: Db,
   teamId: string,
-  change: { name?: string; limits?: Partial<TeamLimits>; banned?: boolean; blocked?: boolean },
+  change: TeamRowChange & { limits?: Partial<TeamLimits> },
 ): Promise<TeamRecord | null> {
   const row = await db
     .updateTable('teams')
@@ -93,6 +99,7 @@ async function updateRow(
       ...(change.limits !== undefined && { limits_json: JSON.stringify(change.limits) }),
       ...(change.banned !== undefined && { banned: change.banned ? 1 : 0 }),
       ...(change.blocked !== undefined && { blocked: change.blocked ? 1 : 0 }),
+      ...(change.pauseDurability !== undefined && { pause_durability: change.pauseDurability }),
     })
     .where('team_id', '=', teamId)
     .returningAll()

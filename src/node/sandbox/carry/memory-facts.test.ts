@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
-import { agentDigest, cpuFlags } from './memory-facts.ts';
+import { agentDigest, cpuFlags, knownAgentDigest } from './memory-facts.ts';
 
 test('what processors can is read of x86 and Arm', () => {
   expect(cpuFlags('processor\t: 0\nflags\t\t: sse2 fpu avx2\nbugs\t: x\n\nprocessor\t: 1\nflags\t: other\n')).toEqual([
@@ -26,6 +26,23 @@ test('two copies of an agent are one agent, whenever they were made; another con
     const first = await made('one', 'agent', 1_000);
     expect(await made('two', 'agent', 2_000)).toBe(first);
     expect(await made('three', 'agenT', 1_000)).not.toBe(first);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('the digest of a copy that is known is not computed again', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-agent-'));
+  try {
+    mkdirSync(join(folder, 'one'));
+    writeFileSync(join(folder, 'one', 'a'), 'agent');
+    const cache = join(folder, 'digest');
+    const first = await knownAgentDigest(join(folder, 'one'), cache);
+    expect(first).toBe(await agentDigest(join(folder, 'one')));
+    writeFileSync(join(folder, 'one', 'a'), 'changed in place, which nobody does');
+    expect(await knownAgentDigest(join(folder, 'one'), cache)).toBe(first);
+    mkdirSync(join(folder, 'two'));
+    expect(await knownAgentDigest(join(folder, 'two'), cache)).not.toBe(first);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { machine, release } from 'node:os';
 import { join } from 'node:path';
+import { readIfThere, writeWhole } from '../../../base/small-file.ts';
 import type { MemoryFacts } from '../../../protocol/node.ts';
 import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
 
@@ -31,4 +32,13 @@ export async function agentDigest(directory: string): Promise<string> {
     for await (const part of createReadStream(file)) hash.update(part as Buffer);
   }
   return hash.digest('hex');
+}
+
+/** The same, read again only where the copy is another one than at the last start: its name changes with its files. */
+export async function knownAgentDigest(directory: string, cacheFile: string): Promise<string> {
+  const [known, digest] = (readIfThere(cacheFile) ?? '').split(' ');
+  if (known === directory && digest) return digest;
+  const found = await agentDigest(directory);
+  writeWhole(cacheFile, `${directory} ${found}`);
+  return found;
 }

@@ -1,0 +1,12 @@
+import type { Kysely } from 'kysely';
+import type { Migration } from 'kysely/migration';
+
+/** What pauses of a team outlive where nothing is said. */
+export const pauseDefault: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .alterTable('teams')
+      .addColumn('pause_durability', 'text', column => column.notNull().defaultTo('node'))
+      .execute();
+  },
+};
