@@ -1,6 +1,7 @@
 const methods = 'HEAD, GET, POST, PUT, PATCH, DELETE';
 const exposed =
-  'Location, Cache-Control, X-Content-Type-Options, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Grpc-Encoding, Grpc-Accept-Encoding, Connect-Content-Encoding, Connect-Accept-Encoding, Content-Encoding';
+  'Location, Cache-Control, X-Content-Type-Options, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, ' +
+  'Grpc-Encoding, Grpc-Accept-Encoding, Connect-Content-Encoding, Connect-Accept-Encoding, Content-Encoding';
 const preflightSeconds = '7200';
 
 /**

@@ -18,7 +18,8 @@ export function requireRoom(
   const needed = bytes > 0 ? `, ${mib(bytes)} are needed` : '';
   throw new AtollError(
     'no_space',
-    `There is no room on the platform's disk for ${what}: ${mib(Math.max(0, freeBytes))} are free${needed}, and ${mib(reserveBytes)} are kept back`,
+    `There is no room on the platform's disk for ${what}: ${mib(Math.max(0, freeBytes))} are free${needed}, and ` +
+      `${mib(reserveBytes)} are kept back`,
     { detail: 'disk_reserve', fields: { freeBytes, bytes, reserveBytes } },
   );
 }

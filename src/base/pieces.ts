@@ -1,4 +1,7 @@
-/** The same bytes in pieces of `size`, but for the last; at least one, which may be empty. Each is a buffer of its own. */
+/**
+ * The same bytes in pieces of `size`, but for the last; at least one, which may be empty. Each is a buffer of its
+ * own.
+ */
 export async function* inPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let bytes = 0;

@@ -58,7 +58,8 @@ export function localConnection({ dataDir, domain }: Settings): Connection {
   if (url === undefined || apiKey === undefined)
     throw new AtollError(
       'unavailable',
-      `No platform runs on ${dataDir}. Start it with \`npm run up\`, set ATOLL_DATA_DIR, or \`atoll login\` to another one.`,
+      `No platform runs on ${dataDir}. Start it with \`npm run up\`, set ATOLL_DATA_DIR, or \`atoll login\` to ` +
+        'another one.',
     );
   const { port } = new URL(url);
   return { url, apiKey: apiKey.trim(), domain: port === '' ? domain : `${domain}:${port}` };

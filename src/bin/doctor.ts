@@ -98,7 +98,9 @@ async function nameServerFinding({ nameservers }: Settings): Promise<HostFinding
   return {
     ...finding,
     status: 'limited',
-    detail: `no answer from ${silent.join(', ')}${silent.length === nameservers.length ? ': sandboxes can look up no name' : ''}`,
+    detail:
+      'no answer from ' +
+      `${silent.join(', ')}${silent.length === nameservers.length ? ': sandboxes can look up no name' : ''}`,
     remedy: 'Set ATOLL_NAMESERVERS to resolvers that this machine reaches.',
   };
 }

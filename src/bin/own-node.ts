@@ -90,7 +90,8 @@ export async function endSandboxes(
   } catch (error) {
     throw new AtollError(
       'unavailable',
-      `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it again.`,
+      `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it ` +
+        'again.',
       { cause: error },
     );
   }

@@ -22,7 +22,9 @@ export function upCommand(
     name: 'up',
     usage: '[--json | --service] [--accept-database]',
     summary:
-      'Runs the platform in the foreground; --json says on one line when it serves; --service says so to a service manager, and prints no key; --accept-database goes on with a database that is empty or older than the data directory',
+      'Runs the platform in the foreground; --json says on one line when it serves; --service says so to a ' +
+      'service manager, and prints no key; --accept-database goes on with a database that is empty or older than ' +
+      'the data directory',
     async run(args, terminal) {
       const { values } = parseArguments(args, {
         json: { type: 'boolean' },
@@ -100,7 +102,8 @@ function warnOfPlainText({ host, port, tlsPort, trustForwarded }: Settings, term
       ? 'Set ATOLL_TLS_PORT, or let a proxy with TLS listen and set ATOLL_HOST=127.0.0.1'
       : `Give clients port ${tlsPort} and close ${port} in the firewall`;
   terminal.err(
-    `Warning: other machines reach port ${port} of ${host} without TLS, and whoever reads along has the API keys. ${remedy} (docs/operating.md).\n`,
+    `Warning: other machines reach port ${port} of ${host} without TLS, and whoever reads along has the API keys. ` +
+      `${remedy} (docs/operating.md).\n`,
   );
 }
 

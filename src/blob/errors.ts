@@ -29,7 +29,8 @@ export function explained(place: string, error: unknown): AtollError {
   if (refusals.has(code))
     return new AtollError(
       'precondition',
-      `The store ${place} refuses the keys (${code}): check ATOLL_STORE_KEY_ID, ATOLL_STORE_SECRET and what they may do`,
+      `The store ${place} refuses the keys (${code}): check ATOLL_STORE_KEY_ID, ATOLL_STORE_SECRET and what they ` +
+        'may do',
       { ...options, detail: 'store_refused' },
     );
   if (code === 'NoSuchBucket' || code === 'InvalidBucketName')

@@ -29,7 +29,8 @@ export function manualPage(commands: Command[], version: string): string {
     '.SH DESCRIPTION',
     'Results go to standard output, everything else to standard error. With',
     '.B \\-\\-json',
-    'a command prints the API\\(aqs own answer. Commands for sandboxes, templates, volumes, secrets and webhooks are for the installation of the last',
+    'a command prints the API\\(aqs own answer. Commands for sandboxes, templates, volumes, secrets and webhooks ' +
+      'are for the installation of the last',
     '.BR "atoll login" ,',
     'or else for that of this machine.',
     '.SH COMMANDS',

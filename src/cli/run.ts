@@ -97,7 +97,10 @@ function sentenceOf(error: unknown): string | undefined {
   if (code === 'EACCES' || code === 'EPERM')
     return `This user may not use${path || ' what it needs'}: run it as root, e.g. with sudo.`;
   if (isNoSpace(error))
-    return `The disk is full${path && `: nothing can be written to${path}`}. Make room and run it again; \`atoll down\` works without.`;
+    return (
+      `The disk is full${path && `: nothing can be written to${path}`}. Make room and run it again; \`atoll ` +
+      `down\` works without.`
+    );
   return /^E[A-Z]+$/.test(code) ? `${messageOf(error)}.` : undefined;
 }
 

@@ -18,7 +18,8 @@ const withHost = (rest: string) => `GET / HTTP/1.1\r\nHost: x\r\n${rest}\r\n`;
 
 test('reads what a head says', () => {
   const text =
-    'POST /a/b?c=%20d HTTP/1.1\r\nHost: example.com\r\nX-Empty:\r\ncontent-LENGTH: \t12 \t\r\nX-Latin: caf\xe9\r\n\r\nbody';
+    'POST /a/b?c=%20d HTTP/1.1\r\nHost: example.com\r\nX-Empty:\r\ncontent-LENGTH: \t12 \t\r\nX-Latin: ' +
+    'caf\xe9\r\n\r\nbody';
   expect(parse(text)).toBe(text.length - 4);
   expect([head.method, head.target, head.minorVersion]).toEqual(['POST', '/a/b?c=%20d', 1]);
   expect(head.framing).toEqual({ kind: 'length', length: 12 });

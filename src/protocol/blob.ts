@@ -5,8 +5,8 @@ export type BlobObject = { key: string; bytes: number; changedAtMs: number };
  * Where a cluster keeps what has to outlive its machines: named objects of at most `partBytes` each. It promises
  * nothing about two objects: what there is, the rows of the database say.
  *
- * Errors of every call: `precondition` (it refuses the keys, there is no such bucket or directory: nothing changes until
- * an operator acts), `no_space`, `unavailable` (out of reach now). None of them holds a key or a signed URL.
+ * Errors of every call: `precondition` (it refuses the keys, there is no such bucket or directory: nothing changes
+ * until an operator acts), `no_space`, `unavailable` (out of reach now). None of them holds a key or a signed URL.
  */
 export type BlobStore = {
   /** What it is, for operators: without a key. */

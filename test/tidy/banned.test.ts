@@ -76,6 +76,13 @@ const rules: Rule[] = [
     applies: everywhere,
   },
   {
+    name: 'long lines',
+    reason: 'the formatter leaves texts and comments alone; what does not fit a screen is not read',
+    pattern: /^.{121,}$/m,
+    inText: true,
+    applies: inSource,
+  },
+  {
     name: 'default exports',
     reason: 'a name that the exporter chose can be searched for',
     pattern: /^export default\b/m,
@@ -131,6 +138,7 @@ const examples: Record<string, string> = {
   'skipped or focused tests': "test.only('x', () => {});",
   'loose ends': '// TODO later',
   'driver names': "if (driver.name === 'crun') return;",
+  'long lines': `// ${'x'.repeat(120)}`,
   'default exports': 'export default 1;',
   barrels: "export * from './x.ts';",
   'module state': 'const cache = new Map<string, number>();',

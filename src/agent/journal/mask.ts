@@ -3,7 +3,7 @@ export const masked = '***';
 
 /** Words in the name of a variable, flag or header whose value is a secret. */
 const secretWords =
-  'passw(?:or)?d|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|authorization|cookie|session[-_]?id';
+  'passw(?:or)?d|passphrase|secret|token|(?:api|access|private)[-_]?key|credential|authorization|cookie|session[-_]?id';
 const secretName = new RegExp(`${secretWords}|auth|(?:^|_)(?:key|pwd|pass|dsn)$`, 'i');
 /** Shorter values would blank out half of every line, and are no secrets. */
 const valueCharactersMin = 6;
@@ -23,11 +23,10 @@ const patterns: [pattern: RegExp, replacement: string][] = [
   [/(\s-u\s{0,4}["']?[^\s:"']{1,200}:)[^\s"']{1,1000}/g, `$1${masked}`],
   // `https://name:password@host`
   [/(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"']{0,200}:)[^\s/@"']{1,1000}@/gi, `$1${masked}@`],
-  // Secrets with a known form: keys of well-known services, JSON web tokens, our own.
-  [
-    /\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,500}|\bgh[opsur]_[A-Za-z0-9]{16,255}|\bgithub_pat_\w{16,255}|\bglpat-[\w-]{16,100}|\bxox[abprs]-[\w-]{10,255}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\be2b_[0-9a-f]{16,64}|\bAIza[\w-]{30,60}|\beyJ[\w-]{8,4096}\.eyJ[\w-]{8,4096}(?:\.[\w-]{0,4096})?/g,
-    masked,
-  ],
+  // Secrets with a known form: keys of well-known services, and our own; JSON web tokens.
+  [/\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,500}|\bgh[opsur]_[A-Za-z0-9]{16,255}|\bgithub_pat_\w{16,255}/g, masked],
+  [/\bglpat-[\w-]{16,100}|\bxox[abprs]-[\w-]{10,255}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,60}/g, masked],
+  [/\be2b_[0-9a-f]{16,64}|\beyJ[\w-]{8,4096}\.eyJ[\w-]{8,4096}(?:\.[\w-]{0,4096})?/g, masked],
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,8192}/g, masked],
 ];
 

@@ -27,7 +27,7 @@ test('the name of a sandbox leads nowhere else', async () => {
   await expect(checkManifest(content)).rejects.toThrow('is no sandbox');
 });
 
-test('a paused sandbox comes back without memory, and without processes of the installation that it was in', async () => {
+test('a paused sandbox comes back without memory, and without processes of its former installation', async () => {
   const sandboxId = 'i0123456789abcdefghij';
   const record = { sandboxId, state: 'paused', kept: 'memory', frozen: { pid: 1, startTicks: '2' } };
   writeFileSync(join(directory('paused'), sandboxFiles.record), JSON.stringify(record));

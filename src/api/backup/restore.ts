@@ -21,7 +21,8 @@ export async function restoreBackup(place: Place, account: string, file: string)
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
     throw new AtollError(
       'conflict',
-      `${dataDir} is not empty: a backup is restored into a new directory. Set ATOLL_DATA_DIR to one, or move this one away.`,
+      `${dataDir} is not empty: a backup is restored into a new directory. Set ATOLL_DATA_DIR to one, or move ` +
+        'this one away.',
     );
   }
   mkdirSync(dirname(dataDir), { recursive: true });

@@ -19,7 +19,10 @@ const contentTypes: Record<string, string> = {
   '.woff2': 'font/woff2',
 };
 
-/** A file in memory. It is compressed when somebody takes it so for the first time: at a start nobody waits for that. */
+/**
+ * A file in memory. It is compressed when somebody takes it so for the first time: at a start nobody waits for
+ * that.
+ */
 export type Compressible = { bytes: Uint8Array<ArrayBuffer>; gzipped(): Uint8Array<ArrayBuffer> };
 
 type Asset = Compressible & { contentType: string; isCompressed: boolean };

@@ -44,6 +44,7 @@ export function docsHeaders(contentType = 'text/plain; charset=utf-8'): Record<s
     'Content-Type': contentType,
     'Cache-Control': 'no-cache',
     'Content-Security-Policy':
-      "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action " +
+      "'none'",
   };
 }

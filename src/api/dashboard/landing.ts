@@ -22,7 +22,18 @@ export function landingPage(request: Request, leads: Leads): Response | null {
   });
 }
 
-const page = (nonce: string, origin: string, { dashboard, docs }: Leads) => `<!doctype html>
+const dashboardItem =
+  '<a href="/dashboard">Dashboard</a>: <code>atoll dashboard</code> on the machine prints a link that signs in.';
+const docsItem = '<a href="/docs/">Documentation</a>, of this very version.';
+const apiItem = '<a href="/openapi.json">REST API</a>, as an OpenAPI document.';
+const healthItem = '<a href="/health">Health</a>.';
+
+const itemsOf = ({ dashboard, docs }: Leads) =>
+  [...(dashboard ? [dashboardItem] : []), ...(docs ? [docsItem] : []), apiItem, healthItem]
+    .map(item => `    <li>${item}</li>\n`)
+    .join('');
+
+const page = (nonce: string, origin: string, leads: Leads) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -34,12 +45,10 @@ const page = (nonce: string, origin: string, { dashboard, docs }: Leads) => `<!d
 </style>
 <main>
   <h1>Atoll</h1>
-  <p>Sandboxes for code that nobody has reviewed. This is the address of an installation; programs talk to it by the E2B SDKs or by its
-  REST API.</p>
+  <p>Sandboxes for code that nobody has reviewed. This is the address of an installation; programs talk to it by the E2B
+  SDKs or by its REST API.</p>
   <ul>
-${dashboard ? '    <li><a href="/dashboard">Dashboard</a>: <code>atoll dashboard</code> on the machine prints a link that signs in.</li>\n' : ''}${docs ? '    <li><a href="/docs/">Documentation</a>, of this very version.</li>\n' : ''}    <li><a href="/openapi.json">REST API</a>, as an OpenAPI document.</li>
-    <li><a href="/health">Health</a>.</li>
-  </ul>
+${itemsOf(leads)}  </ul>
   <p>For the SDKs, with a key that <code>atoll key create</code> or the dashboard makes:</p>
   <pre>export E2B_API_KEY=e2b_…
 export E2B_API_URL=${origin} E2B_SANDBOX_URL=${origin}</pre>

@@ -69,11 +69,9 @@ type Row = Record<string, unknown>;
 
 async function* batchesOfSqlite(db: Db, table: string): AsyncGenerator<Row[]> {
   for (let after = -1; ;) {
-    const { rows } = await sql<
-      Row & { dumped_rowid: number }
-    >`select rowid as dumped_rowid, * from ${sql.table(table)} where rowid > ${after} order by rowid limit ${readBatch}`.execute(
-      db,
-    );
+    const { rows } = await sql<Row & { dumped_rowid: number }>`
+      select rowid as dumped_rowid, * from ${sql.table(table)} where rowid > ${after} order by rowid limit ${readBatch}
+    `.execute(db);
     yield rows.map(({ dumped_rowid: _, ...row }) => row);
     if (rows.length < readBatch) return;
     after = rows.at(-1)?.dumped_rowid ?? after;

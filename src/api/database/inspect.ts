@@ -68,7 +68,8 @@ function damaged(path: string, what: string): AtollError {
   const summary = what.split('\n').slice(0, 2).join(' ').slice(0, 200);
   return new AtollError(
     'internal',
-    `The database ${path} is damaged (${summary}). Nothing was changed. Move it away and put a whole copy in its place, or make a new data directory of a backup with \`atoll restore FILE\`.`,
+    `The database ${path} is damaged (${summary}). Nothing was changed. Move it away and put a whole copy in its ` +
+      `place, or make a new data directory of a backup with \`atoll restore FILE\`.`,
   );
 }
 

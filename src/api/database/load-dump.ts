@@ -69,9 +69,8 @@ async function loadRows(db: Transaction<Tables>, lines: AsyncIterable<string>): 
 
 async function insertRows(db: Db, { table, columns }: DumpTable, rows: unknown[][]): Promise<void> {
   const values = rows.map(row => sql`(${sql.join(row)})`);
-  await sql`insert into ${sql.table(table)} (${sql.join(columns.map(column => sql.ref(column)))}) values ${sql.join(values)}`.execute(
-    db,
-  );
+  const names = columns.map(column => sql.ref(column));
+  await sql`insert into ${sql.table(table)} (${sql.join(names)}) values ${sql.join(values)}`.execute(db);
 }
 
 /** What a table numbers by itself goes on behind the rows that it was given. */

@@ -69,7 +69,8 @@ export async function refusePending(db: Db): Promise<void> {
   if (pending.length === 0) return;
   throw new AtollError(
     'precondition',
-    `The state is of an earlier version of Atoll (it lacks ${pending.join(', ')}). Use that version, or start this one first: \`atoll upgrade --check\` says what that does. Nothing was changed.`,
+    `The state is of an earlier version of Atoll (it lacks ${pending.join(', ')}). Use that version, or start ` +
+      `this one first: \`atoll upgrade --check\` says what that does. Nothing was changed.`,
   );
 }
 
@@ -84,8 +85,10 @@ export async function refuseUnknown(db: Db, upTo?: string): Promise<void> {
   throw new AtollError(
     'precondition',
     unknown.some(name => name < newest)
-      ? `The state was written by a development version of Atoll from before the first release (${had}), which no release takes over. Start with an empty data directory and database; nothing was changed.`
-      : `The state was written by a newer version of Atoll (${had}). Run that version, or restore a backup of this one; nothing was changed.`,
+      ? `The state was written by a development version of Atoll from before the first release (${had}), which no ` +
+          'release takes over. Start with an empty data directory and database; nothing was changed.'
+      : `The state was written by a newer version of Atoll (${had}). Run that version, or restore a backup of ` +
+          'this one; nothing was changed.',
   );
 }
 

@@ -149,7 +149,8 @@ function failureOf(error: unknown): unknown {
   if (name === 'CORRUPT' || name === 'NOTADB')
     return new AtollError(
       'internal',
-      `The database of the platform is damaged (${messageOf(error)}): stop it, and put a whole copy in its place or use \`atoll restore\`.`,
+      `The database of the platform is damaged (${messageOf(error)}): stop it, and put a whole copy in its place ` +
+        `or use \`atoll restore\`.`,
       options,
     );
   return new AtollError(

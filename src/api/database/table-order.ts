@@ -21,7 +21,9 @@ export async function tablesInOrder(db: Db, kind: Store['kind']): Promise<string
 type Reference = { source: string; target: string };
 
 async function referencesOnSqlite(db: Db): Promise<Reference[]> {
-  const query = sql<Reference>`select tables.name as source, keys."table" as target from sqlite_master tables, pragma_foreign_key_list(tables.name) keys where tables.type = 'table'`;
+  const query = sql<Reference>`
+    select tables.name as source, keys."table" as target
+    from sqlite_master tables, pragma_foreign_key_list(tables.name) keys where tables.type = 'table'`;
   return (await query.execute(db)).rows;
 }
 

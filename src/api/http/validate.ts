@@ -121,8 +121,10 @@ function ruleOf({ type, schema, value, errors }: ValueError): string {
       const words = errors.map(branch => branch.First()?.schema['const']).filter(word => word !== undefined);
       return words.length > 0 ? `must be one of ${words.join(', ')}` : 'has the wrong type';
     }
-    default:
-      return `must be ${article(String(schema['type'] ?? 'value'))}${schema['pattern'] === undefined ? '' : ` matching ${schema['pattern']}`}`;
+    default: {
+      const form = schema['pattern'] === undefined ? '' : ` matching ${schema['pattern']}`;
+      return `must be ${article(String(schema['type'] ?? 'value'))}${form}`;
+    }
   }
 }
 

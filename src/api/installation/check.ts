@@ -44,7 +44,8 @@ export async function checkPair(place: Place, { accept }: { accept: boolean }): 
     (installation.installationId !== note.installationId || installation.seedDigest !== note.seedDigest)
   ) {
     throw refusal(
-      `${where} holds the state of another installation (${installation.installationId}), and ${dataDir} belongs to ${note.installationId}. ${whichToSet(location)}`,
+      `${where} holds the state of another installation (${installation.installationId}), and ${dataDir} belongs ` +
+        `to ${note.installationId}. ${whichToSet(location)}`,
     );
   }
   if (installation && installation.generation >= note.generation && installation.generation <= note.generation + 1)
@@ -52,7 +53,8 @@ export async function checkPair(place: Place, { accept }: { accept: boolean }): 
   if (accept) return { kind: 'to note', installation: installation ?? null, note, accepted: true };
   if (installation && installation.generation > note.generation) {
     throw refusal(
-      `${dataDir} is an older copy than ${where}, which has gone on since: what the state names is not here. Use the newer directory, or restore both from one backup with \`atoll restore\`. ${acceptHint}`,
+      `${dataDir} is an older copy than ${where}, which has gone on since: what the state names is not here. Use ` +
+        `the newer directory, or restore both from one backup with \`atoll restore\`. ${acceptHint}`,
     );
   }
   const found =
@@ -62,7 +64,8 @@ export async function checkPair(place: Place, { accept }: { accept: boolean }): 
         : 'is empty'
       : 'holds an older state than this directory has seen';
   throw refusal(
-    `${where} ${found}, and ${dataDir} keeps sandboxes, volumes or templates that it does not know. Put the right database back, or restore a backup into a new directory with \`atoll restore\`. ${acceptHint}`,
+    `${where} ${found}, and ${dataDir} keeps sandboxes, volumes or templates that it does not know. Put the right ` +
+      `database back, or restore a backup into a new directory with \`atoll restore\`. ${acceptHint}`,
   );
 }
 
@@ -72,7 +75,8 @@ export async function requirePair(place: Place): Promise<void> {
   if (!existsSync(join(dataDir, 'seed')) && readNote(dataDir) === undefined) {
     throw new AtollError(
       'not_found',
-      `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean, or start it once with \`atoll up\`.`,
+      `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean, or start ` +
+        `it once with \`atoll up\`.`,
     );
   }
   await checkPair(place, { accept: false });
@@ -84,12 +88,14 @@ const acceptHint =
 function refuseOtherKind({ dataDir, database: location }: Place, note: InstallationNote): void {
   if (note.database === 'sqlite' && location.kind === 'postgres') {
     throw refusal(
-      `${dataDir} has its state in ${sqlitePathOf(dataDir)}, and ATOLL_DATABASE_URL names PostgreSQL. Unset it; to move to PostgreSQL, make a backup and restore it there (docs/backup.md).`,
+      `${dataDir} has its state in ${sqlitePathOf(dataDir)}, and ATOLL_DATABASE_URL names PostgreSQL. Unset it; ` +
+        'to move to PostgreSQL, make a backup and restore it there (docs/backup.md).',
     );
   }
   if (note.database !== 'sqlite' && location.kind === 'sqlite') {
     throw refusal(
-      `${dataDir} has its state in PostgreSQL at ${note.database.replace(/^postgres /, '')}, and ATOLL_DATABASE_URL is not set. Set it, best in ${join(dataDir, 'settings')}.`,
+      `${dataDir} has its state in PostgreSQL at ${note.database.replace(/^postgres /, '')}, and ` +
+        `ATOLL_DATABASE_URL is not set. Set it, best in ${join(dataDir, 'settings')}.`,
     );
   }
 }
@@ -98,16 +104,19 @@ function requireIdentity(dataDir: string, note: InstallationNote): void {
   const seed = readIfThere(join(dataDir, 'seed'));
   if (seed === undefined)
     throw refusal(
-      `${join(dataDir, 'seed')} is missing: without it no stored secret can be opened and every sandbox's token changes. Put it back from a backup.`,
+      `${join(dataDir, 'seed')} is missing: without it no stored secret can be opened and every sandbox's token ` +
+        'changes. Put it back from a backup.',
     );
   if (seedDigestOf(Buffer.from(seed, 'hex')) !== note.seedDigest)
     throw refusal(
-      `${join(dataDir, 'seed')} is not the seed of this installation (${note.installationId}). Put that one back from a backup.`,
+      `${join(dataDir, 'seed')} is not the seed of this installation (${note.installationId}). Put that one back ` +
+        'from a backup.',
     );
   const nodeId = readIfThere(join(dataDir, 'node-id'));
   if (nodeId !== note.nodeId)
     throw refusal(
-      `${join(dataDir, 'node-id')} ${nodeId === undefined ? 'is missing' : 'is that of another installation'}. Write ${note.nodeId} into it: ${noteFile(dataDir)} says so.`,
+      `${join(dataDir, 'node-id')} ${nodeId === undefined ? 'is missing' : 'is that of another installation'}. ` +
+        `Write ${note.nodeId} into it: ${noteFile(dataDir)} says so.`,
     );
 }
 
@@ -127,13 +136,15 @@ function checkUnnoted(
     if (!keeps && apiKey === undefined) return { kind: 'new' };
     const found = location.kind === 'sqlite' && !existsSync(location.path) ? 'is missing' : 'is empty';
     throw refusal(
-      `${where} ${found}, and ${dataDir} holds an installation. Set ATOLL_DATABASE_URL if its state is in PostgreSQL, put its database back, or restore a backup into a new directory with \`atoll restore\`.`,
+      `${where} ${found}, and ${dataDir} holds an installation. Set ATOLL_DATABASE_URL if its state is in ` +
+        `PostgreSQL, put its database back, or restore a backup into a new directory with \`atoll restore\`.`,
     );
   }
   if (seed === undefined || nodeId === undefined) {
     const lacks = seed === undefined ? 'seed' : 'node-id';
     throw refusal(
-      `${where} holds the state of an installation, and ${dataDir} has no file \`${lacks}\`. Set ATOLL_DATA_DIR to the directory that belongs to it, or put the file back from a backup.`,
+      `${where} holds the state of an installation, and ${dataDir} has no file \`${lacks}\`. Set ATOLL_DATA_DIR ` +
+        'to the directory that belongs to it, or put the file back from a backup.',
     );
   }
   // A state that names no installation is that of a first start which was cut off, and so is the directory then.

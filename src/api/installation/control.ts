@@ -24,7 +24,8 @@ export async function openShared(location: StoreLocation, seed: Uint8Array): Pro
     if (found.seedDigest !== seedDigest)
       throw new AtollError(
         'precondition',
-        'The database belongs to control processes with another seed. Copy the file `seed` of the data directory of one of them into the one of this process (docs/cluster.md); nothing was changed.',
+        'The database belongs to control processes with another seed. Copy the file `seed` of the data directory ' +
+          'of one of them into the one of this process (docs/cluster.md); nothing was changed.',
       );
     return store;
   } catch (error) {

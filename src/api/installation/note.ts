@@ -34,7 +34,8 @@ export function readNote(dataDir: string): InstallationNote | undefined {
   }
   throw new AtollError(
     'internal',
-    `${noteFile(dataDir)} is damaged: it says whose directory this is. Put it back from a backup, or delete it: the next start makes it anew if directory and database belong together.`,
+    `${noteFile(dataDir)} is damaged: it says whose directory this is. Put it back from a backup, or delete it: ` +
+      'the next start makes it anew if directory and database belong together.',
   );
 }
 

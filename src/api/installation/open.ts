@@ -98,7 +98,8 @@ async function markAnew(write: NoteWriter, store: Store, note: InstallationNote)
   if (found?.installationId !== note.installationId || found.generation < note.generation) {
     throw new AtollError(
       'precondition',
-      'The database was exchanged for another or an older one while the platform ran. The platform ends; its next start says what to do.',
+      'The database was exchanged for another or an older one while the platform ran. The platform ends; its next ' +
+        'start says what to do.',
     );
   }
   if (found.generation !== note.generation) await write({ ...note, generation: found.generation });

@@ -21,7 +21,9 @@ export function edgeMetrics({
     },
     {
       name: 'atoll_edge_full_total',
-      help: 'Newcomers to a full edge: those that took the place of an idle connection, and those for whom there was none',
+      help:
+        'Newcomers to a full edge: those that took the place of an idle connection, and those for whom there was ' +
+        'none',
       kind: 'counter',
       samples: [
         { labels: { newcomer: 'seated' }, value: evictedClients },

@@ -23,7 +23,10 @@ export async function* sealFrames(key: Uint8Array, source: AsyncIterable<Uint8Ar
   }
 }
 
-/** Decrypts a stream. Throws where it was changed, cut short or encrypted with another key; what came before is sound. */
+/**
+ * Decrypts a stream. Throws where it was changed, cut short or encrypted with another key; what came before is
+ * sound.
+ */
 export async function* openFrames(key: Uint8Array, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const { piece, number, isLast } of numbered(inPieces(source, frameBytes + tagBytes))) {
     if (piece.length < tagBytes) throw new Error('the encrypted stream was cut short');

@@ -19,7 +19,7 @@ test('a program that ends by a signal of its own has not timed out', async () =>
   expect(await ended).toEqual({ exitCode: null, signal: 'SIGKILL', timedOut: false, canceled: false });
 });
 
-test('a program that takes too long is killed, with its group, and so is one that nobody waits for any more', async () => {
+test('a program that takes too long, or that nobody waits for any more, is killed with its group', async () => {
   const argv = ['/bin/sh', '-c', 'sleep 1000 & echo $!; wait'];
   const late = startProgram(argv, { input: 'ignore', timeoutMs: 300, ownGroup: true });
   const abort = new AbortController();

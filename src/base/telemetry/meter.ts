@@ -136,7 +136,10 @@ function writeMetric({ name, help, kind, samples }: Metric): string {
   const lines = samples.map(
     ({ suffix = '', labels = {}, value }) => `${name}${suffix}${labelText(labels)} ${numberText(value)}\n`,
   );
-  return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${kind}\n${lines.join('')}`;
+  return (
+    `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ` +
+    `${kind}\n${lines.join('')}`
+  );
 }
 
 function labelText(labels: Record<string, string | number>): string {

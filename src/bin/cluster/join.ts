@@ -24,7 +24,8 @@ export function readMachineIdentity(dataDir: string): NodeIdentity | undefined {
   } catch (cause) {
     throw new AtollError(
       'internal',
-      `${file} is damaged: take this machine out of the cluster (\`atoll node forget\`), remove the file and join again with a new token.`,
+      `${file} is damaged: take this machine out of the cluster (\`atoll node forget\`), remove the file and join ` +
+        'again with a new token.',
       { cause },
     );
   }

@@ -88,7 +88,8 @@ async function identityOf(
     if (known) return known;
     throw new AtollError(
       'precondition',
-      'This machine has not joined a cluster: give --control URL and --token TOKEN (`atoll cluster invite` prints one).',
+      'This machine has not joined a cluster: give --control URL and --token TOKEN (`atoll cluster invite` prints ' +
+        'one).',
     );
   }
   const joined = await joinCluster({ ...invitation, nodeId, address, known });

@@ -30,7 +30,8 @@ export function readIdentity(dataDir: string): Identity {
   if (seed.length !== seedBytes) {
     throw new AtollError(
       'internal',
-      `${join(dataDir, 'seed')} is damaged: it must hold ${seedBytes * 2} hex digits. Restore it from a backup; without it every sandbox's tokens change.`,
+      `${join(dataDir, 'seed')} is damaged: it must hold ${seedBytes * 2} hex digits. Restore it from a backup; ` +
+        "without it every sandbox's tokens change.",
     );
   }
   const token = (name: string) => readOrMake(join(dataDir, name), () => randomHex(seedBytes));

@@ -57,7 +57,8 @@ function requireMachine({ system, architecture, kernel, userId }: HostFacts): vo
   const [major = 0, minor = 0] = kernel.split('.').map(Number);
   if (major < kernelMin[0] || (major === kernelMin[0] && minor < kernelMin[1]))
     refuse(
-      `The kernel is ${kernel}, and sandboxes need ${kernelMin.join('.')} or newer: install one (Debian: from backports; Ubuntu: the HWE kernel) and reboot.`,
+      `The kernel is ${kernel}, and sandboxes need ${kernelMin.join('.')} or newer: install one (Debian: from ` +
+        'backports; Ubuntu: the HWE kernel) and reboot.',
     );
   if (userId !== 0)
     refuse('Atoll needs root, because it makes namespaces, mounts and network interfaces: run it with sudo.');
@@ -68,7 +69,8 @@ function requirePrograms({ hasProgram }: HostFacts): void {
   if (lacks.length === 0) return;
   const packages = [...new Set(lacks.map(name => programs[name]))];
   refuse(
-    `${lacks.join(', ')} can't be found in PATH, and a start needs ${lacks.length === 1 ? 'it' : 'them'}: run \`apt install ${packages.join(' ')}\`, or add /usr/sbin to PATH.`,
+    `${lacks.join(', ')} can't be found in PATH, and a start needs ${lacks.length === 1 ? 'it' : 'them'}: run ` +
+      `\`apt install ${packages.join(' ')}\`, or add /usr/sbin to PATH.`,
   );
 }
 
@@ -80,12 +82,14 @@ function requirePlace({ dataDir }: Settings, facts: HostFacts): void {
     refuse(`ATOLL_DATA_DIR is ${dataDir}, where nothing can be kept: set it to a directory on ext4, xfs or btrfs.`);
   if (place && place.ownerId !== 0)
     refuse(
-      `${dataDir} belongs to user ${place.ownerId}, who could exchange what root reads there: set ATOLL_DATA_DIR to another directory, or give this one to root (\`chown root ${dataDir}\`) if it is the installation's.`,
+      `${dataDir} belongs to user ${place.ownerId}, who could exchange what root reads there: set ATOLL_DATA_DIR ` +
+        `to another directory, or give this one to root (\`chown root ${dataDir}\`) if it is the installation's.`,
     );
   const remote = remoteFileSystems.get(facts.fileSystemOf(dataDir));
   if (remote !== undefined)
     refuse(
-      `${dataDir} is on ${remote}, and sandboxes need a disk of this machine: set ATOLL_DATA_DIR to a directory on ext4, xfs or btrfs.`,
+      `${dataDir} is on ${remote}, and sandboxes need a disk of this machine: set ATOLL_DATA_DIR to a directory ` +
+        'on ext4, xfs or btrfs.',
     );
 }
 
@@ -95,7 +99,9 @@ function requireFirstRoom({ dataDir, diskReserveMiB }: Settings, facts: HostFact
   if (freeMiB >= neededMiB) return;
   throw new AtollError(
     'no_space',
-    `${freeMiB} MiB are free for ${dataDir}, and a first start needs ${neededMiB} MiB (${diskReserveMiB} of them are the reserve): make room, set ATOLL_DATA_DIR to another disk, or set ATOLL_DISK_RESERVE_MIB lower. Nothing was changed.`,
+    `${freeMiB} MiB are free for ${dataDir}, and a first start needs ${neededMiB} MiB (${diskReserveMiB} of them ` +
+      'are the reserve): make room, set ATOLL_DATA_DIR to another disk, or set ATOLL_DISK_RESERVE_MIB lower. ' +
+      'Nothing was changed.',
   );
 }
 

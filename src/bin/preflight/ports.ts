@@ -19,7 +19,8 @@ export function portError({ host, port, tlsPort }: Settings, cause: unknown, ref
   if (systemCodeOf(cause) === 'EADDRNOTAVAIL')
     return new AtollError(
       'invalid',
-      `ATOLL_HOST is ${host}, which is no address of this machine: set it to one that \`ip address\` lists, to 127.0.0.1, or to 0.0.0.0 for all.`,
+      `ATOLL_HOST is ${host}, which is no address of this machine: set it to one that \`ip address\` lists, to ` +
+        '127.0.0.1, or to 0.0.0.0 for all.',
       { cause },
     );
   const which =

@@ -12,7 +12,8 @@ export function configCommand(environment: Record<string, string | undefined>): 
     name: 'config',
     usage: '[--json]',
     summary:
-      'Lists the settings in force and where each comes from: the environment, the file `settings` in the data directory, or the default',
+      'Lists the settings in force and where each comes from: the environment, the file `settings` in the data ' +
+      'directory, or the default',
     async run(args, terminal) {
       const { values: options } = parseArguments(args, { json: { type: 'boolean' } });
       const { values, sourceOf, file } = mergedSettings(environment);
@@ -23,10 +24,7 @@ export function configCommand(environment: Record<string, string | undefined>): 
         source: sourceText[sourceOf(variable)],
       }));
       if (options.json) terminal.out(`${JSON.stringify({ file, settings: rows }, null, 2)}\n`);
-      else
-        terminal.out(
-          `${tableText([['NAME', 'VALUE', 'FROM'], ...rows.map(({ name, value, source }) => [name, value ?? '', source])])}\nThe settings file is ${file}.\n`,
-        );
+      else terminal.out(`${tableOf(rows)}\nThe settings file is ${file}.\n`);
       return 0;
     },
   };
@@ -41,3 +39,6 @@ function shown(value: string | undefined, isSecret: boolean): string | null {
     ? value
     : `${scheme}(hidden)@${value.slice(scheme.length + rest.length)}`;
 }
+
+const tableOf = (rows: { name: string; value: string | null; source: string }[]) =>
+  tableText([['NAME', 'VALUE', 'FROM'], ...rows.map(({ name, value, source }) => [name, value ?? '', source])]);

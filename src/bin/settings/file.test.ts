@@ -10,9 +10,10 @@ beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'atoll-settings-')))
 afterEach(() => rmSync(dataDir, { recursive: true }));
 const write = (text: string) => writeFileSync(settingsFileOf(dataDir), text);
 
-test('the file says what the environment does not; the environment goes before; an empty variable hides nothing', () => {
+test('the file says what the environment does not; an empty variable hides nothing', () => {
   write(
-    '# my installation\n\nATOLL_PORT = 4000\nATOLL_DATABASE_URL="postgres://atoll@db/atoll"\nATOLL_DOMAIN=example.com\n',
+    '# my installation\n\nATOLL_PORT = ' +
+      '4000\nATOLL_DATABASE_URL="postgres://atoll@db/atoll"\nATOLL_DOMAIN=example.com\n',
   );
   const own = { ATOLL_DATA_DIR: dataDir, ATOLL_DOMAIN: 'other.example', ATOLL_PORT: '' };
   expect(effectiveSettings(own)).toMatchObject({

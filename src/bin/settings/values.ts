@@ -152,7 +152,8 @@ export const templateDrivers = (text: string) => {
     const takesName = driver === 'crun' && !templateId.test(reference);
     if (reference === '' || driver instanceof Wrong || takesName)
       return new Wrong(
-        `templates with their driver, e.g. base=gvisor,team/tools=gvisor by name, or 7k2m9x4q8r1t5v3w6y0z=crun by ID: names, which teams may take, lead to gvisor alone`,
+        'templates with their driver, e.g. base=gvisor,team/tools=gvisor by name, or 7k2m9x4q8r1t5v3w6y0z=crun by ' +
+          'ID: names, which teams may take, lead to gvisor alone',
       );
     drivers.set(reference.toLowerCase(), driver);
   }

@@ -35,7 +35,8 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
       if (!wasActive && runningUrl(dataDir) !== undefined)
         throw new AtollError(
           'conflict',
-          `The platform of ${dataDir} runs already, without the service. End it with \`atoll stop\`; its sandboxes run on, and the service takes them over.`,
+          `The platform of ${dataDir} runs already, without the service. End it with \`atoll stop\`; its ` +
+            'sandboxes run on, and the service takes them over.',
         );
       mkdirSync(dataDir, { recursive: true, mode: ownerOnly.directory });
       keepSettings(environment, terminal.err);
@@ -76,7 +77,8 @@ async function started(name: string, say: (text: string) => void): Promise<void>
   } catch (cause) {
     throw new AtollError(
       'unavailable',
-      `The service ${name} is installed and did not start; \`journalctl -u ${name} -n 20\` has what it said. Mend it and run \`systemctl start ${name}\`. ${messageOf(cause)}`,
+      `The service ${name} is installed and did not start; \`journalctl -u ${name} -n 20\` has what it said. Mend ` +
+        `it and run \`systemctl start ${name}\`. ${messageOf(cause)}`,
       { cause },
     );
   }
@@ -89,7 +91,8 @@ function requireOwnUnit(file: string, dataDir: string): void {
   if (first.endsWith(` Settings: ${settingsFileOf(dataDir)}`)) return;
   throw new AtollError(
     'conflict',
-    `${file} is not the service of ${dataDir}. Set ATOLL_DATA_DIR to the directory that it is for, or choose another --name. Nothing was changed.`,
+    `${file} is not the service of ${dataDir}. Set ATOLL_DATA_DIR to the directory that it is for, or choose ` +
+      'another --name. Nothing was changed.',
   );
 }
 
@@ -106,7 +109,8 @@ function keepSettings(environment: Record<string, string>, say: (text: string) =
   if (others.length > 0)
     throw new AtollError(
       'conflict',
-      `${others.join(', ')} of this environment ${others.length === 1 ? 'is' : 'are'} not what ${file} says, which the service reads. Unset or change one of the two. Nothing was changed.`,
+      `${others.join(', ')} of this environment ${others.length === 1 ? 'is' : 'are'} not what ${file} says, ` +
+        'which the service reads. Unset or change one of the two. Nothing was changed.',
     );
   const missing = names.filter(name => inFile[name] === undefined);
   if (missing.length === 0) return;

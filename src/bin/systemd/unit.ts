@@ -34,7 +34,9 @@ const droppedCapabilities = [
 
 /** The text of the unit that runs an installation under systemd (systemd.service(5), systemd.exec(5)). */
 export function unitText({ program, dataDir, namesDataDir }: UnitFacts): string {
-  return `# Made by \`atoll install\`, which replaces it. Changes of your own: \`systemctl edit\`. Settings: ${dataDir}/settings
+  const environment = namesDataDir ? `Environment=${quoted(`ATOLL_DATA_DIR=${dataDir}`)}\n` : '';
+  return `# Made by \`atoll install\`, which replaces it. Changes of your own: \`systemctl edit\`.
+# Settings: ${dataDir}/settings
 [Unit]
 Description=Atoll, sandboxes for code that nobody has reviewed
 After=network-online.target nss-lookup.target time-sync.target nftables.service postgresql.service
@@ -47,7 +49,7 @@ StartLimitBurst=20
 Type=notify
 NotifyAccess=main
 ExecStart=${quoted(program)} up --service
-${namesDataDir ? `Environment=${quoted(`ATOLL_DATA_DIR=${dataDir}`)}\n` : ''}Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+${environment}Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 SyslogIdentifier=atoll
 TimeoutStartSec=${startMinutes}min
 TimeoutStopSec=60
@@ -57,7 +59,8 @@ Restart=on-failure
 RestartSec=2
 # A start that was refused: trying again changes nothing.
 RestartPreventExitStatus=${refusedExitCode}
-# The supervisor ends the platform's processes in their order, and the kernel ends them with it. All others are sandboxes: they run on.
+# The supervisor ends the platform's processes in their order, and the kernel ends them with it. All others are
+# sandboxes: they run on.
 KillMode=process
 # systemd takes controllers away from groups that nobody was given; with this it leaves cpu, memory and pids on.
 Delegate=yes
@@ -68,8 +71,9 @@ TasksMax=infinity
 OOMPolicy=continue
 KeyringMode=private
 CapabilityBoundingSet=~${droppedCapabilities.join(' ')}
-# No option that gives the service mounts of its own (ProtectSystem=, PrivateTmp= …): the mounts of sandboxes that run on have to be
-# there for the next start. No filter of system calls and no NoNewPrivileges=: sandboxes would inherit both.
+# No option that gives the service mounts of its own (ProtectSystem=, PrivateTmp= …): the mounts of sandboxes that run
+# on have to be there for the next start. No filter of system calls and no NoNewPrivileges=: sandboxes would inherit
+# both.
 
 [Install]
 WantedBy=multi-user.target

@@ -48,7 +48,9 @@ test('what is written is read again, however the parts fall', async () => {
 
 test.each(['gnu', 'posix', 'ustar'])('%s archives: links, times, long names', async format => {
   const long = 'n'.repeat(format === 'ustar' ? 90 : 200);
-  const script = `mkdir ${long}; echo content >${long}/${long}; ln ${long}/${long} hard; ln -s ${long} soft; touch -d @1234567890 hard; mkfifo pipe`;
+  const script =
+    `mkdir ${long}; echo content >${long}/${long}; ln ${long}/${long} hard; ln -s ${long} soft; ` +
+    'touch -d @1234567890 hard; mkfifo pipe';
   const entries = await read(gnuTar(script, `--format=${format}`, '--sort=name'));
   const find = (path: string) => entries.find(entry => entry.path.replace(/^\.\/|\/$/g, '') === path);
   expect(find('pipe')?.type).toBe('fifo');

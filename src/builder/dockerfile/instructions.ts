@@ -87,7 +87,8 @@ function readInstruction(lines: Lines, escape: string): Instruction {
     if (length > dockerfileBounds.instructionCharactersMax) {
       throw new AtollError(
         'invalid',
-        `dockerfile: line ${first + 1}: the instruction is longer than ${dockerfileBounds.instructionCharactersMax} characters`,
+        `dockerfile: line ${first + 1}: the instruction is longer than ` +
+          `${dockerfileBounds.instructionCharactersMax} characters`,
       );
     }
     if (!goesOn) break;

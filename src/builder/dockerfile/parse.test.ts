@@ -3,7 +3,8 @@ import { parseDockerfile } from './parse.ts';
 
 test('stages with names, defaults of arguments and comments', () => {
   const stages = parseDockerfile(
-    '# syntax=docker/dockerfile:1\nARG TAG=12\nFROM --platform=linux/amd64 debian:${TAG} AS Build\nRUN true\nfrom build\ncmd sleep 5\n',
+    '# syntax=docker/dockerfile:1\nARG TAG=12\nFROM --platform=linux/amd64 debian:${TAG} AS Build\nRUN true\nfrom ' +
+      'build\ncmd sleep 5\n',
   );
   expect(stages.map(({ from, name, globalArgs }) => ({ from, name, globalArgs }))).toEqual([
     { from: 'debian:${TAG}', name: 'build', globalArgs: { TAG: '12' } },
@@ -19,7 +20,8 @@ test('another escape character', () => {
 
 test('mounts of caches and temporary files; optional secrets are left out', () => {
   const [stage] = parseDockerfile(
-    'FROM x\nRUN --mount=type=cache,target=/c,id=a,sharing=locked --mount=type=secret,id=s --mount=type=tmpfs,dst=/t make',
+    'FROM x\nRUN --mount=type=cache,target=/c,id=a,sharing=locked --mount=type=secret,id=s ' +
+      '--mount=type=tmpfs,dst=/t make',
   );
   expect(stage?.instructions).toMatchObject([
     {

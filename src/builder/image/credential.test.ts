@@ -15,8 +15,9 @@ test('a request to AWS is signed', () => {
   };
   const headers = signedHeaders(request);
   expect(headers['x-amz-date']).toBe('20260102T030405Z');
-  expect(headers['authorization']).toMatch(
-    /^AWS4-HMAC-SHA256 Credential=AKID\/20260102\/us-east-1\/ecr\/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=[0-9a-f]{64}$/,
-  );
+  const [credential, signed, signature] = headers['authorization']?.split(', ') ?? [];
+  expect(credential).toBe('AWS4-HMAC-SHA256 Credential=AKID/20260102/us-east-1/ecr/aws4_request');
+  expect(signed).toBe('SignedHeaders=content-type;host;x-amz-date;x-amz-target');
+  expect(signature).toMatch(/^Signature=[0-9a-f]{64}$/);
   expect(signedHeaders({ ...request, secret: 'other' })['authorization']).not.toBe(headers['authorization']);
 });

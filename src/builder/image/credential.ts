@@ -36,7 +36,8 @@ export async function loginOf(credential: RegistryCredential, conversation: Conv
   if (typeof token !== 'string')
     throw new AtollError(
       'invalid',
-      `the credential for the image was refused by AWS: ${String(answer?.message ?? `status ${response.status}`).slice(0, 500)}`,
+      'the credential for the image was refused by AWS: ' +
+        `${String(answer?.message ?? `status ${response.status}`).slice(0, 500)}`,
     );
   const [username = '', ...password] = Buffer.from(token, 'base64').toString().split(':');
   return { username, password: password.join(':') };
@@ -79,6 +80,7 @@ export function signedHeaders(request: {
   const signature = sign(key, ['AWS4-HMAC-SHA256', time, scope, digest(canonical)].join('\n')).toString('hex');
   return {
     ...headers,
-    authorization: `AWS4-HMAC-SHA256 Credential=${keyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
+    authorization:
+      `AWS4-HMAC-SHA256 Credential=${keyId}/${scope}, SignedHeaders=${names.join(';')}, ` + `Signature=${signature}`,
   };
 }

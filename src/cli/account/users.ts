@@ -13,9 +13,8 @@ export function userCommands(withAccounts: WithAccounts): Command[] {
       summary: 'Makes a user and prints the ID',
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, { email: { type: 'string' } }, ['NAME']);
-        terminal.out(
-          `${await withAccounts(accounts => accounts.createUser({ name: positionals[0] ?? '', email: values.email ?? null }))}\n`,
-        );
+        const user = { name: positionals[0] ?? '', email: values.email ?? null };
+        terminal.out(`${await withAccounts(accounts => accounts.createUser(user))}\n`);
         return 0;
       },
     },

@@ -27,7 +27,8 @@ export function backupCommands(backups: Backups): Command[] {
       name: 'backup',
       usage: 'FILE [--sandboxes]',
       summary:
-        'Writes state, keys, templates and volumes to a file, also while the platform runs; --sandboxes: and the disks of paused sandboxes',
+        'Writes state, keys, templates and volumes to a file, also while the platform runs; --sandboxes: and the ' +
+        'disks of paused sandboxes',
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, { sandboxes: { type: 'boolean' } }, ['FILE']);
         const report = await backups.write(resolve(positionals[0] ?? ''), { sandboxes: values.sandboxes ?? false });
@@ -35,11 +36,13 @@ export function backupCommands(backups: Backups): Command[] {
           terminal.err(`Sandbox ${sandboxId} is left out: ${reason}.\n`);
         for (const volumeId of report.restlessVolumes)
           terminal.err(
-            `Volume ${volumeId} was being written to all the time: files of that moment may be damaged in the backup.\n`,
+            `Volume ${volumeId} was being written to all the time: files of that moment may be damaged in the ` +
+              `backup.\n`,
           );
         const sandboxes = values.sandboxes ? `, ${report.sandboxes.length} paused sandboxes` : '';
         terminal.out(
-          `${report.file}: ${report.bytes} bytes, ${report.layers} layers${sandboxes}. It holds the keys of the installation: keep it where nobody else reads it.\n`,
+          `${report.file}: ${report.bytes} bytes, ${report.layers} layers${sandboxes}. It holds the keys of the ` +
+            `installation: keep it where nobody else reads it.\n`,
         );
         return 0;
       },
@@ -52,7 +55,9 @@ export function backupCommands(backups: Backups): Command[] {
         const { positionals } = parseArguments(args, {}, ['FILE']);
         const { dataDir, createdAt, sandboxes } = await backups.restore(resolve(positionals[0] ?? ''));
         terminal.out(
-          `${dataDir} is as it was at ${createdAt}${sandboxes.length > 0 ? `, with ${sandboxes.length} paused sandboxes` : ''}. Start it with \`atoll up\`.\n`,
+          `${dataDir} is as it was at ` +
+            `${createdAt}${sandboxes.length > 0 ? `, with ${sandboxes.length} paused sandboxes` : ''}. Start it ` +
+            `with \`atoll up\`.\n`,
         );
         return 0;
       },

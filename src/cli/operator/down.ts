@@ -40,7 +40,8 @@ export function downCommand(own: OwnInstallation): Command {
     name: 'down',
     usage: '[--all [--yes]]',
     summary:
-      'Ends the platform and every sandbox that runs; paused ones stay, unless --all removes them too; templates, volumes, keys and state stay',
+      'Ends the platform and every sandbox that runs; paused ones stay, unless --all removes them too; templates, ' +
+      'volumes, keys and state stay',
     async run(args, terminal) {
       const { values } = parseArguments(args, { all: { type: 'boolean' }, yes: { type: 'boolean' } });
       own.require();

@@ -30,7 +30,8 @@ export function serviceCommands(control: ServiceControl): Command[] {
         const start = !values['no-start'];
         const file = await control.install(name, { start }, terminal);
         terminal.out(
-          `${file} is ${start ? 'running' : 'enabled'}. \`systemctl status ${name}\` says how it is, \`journalctl -u ${name}\` what it has said, \`atoll uninstall\` removes it.\n`,
+          `${file} is ${start ? 'running' : 'enabled'}. \`systemctl status ${name}\` says how it is, \`journalctl ` +
+            `-u ${name}\` what it has said, \`atoll uninstall\` removes it.\n`,
         );
         return 0;
       },

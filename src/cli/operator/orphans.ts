@@ -74,8 +74,9 @@ function volumeCommands(request: PlatformRequest): Command[] {
         const { values, positionals } = parseArguments(args, { name: { type: 'string' }, team: { type: 'string' } }, [
           'VOLUME_ID',
         ]);
-        const path = `/admin/orphans/volumes/${encodeURIComponent(positionals[0] ?? '')}/adopt/${await teamId(request, values.team)}`;
-        await request('POST', path, { name: values.name ?? '' });
+        const volume = encodeURIComponent(positionals[0] ?? '');
+        const team = await teamId(request, values.team);
+        await request('POST', `/admin/orphans/volumes/${volume}/adopt/${team}`, { name: values.name ?? '' });
         terminal.err('Adopted.\n');
         return 0;
       },

@@ -20,7 +20,8 @@ export function upgradeCommand(upgrade: Upgrade): Command {
     name: 'upgrade',
     usage: '[--check] [--backup FILE]',
     summary:
-      'Goes on with this version: tries its migrations on a copy, writes a backup, restarts the service; --check says what will happen',
+      'Goes on with this version: tries its migrations on a copy, writes a backup, restarts the service; --check ' +
+      'says what will happen',
     async run(args, terminal) {
       const { values } = parseArguments(args, { check: { type: 'boolean' }, backup: { type: 'string' } });
       const plan = await upgrade.plan();
@@ -34,7 +35,9 @@ export function upgradeCommand(upgrade: Upgrade): Command {
       const file = resolve(values.backup ?? upgrade.backupFile());
       await upgrade.backup(file);
       terminal.out(`Backup: ${file}\n`);
-      const wayBack = `The way back: the version of before, and ${plan.pending.length > 0 ? `\`atoll restore ${file}\` into an empty data directory` : 'the same data directory'}.`;
+      const data =
+        plan.pending.length > 0 ? `\`atoll restore ${file}\` into an empty data directory` : 'the same data directory';
+      const wayBack = `The way back: the version of before, and ${data}.`;
       if (await upgrade.restart()) terminal.out(`The service runs with this version. ${wayBack}\n`);
       else
         terminal.out(`Start this version now: end the platform with \`atoll stop\`, then \`atoll up\`. ${wayBack}\n`);
@@ -47,7 +50,8 @@ function planText({ schema, pending, running, paused, openBuilds }: Awaited<Retu
   const state =
     pending.length === 0
       ? `State: ${schema}, which this version uses as it is.\n`
-      : `State: ${schema}. This version brings ${pending.join(', ')}, in one transaction: if it fails, the version of before goes on.\n`;
+      : `State: ${schema}. This version brings ${pending.join(', ')}, in one transaction: if it fails, the ` +
+        `version of before goes on.\n`;
   const builds = openBuilds === 0 ? '' : `Builds under way: ${openBuilds}. They end, and have to be started again.\n`;
   return `${state}Sandboxes: ${running} running, ${paused} paused. They stay, and are taken over.\n${builds}`;
 }

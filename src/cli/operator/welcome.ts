@@ -41,30 +41,46 @@ function exportsOf(variables: Record<string, string>): string {
 /** Names that nothing but this machine leads to. */
 const isLocalName = (domain: string) => /(?:^|\.)localhost(?::\d+)?$/.test(domain);
 
+const buildingLine = (names: string[]) =>
+  names.length === 0
+    ? ''
+    : `  building  ${names.join(', ')} in the background, a minute or two; creates from it wait, ` +
+      '`atoll template list` shows it\n';
+
+const trustLine = (authorityFile: string | null | undefined) =>
+  authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${authorityFile} SSL_CERT_FILE=${authorityFile}\n` : '';
+
 /** The address, the key, and lines to paste that work as they stand. */
 export function welcomeText(about: Welcome): string {
   const { url, tls, apiKey, apiKeyFile, domain, dataDir, building, dashboard } = about;
   return `
 Atoll is ready at ${url}${tls ? ` and ${tls.url}` : ''}
-${dashboard ? `  dashboard ${dashboard}   (signs in once, within 15 minutes; \`atoll dashboard\` prints another)\n` : ''}  API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
+${
+  dashboard ? `  dashboard ${dashboard}   (signs in once, within 15 minutes; \`atoll dashboard\` prints another)\n` : ''
+}  API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
   data      ${dataDir}
   previews  http://PORT-SANDBOX_ID.${domain}
-${building.length > 0 ? `  building  ${building.join(', ')} in the background, a minute or two; creates from it wait, \`atoll template list\` shows it\n` : ''}${tls?.authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${tls.authorityFile} SSL_CERT_FILE=${tls.authorityFile}\n` : ''}
+${buildingLine(building)}${trustLine(tls?.authorityFile)}
 Paste into the shell of your program on this machine, for both SDKs:
 ${exportsOf(localVariables(about))}${
     tls && !isLocalName(tls.domain)
-      ? `\nOn other machines, where ${tls.domain} and *.${tls.domain} lead to this one:\n${exportsOf(publicVariables({ apiKey, tls }))}`
+      ? `\nOn other machines, where ${tls.domain} and *.${tls.domain} lead to this ` +
+        `one:\n${exportsOf(publicVariables({ apiKey, tls }))}`
       : ''
   }
 JavaScript, on Node.js 20.19, 22.12 or newer, after \`npm install e2b\`:
-  node --input-type=module -e "import { Sandbox } from 'e2b'; const sandbox = await Sandbox.create(); console.log((await sandbox.commands.run('echo Hello from \\$(hostname)')).stdout); await sandbox.kill()"
+  node --input-type=module -e "import { Sandbox } from 'e2b'; const sandbox = await Sandbox.create(); \
+console.log((await sandbox.commands.run('echo Hello from \\$(hostname)')).stdout); await sandbox.kill()"
 
 Python, after \`pip install e2b\`:
-  python3 -c "from e2b import Sandbox; sandbox = Sandbox.create(); print(sandbox.commands.run('echo Hello from \\$(hostname)').stdout); sandbox.kill()"
+  python3 -c "from e2b import Sandbox; sandbox = Sandbox.create(); \
+print(sandbox.commands.run('echo Hello from \\$(hostname)').stdout); sandbox.kill()"
 
 curl:
-  curl -X POST ${url}/sandboxes -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' -d '{"templateID": "base", "timeout": 60}'
+  curl -X POST ${url}/sandboxes -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' \
+-d '{"templateID": "base", "timeout": 60}'
 
-Ctrl-C stops the platform; its sandboxes run on and are taken over by the next start. \`npm run down\` ends those that run, \`npm run down -- --all\` removes paused ones too.
+Ctrl-C stops the platform; its sandboxes run on and are taken over by the next start. \
+\`npm run down\` ends those that run, \`npm run down -- --all\` removes paused ones too.
 `;
 }

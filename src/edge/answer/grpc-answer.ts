@@ -30,8 +30,8 @@ const codes: Readonly<Record<number, number>> = {
 };
 
 /**
- * The bytes of an answer to a call of gRPC: such a client looks for the outcome in `grpc-status`, of a response that has
- * no body (`Trailers-Only`).
+ * The bytes of an answer to a call of gRPC: such a client looks for the outcome in `grpc-status`, of a response that
+ * has no body (`Trailers-Only`).
  */
 export function grpcAnswerBytes({ status, body }: Answer): Buffer {
   return headBytes('HTTP/1.1 200 OK', [

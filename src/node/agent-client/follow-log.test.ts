@@ -160,7 +160,7 @@ test('who tells without end is read only so fast, and stopping does not wait for
   await follower.stop();
 });
 
-test('an agent that has nothing to tell is let be; it is asked from time to time, when its log is read, and heard when somebody comes', async () => {
+test('a quiet agent is asked from time to time, when its log is read, and heard when somebody comes', async () => {
   const requests: string[] = [];
   let waiting: number[] = [1];
   const serve = (socket: Socket, request: string) => {

@@ -42,7 +42,8 @@ export function createBuildBytes(bounds: ByteBounds, nowMs: () => number): { beg
         if (used + missing > bounds.perTeam)
           throw new AtollError(
             'no_space',
-            `builds of the team have made ${gib(used)} of layers within ${bounds.windowMs / 3_600_000} hours, and may make ${gib(bounds.perTeam)}: what is cached costs nothing`,
+            `builds of the team have made ${gib(used)} of layers within ${bounds.windowMs / 3_600_000} hours, and ` +
+              `may make ${gib(bounds.perTeam)}: what is cached costs nothing`,
           );
       };
       return {

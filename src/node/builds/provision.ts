@@ -98,7 +98,8 @@ async function ensureShell(build: Build, state: BuildState): Promise<BuildState>
   if (busybox === undefined) {
     throw new AtollError(
       'invalid',
-      'the image has no /bin/sh, and this node has no static shell to add to it: install the package busybox-static on it, or choose an image with a shell',
+      'the image has no /bin/sh, and this node has no static shell to add to it: install the package ' +
+        'busybox-static on it, or choose an image with a shell',
     );
   }
   const present = await appletsOf(busybox);
@@ -120,7 +121,8 @@ async function ensureBash(build: Build, state: BuildState): Promise<BuildState> 
   if (bash === undefined) {
     throw new AtollError(
       'invalid',
-      'the image has no bash, it could not be installed there, and this node has none to add: install the package bash-static on it, or let builds reach the distribution’s packages',
+      'the image has no bash, it could not be installed there, and this node has none to add: install the package ' +
+        'bash-static on it, or let builds reach the distribution’s packages',
     );
   }
   return addFiles(build, state, {

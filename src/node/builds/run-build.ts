@@ -42,7 +42,8 @@ export async function runBuild(
     const startedLayers = started && (await noteOrigin(build, { ...state, layers: started.layers })).layers;
     const bytes = state.layers.reduce((sum, digest) => sum + build.layers.bytes(digest), 0);
     build.log(
-      `[finalize] ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${state.layers.length} layers, ${(bytes / 1e6).toFixed(1)} MB`,
+      `[finalize] ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${state.layers.length} ` +
+        `layers, ${(bytes / 1e6).toFixed(1)} MB`,
     );
     return {
       status: 'ready',

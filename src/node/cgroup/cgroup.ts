@@ -248,7 +248,8 @@ async function removeTree(path: string): Promise<void> {
         const pids = processesBelow(path).slice(0, 10).join(' ');
         throw new AtollError(
           'unavailable',
-          `the control group ${path} can't be removed: ${pids === '' ? 'it is in use' : `processes ${pids} do not end`}`,
+          `the control group ${path} can't be removed: ` +
+            `${pids === '' ? 'it is in use' : `processes ${pids} do not end`}`,
           { cause: error },
         );
       }

@@ -4,7 +4,8 @@ import { limited, ok, type Probe } from './probe.ts';
 /** The releases of Node.js from which on CommonJS loads ES modules, which the SDK relies on, by major version. */
 const minorMinOf: Record<number, number> = { 20: 19, 22: 12 };
 const remedy =
-  'Only programs that use E2B’s JavaScript SDK on this machine need a newer one (20.19, 22.12 or later): from nodejs.org, or by your version manager.';
+  'Only programs that use E2B’s JavaScript SDK on this machine need a newer one (20.19, 22.12 or later): from ' +
+  'nodejs.org, or by your version manager.';
 
 /** Whether the Node.js of this machine loads E2B's published SDK. The platform itself does not run on it. */
 export const clientProbe: Probe = {

@@ -44,7 +44,8 @@ export function filesystemProbes(dir: string): Probe[] {
       name: 'disk limit',
       needed: true,
       remedy:
-        'Loop devices and ext4 are needed: `modprobe loop`; in a container, /dev/loop-control and /dev/loop* must be passed in.',
+        'Loop devices and ext4 are needed: `modprobe loop`; in a container, /dev/loop-control and /dev/loop* must ' +
+        'be passed in.',
       look: () => inScratch(dir, lookAtLoopDisk),
     },
     { name: 'quota', needed: false, look: () => lookAtQuota(dir) },

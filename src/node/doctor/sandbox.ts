@@ -27,7 +27,8 @@ export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
     name: 'a sandbox',
     needed: true,
     remedy:
-      'This is what a start of the platform needs: mend what is said above, or report it with this line and the kernel’s log (`dmesg`).',
+      'This is what a start of the platform needs: mend what is said above, or report it with this line and the ' +
+      'kernel’s log (`dmesg`).',
     look: () => inScratch(dataDir, scratch => lookAtSandbox(scratch, built)),
   };
 }

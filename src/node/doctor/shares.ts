@@ -16,7 +16,8 @@ export const shareProbes = (requireSecure: boolean): Probe[] => [
       );
       return limited(
         names.join('; '),
-        'A start of the platform raises them; where that is not allowed, raise them with sysctl: a few sandboxes can use them up.',
+        'A start of the platform raises them; where that is not allowed, raise them with sysctl: a few sandboxes ' +
+          'can use them up.',
       );
     },
   },
@@ -38,7 +39,8 @@ export const shareProbes = (requireSecure: boolean): Probe[] => [
     look() {
       if (requireSecure) return ok('refused: every new sandbox has a token of its own');
       return ok(
-        'allowed: one that is created by POST /sandboxes without `secure: true` can be used by whoever knows its ID; ATOLL_REQUIRE_SECURE=1 refuses them',
+        'allowed: one that is created by POST /sandboxes without `secure: true` can be used by whoever knows its ' +
+          'ID; ATOLL_REQUIRE_SECURE=1 refuses them',
       );
     },
   },

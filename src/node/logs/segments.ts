@@ -50,7 +50,8 @@ export async function openSegments(directory: string): Promise<Segments> {
         current = `${segments.lastMs - entries.length + 1}.jsonl`;
         bytes = 0;
         names.push(current);
-        while (names.length > segmentsMax) await unlink(join(directory, names.shift() ?? '')).catch(() => {}); // pruned already
+        // One that is not there any more was pruned.
+        while (names.length > segmentsMax) await unlink(join(directory, names.shift() ?? '')).catch(() => {});
       }
       const text = Buffer.from(lines.join(''));
       await mkdir(directory, { recursive: true, mode: 0o700 });

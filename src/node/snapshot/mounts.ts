@@ -73,7 +73,8 @@ export function externalOption({ point, key }: SandboxMount): string {
   if (/[\]:\x00-\x1f\x7f]/.test(point))
     throw new AtollError(
       'invalid',
-      `the mount point ${JSON.stringify(point)} can't be kept in a checkpoint: it holds "]", ":" or a control character`,
+      `the mount point ${JSON.stringify(point)} can't be kept in a checkpoint: it holds "]", ":" or a control ` +
+        'character',
     );
   return `external ${quote(`mnt[${point}]:${key}`)}`;
 }

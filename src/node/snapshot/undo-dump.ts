@@ -9,8 +9,8 @@ const undoTimeoutMs = 60_000;
 const endedStatus = 3;
 
 /**
- * Takes back what a dump has done to a sandbox if it failed because its CRIU was killed. Fails with `unavailable`, detail
- * `sandboxEnded`, where the sandbox has ended with CRIU.
+ * Takes back what a dump has done to a sandbox if it failed because its CRIU was killed. Fails with `unavailable`,
+ * detail `sandboxEnded`, where the sandbox has ended with CRIU.
  */
 export async function undoKilled(
   host: CriuHost,

@@ -3,8 +3,8 @@ import type { Static } from '@sinclair/typebox';
 import { oneOf } from './primitives.ts';
 
 /**
- * Body of POST /admin/nodes/{nodeID}/drain, for operators. `wait`: for the ends of what runs; `pause`: with its memory, as
- * soon as it can be; `move` is refused.
+ * Body of POST /admin/nodes/{nodeID}/drain, for operators. `wait`: for the ends of what runs; `pause`: with its memory,
+ * as soon as it can be; `move` is refused.
  */
 export const NodeDrainStart = Type.Object({ mode: oneOf(['wait', 'pause', 'move']) }, { $id: 'NodeDrainStart' });
 

@@ -131,7 +131,9 @@ export const CreateHeaders = Type.Object({
     Type.String({
       maxLength: idempotencyBounds.keyCharactersMax,
       pattern: '^[!-~]+$',
-      description: `The same request with the same key makes one sandbox, and all are answered alike for ${idempotencyBounds.keptHours} hours`,
+      description:
+        'The same request with the same key makes one sandbox, and all are answered alike for ' +
+        `${idempotencyBounds.keptHours} hours`,
     }),
   ),
 });

@@ -61,7 +61,8 @@ function read({ certFile, keyFile }: CertificateFiles): CertificatePair {
   } catch (cause) {
     throw new AtollError(
       'invalid',
-      `The certificate ${certFile} with the key ${keyFile} can't be used (${messageOf(cause)}): set ATOLL_TLS_CERT and ATOLL_TLS_KEY to PEM files of one pair.`,
+      `The certificate ${certFile} with the key ${keyFile} can't be used (${messageOf(cause)}): set ` +
+        'ATOLL_TLS_CERT and ATOLL_TLS_KEY to PEM files of one pair.',
       { cause },
     );
   }

@@ -21,7 +21,8 @@ export async function readWatchTarget(message: Message, path: string): Promise<W
     if (networkTypes.includes(type >>> 0)) {
       throw new AtollError(
         'invalid',
-        `path '${path}' is on a network mount, where changes made elsewhere are not seen: set allowNetworkMounts to watch it nevertheless`,
+        `path '${path}' is on a network mount, where changes made elsewhere are not seen: set allowNetworkMounts ` +
+          'to watch it nevertheless',
       );
     }
   }

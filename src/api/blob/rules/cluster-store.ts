@@ -9,7 +9,10 @@ import type { Db } from '../../database/db.ts';
 import type { BlobOwner, BlobRecord } from '../record.ts';
 import { abandonBlob, beginBlob, finishBlob, hasBlobs, type NewBlob, storeIdOf } from '../store/blobs.ts';
 
-/** For how long a machine may read and write by the URLs that it was given, seconds: longer than a transfer may take. */
+/**
+ * For how long a machine may read and write by the URLs that it was given, seconds: longer than a transfer may
+ * take.
+ */
 const urlSeconds = 3600;
 /** Digits of the number of a part in its key. */
 const partDigits = 5;

@@ -38,8 +38,8 @@ export class DurablePauses {
   }
 
   /**
-   * Puts what a sandbox that is paused on its machine has kept into the store, with its layers. When this settles all of
-   * it is there. Errors: those of `ClusterStore.put` and `PauseExchange.describe`.
+   * Puts what a sandbox that is paused on its machine has kept into the store, with its layers. When this settles all
+   * of it is there. Errors: those of `ClusterStore.put` and `PauseExchange.describe`.
    */
   async store({ sandboxId, executionId, nodeId }: Located): Promise<void> {
     const { db, store, machines, seed } = this.#deps;

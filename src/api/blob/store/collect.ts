@@ -29,8 +29,8 @@ export async function dropLooseRefs(db: Db): Promise<void> {
 }
 
 /**
- * `stored` → `deleting` of what nobody refers to and has not changed since `beforeUs`. On PostgreSQL a reference that is made at the same moment has changed the row: the condition on its
- * time is looked at again.
+ * `stored` → `deleting` of what nobody refers to and has not changed since `beforeUs`. On PostgreSQL a reference that
+ * is made at the same moment has changed the row: the condition on its time is looked at again.
  */
 export async function condemnBlobs(
   db: Db,

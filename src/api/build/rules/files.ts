@@ -137,7 +137,8 @@ async function requireShare(directory: string, bytes: number): Promise<void> {
   if (used <= teamBytesMax && count < teamFilesMax) return;
   throw new AtollError(
     'no_space',
-    `The team’s uploaded archives are ${count} of ${(used / 2 ** 30).toFixed(1)} GiB, and may be ${teamFilesMax} of ${teamBytesMax / 2 ** 30} GiB: wait until those of the last hour are built with`,
+    `The team’s uploaded archives are ${count} of ${(used / 2 ** 30).toFixed(1)} GiB, and may be ${teamFilesMax} ` +
+      `of ${teamBytesMax / 2 ** 30} GiB: wait until those of the last hour are built with`,
   );
 }
 

@@ -72,7 +72,8 @@ function opened(key: Uint8Array, sealed: string): string {
   } catch (cause) {
     throw new AtollError(
       'precondition',
-      "The seed is not the one of this cluster. Copy the file `seed` of the data directory of another control process to this one's; nothing was changed.",
+      'The seed is not the one of this cluster. Copy the file `seed` of the data directory of another control ' +
+        "process to this one's; nothing was changed.",
       { cause },
     );
   }

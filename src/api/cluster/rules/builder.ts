@@ -69,6 +69,7 @@ function refuseFiles({ steps, source }: StartBuild): void {
   if (copies)
     throw new AtollError(
       'unimplemented',
-      'Builds that copy uploaded files are not offered on a cluster yet: fetch them in a RUN step, or build on one machine',
+      'Builds that copy uploaded files are not offered on a cluster yet: fetch them in a RUN step, or build on ' +
+        'one machine',
     );
 }

@@ -25,7 +25,8 @@ export type ForgetDeps = {
 
 /**
  * Forgets a machine for good: its certificate is worth nothing any more, and every sandbox that is on it, running or
- * paused, is lost, but for those whose pause is in the store: these go on elsewhere. Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
+ * paused, is lost, but for those whose pause is in the store: these go on elsewhere. Errors: `not_found`; `conflict`
+ * while it is in reach and has sandboxes, which can be moved or ended.
  */
 export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
   requireCluster(deps.authority);

@@ -9,8 +9,8 @@ import { lockGivenUp } from '../store/nodes.ts';
 
 /**
  * Counts what ran on a machine that was given up as paused there, as the machine does itself: with memory where it can
- * keep that. What was between two states is settled when the machine is back, which can't be meanwhile; only a resume of
- * what is in the store is taken back at once.
+ * keep that. What was between two states is settled when the machine is back, which can't be meanwhile; only a resume
+ * of what is in the store is taken back at once.
  */
 export async function pauseRowsOf(
   { clock, db, directory }: { clock: Clock; db: Db; directory: SandboxDirectory },

@@ -37,7 +37,8 @@ export function requireCluster(authority: Authority | null): Authority {
   if (authority) return authority;
   throw new AtollError(
     'precondition',
-    'This installation is one machine (`atoll up`). Machines join control processes, which `atoll control` starts: docs/cluster.md.',
+    'This installation is one machine (`atoll up`). Machines join control processes, which `atoll control` ' +
+      'starts: docs/cluster.md.',
   );
 }
 
@@ -84,7 +85,9 @@ function isSameMachine(certificates: readonly string[], request: JoinRequest): b
 const takenId = (nodeId: string) =>
   new AtollError(
     'conflict',
-    `nodeID: a machine with the ID ${nodeId} has joined already, and only that machine may join under it again. If it is gone for good, take it out first: \`atoll node forget ${nodeId}\`; a copy of its data directory needs a \`node-id\` of its own.`,
+    `nodeID: a machine with the ID ${nodeId} has joined already, and only that machine may join under it again. ` +
+      `If it is gone for good, take it out first: \`atoll node forget ${nodeId}\`; a copy of its data directory ` +
+      `needs a \`node-id\` of its own.`,
   );
 
 const refused = () =>

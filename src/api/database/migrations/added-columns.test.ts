@@ -14,7 +14,7 @@ const migrations = addedColumns('things', {
   size: column('size', { migration: '0006-loud', type: 'bigint', initial: 7 }).plain<number>(),
 });
 
-test('each column comes with the migration that its definition names, and rows from before have its initial value', async () => {
+test('each column comes with the migration that its definition names; older rows have its initial value', async () => {
   expect(Object.keys(migrations)).toEqual(['0005-label', '0006-loud']);
   await sql`create table things (thing_id text)`.execute(db);
   await sql`insert into things values ('old')`.execute(db);

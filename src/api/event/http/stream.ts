@@ -27,7 +27,8 @@ export const streamEventsRoute = route({
   responses: {
     200: {
       description:
-        'Server-sent events: `ready`, then each LifecycleEvent with its place as `id`. The stream ends after a minute, and when the credential is revoked; go on with `after`',
+        'Server-sent events: `ready`, then each LifecycleEvent with its place as `id`. The stream ends after a ' +
+        'minute, and when the credential is revoked; go on with `after`',
       binary: true,
       contentType: 'text/event-stream',
     },

@@ -16,8 +16,8 @@ const pausesAtOnce = 4;
 const retryMs = 15_000;
 
 /**
- * Pauses what runs on machines that are being emptied so. Each round begins those that can be paused and waits for none.
- * `settled` waits for those under way.
+ * Pauses what runs on machines that are being emptied so. Each round begins those that can be paused and waits for
+ * none. `settled` waits for those under way.
  */
 export function drains(deps: SandboxWork & { durablePauses: DurablePauses | null }): {
   round(): Promise<void>;

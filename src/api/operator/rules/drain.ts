@@ -33,14 +33,15 @@ export async function readDrain({ db, nodes }: DrainDeps, nodeId: string): Promi
 }
 
 /**
- * Begins to empty a machine: it takes no new sandboxes, and those that it has end by themselves or are paused with their
- * memory. Throws `not_found`; `unimplemented` for a way that is not there yet.
+ * Begins to empty a machine: it takes no new sandboxes, and those that it has end by themselves or are paused with
+ * their memory. Throws `not_found`; `unimplemented` for a way that is not there yet.
  */
 export async function beginDrain(deps: DrainDeps, nodeId: string, mode: 'wait' | 'pause' | 'move'): Promise<Drain> {
   if (mode === 'move')
     throw new AtollError(
       'unimplemented',
-      "mode: running sandboxes can't be moved to another machine yet, because their memory and disks are on this one alone; pause keeps them here, wait lets them end",
+      "mode: running sandboxes can't be moved to another machine yet, because their memory and disks are on this " +
+        'one alone; pause keeps them here, wait lets them end',
     );
   requireKnown(deps.nodes, nodeId);
   await setNodeStatus(deps.db, {

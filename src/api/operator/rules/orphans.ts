@@ -58,7 +58,8 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
   if (!known)
     throw new AtollError(
       'conflict',
-      `Sandbox "${sandboxId}" can't be taken: ${reason}. Its files are in node/sandboxes/${sandboxId} of the data directory`,
+      `Sandbox "${sandboxId}" can't be taken: ${reason}. Its files are in node/sandboxes/${sandboxId} of the data ` +
+        'directory',
     );
   const row = await findSandboxOfAnyTeam(deps.db, sandboxId);
   if (row && row.teamId !== team.teamId)

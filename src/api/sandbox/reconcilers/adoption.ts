@@ -143,8 +143,8 @@ async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: San
 }
 
 /**
- * Takes note of pauses that nobody was told of: of a row that says `running`, the node knows better, and of one that says
- * `paused` because the node was away for too long, it knows what was kept.
+ * Takes note of pauses that nobody was told of: of a row that says `running`, the node knows better, and of one that
+ * says `paused` because the node was away for too long, it knows what was kept.
  */
 async function notePaused(
   { busy, clock, db, directory }: { busy: BusyExecutions; clock: Clock; db: Db; directory: SandboxDirectory },

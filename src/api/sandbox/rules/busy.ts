@@ -14,7 +14,7 @@ export class BusyExecutions {
     return this.#counts.has(executionId);
   }
 
-  /** Every execution that is worked on now, or at any time until it is disposed of: what is read meanwhile may be old. */
+  /** Every execution that is worked on now, or until it is disposed of: what is read meanwhile may be old. */
   watch(): { has(executionId: string): boolean } & Disposable {
     const seen = new Set(this.#counts.keys());
     this.#watches.add(seen);

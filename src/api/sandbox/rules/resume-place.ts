@@ -14,9 +14,9 @@ const answerMs = 2_000;
 type PlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
 
 /**
- * The machine on which a paused sandbox is to run: its own, or, where that is away or is being drained and what was kept
- * is in the store, another one that it fits. Errors: `unavailable` with the reasons, `precondition` where its memory
- * fits no machine in reach.
+ * The machine on which a paused sandbox is to run: its own, or, where that is away or is being drained and what was
+ * kept is in the store, another one that it fits. Errors: `unavailable` with the reasons, `precondition` where its
+ * memory fits no machine in reach.
  */
 export async function placeOfResume(deps: PlaceDeps, paused: SandboxRecord, memory: boolean): Promise<string> {
   const isEmptied = (await nodesToEmpty(deps.db)).has(paused.nodeId);
@@ -65,7 +65,8 @@ async function elsewhere(
   if (others.length > 0 && reasons.length === others.length)
     throw new AtollError(
       'precondition',
-      `Sandbox "${sandboxId}" stays paused: its machine is away, and no other one takes it (${reasons.join('; ')})${memory && facts.kept === 'memory' ? '. With memory: false it may start from its files' : ''}`,
+      `Sandbox "${sandboxId}" stays paused: its machine is away, and no other one takes it (${reasons.join('; ')})` +
+        (memory && facts.kept === 'memory' ? '. With memory: false it may start from its files' : ''),
       { detail: noCompatibleNode },
     );
   try {

@@ -47,7 +47,9 @@ export async function resolveVolumeMounts(
       );
   }
   for (const { volumeId, name, path } of inherited) {
-    const problem = `volumeMounts: the snapshot was taken with volume "${name}" at "${path}", which is not there any more: give another one for this path`;
+    const problem =
+      `volumeMounts: the snapshot was taken with volume "${name}" at "${path}", which is not there any more: ` +
+      'give another one for this path';
     add(
       known.find(volume => volume.volumeId === volumeId),
       path,

@@ -79,7 +79,8 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       if (outcome === 'too_many')
         throw new AtollError(
           'rate_limited',
-          `The team has ${limits.sandboxes} sandboxes, running and paused, which is its limit (sandboxes): end one first`,
+          `The team has ${limits.sandboxes} sandboxes, running and paused, which is its limit (sandboxes): end ` +
+            'one first',
         );
       if (outcome === 'full') {
         throw new AtollError(

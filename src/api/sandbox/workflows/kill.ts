@@ -70,7 +70,8 @@ async function endSandbox(deps: SandboxWork, marked: SandboxRecord): Promise<voi
   } catch (error) {
     throw new AtollError(
       'internal',
-      `Sandbox "${marked.sandboxId}" is cut off, but not all of it could be removed yet; this is tried again until done`,
+      `Sandbox "${marked.sandboxId}" is cut off, but not all of it could be removed yet; this is tried again ` +
+        'until done',
       { cause: error },
     );
   }

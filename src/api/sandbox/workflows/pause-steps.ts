@@ -40,7 +40,10 @@ export async function pauseSandboxWorkflow(
   return context.sandbox;
 }
 
-/** Puts what a sandbox has kept that is paused on its machine into the store. Errors: `unavailable`, with the reason. */
+/**
+ * Puts what a sandbox has kept that is paused on its machine into the store. Errors: `unavailable`, with the
+ * reason.
+ */
 export async function storePause({ log }: { log: Log }, durable: DurablePauses, sandbox: SandboxRecord): Promise<void> {
   try {
     await durable.store(sandbox);
@@ -49,7 +52,8 @@ export async function storePause({ log }: { log: Log }, durable: DurablePauses, 
     log.warn('a pause is on its machine alone', { sandboxId, error: messageOf(cause) });
     throw new AtollError(
       'unavailable',
-      `Sandbox "${sandboxId}" is paused, on its machine alone: it could not be put into the store. Pause it with durability: cluster again to try that again`,
+      `Sandbox "${sandboxId}" is paused, on its machine alone: it could not be put into the store. Pause it with ` +
+        'durability: cluster again to try that again',
       { detail: pauseNotStored, cause },
     );
   }

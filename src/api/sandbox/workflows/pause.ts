@@ -33,8 +33,8 @@ const attemptsMax = 3;
 /**
  * Pauses a team's sandbox, with its memory or with its files alone. Answers when its state survives a crash, and with
  * the durability `cluster` the loss of its machine. Errors: `not_found`; `conflict`, also for one that is paused, but
- * for one that is to be stored; `precondition` where memory can't be kept, with the reason, and `no_space`: then it runs
- * on; `unavailable` where it could not be stored: then it is paused on its machine.
+ * for one that is to be stored; `precondition` where memory can't be kept, with the reason, and `no_space`: then it
+ * runs on; `unavailable` where it could not be stored: then it is paused on its machine.
  */
 export async function pauseSandbox(
   deps: PauseDeps,

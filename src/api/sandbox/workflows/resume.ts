@@ -51,9 +51,9 @@ export async function resumeTeamsSandbox(
 
 /**
  * Lets a paused sandbox run. In this process there is one resume of a sandbox at a time: who comes second is told
- * `conflict`, and can wait for the first, which is in `deps.resuming`. It goes on when the client goes away. Errors also:
- * `unavailable` while its machine is out of reach, or its sandboxes are being paused, unless what it has kept is in the
- * store: then it goes on elsewhere.
+ * `conflict`, and can wait for the first, which is in `deps.resuming`. It goes on when the client goes away. Errors
+ * also: `unavailable` while its machine is out of reach, or its sandboxes are being paused, unless what it has kept is
+ * in the store: then it goes on elsewhere.
  */
 export async function resumePaused(
   deps: ResumeDeps,

@@ -42,7 +42,8 @@ export async function createSecret(
   if (!namePattern.test(name) || name.startsWith(idPrefix)) {
     throw new AtollError(
       'invalid',
-      `name: must be 1 to ${secretBounds.nameCharactersMax} letters, digits, "-" and "_", and not begin with "${idPrefix}"`,
+      `name: must be 1 to ${secretBounds.nameCharactersMax} letters, digits, "-" and "_", and not begin with ` +
+        `"${idPrefix}"`,
     );
   }
   checkInput(input);

@@ -20,6 +20,7 @@ export function requireOwnPage(sameOrigin: boolean, origin: string): void {
     return;
   throw new AtollError(
     'forbidden',
-    `Over plain HTTP to ${hostname} anybody on the way could take the session: open a TLS port (ATOLL_TLS_PORT) and sign in there, or forward a port to localhost`,
+    `Over plain HTTP to ${hostname} anybody on the way could take the session: open a TLS port (ATOLL_TLS_PORT) ` +
+      'and sign in there, or forward a port to localhost',
   );
 }

@@ -15,8 +15,7 @@ export type Passwords = {
 const cost = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const;
 
 /** A hash of the same cost that no password has. */
-const nobodys =
-  '$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+const nobodys = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(43)}$${'A'.repeat(43)}`;
 
 /** One for a process: it holds how many are under way. `waitingMax`: beside those. */
 export function createPasswords(bounds = { atOnce: 2, waitingMax: 32 }): Passwords {

@@ -41,7 +41,8 @@ export async function proveAgain(deps: SignInDeps, session: SessionRecord, proof
 const refusal = () =>
   new AtollError(
     'unauthenticated',
-    'That does not sign in: a link works once and for 15 minutes, `atoll dashboard` prints another; an access token is listed by `atoll token list`; a password goes with the e-mail address of its account',
+    'That does not sign in: a link works once and for 15 minutes, `atoll dashboard` prints another; an access ' +
+      'token is listed by `atoll token list`; a password goes with the e-mail address of its account',
   );
 
 async function whoProves(deps: SignInDeps, proof: SignIn): Promise<Who | null> {

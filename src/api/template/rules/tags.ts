@@ -56,7 +56,8 @@ export async function requireTagPlaces(db: Db, templateId: string, tags: readonl
   if (new Set([...(await tagNames(db, templateId)), ...tags]).size > tagsPerTemplateMax)
     throw new AtollError(
       'rate_limited',
-      `tags: the template would have more than ${tagsPerTemplateMax}, which is the most (tagsPerTemplateMax): delete some first`,
+      `tags: the template would have more than ${tagsPerTemplateMax}, which is the most (tagsPerTemplateMax): ` +
+        'delete some first',
     );
 }
 

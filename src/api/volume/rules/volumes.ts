@@ -84,7 +84,8 @@ export async function removeVolume(
   if (!outcome.deleted) {
     throw new AtollError(
       'conflict',
-      `Volume "${volume.name}" is mounted in ${outcome.sandboxIds.join(', ')} (running or paused): kill what has it first`,
+      `Volume "${volume.name}" is mounted in ${outcome.sandboxIds.join(', ')} (running or paused): kill what has ` +
+        'it first',
     );
   }
   // The reconciler deletes what a node that does not answer keeps.

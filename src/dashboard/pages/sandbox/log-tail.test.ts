@@ -9,7 +9,7 @@ const entry = (ms: number, message: string): LogEntry => ({
   fields: {},
 });
 
-test('every entry is shown once, also where two are alike and where a page begins in the middle of a millisecond', async () => {
+test('every entry is shown once, also where two are alike or a page begins within a millisecond', async () => {
   const log = [entry(1, 'a'), entry(2, 'b'), entry(2, 'b')];
   const tail = new LogTail(async ({ direction, cursor = 0 }) =>
     direction === 'backward' ? log.toReversed() : log.filter(({ timestamp }) => Date.parse(timestamp) >= cursor),

@@ -40,7 +40,10 @@ function javascript({ template, timeoutSeconds, metadata, env, internet, pauseAt
     !internet && 'allowInternetAccess: false',
     pauseAtEnd && "lifecycle: { onTimeout: 'pause' }",
   ]);
-  return `import { Sandbox } from 'e2b';\n\nconst sandbox = await Sandbox.create(${json(template)}, {\n${options.join('')}});\nconsole.log((await sandbox.commands.run('uname -a')).stdout);`;
+  return (
+    `import { Sandbox } from 'e2b';\n\nconst sandbox = await Sandbox.create(${json(template)}, ` +
+    `{\n${options.join('')}});\nconsole.log((await sandbox.commands.run('uname -a')).stdout);`
+  );
 }
 
 function python({ template, timeoutSeconds, metadata, env, internet, pauseAtEnd }: Wish): string {
@@ -52,12 +55,18 @@ function python({ template, timeoutSeconds, metadata, env, internet, pauseAtEnd 
     !internet && 'allow_internet_access=False',
     pauseAtEnd && 'lifecycle={"on_timeout": "pause"}',
   ]);
-  return `from e2b import Sandbox\n\nsandbox = Sandbox.create(\n${options.join('')})\nprint(sandbox.commands.run("uname -a").stdout)`;
+  return (
+    `from e2b import Sandbox\n\nsandbox = ` +
+    `Sandbox.create(\n${options.join('')})\nprint(sandbox.commands.run("uname -a").stdout)`
+  );
 }
 
 function curl(wish: Wish, origin: string): string {
   const body = json(bodyOf(wish)).replaceAll("'", String.raw`'\''`);
-  return `curl -X POST ${origin}/v2/sandboxes \\\n  -H "X-API-Key: $E2B_API_KEY" \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
+  return (
+    `curl -X POST ${origin}/v2/sandboxes \\\n  -H "X-API-Key: $E2B_API_KEY" \\\n  -H 'Content-Type: ` +
+    `application/json' \\\n  -d '${body}'`
+  );
 }
 
 /** Reads lines of `name=value`; empty ones are left out. Answers null where a line is none. */

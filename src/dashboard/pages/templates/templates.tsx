@@ -9,7 +9,9 @@ import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
 
-const example = `import { Template } from 'e2b';\n\nawait Template.build(Template().fromImage('node:22').npmInstall('tsx'), 'my-template');`;
+const example = `import { Template } from 'e2b';
+
+await Template.build(Template().fromImage('node:22').npmInstall('tsx'), 'my-template');`;
 
 /** The templates that a team can make sandboxes from. */
 export function Templates() {

@@ -73,7 +73,8 @@ function makeRoomFor(dir: string, name: string, inUse: KeyedMutex<string>): void
   if (!oldest)
     throw new AtollError(
       'no_space',
-      `the team’s builds use ${others.length} cache directories, and a team may have ${perTeamMax}: use one of their IDs`,
+      `the team’s builds use ${others.length} cache directories, and a team may have ${perTeamMax}: use one of ` +
+        'their IDs',
     );
   rmSync(oldest.path, { force: true });
 }

@@ -43,7 +43,8 @@ function argvOf({ shell }: StageState, { command, heredocs }: Run): [string, ...
     return [
       '/bin/sh',
       '-c',
-      'file=$(mktemp) && printf %s "$1" >"$file" && chmod 700 "$file" && "$file"; status=$?; rm -f "$file"; exit $status',
+      'file=$(mktemp) && printf %s "$1" >"$file" && chmod 700 "$file" && "$file"; status=$?; rm -f "$file"; exit ' +
+        '$status',
       'script',
       command,
     ];

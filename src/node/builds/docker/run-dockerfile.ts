@@ -67,7 +67,9 @@ export async function runDockerfile(
       // Some instructions wait for nothing: others have their turn between any two.
       await Bun.sleep(0);
       const label = {
-        place: `${stage.name ?? (index === last ? 'builder' : `stage ${index}`)} ${number + 1}/${stage.instructions.length}`,
+        place:
+          `${stage.name ?? (index === last ? 'builder' : `stage ${index}`)} ` +
+          `${number + 1}/${stage.instructions.length}`,
         text: shortened(instruction.text),
       };
       state = { ...(await runInstruction(build, state, instruction, others, label)) };

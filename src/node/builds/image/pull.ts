@@ -157,7 +157,8 @@ async function fetchLayers(build: Build, options: PullOptions, source: Source): 
         onHit: () => build.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
         async make() {
           build.log(
-            `[base] layer ${index + 1}/${layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`,
+            '[base] layer ' +
+              `${index + 1}/${layers.length}${layer.size > 0 ? `, ${(layer.size / 1e6).toFixed(1)} MB` : ''}`,
           );
           const made = await fetchLayer(build, signal, options, source, layer);
           if (made !== null) build.bytes.add(build.layers.bytes(made));

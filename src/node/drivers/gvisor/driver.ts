@@ -17,7 +17,8 @@ const startTimeoutMs = 20_000;
 
 /** Why gVisor keeps no memory. */
 const withoutCheckpoints =
-  'gVisor’s own checkpoints are not used: programs that wait by epoll, the agent among them, do not all survive a restore';
+  'gVisor’s own checkpoints are not used: programs that wait by epoll, the agent among them, do not all survive a ' +
+  'restore';
 
 /** The driver of a kernel in user space. */
 export const gvisorFactory: DriverFactory = {

@@ -8,7 +8,8 @@ import { tableOf } from './table-name.ts';
 export function builderHostsAdded(installation: number, addresses: readonly string[], port: number): string {
   return addresses
     .map(address => {
-      const element = `element inet ${tableOf(installation)} builder_hosts${isIPv6(address) ? '_v6' : ''} { ${address} . ${port} }\n`;
+      const set = `builder_hosts${isIPv6(address) ? '_v6' : ''}`;
+      const element = `element inet ${tableOf(installation)} ${set} { ${address} . ${port} }\n`;
       // Adding what is there would not begin its time anew.
       return `add ${element}delete ${element}add ${element}`;
     })

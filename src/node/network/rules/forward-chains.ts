@@ -96,7 +96,8 @@ export function forwardChains(links: string): string {
   }
   chain next_hop {
     iifname . rt ip nexthop @next_hops update @next_hops { iifname . rt ip nexthop } return
-    update @next_hops_lately { iifname limit rate over ${nextHops.perSecond}/second burst ${nextHops.burst} packets } drop
+    update @next_hops_lately { iifname limit rate over ${nextHops.perSecond}/second burst ${nextHops.burst} packets } \
+      drop
     update @next_hops { iifname . rt ip nexthop }
   }
   chain destination_nat {

@@ -60,7 +60,8 @@ table inet ${table} {
   chain let_in {
     accept
   }
-${refusals}${flowChains(installation, flowsMax, features)}${detourChains(installation, proxies, slots)}${policyMaps(policies)}
+${refusals}${flowChains(installation, flowsMax, features)}${detourChains(installation, proxies, slots)}\
+${policyMaps(policies)}
 ${addressChains(installation, links, slots)}${forwardChains(links)}${inputChains(installation, proxies, links)}
 ${outputChains(installation, links)}}
 ${linkTable(installation, linksNow)}`;

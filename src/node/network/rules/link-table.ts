@@ -33,7 +33,8 @@ table netdev ${table} {
   }
   chain ${onlyIpv4} {
     meta protocol != ip drop
-    ip frag-off & 0x3fff != 0 update @fragments { iifname limit rate over ${fragments.perSecond}/second burst ${fragments.burst} packets } drop
+    ip frag-off & 0x3fff != 0 update @fragments { \
+      iifname limit rate over ${fragments.perSecond}/second burst ${fragments.burst} packets } drop
   }
 ${links
   .map(

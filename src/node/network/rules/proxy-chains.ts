@@ -77,12 +77,14 @@ export function inputChains(installation: number, proxies: number, links: string
   }
   chain proxy_connection {
     ct state != new accept
-    update @connections_to_proxy { iifname limit rate over ${proxyConnections.perSecond}/second burst ${proxyConnections.burst} packets } drop
+    update @connections_to_proxy { \
+      iifname limit rate over ${proxyConnections.perSecond}/second burst ${proxyConnections.burst} packets } drop
     jump new_flow
     accept
   }
   chain proxy_question {
-    update @questions_to_proxy { iifname limit rate over ${proxyQuestions.perSecond}/second burst ${proxyQuestions.burst} packets } drop
+    update @questions_to_proxy { \
+      iifname limit rate over ${proxyQuestions.perSecond}/second burst ${proxyQuestions.burst} packets } drop
     ct state new jump new_flow
     accept
   }

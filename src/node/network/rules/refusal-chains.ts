@@ -11,6 +11,11 @@ export const flowsPrefix = 'flows';
 /** Group under which the kernel reports refused packets of an installation (NFLOG). */
 export const refusalGroup = (installation: number): number => 0xa700 + installation;
 
+/** Reports a few of the packets of each link. */
+const reportSome = (installation: number, prefix = '') =>
+  `update @refused_lately { iifname limit rate 5/second burst 20 packets } ` +
+  `log ${prefix}group ${refusalGroup(installation)} snaplen 64`;
+
 /** Counts what is refused to each link, and reports some of it. TCP is refused by a reset, the rest is dropped. */
 export function refusalChain(installation: number, links: string[]): string {
   return `  set refused {
@@ -25,7 +30,7 @@ export function refusalChain(installation: number, links: string[]): string {
   }
   chain refuse {
     iifname @refused
-    update @refused_lately { iifname limit rate 5/second burst 20 packets } log group ${refusalGroup(installation)} snaplen 64
+    ${reportSome(installation)}
     meta l4proto tcp reject with tcp reset
     drop
   }
@@ -50,7 +55,7 @@ export function flowChains(installation: number, flowsMax: number, { countsFlows
   }
   chain too_many_flows {
     iifname @refused
-    update @refused_lately { iifname limit rate 5/second burst 20 packets } log prefix "${flowsPrefix}" group ${refusalGroup(installation)} snaplen 64
+    ${reportSome(installation, `prefix "${flowsPrefix}" `)}
     drop
   }
 `;

@@ -6,7 +6,7 @@ import type { RunningRecord } from './record.ts';
 import { createRecords } from './record-store.ts';
 import { recordKey } from './record-key.ts';
 
-test('what a policy proves itself with is on the disk for nobody to read, and there again after a restart of the platform', async () => {
+test('the secrets of a policy are on the disk for nobody to read, and there again after a restart', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'atoll-records-'));
   try {
     const network = {

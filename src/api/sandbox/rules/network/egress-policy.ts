@@ -35,7 +35,8 @@ export async function checkRuleSecrets(
     if (!canBeInHeader(secretValue(seed, secret))) {
       throw new AtollError(
         'invalid',
-        `${prefix}rules: secret "${name}" can't be in a header: it is longer than ${networkBounds.secretInHeaderBytesMax} bytes, or has line breaks`,
+        `${prefix}rules: secret "${name}" can't be in a header: it is longer than ` +
+          `${networkBounds.secretInHeaderBytesMax} bytes, or has line breaks`,
       );
     }
   }
