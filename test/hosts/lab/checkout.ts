@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { checkout } from './contents.ts';
 import { makeOverlay, startGuest } from './guest.ts';
 import type { Host } from './host-list.ts';
@@ -79,7 +79,8 @@ export async function preparedDisk(options: {
   const disk = image.disk.replace(/disk\.img$/, `prepared-${await setUpDigest()}.qcow2`);
   if (existsSync(disk)) return disk;
   options.say('preparing: set-up runs once, with the network');
-  const work = `${disk}.work`;
+  // Short: the socket of ssh is in it, whose path has at most 108 characters.
+  const work = join(dirname(disk), 'work');
   rmSync(work, { recursive: true, force: true });
   await mustRun(['mkdir', '-p', work], { timeoutMs: packTimeoutMs });
   const [overlay, sources] = [join(work, 'disk.qcow2'), join(work, 'sources.tar')];
