@@ -30,6 +30,7 @@ export const contents = [
     'Guides for operators',
     [
       ['docs/operating.md', 'Install, TLS and DNS'],
+      ['docs/guides/container.md', 'In a container'],
       ['docs/guides/teams.md', 'Teams and quotas'],
       ['docs/backup.md', 'Backup, restore, upgrade'],
       ['docs/guides/monitoring.md', 'Metrics and alerts'],

@@ -1,14 +1,11 @@
-import { cpSync, lutimesSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../setup/run.mjs';
 import { needed } from '../setup/system-packages.mjs';
+import { installTree } from './tree.mjs';
 
 /** Packages that a start needs; the others of set-up build what a release brings. */
-export const runtimePackages = [
-  ...needed.filter(({ builds }) => !builds).map(({ name }) => name),
-  'libc6 (>= 2.36)',
-  'util-linux',
-];
+export const runtimePackages = [...needed.filter(({ builds }) => !builds).map(({ name }) => name), 'util-linux'];
 
 /** A package that was removed leaves no process, mount or rule; its data stay until it is purged. */
 const beforeRemoval = `#!/bin/sh
@@ -39,12 +36,8 @@ fi
 export async function writeDebianPackage(tree, output, { version, description, architecture, epoch }) {
   const staging = join(output, 'deb');
   const control = join(staging, 'DEBIAN');
-  mkdirSync(join(staging, 'usr/lib'), { recursive: true });
-  mkdirSync(join(staging, 'usr/bin'));
+  installTree(tree, staging, epoch);
   mkdirSync(control);
-  cpSync(tree, join(staging, 'usr/lib/atoll'), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
-  symlinkSync('../lib/atoll/bin/atoll', join(staging, 'usr/bin/atoll'));
-  lutimesSync(join(staging, 'usr/bin/atoll'), epoch, epoch);
   writeFileSync(
     join(control, 'control'),
     [
@@ -54,7 +47,7 @@ export async function writeDebianPackage(tree, output, { version, description, a
       'Maintainer: The Atoll authors <atoll@localhost>',
       'Section: admin',
       'Priority: optional',
-      `Depends: ${runtimePackages.join(', ')}`,
+      `Depends: ${[...runtimePackages, 'libc6 (>= 2.36)'].join(', ')}`,
       'Recommends: systemd',
       `Description: ${description}`,
       ' Runs code of AI agents and users in sandboxes on one machine, with the',

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -87,6 +88,15 @@ async function nodePackages(root) {
 function copy(from, to) {
   if (!existsSync(from)) throw new Problem(`${from} is missing: set-up has not built or fetched it.`);
   cpSync(from, to, { recursive: true, verbatimSymlinks: true });
+}
+
+/** Puts a release where a machine has it, below `place`: everything in /usr/lib/atoll, and /usr/bin/atoll. */
+export function installTree(tree, place, epoch) {
+  mkdirSync(join(place, 'usr/lib'), { recursive: true });
+  mkdirSync(join(place, 'usr/bin'));
+  cpSync(tree, join(place, 'usr/lib/atoll'), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+  symlinkSync('../lib/atoll/bin/atoll', join(place, 'usr/bin/atoll'));
+  lutimesSync(join(place, 'usr/bin/atoll'), epoch, epoch);
 }
 
 /** Modes and times that do not depend on who builds, and when. */

@@ -27,15 +27,33 @@ export async function ownMirror() {
   return found;
 }
 
-async function knownMirror() {
-  const format = '$(ORIGIN)\t$(LABEL)\t$(REPO_URI)\t$(SIGNED_BY)';
+/**
+ * Release, and lines of sources.list(5), of this machine's distribution with its updates and repairs of security: what
+ * its own apt uses.
+ */
+export async function ownSources() {
+  const { origin, release, keyring } = await ownMirror();
+  const suites = ['', '-updates', '-security'].map(pocket => `${release}${pocket}`);
+  const found = (await knownTargets()).filter(target => target.origin === origin && suites.includes(target.suite));
+  const lines = found.map(({ uri, suite }) => `deb [signed-by=${keyring}] ${uri} ${suite} ${componentsOf[origin]}`);
+  return { release, lines: [...new Set(lines)] };
+}
+
+async function knownTargets() {
+  const format = '$(ORIGIN)\t$(LABEL)\t$(REPO_URI)\t$(SIGNED_BY)\t$(CODENAME)\t$(RELEASE)';
   const text = await run(['apt-get', 'indextargets', '--format', format, 'Created-By: Packages']).catch(() => '');
-  for (const line of text.split('\n')) {
-    const [origin, label, uri, signedBy] = line.split('\t');
+  return text.split('\n').map(line => {
+    const [origin, label, uri, signedBy, release, suite] = line.split('\t');
+    return { origin, label, uri, signedBy, release, suite };
+  });
+}
+
+async function knownMirror() {
+  for (const { origin, label, uri, signedBy, release } of await knownTargets()) {
     if (!(origin in componentsOf) || label !== origin) continue;
     const keyring = signedBy?.startsWith('/') ? signedBy : keyringOf[origin];
     if (!existsSync(keyring)) throw new Problem(`the keyring ${keyring} is missing`);
-    return { origin, uri, keyring };
+    return { origin, uri, keyring, release };
   }
   return undefined;
 }

@@ -71,8 +71,9 @@ function findNumber(dataDir: string): number {
   return whileOthersWait(() => {
     const owners = Array.from({ length: installationsMax }, (_, number) => ownerOf(number));
     const mine = owners.indexOf(dataDir);
-    const number =
-      mine >= 0 ? mine : owners.findIndex(owner => owner === undefined || !existsSync(join(owner, 'lock')));
+    // One without a directory that is seen here is taken last: it may be in a container that shares /run/atoll.
+    const unseen = owners.findIndex(owner => owner !== undefined && !existsSync(join(owner, 'lock')));
+    const number = [mine, owners.indexOf(undefined), unseen].find(found => found >= 0) ?? -1;
     if (number < 0)
       throw new AtollError(
         'unavailable',

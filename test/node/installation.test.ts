@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { claimInstallation } from '../../src/node/installation.ts';
@@ -31,5 +31,24 @@ test('installations in different mount namespaces see each other, and never have
   } finally {
     child.kill();
     for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+test('a number whose directory is not seen here, as of a container that shares /run/atoll, is taken last', () => {
+  const directories = Array.from({ length: 2 }, () => mkdtempSync(join(tmpdir(), 'atoll-claim-')));
+  const [elsewhere = '', here = ''] = directories;
+  const first = claimInstallation(elsewhere);
+  const away = `${elsewhere}-away`;
+  try {
+    renameSync(elsewhere, away);
+    const own = claimInstallation(here);
+    expect(own.number).not.toBe(first.number);
+    own.surrender();
+    own.unlock();
+    expect(readFileSync(join(first.runDir, 'owner'), 'utf8')).toBe(elsewhere);
+  } finally {
+    first.surrender();
+    first.unlock();
+    for (const directory of [...directories, away]) rmSync(directory, { recursive: true, force: true });
   }
 });

@@ -1,0 +1,1 @@
+export function writeBase(tar: string, packages: readonly string[], epoch: number): Promise<void>;
