@@ -36,6 +36,7 @@ export const contents = [
       ['docs/guides/monitoring.md', 'Metrics and alerts'],
       ['docs/guides/sizing.md', 'Sizing'],
       ['docs/cluster.md', 'Several machines'],
+      ['docs/kubernetes.md', 'Kubernetes'],
       ['SECURITY.md', 'Security'],
       ['docs/guides/troubleshooting.md', 'Troubleshooting'],
     ],
