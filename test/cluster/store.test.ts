@@ -118,12 +118,12 @@ for (const kind of [inS3, inDirectory])
       expect(after.pid).toBe(before.pid);
       expect(after.count).toBeGreaterThanOrEqual(before.count);
       expect((await detail(sandbox.sandboxId)).durability).toBe(undefined);
-      // By the team's default the SDK's own pause is stored.
+      // By the team's default the SDK's own pause is stored. Other control processes hear of a change a moment later.
       const [team] = (await (await cluster.admin(0, 'GET', '/admin/teams')).json()) as { teamID: string }[];
       const setDefault = (pauseDurability: string) =>
         cluster.admin(0, 'PATCH', `/admin/teams/${team?.teamID}`, { pauseDurability });
       expect((await setDefault('cluster')).status).toBe(200);
-      const usual = await Sandbox.create('base', { ...connectionTo(cluster, 1), lifecycle: { onTimeout: 'pause' } });
+      const usual = await Sandbox.create('base', { ...connectionTo(cluster, 0), lifecycle: { onTimeout: 'pause' } });
       expect(await usual.pause()).toBe(true);
       expect(await detail(usual.sandboxId)).toMatchObject({
         state: 'paused',
