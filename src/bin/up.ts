@@ -9,7 +9,7 @@ import { noteInstance } from './platform/instance.ts';
 import type { Platform } from './platform/platform.ts';
 import { type ServiceManager, serviceManager } from './systemd/notify.ts';
 import { refusedExitCode } from './systemd/unit.ts';
-import { interruptedExitCode, stopSignal, stopTimeoutMs } from './until-stopped.ts';
+import { beginStopping, interruptedExitCode, stopSignal } from './until-stopped.ts';
 import { isLoopback, isWildcard, type Settings } from './settings/settings.ts';
 
 /** `atoll up`: the platform in the foreground, until a signal stops it. */
@@ -59,11 +59,7 @@ export function upCommand(
         using _ = keepTelling(manager);
         await Promise.race([stop.asked, platform.failed]);
         manager.tell('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
-        setTimeout(() => {
-          terminal.err(`The platform did not stop within ${stopTimeoutMs / 1000} s and is ended. Sandboxes run on.\n`);
-          process.exit(1);
-        }, stopTimeoutMs).unref();
-        terminal.err('\nStopping. Sandboxes run on; the next start takes them over.\n');
+        beginStopping(terminal);
       } catch (error) {
         if (values.service) return failedUnder(manager, error, stop.signal, terminal);
         if (!stop.signal.aborted) throw error;

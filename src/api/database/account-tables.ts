@@ -1,14 +1,15 @@
 import type { Role } from '../../protocol/api/member.ts';
+import type { accessTokenColumns, apiKeyColumns } from '../credential/record.ts';
 import type { Durability } from '../../protocol/durability.ts';
-import type { Fixed, Flag } from './column-types.ts';
+import type { Fixed, Flag, TableOf } from './column-types.ts';
 
 /** The tables of teams, their people, and what both sign in with. */
 export type AccountTables = {
   teams: TeamTable;
   users: UserTable;
   team_members: TeamMemberTable;
-  api_keys: ApiKeyTable;
-  access_tokens: AccessTokenTable;
+  api_keys: TableOf<typeof apiKeyColumns>;
+  access_tokens: TableOf<typeof accessTokenColumns>;
   sessions: SessionTable;
   sign_in_links: SignInLinkTable;
   invitations: InvitationTable;
@@ -68,28 +69,6 @@ type InvitationTable = {
   created_at_us: Fixed<number>;
   expires_at_us: Fixed<number>;
 };
-
-/** What is kept of a credential: its digest and what its mask shows. */
-type CredentialColumns = {
-  name: string;
-  /** SHA-256 of the decoded random part, hex. */
-  digest: Fixed<string>;
-  value_length: Fixed<number>;
-  mask_prefix: Fixed<string>;
-  mask_suffix: Fixed<string>;
-  created_at_us: Fixed<number>;
-  last_used_at_us: number | null;
-};
-
-/** API keys of teams. */
-export type ApiKeyTable = CredentialColumns & {
-  key_id: Fixed<string>;
-  team_id: Fixed<string>;
-  created_by: Fixed<string | null>;
-};
-
-/** Access tokens of users. */
-type AccessTokenTable = CredentialColumns & { token_id: Fixed<string>; user_id: Fixed<string> };
 
 /** Who is signed in at the dashboard. Without a user, the operator. */
 export type SessionTable = {

@@ -4,8 +4,7 @@ import type { BuildStatus } from '../../protocol/api/template.ts';
 import type { DeliveryState } from '../../protocol/api/webhook.ts';
 import type { AccountTables } from './account-tables.ts';
 import type { ClusterTables } from './cluster-schema.ts';
-import type { Fixed, Flag } from './column-types.ts';
-import type { Column, Columns } from '../record/column.ts';
+import type { Fixed, Flag, TableOf } from './column-types.ts';
 import type { sandboxColumns } from '../sandbox/record.ts';
 
 /**
@@ -37,15 +36,6 @@ export type Tables = AccountTables &
     volume_removals: VolumeRemovalTable;
     replicas: ReplicaTable;
   };
-
-/** The table of columns that are defined with their records. */
-type TableOf<C extends Columns> = {
-  [Member in keyof C as C[Member]['name']]: C[Member] extends Column<string, unknown, infer Stored, infer Changes>
-    ? Changes extends true
-      ? Stored
-      : Fixed<Stored>
-    : never;
-};
 
 /** Templates. */
 export type TemplateTable = {

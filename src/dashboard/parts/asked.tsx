@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogFooter } from './dialog.tsx';
 
 type AskedProps = {
   title: string;
@@ -31,12 +31,7 @@ export function Asked({ title, label, type, action, onDone, onClose }: AskedProp
           onChange={event => setText(event.target.value)}
         />
       </label>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary">{action}</button>
-      </footer>
+      <DialogFooter action={action} onClose={onClose} />
     </Dialog>
   );
 }

@@ -59,14 +59,31 @@ export function Confirm({ title, action, busy, onConfirm, onClose, children }: C
   return (
     <Dialog title={title} onClose={onClose} onSubmit={onConfirm}>
       {children}
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button danger primary" disabled={busy}>
-          {action}
-        </button>
-      </footer>
+      <DialogFooter action={action} danger busy={busy} onClose={onClose} />
     </Dialog>
+  );
+}
+
+type DialogFooterProps = {
+  /** What the button says that submits the form. */
+  action: string;
+  /** It can't be pressed now. */
+  busy?: boolean | undefined;
+  /** It can't be undone. */
+  danger?: boolean;
+  onClose: () => void;
+};
+
+/** The end of a form in a dialog: leaves it, or submits it. */
+export function DialogFooter({ action, busy, danger, onClose }: DialogFooterProps) {
+  return (
+    <footer>
+      <button type="button" className="button" onClick={onClose}>
+        Cancel
+      </button>
+      <button className={danger ? 'button danger primary' : 'button primary'} disabled={busy}>
+        {action}
+      </button>
+    </footer>
   );
 }

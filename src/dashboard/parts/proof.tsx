@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { ApiFailure, ask } from '../api/client.ts';
 import { useViewer } from '../api/session.tsx';
 import { Problem } from './bits.tsx';
-import { Dialog } from './dialog.tsx';
+import { Dialog, DialogFooter } from './dialog.tsx';
 
 /**
  * Does something that may take a session which has proven lately whose it is: asks for the proof, and does it again.
@@ -79,14 +79,7 @@ function ProofDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
           required
         />
       </label>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={busy}>
-          Go on
-        </button>
-      </footer>
+      <DialogFooter action="Go on" busy={busy} onClose={onClose} />
     </Dialog>
   );
 }

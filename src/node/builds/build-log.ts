@@ -86,3 +86,17 @@ function lastState(line: string): string {
   const start = end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1;
   return line.slice(start, end);
 }
+
+/** Lines of a failed command that its error quotes. */
+const quotedLines = 20;
+
+/** Cuts a program's output into lines, logs each, and remembers the `last` for an error. */
+export function logLines(log: (line: string) => void): ReturnType<typeof createLineSplitter> & { last: string[] } {
+  const last: string[] = [];
+  const lines = createLineSplitter(line => {
+    log(line);
+    last.push(line);
+    if (last.length > quotedLines) last.shift();
+  });
+  return { ...lines, last };
+}

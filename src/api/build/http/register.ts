@@ -25,6 +25,7 @@ import type { BuildsAllowed } from '../../../protocol/build.ts';
 import type { StartDeps } from '../rules/start.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { Db } from '../../database/db.ts';
+import type { Change } from '../../event/record.ts';
 
 /** `POST /v3/templates` */
 export const registerBuildV3 = route({
@@ -77,14 +78,19 @@ export const registerBuildV2 = route({
   ) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
-    const { template, buildId } = await registerBuild(deps, caller.team, askedOf(body));
-    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
-    return {
-      status: 202,
-      body: { ...templateView(await listedTemplate(deps.db, template.templateId)), buildID: buildId },
-    };
+    return waiting(deps.db, note, await registerBuild(deps, caller.team, askedOf(body)));
   },
 });
+
+/** Answers the template of a build that waits. */
+async function waiting(
+  db: Db,
+  note: (change: Change) => void,
+  { template: { templateId }, buildId }: { template: { templateId: string }; buildId: string },
+) {
+  note({ target: `build:${buildId}`, after: { templateId } });
+  return { status: 202 as const, body: { ...templateView(await listedTemplate(db, templateId)), buildID: buildId } };
+}
 
 /** The request in the platform's own words. */
 function askedOf(body: RegisterBody & { minFreeDiskMb?: number }): AskedBuild {
@@ -127,12 +133,7 @@ export const registerBuildV1 = route({
   async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, body, note }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
-    const { template, buildId } = await rebuildTemplate(deps, caller.team, null, rebuildOf(body), requestOf(body));
-    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
-    return {
-      status: 202,
-      body: { ...templateView(await listedTemplate(deps.db, template.templateId)), buildID: buildId },
-    };
+    return waiting(deps.db, note, await rebuildTemplate(deps, caller.team, null, rebuildOf(body), requestOf(body)));
   },
 });
 
@@ -151,17 +152,11 @@ export const rebuildTemplateRoute = route({
   async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, note }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
-    const { template, buildId } = await rebuildTemplate(
-      deps,
-      caller.team,
-      params.templateID,
-      rebuildOf(body),
-      requestOf(body),
+    const { templateID } = params;
+    return waiting(
+      deps.db,
+      note,
+      await rebuildTemplate(deps, caller.team, templateID, rebuildOf(body), requestOf(body)),
     );
-    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
-    return {
-      status: 202,
-      body: { ...templateView(await listedTemplate(deps.db, template.templateId)), buildID: buildId },
-    };
   },
 });

@@ -1,24 +1,14 @@
 import type { Db } from '../../database/db.ts';
 import { userOfRow } from '../../team/store/user.ts';
-import type { AccessTokenRecord } from '../record.ts';
+import { mapperOf } from '../../record/column.ts';
+import { accessTokenColumns, type AccessTokenRecord } from '../record.ts';
 import type { UserRecord } from '../../team/record.ts';
+
+const { recordOf, rowOf } = mapperOf(accessTokenColumns);
 
 /** Writes a new access token. */
 export async function insertAccessToken(db: Db, token: AccessTokenRecord): Promise<void> {
-  await db
-    .insertInto('access_tokens')
-    .values({
-      token_id: token.tokenId,
-      user_id: token.userId,
-      name: token.name,
-      digest: token.digest,
-      value_length: token.valueLength,
-      mask_prefix: token.maskPrefix,
-      mask_suffix: token.maskSuffix,
-      created_at_us: token.createdAtUs,
-      last_used_at_us: token.lastUsedAtUs,
-    })
-    .execute();
+  await db.insertInto('access_tokens').values(rowOf(token)).execute();
 }
 
 /** The token with this digest and its user. */
@@ -42,17 +32,7 @@ export async function listAccessTokens(db: Db, userId: string): Promise<AccessTo
     .orderBy('created_at_us')
     .orderBy('token_id')
     .execute();
-  return rows.map(row => ({
-    tokenId: row.token_id,
-    userId: row.user_id,
-    name: row.name,
-    digest: row.digest,
-    valueLength: row.value_length,
-    maskPrefix: row.mask_prefix,
-    maskSuffix: row.mask_suffix,
-    createdAtUs: row.created_at_us,
-    lastUsedAtUs: row.last_used_at_us,
-  }));
+  return rows.map(recordOf);
 }
 
 /** Removes a user's token. False where there is none with this ID. */

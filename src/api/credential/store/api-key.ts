@@ -1,28 +1,15 @@
 import { sql } from 'kysely';
-import type { Selectable } from 'kysely';
 import type { Db } from '../../database/db.ts';
-import type { ApiKeyTable } from '../../database/account-tables.ts';
+import { mapperOf } from '../../record/column.ts';
 import { teamOfRow } from '../../team/store/team.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { ApiKeyRecord } from '../record.ts';
+import { apiKeyColumns, type ApiKeyRecord } from '../record.ts';
+
+const { recordOf, rowOf } = mapperOf(apiKeyColumns);
 
 /** Writes a new API key. */
 export async function insertApiKey(db: Db, key: ApiKeyRecord): Promise<void> {
-  await db
-    .insertInto('api_keys')
-    .values({
-      key_id: key.keyId,
-      team_id: key.teamId,
-      created_by: key.createdBy,
-      name: key.name,
-      digest: key.digest,
-      value_length: key.valueLength,
-      mask_prefix: key.maskPrefix,
-      mask_suffix: key.maskSuffix,
-      created_at_us: key.createdAtUs,
-      last_used_at_us: key.lastUsedAtUs,
-    })
-    .execute();
+  await db.insertInto('api_keys').values(rowOf(key)).execute();
 }
 
 /** The key with this digest and its team. */
@@ -37,22 +24,7 @@ export async function findApiKey(db: Db, digest: string): Promise<{ keyId: strin
   return row ? { keyId: row.key_id, team: teamOfRow(row) } : null;
 }
 
-function apiKeyOfRow(row: Selectable<ApiKeyTable>): ApiKeyRecord {
-  return {
-    keyId: row.key_id,
-    teamId: row.team_id,
-    createdBy: row.created_by,
-    name: row.name,
-    digest: row.digest,
-    valueLength: row.value_length,
-    maskPrefix: row.mask_prefix,
-    maskSuffix: row.mask_suffix,
-    createdAtUs: row.created_at_us,
-    lastUsedAtUs: row.last_used_at_us,
-  };
-}
-
-/** Notes when credentials were last used, by ID. */
+/** Records when credentials were last used, by ID. */
 export async function touchCredentials(
   db: Db,
   table: 'api_keys' | 'access_tokens',
@@ -73,7 +45,7 @@ export async function listApiKeys(db: Db, teamId: string): Promise<ApiKeyRecord[
     .orderBy('created_at_us')
     .orderBy('key_id')
     .execute();
-  return rows.map(apiKeyOfRow);
+  return rows.map(recordOf);
 }
 
 /** How many keys a team has that have another name than `except`. */

@@ -7,6 +7,20 @@ import { route } from '../../http/route.ts';
 import type { AuditRecord } from '../record.ts';
 import type { Db } from '../../database/db.ts';
 
+const pageQuery = {
+  operation: Type.Optional(Type.String()),
+  target: Type.Optional(Type.String()),
+  limit: Type.Optional(int32({ minimum: 1, maximum: auditPageMax, default: auditPageMax })),
+  nextToken: Type.Optional(Type.String()),
+};
+const responses = {
+  200: {
+    description: 'A page of entries',
+    schema: Type.Array(AuditEntry),
+    headers: { 'X-Next-Token': 'Token of the next page, when there is one' },
+  },
+} as const;
+
 /** `GET /admin/audit` */
 export const readAuditRoute = route({
   operationId: 'adminGetAudit',
@@ -14,34 +28,9 @@ export const readAuditRoute = route({
   path: '/admin/audit',
   summary: 'List audit log entries, newest first, page by page',
   auth: 'admin',
-  query: Type.Object({
-    teamID: Type.Optional(Type.String()),
-    operation: Type.Optional(Type.String()),
-    target: Type.Optional(Type.String()),
-    limit: Type.Optional(int32({ minimum: 1, maximum: auditPageMax, default: auditPageMax })),
-    nextToken: Type.Optional(Type.String()),
-  }),
-  responses: {
-    200: {
-      description: 'A page of entries',
-      schema: Type.Array(AuditEntry),
-      headers: { 'X-Next-Token': 'Token of the next page, when there is one' },
-    },
-  },
-  async handle({ db }: { db: Db }, { query }) {
-    const { teamID, operation, target, ...page } = query;
-    const filter = {
-      ...(teamID !== undefined && { teamId: teamID }),
-      ...(operation !== undefined && { operation }),
-      ...(target !== undefined && { target }),
-    };
-    const { items, nextToken } = await readAudit(db, filter, page);
-    return {
-      status: 200,
-      body: items.map(entryView),
-      headers: { ...(nextToken !== null && { 'X-Next-Token': nextToken }) },
-    };
-  },
+  query: Type.Object({ teamID: Type.Optional(Type.String()), ...pageQuery }),
+  responses,
+  handle: ({ db }: { db: Db }, { query: { teamID, ...query } }) => pageOf(db, query, teamID),
 });
 
 /** `GET /audit` */
@@ -52,34 +41,24 @@ export const readTeamAuditRoute = route({
   summary: 'List who changed what of the team, newest first, page by page',
   auth: 'memberOrAdmin',
   role: 'admin',
-  query: Type.Object({
-    operation: Type.Optional(Type.String()),
-    target: Type.Optional(Type.String()),
-    limit: Type.Optional(int32({ minimum: 1, maximum: auditPageMax, default: auditPageMax })),
-    nextToken: Type.Optional(Type.String()),
-  }),
-  responses: {
-    200: {
-      description: 'A page of entries',
-      schema: Type.Array(AuditEntry),
-      headers: { 'X-Next-Token': 'Token of the next page, when there is one' },
-    },
-  },
-  async handle({ db }: { db: Db }, { caller, query }) {
-    const { operation, target, ...page } = query;
-    const filter = {
-      teamId: caller.team.teamId,
-      ...(operation !== undefined && { operation }),
-      ...(target !== undefined && { target }),
-    };
-    const { items, nextToken } = await readAudit(db, filter, page);
-    return {
-      status: 200,
-      body: items.map(entryView),
-      headers: { ...(nextToken !== null && { 'X-Next-Token': nextToken }) },
-    };
-  },
+  query: Type.Object(pageQuery),
+  responses,
+  handle: ({ db }: { db: Db }, { caller, query }) => pageOf(db, query, caller.team.teamId),
 });
+
+type PageQuery = { operation?: string; target?: string; limit?: number; nextToken?: string };
+
+/** A page of the entries of a team; of all where none is named. */
+async function pageOf(db: Db, { operation, target, ...page }: PageQuery, teamId: string | undefined) {
+  const filter = {
+    ...(teamId !== undefined && { teamId }),
+    ...(operation !== undefined && { operation }),
+    ...(target !== undefined && { target }),
+  };
+  const { items, nextToken } = await readAudit(db, filter, page);
+  const headers = { ...(nextToken !== null && { 'X-Next-Token': nextToken }) };
+  return { status: 200 as const, body: items.map(entryView), headers };
+}
 
 function entryView(entry: AuditRecord): AuditEntry {
   return {

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { AdminTeam } from '../../../protocol/api/team.ts';
 import { useChange } from '../../api/hooks.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 
 const words = {
   concurrentSandboxes: 'Sandboxes at once',
@@ -48,14 +48,7 @@ export function Limits({ of: { teamID, name, limits }, onClose }: { of: AdminTea
           />
         </label>
       ))}
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={save.isPending}>
-          Save
-        </button>
-      </footer>
+      <DialogFooter action="Save" busy={save.isPending} onClose={onClose} />
     </Dialog>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { AdminTeam } from '../../../protocol/api/team.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Ago, Badge } from '../../parts/bits.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -109,14 +109,7 @@ function NewTeam({ onClose }: { onClose: () => void }) {
         <span>Namespace of its templates: lowercase letters, digits, “-” and “_”; it never changes</span>
         <input required pattern="[a-z0-9_\-]{1,64}" value={slug} onChange={event => setSlug(event.target.value)} />
       </label>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={create.isPending}>
-          Make
-        </button>
-      </footer>
+      <DialogFooter action="Make" busy={create.isPending} onClose={onClose} />
     </Dialog>
   );
 }

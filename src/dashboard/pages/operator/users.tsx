@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { AdminTeam, AdminUser } from '../../../protocol/api/team.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Ago, Badge, Empty } from '../../parts/bits.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
@@ -127,14 +127,7 @@ function NewUser({ onClose }: { onClose: () => void }) {
         <span>E-mail (may be left out)</span>
         <input type="email" value={email} onChange={event => setEmail(event.target.value)} />
       </label>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={create.isPending}>
-          Make
-        </button>
-      </footer>
+      <DialogFooter action="Make" busy={create.isPending} onClose={onClose} />
     </Dialog>
   );
 }

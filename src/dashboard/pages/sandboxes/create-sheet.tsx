@@ -4,7 +4,7 @@ import type { Sandbox } from '../../../protocol/api/sandbox.ts';
 import type { Template } from '../../../protocol/api/template.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { CodeTabs } from '../../parts/code.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { bodyOf, codeOf, parsePairs } from './code.ts';
 import type { Wish } from './code.ts';
 
@@ -64,14 +64,7 @@ export function CreateSheet({ template, onClose }: { template: string; onClose: 
         </div>
         <CodeTabs texts={codeOf(wish, location.origin)} />
       </div>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={create.isPending}>
-          {create.isPending ? 'Creating…' : 'Create'}
-        </button>
-      </footer>
+      <DialogFooter action={create.isPending ? 'Creating…' : 'Create'} busy={create.isPending} onClose={onClose} />
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { roles } from '../../../protocol/api/member.ts';
 import { useChange } from '../../api/hooks.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
 
 const may: Record<(typeof roles)[number], string> = {
@@ -45,14 +45,7 @@ export function Invite({ onClose }: { onClose: () => void }) {
           </label>
         ))}
       </fieldset>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={create.isPending}>
-          Make the link
-        </button>
-      </footer>
+      <DialogFooter action="Make the link" busy={create.isPending} onClose={onClose} />
     </Dialog>
   );
 }

@@ -4,7 +4,7 @@ import type { Secret } from '../../../protocol/api/secret.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Ago, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -98,14 +98,7 @@ function SecretDialog({
           onChange={event => setValue(event.target.value)}
         />
       </label>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={save.isPending}>
-          Keep
-        </button>
-      </footer>
+      <DialogFooter action="Keep" busy={save.isPending} onClose={onClose} />
     </Dialog>
   );
 }

@@ -5,7 +5,7 @@ import type { Webhook } from '../../../protocol/api/webhook.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Badge, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
@@ -135,14 +135,7 @@ function NewWebhook({ onClose, onMade }: { onClose: () => void; onMade: (secret:
           </label>
         ))}
       </fieldset>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={create.isPending || events.length === 0}>
-          Make
-        </button>
-      </footer>
+      <DialogFooter action="Make" busy={create.isPending || events.length === 0} onClose={onClose} />
     </Dialog>
   );
 }

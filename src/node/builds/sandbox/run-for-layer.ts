@@ -1,7 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, DockerMount } from '../../../protocol/build.ts';
 import type { CommandWork } from '../build.ts';
-import { createLineSplitter } from '../build-log.ts';
+import { logLines } from '../build-log.ts';
 import type { BuildSandbox } from './build-sandbox.ts';
 import { openCacheMounts } from '../cache/cache-mounts.ts';
 import { makeLayer } from '../../layers/make.ts';
@@ -9,8 +9,6 @@ import { platformFiles } from '../../layers/platform-files.ts';
 
 /** Where programs are found in every image, whatever its own PATH is. */
 export const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-/** Lines of output that a failure quotes. */
-const quotedLines = 20;
 
 /** A command of a step. */
 type BuildCommand = {
@@ -56,14 +54,9 @@ export async function runForLayer(
  * Runs a command in a sandbox and logs its output. Errors: `invalid` with the command and its last lines when it fails.
  */
 async function runLogged(build: CommandWork, sandbox: BuildSandbox, command: BuildCommand): Promise<void> {
-  const last: string[] = [];
-  const lines = createLineSplitter(line => {
-    build.log(line);
-    last.push(line);
-    if (last.length > quotedLines) last.shift();
-  });
+  const lines = logLines(line => build.log(line));
   const failed = (why: string) =>
-    new AtollError('invalid', [`failed to run command '${command.shown}': ${why}`, ...last].join('\n'));
+    new AtollError('invalid', [`failed to run command '${command.shown}': ${why}`, ...lines.last].join('\n'));
   const { argv, user, env, cwd } = command;
   const process = {
     argv,

@@ -6,11 +6,8 @@ import { awaitReady, launchStartCommand, readyTimeoutMs } from '../../sandbox/st
 import { addFiles } from '../steps/add-files.ts';
 import { cachedLayer, type Build } from '../build.ts';
 import { lineOf, type Label } from '../label.ts';
-import { createLineSplitter } from '../build-log.ts';
+import { logLines } from '../build-log.ts';
 import type { BuildSandbox } from '../sandbox/build-sandbox.ts';
-
-/** Lines of the start command's output that a failure quotes. */
-const quotedLines = 20;
 
 type Commands = { startCommand: string | undefined; readyCommand: string | undefined };
 
@@ -82,12 +79,7 @@ async function runStartCommand(
     network: build.network,
   });
   const connection = new AbortController();
-  const last: string[] = [];
-  const lines = createLineSplitter(line => {
-    build.log(line);
-    last.push(line);
-    if (last.length > quotedLines) last.shift();
-  });
+  const lines = logLines(line => build.log(line));
   const commands = { startCommand, readyCommand, user: state.user, workdir: state.workdir, env: state.env };
   const started = launchStartCommand(sandbox.run, commands, {
     signal: AbortSignal.any([signal, connection.signal]),
@@ -102,7 +94,7 @@ async function runStartCommand(
   } catch (error) {
     lines.end();
     signal.throwIfAborted();
-    throw error instanceof AtollError ? new AtollError('invalid', [error.message, ...last].join('\n')) : error;
+    throw error instanceof AtollError ? new AtollError('invalid', [error.message, ...lines.last].join('\n')) : error;
   }
   lines.end();
 }

@@ -1,0 +1,83 @@
+import type { Channel, Listener } from './channel.ts';
+import { closeFile } from './files.ts';
+
+/** Bytes that may wait to be sent. A reader that is further behind counts as gone. */
+const waitingBytesMax = 256 << 20;
+
+/** The part of the runtime's sockets that a channel needs. */
+export type ByteSocket = { write(bytes: Uint8Array): number; terminate(): void };
+
+/** A channel over a connected stream: what waits to be sent, and what came before somebody listened. */
+export abstract class StreamChannel implements Channel {
+  readonly #socket: ByteSocket;
+  #listener: Listener | undefined;
+  #early: [string, number | undefined][] = [];
+  /** Bytes that the kernel did not take yet, in order. */
+  #unsent: Uint8Array[] = [];
+  #unsentBytes = 0;
+  #open = true;
+
+  constructor(socket: ByteSocket) {
+    this.#socket = socket;
+  }
+
+  abstract send(text: string, file?: number): void;
+
+  /** Takes bytes from the socket. */
+  abstract received(bytes: Uint8Array): void;
+
+  /** Gives back what this kind of channel holds. Called once, when it closes. */
+  protected abstract release(): void;
+
+  protected get isOpen(): boolean {
+    return this.#open;
+  }
+
+  listen(listener: Listener): void {
+    this.#listener = listener;
+    const early = this.#early;
+    this.#early = [];
+    for (const [text, file] of early) listener.message(text, file);
+    if (!this.#open) listener.closed();
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#socket.terminate();
+    this.closed();
+  }
+
+  /** The socket takes bytes again. */
+  drained(): void {
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    this.#unsentBytes = 0;
+    for (const bytes of unsent) this.write(bytes);
+  }
+
+  /** The socket has closed. */
+  closed(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.release();
+    for (const [, file] of this.#early) if (file !== undefined) closeFile(file);
+    this.#unsent = [];
+    this.#listener?.closed();
+  }
+
+  /** Hands a message to the listener. */
+  protected deliver(text: string, file: number | undefined): void {
+    if (this.#listener) this.#listener.message(text, file);
+    else this.#early.push([text, file]);
+  }
+
+  protected write(bytes: Uint8Array): void {
+    if (!this.#open) return;
+    const written = this.#unsent.length > 0 ? 0 : Math.max(this.#socket.write(bytes), 0);
+    if (written === bytes.length) return;
+    // A copy of the rest alone would not be needed, but its length is what counts.
+    this.#unsent.push(bytes.subarray(written));
+    this.#unsentBytes += bytes.length - written;
+    if (this.#unsentBytes > waitingBytesMax) this.close();
+  }
+}
