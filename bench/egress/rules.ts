@@ -1,7 +1,7 @@
 import { openNetlink, families } from '../../src/node/native/netlink.ts';
 import { chainsOf } from '../../src/node/network/rules/policy-chains.ts';
 import { createPolicyTable } from '../../src/node/network/rules/policy-table.ts';
-import { compilePolicy } from '../../src/protocol/egress-policy.ts';
+import { compilePolicy } from '../../src/protocol/network/egress-policy.ts';
 import { findHostFeatures, flowsPerSandbox, trackedMax } from '../../src/node/network/rules/host-features.ts';
 import { proxyCount } from '../../src/node/network/egress/proxies/proxies.ts';
 import { slotOf } from '../../src/node/layout.ts';

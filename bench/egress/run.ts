@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import type { EgressPolicy } from '../../src/protocol/network.ts';
+import type { EgressPolicy } from '../../src/protocol/network/network.ts';
 import { addresses } from '../../test/egress/support/addresses.ts';
 import { startLab, type Lab } from '../../test/egress/support/lab.ts';
 import { summarize } from '../measure/statistics.ts';

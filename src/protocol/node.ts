@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import type { ReadSandboxLogs, SandboxLogEntry } from './logs.ts';
 import type { DriverName } from './driver.ts';
-import type { EgressPolicy } from './network.ts';
+import type { EgressPolicy } from './network/network.ts';
 import type { NodeUsage, SampleRange, SandboxSample, TrafficCounters } from './node-usage.ts';
 import type { SandboxVolume, VolumeProtocol } from './volume.ts';
 import type { Create, EachStart, Image, Resources, Resume, Started } from './wire/start-schemas.ts';

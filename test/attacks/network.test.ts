@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { proxyCount } from '../../src/node/network/egress/proxies/proxies.ts';
-import { coversName } from '../../src/protocol/network.ts';
+import { coversName } from '../../src/protocol/network/network.ts';
 import { startLab, type Lab, type Visit } from '../egress/support/lab.ts';
 import { policies, type Attempt } from './support/network/attempt.ts';
 import { floods } from './support/network/floods.ts';

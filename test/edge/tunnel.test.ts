@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createServer, type Server, type Socket } from 'node:net';
-import { tunnelProtocol } from '../../src/protocol/tunnel.ts';
+import { tunnelProtocol } from '../../src/protocol/network/tunnel.ts';
 import { startFixture } from './support/fixture.ts';
 
 const token = 'a'.repeat(64);

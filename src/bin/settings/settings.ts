@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { Level } from '../../base/telemetry/log.ts';
-import type { EgressPolicy } from '../../protocol/network.ts';
+import type { EgressPolicy } from '../../protocol/network/network.ts';
 import { offeredParts, offeredTemplates, usualTemplates } from '../offered-templates.ts';
 import type { BuildsAllowed } from '../../protocol/build.ts';
 import type { DriverName } from '../../protocol/driver.ts';

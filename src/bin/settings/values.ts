@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { type EgressPolicy, isDomainPattern, parseBlock } from '../../protocol/network.ts';
+import { type EgressPolicy, isDomainPattern, parseBlock } from '../../protocol/network/network.ts';
 import type { Level } from '../../base/telemetry/log.ts';
 import { volumeMiBMin } from '../../protocol/api/team.ts';
 import type { BuildsAllowed } from '../../protocol/build.ts';

@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import { randomBytes } from 'node:crypto';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { acceptOf } from '../../base/websocket-frames.ts';
-import { tunnelPath, tunnelProtocol } from '../../protocol/tunnel.ts';
+import { tunnelPath, tunnelProtocol } from '../../protocol/network/tunnel.ts';
 import { TunnelStream } from './stream.ts';
 
 /** A port of a sandbox, as somebody who has its token reaches it. `url`: of the installation. */

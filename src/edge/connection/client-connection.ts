@@ -1,4 +1,4 @@
-import type { Destination } from '../../protocol/hosts.ts';
+import type { Destination } from '../../protocol/network/hosts.ts';
 import type { Answer } from '../answer/answer.ts';
 import { plainAnswer } from '../answer/answer.ts';
 import { answerBytes } from '../answer/answer-bytes.ts';

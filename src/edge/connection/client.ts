@@ -1,4 +1,4 @@
-import type { Destination } from '../../protocol/hosts.ts';
+import type { Destination } from '../../protocol/network/hosts.ts';
 import type { Answer } from '../answer/answer.ts';
 import type { Origin } from '../clients/client-table.ts';
 import type { ConnectionContext } from '../context.ts';

@@ -1,4 +1,4 @@
-import { firstLabelOf } from '../../protocol/hosts.ts';
+import { firstLabelOf } from '../../protocol/network/hosts.ts';
 import type { Answer } from '../answer/answer.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 

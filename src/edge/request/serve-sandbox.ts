@@ -1,5 +1,5 @@
 import { agentPort } from '../../protocol/agent.ts';
-import type { Destination } from '../../protocol/hosts.ts';
+import type { Destination } from '../../protocol/network/hosts.ts';
 import { credentialsOf } from './admit.ts';
 import { admit, answerToTrouble, connect, giveUp, takeIdle, type Connected } from './connect.ts';
 import { type Answer, internalRoute } from '../answer/answer.ts';

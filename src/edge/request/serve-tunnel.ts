@@ -1,7 +1,7 @@
 import { listHas } from '../../http1/list.ts';
 import type { KeptRequestHead, RequestHead } from '../../http1/request-head.ts';
 import { agentPort } from '../../protocol/agent.ts';
-import { tunnelPath, tunnelProtocol } from '../../protocol/tunnel.ts';
+import { tunnelPath, tunnelProtocol } from '../../protocol/network/tunnel.ts';
 import { type Answer, type SandboxPort, sandboxAnswer } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
 import type { Ways } from '../context.ts';

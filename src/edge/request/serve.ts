@@ -1,5 +1,5 @@
 import { agentPort } from '../../protocol/agent.ts';
-import { type Destination, destinationOf, type RoutingHeaders } from '../../protocol/hosts.ts';
+import { type Destination, destinationOf, type RoutingHeaders } from '../../protocol/network/hosts.ts';
 import { plainAnswer } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
 import type { Serve } from '../connection/client-connection.ts';

@@ -1,7 +1,7 @@
 import type { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import type { BuildLogLevel, BuildState, StartBuild } from '../../protocol/build.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
-import type { EgressPolicy } from '../../protocol/network.ts';
+import type { EgressPolicy } from '../../protocol/network/network.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { Builder } from '../builder/builder.ts';
 import type { Disks } from '../disks/disks.ts';

@@ -2,7 +2,7 @@ import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildProtocol, StartBuild } from '../../protocol/build.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
-import type { EgressPolicy } from '../../protocol/network.ts';
+import type { EgressPolicy } from '../../protocol/network/network.ts';
 import type { Build, NodeForBuilds, UploadedFiles } from './build.ts';
 import { createBuildBytes, type ByteBounds } from './build-bytes.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';

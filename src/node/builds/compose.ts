@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { BuildProtocol } from '../../protocol/build.ts';
-import type { EgressPolicy } from '../../protocol/network.ts';
+import type { EgressPolicy } from '../../protocol/network/network.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
 import type { CollectParts } from './cache/collect.ts';

@@ -1,4 +1,4 @@
-import { parseAddress } from '../../protocol/network.ts';
+import { parseAddress } from '../../protocol/network/network.ts';
 import { attribute, attributesIn, flags, giveWay, NetlinkError, type Netlink } from './netlink.ts';
 
 // linux/netfilter/nfnetlink_conntrack.h

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifThere } from '../../base/if-there.ts';
-import { protectedRange } from '../../protocol/network.ts';
+import { protectedRange } from '../../protocol/network/network.ts';
 import { tableOf } from './rules/table-name.ts';
 import { nft } from './rules/nft.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { driverNames, type DriverName } from '../driver.ts';
-import type { EgressPolicy } from '../network.ts';
+import type { EgressPolicy } from '../network/network.ts';
 import type { SandboxVolume } from '../volume.ts';
 import { identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
 import { createLog } from '../../../src/base/telemetry/log.ts';
 import { startNode } from '../../../src/node/start/start.ts';
-import type { EgressPolicy } from '../../../src/protocol/network.ts';
+import type { EgressPolicy } from '../../../src/protocol/network/network.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import type { LabOptions } from './lab.ts';
 import { serveRemote } from './rpc.ts';

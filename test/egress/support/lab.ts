@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { makeAuthority } from '../../../src/base/crypto/certificate.ts';
 import type { EgressSettings } from '../../../src/node/network/egress/settings.ts';
 import type { BuildResult } from '../../../src/protocol/build.ts';
-import type { EgressPolicy } from '../../../src/protocol/network.ts';
+import type { EgressPolicy } from '../../../src/protocol/network/network.ts';
 import type { DriverName } from '../../../src/protocol/driver.ts';
 import type { TrafficCounters } from '../../../src/protocol/node-usage.ts';
 import { addresses, hostPublic, hostUplink, hostileServer, internetUplink, victimAddresses } from './addresses.ts';

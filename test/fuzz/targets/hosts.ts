@@ -1,4 +1,4 @@
-import { destinationOf, firstLabelOf } from '../../../src/protocol/hosts.ts';
+import { destinationOf, firstLabelOf } from '../../../src/protocol/network/hosts.ts';
 import {
   contains,
   coversName,
@@ -9,7 +9,7 @@ import {
   parseBlock,
   protectedRange,
   splitHostPort,
-} from '../../../src/protocol/network.ts';
+} from '../../../src/protocol/network/network.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
 
 export const sandboxHosts: Target = {

@@ -1,5 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
-import { parseAddress } from '../../../protocol/network.ts';
+import { parseAddress } from '../../../protocol/network/network.ts';
 import type { RateLimiter } from './rate-limit.ts';
 
 /** Wrong credentials that one client may send a second, on average over the time that a `RateLimiter` lets save up. */

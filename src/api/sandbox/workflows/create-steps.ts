@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
-import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
 import { occupyingStates } from '../../../protocol/state.ts';
 import { microsPerSecond } from '../../../base/clock.ts';

@@ -1,6 +1,6 @@
 import { AtollError, assert } from '../../../base/error.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
-import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { Kept } from '../../../protocol/node.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';

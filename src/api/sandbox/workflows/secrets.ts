@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
-import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { SandboxState } from '../../../protocol/state.ts';
 import { sandboxesOfTeam } from '../store/read.ts';
 import { applyNetwork } from './network-steps.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { networkInterfaces } from 'node:os';
-import { isOfMachine, parseAddress } from '../../../protocol/network.ts';
+import { isOfMachine, parseAddress } from '../../../protocol/network/network.ts';
 import { allowedAddresses } from './addresses.ts';
 
 test('an address that is named is the one that is tried, or refused', async () => {

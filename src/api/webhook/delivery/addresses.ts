@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { AtollError } from '../../../base/error.ts';
 import { hostNameOf } from '../../../base/pinned-fetch.ts';
-import { forbiddenRange } from '../../../protocol/network.ts';
+import { forbiddenRange } from '../../../protocol/network/network.ts';
 
 /** Of the addresses that a name has, those that are tried. */
 const addressesMax = 4;

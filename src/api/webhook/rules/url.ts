@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { AtollError } from '../../../base/error.ts';
 import { hostNameOf } from '../../../base/pinned-fetch.ts';
-import { forbiddenRange } from '../../../protocol/network.ts';
+import { forbiddenRange } from '../../../protocol/network/network.ts';
 
 /**
  * A webhook's URL in its normal form. An address that deliveries would never go to is refused at once; a name is

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { AtollError } from '../../../base/error.ts';
 import { hostNameOf } from '../../../base/pinned-fetch.ts';
 import type { BuilderQuestion } from '../../../protocol/builder.ts';
-import { forbiddenRange } from '../../../protocol/network.ts';
+import { forbiddenRange } from '../../../protocol/network/network.ts';
 
 /** Of the addresses that a name has, those that are tried. */
 const addressesMax = 4;

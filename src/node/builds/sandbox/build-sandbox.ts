@@ -1,4 +1,4 @@
-import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { SandboxResources, Snapshot } from '../../../protocol/node.ts';
 import type { DriverName } from '../../../protocol/driver.ts';
 import { runInSandbox, type AgentProcess, type OnOutput, type ProcessEnd } from '../../agent-client/process.ts';

@@ -1,9 +1,9 @@
-import { protectedRange } from '../../../protocol/network.ts';
+import { protectedRange } from '../../../protocol/network/network.ts';
 import { isRedirected } from '../../native/conntrack.ts';
 import { giveWay, type Netlink } from '../../native/netlink.ts';
 import { openTcpSockets, type TcpSocket } from '../../native/tcp-sockets.ts';
 import type { ConnectedSandbox } from './known-sandboxes.ts';
-import type { CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import { permitsDirect } from './policy.ts';
 
 /** Connections of a sandbox that are closed without giving way to other work. */

@@ -1,6 +1,6 @@
-import { parseAddress, protectedRange } from '../../../protocol/network.ts';
+import { parseAddress, protectedRange } from '../../../protocol/network/network.ts';
 import { chainsOf, type PolicyChains } from '../rules/policy-chains.ts';
-import type { CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import { needsProxy } from './policy.ts';
 import type { ProxySettings } from './proxies/messages.ts';
 

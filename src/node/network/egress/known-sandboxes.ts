@@ -2,7 +2,7 @@ import type { TrafficCounters } from '../../../protocol/node-usage.ts';
 import type { Slot } from '../../layout.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { linkBytes } from './link-bytes.ts';
-import type { CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 
 /** A sandbox as its network sees it. */
 export type ConnectedSandbox = { sandboxId: string; slot: Slot; namespace: NetworkNamespace };

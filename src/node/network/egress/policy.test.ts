@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { parseAddress, type EgressPolicy } from '../../../protocol/network.ts';
+import { parseAddress, type EgressPolicy } from '../../../protocol/network/network.ts';
 import { ipv4Ranges } from '../rules/address-ranges.ts';
 import { chainsOf } from '../rules/policy-chains.ts';
-import { compilePolicy } from '../../../protocol/egress-policy.ts';
+import { compilePolicy } from '../../../protocol/network/egress-policy.ts';
 import { permitsDirect } from './policy.ts';
 
 const verdict = (policy: EgressPolicy, address: string) => {

@@ -1,4 +1,4 @@
-import type { CompiledPolicy, Verdict } from '../../../protocol/egress-policy.ts';
+import type { CompiledPolicy, Verdict } from '../../../protocol/network/egress-policy.ts';
 import type { Protocol } from '../../native/conntrack.ts';
 
 /** Which traffic of a sandbox is taken through the proxy, and why. */

@@ -1,6 +1,6 @@
 import { KeyedMutex } from '../../../base/concurrency/keyed-mutex.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { EgressPolicy } from '../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { Slot } from '../../layout.ts';
 import type { Netlink } from '../../native/netlink.ts';
 import type { PolicyTable } from '../rules/policy-table.ts';
@@ -10,7 +10,7 @@ import type { Detours } from './detours.ts';
 import type { ForgottenConnections } from './forget-connections.ts';
 import type { ConnectedSandbox, KnownSandboxes } from './known-sandboxes.ts';
 import { linkBytes } from './link-bytes.ts';
-import { compilePolicy, type CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import { compilePolicy, type CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import type { Proxy } from './proxies/process.ts';
 
 /** The parts of the way out that a sandbox's policy is put in force at. */

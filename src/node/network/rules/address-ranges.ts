@@ -1,4 +1,4 @@
-import type { Block } from '../../../protocol/network.ts';
+import type { Block } from '../../../protocol/network/network.ts';
 
 /** The IPv4 addresses of the blocks as the fewest ranges that do not touch, each `first-last`, ascending. */
 export function ipv4Ranges(blocks: Block[]): string[] {

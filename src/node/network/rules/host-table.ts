@@ -1,4 +1,4 @@
-import { protectedNetworks } from '../../../protocol/network.ts';
+import { protectedNetworks } from '../../../protocol/network/network.ts';
 import { slotOf, slotsMax } from '../../layout.ts';
 import { elements } from './elements.ts';
 import { addressChains, forwardChains, policyMaps } from './forward-chains.ts';

@@ -1,5 +1,5 @@
 import { userIdOf } from '../../../base/process/part-users.ts';
-import { globalUnicast, tunnels } from '../../../protocol/network.ts';
+import { globalUnicast, tunnels } from '../../../protocol/network/network.ts';
 import { innerAddress, proxyNetwork } from '../../layout.ts';
 
 /** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../../base/crypto/secret.ts';
 import { ipv4Ranges } from './address-ranges.ts';
-import type { CompiledPolicy } from '../../../protocol/egress-policy.ts';
+import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import { detoursOf } from '../egress/policy.ts';
 
 /** The packet rules of one policy. Sandboxes whose policies come to the same rules share them. */

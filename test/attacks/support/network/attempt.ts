@@ -1,4 +1,4 @@
-import type { EgressPolicy } from '../../../../src/protocol/network.ts';
+import type { EgressPolicy } from '../../../../src/protocol/network/network.ts';
 import { addresses, hostileServer, silentServer } from '../../../egress/support/addresses.ts';
 
 /** The policies under which attempts are made, and what of their traffic may be seen on the internet (nft matches). */

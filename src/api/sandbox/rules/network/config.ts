@@ -10,8 +10,8 @@ import {
   parseBlock,
   protectedRange,
   splitHostPort,
-} from '../../../../protocol/network.ts';
-import type { EgressPolicy, EgressProxy } from '../../../../protocol/network.ts';
+} from '../../../../protocol/network/network.ts';
+import type { EgressPolicy, EgressProxy } from '../../../../protocol/network/network.ts';
 import { checkRules } from './header-rules.ts';
 import type { SandboxRecord } from '../../record.ts';
 import type { Features } from '../../features.ts';

@@ -1,7 +1,7 @@
 import { AtollError } from '../../../../base/error.ts';
 import { networkBounds } from '../../../../protocol/api/network.ts';
 import type { SandboxNetworkConfig } from '../../../../protocol/api/network.ts';
-import type { EgressPolicy } from '../../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 import { findSecret } from '../../../secret/store/secrets.ts';
 import type { Identity } from '../../../identity/rules/identity.ts';
 import { placeholdersIn, replaceEach, type Placeholder } from './placeholders.ts';

@@ -1,7 +1,7 @@
 import { AtollError } from '../../../../base/error.ts';
 import { networkBounds } from '../../../../protocol/api/network.ts';
 import type { SandboxNetworkConfig } from '../../../../protocol/api/network.ts';
-import { isDomainPattern } from '../../../../protocol/network.ts';
+import { isDomainPattern } from '../../../../protocol/network/network.ts';
 import { placeholdersIn } from './placeholders.ts';
 import type { Features } from '../../features.ts';
 

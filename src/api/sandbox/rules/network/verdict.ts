@@ -1,8 +1,8 @@
 import { AtollError } from '../../../../base/error.ts';
 import type { NetworkVerdict } from '../../../../protocol/api/network.ts';
-import { compilePolicy } from '../../../../protocol/egress-policy.ts';
-import { normalName, parseAddress } from '../../../../protocol/network.ts';
-import type { EgressPolicy } from '../../../../protocol/network.ts';
+import { compilePolicy } from '../../../../protocol/network/egress-policy.ts';
+import { normalName, parseAddress } from '../../../../protocol/network/network.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 
 /**
  * Whether a connection to `host` would pass a policy, by the code that decides it. What no domain rule names goes by

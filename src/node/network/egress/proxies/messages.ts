@@ -1,5 +1,5 @@
 import type { CertificatePair } from '../../../../base/crypto/certificate.ts';
-import type { EgressPolicy } from '../../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 
 /** What the proxy's process needs to know before it starts. */
 export type ProxySettings = {

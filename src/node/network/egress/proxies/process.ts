@@ -1,6 +1,6 @@
 import { AtollError } from '../../../../base/error.ts';
 import type { Log } from '../../../../base/telemetry/log.ts';
-import type { EgressPolicy } from '../../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 import { spawnProxy, type ProxyChild } from './child.ts';
 import type { Denial, ProxySettings, ToProxy } from './messages.ts';
 import { createWatch, type Watch } from './watch.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { parseAddress, type EgressPolicy } from '../../../../protocol/network.ts';
-import { compilePolicy } from '../../../../protocol/egress-policy.ts';
+import { parseAddress, type EgressPolicy } from '../../../../protocol/network/network.ts';
+import { compilePolicy } from '../../../../protocol/network/egress-policy.ts';
 import { decide, type Asked } from './decide.ts';
 
 const allowed = parseAddress('203.0.113.10')!;

@@ -1,5 +1,5 @@
 import type { PlatformInside } from '../proxies/messages.ts';
-import type { CompiledPolicy } from '../../../../protocol/egress-policy.ts';
+import type { CompiledPolicy } from '../../../../protocol/network/egress-policy.ts';
 import { isSandboxHost, platformRefusal } from './platform.ts';
 
 /** What a connection has shown of itself. */

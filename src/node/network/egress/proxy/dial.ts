@@ -1,5 +1,5 @@
 import { AtollError } from '../../../../base/error.ts';
-import { parseAddress, protectedRange, splitHostPort, type EgressProxy } from '../../../../protocol/network.ts';
+import { parseAddress, protectedRange, splitHostPort, type EgressProxy } from '../../../../protocol/network/network.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
 import type { Resolver } from './dns/resolver.ts';
 import { askSocks } from './socks.ts';

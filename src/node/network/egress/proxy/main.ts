@@ -1,5 +1,5 @@
 import { messageOf } from '../../../../base/error.ts';
-import { splitHostPort } from '../../../../protocol/network.ts';
+import { splitHostPort } from '../../../../protocol/network/network.ts';
 import type { FromProxy, ProxySettings, ToProxy } from '../proxies/messages.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
 import { createDescriptors, descriptorsForSandboxes } from './shares/descriptors.ts';

@@ -1,5 +1,5 @@
 import type { PlatformInside } from '../proxies/messages.ts';
-import type { CompiledPolicy } from '../../../../protocol/egress-policy.ts';
+import type { CompiledPolicy } from '../../../../protocol/network/egress-policy.ts';
 
 /**
  * Whether a name is that of a sandbox's port. Other names of the platform's domain, its API's above all, are not for

@@ -1,7 +1,7 @@
-import type { EgressPolicy } from '../../../../protocol/network.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 import { slotOf, type Slot } from '../../../layout.ts';
 import type { Denial, FromProxy } from '../proxies/messages.ts';
-import { compilePolicy, type CompiledPolicy } from '../../../../protocol/egress-policy.ts';
+import { compilePolicy, type CompiledPolicy } from '../../../../protocol/network/egress-policy.ts';
 import { createBucket, type Bucket } from './shares/bucket.ts';
 import type { Holder } from './shares/descriptors.ts';
 import type { Share, Turns } from './shares/turns.ts';

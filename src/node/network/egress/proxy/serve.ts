@@ -1,7 +1,7 @@
 import { AtollError, messageOf } from '../../../../base/error.ts';
 import type { CertificatePair } from '../../../../base/crypto/certificate.ts';
-import { parseAddress } from '../../../../protocol/network.ts';
-import type { CompiledPolicy } from '../../../../protocol/egress-policy.ts';
+import { parseAddress } from '../../../../protocol/network/network.ts';
+import type { CompiledPolicy } from '../../../../protocol/network/egress-policy.ts';
 import { splice, type Channel, type SocketChannel } from './channel.ts';
 import { decide, type Asked, type DecideOptions, type Decision } from './decide.ts';
 import type { Descriptors } from './shares/descriptors.ts';

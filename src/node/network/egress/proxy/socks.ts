@@ -1,5 +1,5 @@
 import { AtollError } from '../../../../base/error.ts';
-import { parseAddress, type EgressProxy } from '../../../../protocol/network.ts';
+import { parseAddress, type EgressProxy } from '../../../../protocol/network/network.ts';
 import { readBytes } from './bytes.ts';
 import type { SocketChannel } from './channel.ts';
 import type { Target } from './target.ts';

@@ -3,7 +3,7 @@ import { type Field, headBytes } from '../../../../../http1/head-bytes.ts';
 import { headMayBeWhole } from '../../../../../http1/head-end.ts';
 import { listOf } from '../../../../../http1/list.ts';
 import { type RequestFraming, RequestHead } from '../../../../../http1/request-head.ts';
-import { normalName, splitHostPort } from '../../../../../protocol/network.ts';
+import { normalName, splitHostPort } from '../../../../../protocol/network/network.ts';
 import { fieldsMax, headBytesMax } from './limits.ts';
 
 /** A request on its way to the server that was decided about. */

@@ -1,4 +1,4 @@
-import { normalName } from '../../../../../protocol/network.ts';
+import { normalName } from '../../../../../protocol/network/network.ts';
 import { Gathered } from '../gathered.ts';
 
 /** Octets of a ClientHello with its record headers. Real ones have below 2 KiB, with post-quantum key shares too. */

@@ -1,4 +1,4 @@
-import { agentPort } from './agent.ts';
+import { agentPort } from '../agent.ts';
 
 /** Destination of a request. `invalid` carries the reason for the caller (answered with 400). */
 export type Destination =
