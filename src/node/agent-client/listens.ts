@@ -2,8 +2,8 @@ import { agentPort } from '../../protocol/agent.ts';
 import { AtollError } from '../../base/error.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 
-/** As long as gVisor itself may take to start: on a slow machine its agent needs about ten seconds. */
-const startTimeoutMs = 20_000;
+/** On an emulated processor, an agent on gVisor needs up to twenty seconds, and clients wait for a minute. */
+const startTimeoutMs = 45_000;
 /**
  * Starting takes the agent some milliseconds: looking sooner and more often would take them from it. On a busy machine
  * it takes many, and looks come less and less often.

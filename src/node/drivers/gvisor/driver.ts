@@ -12,8 +12,9 @@ import { sandboxConfig } from './config.ts';
 import { findRunsc } from './find-runsc.ts';
 import { openAccess } from './network.ts';
 
-const createTimeoutMs = 20_000;
-const startTimeoutMs = 20_000;
+/** What takes a tenth of a second on a processor of today takes ten on an emulated one. */
+const createTimeoutMs = 45_000;
+const startTimeoutMs = 45_000;
 
 /** Why gVisor keeps no memory. */
 const withoutCheckpoints =
