@@ -67,7 +67,7 @@ async function inPlace<T>(place: string, work: () => Promise<T>, key?: string): 
   }
 }
 
-/** A crash leaves the object whole or not at all. */
+/** A crash leaves the object whole or not at all, and one that was answered is there. */
 async function write(root: string, file: string, bytes: Uint8Array): Promise<void> {
   // One that is not there is not made anew: it may be a file system that is not mounted.
   statSync(root);
@@ -83,6 +83,7 @@ async function write(root: string, file: string, bytes: Uint8Array): Promise<voi
       await handle.close();
     }
     await rename(draft, file);
+    await syncFolder(dirname(file));
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
@@ -92,8 +93,16 @@ async function write(root: string, file: string, bytes: Uint8Array): Promise<voi
 async function makeFolders(root: string, folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
-  for (let made = folder; made.length >= first.length && made !== root; made = dirname(made))
+  for (let made = folder; made.length >= first.length && made !== root; made = dirname(made)) {
     await chmod(made, everyOwner.directory);
+    await syncFolder(dirname(made));
+  }
+}
+
+/** Names of files are of their folder: without this, a crash may forget them. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  await folder.sync().finally(() => folder.close());
 }
 
 async function* list(root: string, place: string, prefix: string): AsyncGenerator<BlobObject> {
