@@ -48,6 +48,8 @@ try {
   process.exit(1);
 }
 
+// What only long suites fetch and build: other tests that need it are skipped, and say so.
+if (names.some(isLong)) process.env.LONG_TESTS = '1';
 const reports = mkdtempSync(join(tmpdir(), 'atoll-test-'));
 const chosen = suitesOf(root).filter(({ name }) =>
   names.length === 0 ? !isLong(name) : names.some(wanted => isOf(name, wanted)),

@@ -6,6 +6,7 @@ import { terminalsMax } from '../../src/node/drivers/crun/config.ts';
 import { lowHostLimits } from '../../src/node/host-limits.ts';
 import type { NodeSandbox } from '../../src/protocol/node.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { waitFor } from '../support/process.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
 
 // One sandbox takes all that it can of what the kernel has for all; what a second one and the host still have is
@@ -124,7 +125,9 @@ test('forks without end: the neighbour runs commands, the sandbox too, and a kil
   const bombed = await it.node.protocol.create(it.request());
   const bomb = 'import os\nwhile True:\n  try: os.fork()\n  except OSError: pass';
   await run(bombed, `(setsid python3 -c '${bomb}' > /dev/null 2>&1 < /dev/null &)`, 'user');
-  await Bun.sleep(3000);
+  // It has all that users may have.
+  const most = pidsMaxOf(testResources);
+  await waitFor('the sandbox to be full', () => processes(bombed) > most / 2, 30_000);
   for (let count = 0; count < 5; count++) expect(await run(modest, 'echo here')).toBe('here\n');
   expect(await run(bombed, 'echo here')).toBe('here\n');
   await it.node.protocol.kill(bombed);
@@ -154,7 +157,7 @@ test('processor time: fifty busy processes have no more of it than two', async (
   const busy = (count: number) =>
     `for n in $(seq ${count}); do (setsid timeout 40 python3 -c 'while True: pass' > /dev/null 2>&1 &); done`;
   await Promise.all([run(greedy, busy(50)), run(modest, busy(2))]);
-  await Bun.sleep(1500);
+  await waitFor('all of them to compute', () => processes(greedy) > 50 && processes(modest) > 2);
   const before = [cpu(greedy), cpu(modest)] as const;
   await Bun.sleep(4000);
   const [many, two] = [cpu(greedy) - before[0], cpu(modest) - before[1]];
@@ -205,6 +208,10 @@ function usage(sandbox: NodeSandbox): number {
     readFileSync(join(groupOf('memory', sandbox), isUnified ? 'memory.current' : 'memory.usage_in_bytes'), 'utf8'),
   );
 }
+
+/** Processes and threads that it has. */
+const processes = (sandbox: NodeSandbox) =>
+  Number(readFileSync(join(groupOf('pids', sandbox), 'pids.current'), 'utf8'));
 
 /** Processor time that it has used, microseconds. */
 function cpu(sandbox: NodeSandbox): number {

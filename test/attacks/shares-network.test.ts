@@ -122,12 +122,13 @@ for s in kept:
     except BlockingIOError: open_ += 1
     except OSError: pass
 print('open', open_)
-time.sleep(4)
+hold()
 `,
     );
-    await Bun.sleep(9_000);
+    await isHeld(greedy);
     expect(counted(await attempt(modest, pages(50)), 'served')).toBe(50);
     expect(hostReaches(20)).toBe(20);
+    await goOn(greedy);
     const open = counted(await holding, 'open');
     expect(open).toBeGreaterThan(connectionsMax / 4);
     expect(open).toBeLessThanOrEqual(connectionsMax);
@@ -167,10 +168,11 @@ def flood():
         except OSError: pass
 threads = [threading.Thread(target=flood) for _ in range(32)]
 for t in threads: t.start()
+open('/taken', 'w').close()
 for t in threads: t.join()
 `,
     );
-    await Bun.sleep(1_000);
+    await isHeld(greedy);
     expect(counted(await attempt(modest, pages(10)), 'served')).toBe(10);
     await flooding;
     expect((await lab.logged()).filter(line => /egress proxy/.test(line))).toEqual([]);
@@ -192,6 +194,7 @@ for s in kept:
     except BlockingIOError: open_ += 1
     except OSError: pass
 print('open', open_)
+open('/taken', 'w').close()
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 end = time.time() + 4
 n = 0
@@ -201,7 +204,7 @@ while time.time() < end:
     except OSError: pass
 `,
     );
-    await Bun.sleep(3_000);
+    await isHeld(greedy);
     expect(
       counted(
         await attempt(
@@ -284,6 +287,15 @@ async function attempt(sandbox: string, program: string): Promise<string> {
   const { exitCode, stdout, stderr } = await run(sandbox, `INSTALLATION = ${lab.installation}\n${prelude}\n${program}`);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   return stdout;
+}
+
+/** Waits until a program in the sandbox says that it has taken all it can. */
+const isHeld = (sandbox: string) =>
+  until(async () => (await lab.run(sandbox, 'test -e /taken')).exitCode === 0, 60_000);
+
+/** Has the program of `hold()` go on. */
+async function goOn(sandbox: string): Promise<void> {
+  expect((await lab.run(sandbox, 'touch /go')).exitCode).toBe(0);
 }
 
 /** The number that a program has printed behind a word. */

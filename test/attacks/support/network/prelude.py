@@ -131,6 +131,11 @@ def many(count, action, seconds=3.0):
         try: kept.append(action(n))
         except OSError: pass
     return kept
+# Says outside that all is taken, and goes on when it is told to: `Held` of the test.
+def hold():
+    open('/taken', 'w').close()
+    end = time.time() + 60
+    while not os.path.exists('/go') and time.time() < end: time.sleep(0.05)
 def connected(host, port, data=b'', wait=1.0):
     s = socket.create_connection((host, port), wait); s.settimeout(wait)
     if data: s.sendall(data)
