@@ -35,7 +35,7 @@ describeDrivers(subject => {
       'cat /proc/sys/kernel/random/boot_id; ls /run/own /dev/shm; cat /root/file; pgrep -c sleep; echo $COLOUR';
     await run(
       sandboxId,
-      'mkdir -p /run/own; touch /run/own/pid /dev/shm/x; echo kept > /root/file; (setsid sleep 1000 >/dev/null 2>&1 &)',
+      'mkdir -p /run/own; touch /run/own/pid /dev/shm/x; echo kept > /root/file; (setsid sleep 1000 >/dev/null 2>&1 &); until pgrep sleep > /dev/null; do :; done',
     );
     const before = (await run(sandboxId, look)).split('\n');
     expect(before.slice(1)).toEqual(['/dev/shm:', 'x', '', '/run/own:', 'pid', 'kept', '1', 'blue', '']);
