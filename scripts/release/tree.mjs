@@ -13,7 +13,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { billOfMaterials } from '../setup/bill-of-materials.mjs';
-import { runtimePackage } from '../setup/bundle-program.mjs';
 import { Problem } from '../setup/problem.mjs';
 import { run } from '../setup/run.mjs';
 
@@ -58,22 +57,13 @@ function requireFetched(root) {
 export async function writeTree(root, tree, { commit, epoch }) {
   requireFetched(root);
   mkdirSync(join(tree, 'bin'), { recursive: true });
-  await compileExecutable(root, join(tree, 'bin/atoll'));
+  copy(join(root, 'dist/atoll'), join(tree, 'bin/atoll'));
   for (const name of built) copy(join(root, 'dist', name), join(tree, 'dist', name));
   for (const name of further) copy(join(root, name), join(tree, name));
   copy(await nodePackages(root), join(tree, 'dist/node-packages'));
   writeFileSync(join(tree, 'commit'), `${commit}\n`);
   writeFileSync(join(tree, 'sbom.json'), `${JSON.stringify(billOfMaterials(root), null, 2)}\n`);
   settle(tree, epoch);
-}
-
-/** The command line and all programs of the platform, with the runtime in them. */
-export async function compileExecutable(root, output) {
-  const flags = ['--compile', '--minify', '--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'];
-  // Paths in it are relative to the working directory.
-  await run([join(runtimePackage(root), 'bin/bun'), 'build', ...flags, 'src/bin/executable.ts', '--outfile', output], {
-    cwd: root,
-  });
 }
 
 /** Node.js, npm and yarn of the base template, by its lock file: who installs the release needs no npm. */

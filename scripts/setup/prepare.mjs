@@ -5,6 +5,7 @@ import { prepareCriu } from './criu.mjs';
 import { buildDashboard } from './dashboard.mjs';
 import { buildDocs } from './docs.mjs';
 import { checkHost } from './host.mjs';
+import { buildExecutable } from './executable.mjs';
 import { exclusively } from './lock.mjs';
 import { buildNativeHelper } from './native-helper.mjs';
 import { installNpmPackages } from './npm-packages.mjs';
@@ -14,7 +15,7 @@ import { installSystemPackages } from './system-packages.mjs';
 
 /**
  * Makes this checkout ready to start the platform: npm packages, system packages, native helper, seccomp filters,
- * agent, builder, CRIU, gVisor. Steps that are done already are silent.
+ * agent, builder, dashboard, the platform itself, CRIU, gVisor. Steps that are done already are silent.
  */
 export async function prepare(root, { forTests = false, forLaboratory = false, runtimeOnly = false } = {}) {
   checkHost();
@@ -27,6 +28,7 @@ export async function prepare(root, { forTests = false, forLaboratory = false, r
     await buildAgent(root);
     await buildBuilder(root);
     await buildDashboard(root);
+    await buildExecutable(root);
     await buildDocs(root);
     await prepareCriu(root);
     await prepareRunsc(root);

@@ -1,7 +1,7 @@
 import { programOption } from '../base/process/own-program.ts';
 
-// The one executable of a release: the command line, and every program that the platform starts. In a checkout each is
-// a file of its own.
+// The one executable, compiled or from source: the command line, and every program that the platform starts. Each loads
+// its own part alone.
 
 const programs: Record<string, () => Promise<unknown>> = {
   node: () => import('./parts/node.ts'),

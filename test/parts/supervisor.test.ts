@@ -1,4 +1,3 @@
-import { commandOfProgram } from '../../src/base/process/own-program.ts';
 import { afterEach, expect, test } from 'bun:test';
 import { groupsOf } from '../../src/supervisor/control-groups.ts';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,7 +11,7 @@ import { waitFor } from '../support/process.ts';
 
 type About = { pid: number; answer?: string; kept?: string };
 
-const program = join(import.meta.dir, 'support/little-part.ts');
+const littlePart = [process.execPath, join(import.meta.dir, 'support/little-part.ts')];
 const parts: Part<About>[] = [];
 afterEach(async () => {
   await Promise.all(parts.splice(0).map(part => part.stop()));
@@ -28,7 +27,7 @@ function begin(orders: Record<string, unknown> | (() => unknown), more: Partial<
   };
   const part = startPart<About>({
     name: 'api',
-    command: [process.execPath, '--no-env-file', '--config=/dev/null', program],
+    command: littlePart,
     environment: {},
     settings: typeof orders === 'function' ? orders : () => orders,
     stallLooksMax: 2,
@@ -85,7 +84,7 @@ test('one that takes more memory than its budget is ended and started again; the
   const budget = { memoryBytes: 256 << 20, tasksMax: 256 };
   await using groups = makePartGroups({ api: budget, edge: budget });
   const commandIn = (part: 'api' | 'edge') =>
-    commandOf(commandOfProgram(part, program), { rights: 'root', joinFiles: groups.joinFiles(part) });
+    commandOf(littlePart, { rights: 'root', joinFiles: groups.joinFiles(part) });
   let starts = 0;
   const { part, seen } = begin(() => ({ doing: ++starts === 2 ? 'grow' : 'serve' }), {
     command: commandIn('api'),

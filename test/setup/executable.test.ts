@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compileExecutable } from '../../scripts/release/tree.mjs';
+import { buildExecutable } from '../../scripts/setup/executable.mjs';
 import { platformVersion } from '../../src/base/version.ts';
 import { repository, startPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
@@ -14,7 +14,8 @@ const program = join(folder, 'bin/atoll');
 
 beforeAll(async () => {
   mkdirSync(join(folder, 'bin'));
-  await compileExecutable(repository, program);
+  await buildExecutable(repository);
+  cpSync(join(repository, 'dist/atoll'), program);
   for (const name of ['dist', 'templates']) symlinkSync(join(repository, name), join(folder, name));
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,3 +39,46 @@ test('it runs the platform: every process, a sandbox, and a restart that takes i
   expect(await (await platform.api('GET', '/docs/')).text()).toContain('<h1 id="documentation">');
   expect((await platform.api('GET', '/dashboard')).headers.get('content-type')).toContain('text/html');
 }, 240_000);
+
+test('a checkout runs what was compiled for as long as no file of the source has changed, and then the source', async () => {
+  const checkout = join(folder, 'checkout');
+  mkdirSync(join(checkout, 'dist'), { recursive: true });
+  const files = ['bin', 'src', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts'];
+  for (const name of [...files, 'dist/atoll', 'dist/atoll.from'])
+    cpSync(join(repository, name), join(checkout, name), { recursive: true });
+  symlinkSync(join(repository, 'node_modules'), join(checkout, 'node_modules'));
+  const version = (env = {}) => runToEnd([join(checkout, 'bin/atoll'), 'version'], { env: { ...process.env, ...env } });
+  const answer = async () => (await version()).stdout.trim();
+  /** Something that is told apart from what the source says. */
+  const mark = () => {
+    rmSync(join(checkout, 'dist/atoll'));
+    writeFileSync(join(checkout, 'dist/atoll'), '#!/bin/sh\necho compiled\n', { mode: 0o755 });
+  };
+  const change = () =>
+    writeFileSync(
+      join(checkout, 'src/base/version.ts'),
+      `/** Changed. */\nif (process.env.FAIL) throw new Error('on purpose');\nexport const platformVersion: string = '7.8.9';\n`,
+    );
+  expect(await answer()).toBe(`atoll ${platformVersion}`);
+
+  await buildExecutable(checkout);
+  mark();
+  expect(await answer()).toBe('compiled');
+  change();
+  expect(await answer()).toBe('atoll 7.8.9');
+  await buildExecutable(checkout);
+  rmSync(join(checkout, 'node_modules'));
+  expect(await answer()).toBe('atoll 7.8.9');
+  // Errors name lines of the source, whatever runs.
+  expect((await version({ FAIL: '1' })).stderr).toMatch(/on purpose\n.*src\/base\/version\.ts:2:/);
+  symlinkSync(join(repository, 'node_modules'), join(checkout, 'node_modules'));
+
+  // The same text again needs no other executable, but somebody has to look.
+  mark();
+  change();
+  expect(await answer()).toBe('atoll 7.8.9');
+  await buildExecutable(checkout);
+  expect(await answer()).toBe('compiled');
+  rmSync(join(checkout, 'src/base/version.test.ts'));
+  expect(await answer()).toBe('atoll 7.8.9');
+}, 120_000);

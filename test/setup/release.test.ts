@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -15,7 +16,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeArchive, writeChecksums } from '../../scripts/release/archive.mjs';
 import { writeDebianPackage } from '../../scripts/release/debian-package.mjs';
-import { compileExecutable, settle } from '../../scripts/release/tree.mjs';
+import { settle } from '../../scripts/release/tree.mjs';
+import { buildExecutable, compileExecutable } from '../../scripts/setup/executable.mjs';
 import { repository } from '../support/platform.ts';
 
 // Two builds of one commit are equal, octet by octet, whoever makes them, where and when. Here the writers of a release
@@ -65,11 +67,17 @@ test('the executable is equal from whichever checkout, to wherever it is built',
   mkdirSync(checkout);
   for (const name of ['src', 'package.json', 'tsconfig.json'])
     cpSync(join(repository, name), join(checkout, name), { recursive: true });
-  symlinkSync(join(repository, 'node_modules'), join(checkout, 'node_modules'));
-  // It holds its own name, which is the same in every release.
-  const [one, two] = [join(folder, 'first/bin/atoll'), join(folder, 'second/further/atoll')];
-  for (const path of [one, two]) mkdirSync(join(path, '..'), { recursive: true });
-  await compileExecutable(repository, one);
-  await compileExecutable(checkout, two);
-  expect(digestOf(two)).toBe(digestOf(one));
+  // Maps name packages by where they are in the checkout.
+  const { packages } = JSON.parse(readFileSync(join(repository, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; optional?: boolean }>;
+  };
+  for (const [path, { dev, optional }] of Object.entries(packages))
+    if (path !== '' && !dev && !path.includes('@oven') && (!optional || existsSync(join(repository, path))))
+      cpSync(join(repository, path), join(checkout, path), { recursive: true });
+  symlinkSync(join(repository, 'node_modules/@oven'), join(checkout, 'node_modules/@oven'));
+  await buildExecutable(repository);
+  const other = join(folder, 'further/atoll');
+  mkdirSync(join(folder, 'further'));
+  await compileExecutable(checkout, other);
+  expect(digestOf(other)).toBe(digestOf(join(repository, 'dist/atoll')));
 }, 120_000);

@@ -1,18 +1,21 @@
+import { join } from 'node:path';
+
 /** Programs of the platform that it starts itself. Only `src/bin` knows what each runs. */
 type OwnProgram = 'node' | 'api' | 'edge' | 'gate' | 'egress-proxy';
 
-/** Option by which the executable of a release is one of the platform's programs, named behind it. */
+/** Option by which the platform's executable is one of its programs, named behind it. */
 export const programOption = '--program';
 
-/** Whether this runs from the executable of a release, which holds all of the source, and not from a checkout. */
-export const isRelease: boolean = import.meta.dir.startsWith('/$bunfs/');
+/** Whether this runs from the compiled executable, which holds all of the source, and not from the files of it. */
+export const isCompiled: boolean = import.meta.dir.startsWith('/$bunfs/');
 
-/**
- * The command line of a program: in a checkout its `source` (a path) on the runtime that this process has, in a release
- * the same executable. Neither .env nor bunfig.toml of the working directory changes what runs.
- */
-export function commandOfProgram(name: OwnProgram, source: string): string[] {
-  return isRelease
-    ? [process.execPath, programOption, name]
-    : [process.execPath, '--no-env-file', '--config=/dev/null', source];
-}
+/** Neither .env nor bunfig.toml of the working directory changes what runs. The executable looks for none. */
+const fromSource = ['--no-env-file', '--config=/dev/null', join(import.meta.dir, '../../bin/executable.ts')];
+
+/** The command line of a program: that of this process, compiled or from the same source, as another one. */
+export const commandOfProgram = (name: OwnProgram): string[] => [
+  process.execPath,
+  ...(isCompiled ? [] : fromSource),
+  programOption,
+  name,
+];

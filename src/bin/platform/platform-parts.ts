@@ -62,7 +62,7 @@ export function beginNode(
 ): Part<unknown> {
   return begin({
     name: 'node',
-    command: commandOf(programOf('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
+    command: commandOf(commandOfProgram('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
     environment,
     settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment, isForGate }),
     async onAsk(what, value) {
@@ -93,7 +93,7 @@ export function beginApi(
   let firstPair: Pair | null | undefined = also.pair;
   return begin<ApiAbout>({
     name: 'api',
-    command: commandOf(programOf('api'), {
+    command: commandOf(commandOfProgram('api'), {
       rights: 'to drop',
       shown: [
         ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
@@ -152,7 +152,7 @@ export function beginEdge(
   const ports = { port: settings.port, tlsPort: settings.tlsPort };
   return begin<EdgeAbout>({
     name: 'edge',
-    command: commandOf(programOf('edge'), { rights: 'to drop', joinFiles: groups.joinFiles('edge') }),
+    command: commandOf(commandOfProgram('edge'), { rights: 'to drop', joinFiles: groups.joinFiles('edge') }),
     environment: {},
     async settings(): Promise<EdgeSettings> {
       const { installation, runDir, certificate, isControl } = await served;
@@ -186,7 +186,7 @@ export function beginGate(
 ): Part<unknown> {
   return begin({
     name: 'gate',
-    command: commandOf(programOf('gate'), { rights: 'to drop', joinFiles: groups.joinFiles('gate') }),
+    command: commandOf(commandOfProgram('gate'), { rights: 'to drop', joinFiles: groups.joinFiles('gate') }),
     environment: {},
     settings,
     async onAsk(what, value) {
@@ -195,8 +195,6 @@ export function beginGate(
     },
   });
 }
-
-const programOf = (part: PartName) => commandOfProgram(part, join(import.meta.dir, '../parts', `${part}.ts`));
 
 /** Kept in a file for root alone. One that was revoked is replaced. */
 function keepApiKey(dataDir: string, apiKey: string): void {

@@ -43,7 +43,7 @@ async function serves(platform: TestPlatform): Promise<void> {
 }
 
 function isA(victim: 'helper' | 'egress'): (pid: number) => boolean {
-  const name = victim === 'helper' ? /\/helper(?:\0|$)/ : /\/proxy\/main\.ts(?:\0|$)/;
+  const name = victim === 'helper' ? /\/helper(?:\0|$)/ : /\0egress-proxy(?:\0|$)/;
   return pid => name.test(readOr(`/proc/${pid}/cmdline`));
 }
 

@@ -7,7 +7,7 @@ export type PartName = (typeof partNames)[number];
 export function partsOf(supervisor: number): Partial<Record<PartName, number>> {
   const parts: Partial<Record<PartName, number>> = {};
   for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
-    const [, part] = /\/parts\/(node|api|edge)\.ts$/.exec(commandOf(pid)) ?? [];
+    const [, part] = /^(node|api|edge)$/.exec(commandOf(pid)) ?? [];
     if (part !== undefined && parentOf(pid) === supervisor) parts[part as PartName] = Number(pid);
   }
   return parts;

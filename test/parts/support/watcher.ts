@@ -1,4 +1,3 @@
-import { commandOfProgram } from '../../../src/base/process/own-program.ts';
 import { join } from 'node:path';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { startPart } from '../../../src/supervisor/part.ts';
@@ -8,7 +7,7 @@ import { commandOf } from '../../../src/supervisor/program.ts';
 
 const part = startPart<{ pid: number }>({
   name: 'api',
-  command: commandOf(commandOfProgram('api', join(import.meta.dir, 'little-part.ts')), { rights: 'to drop' }),
+  command: commandOf([process.execPath, join(import.meta.dir, 'little-part.ts')], { rights: 'to drop' }),
   environment: {},
   settings: () => ({ doing: 'serve' }),
   stallLooksMax: 10,

@@ -1,5 +1,4 @@
 import { commandOfProgram } from '../../../../base/process/own-program.ts';
-import { fileURLToPath } from 'node:url';
 import { readFromProxy, type FromProxy, type ToProxy } from './messages.ts';
 
 /** The process of an egress proxy. */
@@ -23,8 +22,7 @@ const withoutRights = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--'];
  * on the caller's. Messages are JSON: what it sends is read by root.
  */
 export function spawnProxy(handlers: { onMessage(message: FromProxy): void; onExit(): void }): ProxyChild {
-  const program = fileURLToPath(new URL('../proxy/main.ts', import.meta.url));
-  const child = Bun.spawn([...withoutRights, ...commandOfProgram('egress-proxy', program)], {
+  const child = Bun.spawn([...withoutRights, ...commandOfProgram('egress-proxy')], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {},
     cwd: '/',
