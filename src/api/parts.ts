@@ -9,6 +9,7 @@ import { DurablePauses } from './blob/rules/pauses.ts';
 import { type Authority, controlIdentity, openAuthority } from './cluster/rules/authority.ts';
 import { clusterBuilder } from './cluster/rules/builder.ts';
 import { Machines } from './cluster/rules/machines.ts';
+import { AwaitedBuilds } from './build/rules/awaited.ts';
 import { noBuilder } from './build/rules/no-builder.ts';
 import { Uploads } from './build/rules/uploads.ts';
 import { CredentialCache } from './credential/rules/cache.ts';
@@ -109,8 +110,7 @@ export type ApiParts = {
   readonly diskReserveBytes: number;
   /** Builds whose log and outcome this process takes over, by ID. */
   readonly followedBuilds: SingleFlight<string, void>;
-  /** Builds of templates that come with the platform, by template ID: creates wait for them. */
-  readonly awaitedBuilds: SingleFlight<string, void>;
+  readonly awaitedBuilds: AwaitedBuilds;
   /** Aborted when this process ends: what waits for something outside gives up. */
   readonly stopping: AbortSignal;
 };
@@ -199,7 +199,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     filesDir: options.filesDir ?? '/nonexistent',
     diskReserveBytes: options.diskReserveBytes ?? 0,
     followedBuilds: new SingleFlight(),
-    awaitedBuilds: new SingleFlight(),
+    awaitedBuilds: new AwaitedBuilds(),
     stopping,
   };
 }

@@ -141,6 +141,7 @@ test('templates, volumes, secrets and webhooks are managed', async () => {
   assert.match((await run(['template', 'delete', 'base'])).stderr, /^atoll template delete: .*sandbox.*\n$/);
   assert.match(await ok('template', 'init', 'mine'), /mine\/template.json$/);
   assert.equal((await run(['template', 'init', 'mine'])).exitCode, 1);
+  assert.match(await ok('template', 'log', 'base'), /layer/);
   assert.match((await run(['template', 'add', '../base'])).stderr, /No template \.\.\/base comes with Atoll/);
 
   const volumeID = await ok('volume', 'create', 'notes');

@@ -1,5 +1,5 @@
-import type { SingleFlight } from '../../base/concurrency/single-flight.ts';
 import type { ShippedProtocol } from '../../protocol/shipped.ts';
+import type { AwaitedBuilds } from '../build/rules/awaited.ts';
 import type { StartDeps } from '../build/rules/start.ts';
 import type { TeamRecord } from '../team/record.ts';
 import type { ShippedNotes } from './notes.ts';
@@ -9,13 +9,15 @@ type ShippedParts = StartDeps & {
   /** Where uploaded files are, and those of a definition too. */
   filesDir: string;
   /** Creates wait for what is in it. */
-  awaitedBuilds: SingleFlight<string, void>;
+  awaitedBuilds: AwaitedBuilds;
 };
 
 /** What the operator says of shipped templates. */
 type ShippedSettings = {
   /** Those that are wanted beside `base`, by name. */
   templates: readonly string[];
+  /** Those that are built when somebody asks for them. */
+  templatesOnDemand: readonly string[];
   /** What `base` begins from: an OCI reference, or the path of a root file system; absent: the platform's own. */
   baseImage?: string | undefined;
 };

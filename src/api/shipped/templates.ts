@@ -1,7 +1,7 @@
 import { ensurePublicTemplate } from '../template/rules/provision.ts';
 import { defaultTag } from '../template/rules/reference.ts';
-import { taggedBuild } from '../template/store/resolve.ts';
-import { AtollError } from '../../base/error.ts';
+import { taggedBuild, templateByName } from '../template/store/resolve.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildState } from '../../protocol/build.ts';
 import type { ShippedTemplatesOptions } from './options.ts';
 import { planOfDefinition, runShippedBuild } from './build.ts';
@@ -25,10 +25,12 @@ type BackgroundBuilds = { names: string[]; done: Promise<void> };
  */
 export async function beginWantedTemplates(options: ShippedTemplatesOptions): Promise<BackgroundBuilds> {
   const { parts, team, settings, signal } = options;
+  const wanted = new Set([base, ...settings.templates]);
   const names: string[] = [];
   let done = Promise.resolve();
-  for (const name of [base, ...settings.templates]) {
-    if ((await stateOf(name, options)) === 'current') continue;
+  for (const name of new Set([...wanted, ...settings.templatesOnDemand])) {
+    const state = await stateOf(name, options);
+    if (state === 'current' || (state === 'missing' && !wanted.has(name))) continue;
     names.push(name);
     const { templateId } = await ensurePublicTemplate(parts, team, name);
     const built = done.then(() =>
@@ -40,15 +42,33 @@ export async function beginWantedTemplates(options: ShippedTemplatesOptions): Pr
 }
 
 /**
+ * From now on, builds a template that may be built on demand when a create or a build asks for it and it has none. Who
+ * waits learns of a failure; the next one who asks begins anew.
+ */
+export function buildOnDemand(options: ShippedTemplatesOptions): void {
+  const { parts, settings, team, signal } = options;
+  parts.awaitedBuilds.beginOnDemand = async name => {
+    if (signal.aborted || !settings.templatesOnDemand.includes(name)) return null;
+    const { templateId } = await ensurePublicTemplate(parts, team, name);
+    parts.awaitedBuilds
+      .run(templateId, () => ensureShipped(name, options))
+      .catch((error: unknown) => {
+        if (!signal.aborted) parts.log.error(`the template ${name} could not be built`, { error: messageOf(error) });
+      });
+    return templateId;
+  };
+}
+
+/**
  * `outdated`: its build is this installation's own, of another definition. One that somebody else has built is left
  * alone.
  */
 async function stateOf(
   name: string,
-  { parts, shipped, team, notes }: ShippedTemplatesOptions,
+  { parts, shipped, notes }: ShippedTemplatesOptions,
 ): Promise<'missing' | 'outdated' | 'current'> {
-  const { templateId } = await ensurePublicTemplate(parts, team, name);
-  const build = await taggedBuild(parts.db, templateId, defaultTag);
+  const template = await templateByName(parts.db, '', name);
+  const build = template && (await taggedBuild(parts.db, template.templateId, defaultTag));
   if (!build || !(await shipped.has(build.layers))) return 'missing';
   const note = notes.of(name);
   return note?.buildId === build.buildId && note.key !== (await shipped.key(name)) ? 'outdated' : 'current';

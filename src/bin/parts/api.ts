@@ -32,7 +32,7 @@ import { placeOf } from '../../api/installation/place.ts';
 import { keepPair, openPair } from '../../api/installation/open.ts';
 import { dashboardDir, docsDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
-import { beginWantedTemplates, ensureBaseTemplate } from '../../api/shipped/templates.ts';
+import { beginWantedTemplates, buildOnDemand, ensureBaseTemplate } from '../../api/shipped/templates.ts';
 import { shippedNotes } from '../../api/shipped/notes.ts';
 import { spanExportOf } from '../spans.ts';
 import type { ApiAbout } from './about.ts';
@@ -129,7 +129,7 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     : { names: [], done: machines ? ensureClusterBase({ ...shippedOptions, onPhase: () => {} }, machines) : undefined };
   started.defer(() => {
     stopping.abort(new AtollError('canceled', 'The platform was stopped'));
-    return background.done;
+    return Promise.all([background.done, api.parts.awaitedBuilds.settled()]).then(() => {});
   });
   const disposal = started.move();
   const signInPath = dashboard && (await createSignInLink(api.parts, null)).path;
@@ -186,9 +186,10 @@ function optionsOf(settings: Settings) {
     limits: { volumeMiB: settings.volumeMiB },
   };
 }
-/** `base` is there before the platform serves; the others are built meanwhile. */
+/** `base` is there before the platform serves; the others are built meanwhile, or when they are asked for. */
 async function ensureShipped(options: ShippedTemplatesOptions, onPhase: (phase: string) => void) {
   await ensureBaseTemplate({ ...options, onPhase });
+  buildOnDemand(options);
   return beginWantedTemplates(options);
 }
 

@@ -78,6 +78,8 @@ export type Settings = {
   baseImage: string | undefined;
   /** Shipped templates that are built in the background after a start. */
   templates: string[];
+  /** Shipped templates that are built when somebody asks for them for the first time. */
+  templatesOnDemand: string[];
   /** The parts of shipped templates that are built; the others are left out. */
   templateParts: string[];
   nameservers: string[];
@@ -174,6 +176,11 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   storeSecretFile: { variable: 'ATOLL_STORE_SECRET_FILE', fallback: undefined, parse: path },
   baseImage: { variable: 'ATOLL_BASE_IMAGE', fallback: undefined, parse: imageOrArchive },
   templates: { variable: 'ATOLL_TEMPLATES', fallback: usualTemplates.join(','), parse: listOf(offeredTemplates) },
+  templatesOnDemand: {
+    variable: 'ATOLL_TEMPLATES_ON_DEMAND',
+    fallback: offeredTemplates.join(','),
+    parse: listOf(offeredTemplates),
+  },
   templateParts: { variable: 'ATOLL_TEMPLATE_PARTS', fallback: offeredParts.join(','), parse: listOf(offeredParts) },
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
   buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: '/usr/local/share/ca-certificates', parse: path },

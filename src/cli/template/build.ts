@@ -6,12 +6,10 @@ import type { Command, Terminal } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { archiveOf, readDefinition, stepsOf } from './definition.ts';
 
+type Template = { templateID: string; builds: { buildID: string }[] };
 type Registered = { templateID: string; buildID: string };
-type Status = {
-  status: string;
-  logEntries: { message: string; level: string }[];
-  reason?: { message: string; step?: string };
-};
+type Entry = { message: string; level: string };
+type Status = { status: string; logEntries: Entry[]; reason?: { message: string; step?: string } };
 
 const pollMs = 200;
 
@@ -49,6 +47,22 @@ export function templateBuildCommands(
         return buildFolder(request, terminal, folder, { isPublic: true, force: values['no-cache'] });
       },
     },
+    {
+      name: 'template log',
+      usage: '[--json] TEMPLATE',
+      summary: "Shows the log of a template's newest build, until that has ended",
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['TEMPLATE']);
+        const { templateID, builds } = (await request(
+          'GET',
+          `/templates/${encodeURIComponent(positionals[0] ?? '')}`,
+        )) as Template;
+        const [newest] = builds;
+        if (!newest) throw new AtollError('not_found', `No build of ${positionals[0]} was begun yet.`);
+        const show = (entry: Entry) => terminal.out(`${values.json ? JSON.stringify(entry) : entry.message}\n`);
+        return (await follow(request, terminal, { templateID, buildID: newest.buildID }, show)) ? 0 : 1;
+      },
+    },
   ];
 }
 
@@ -70,7 +84,8 @@ async function buildFolder(
   const steps = stepsOf(definition).map(step => (step.type === 'COPY' ? { ...step, filesHash } : step));
   const start = { fromTemplate, fromImage, steps, startCmd, readyCmd, force };
   await request('POST', `/v2/templates/${templateID}/builds/${buildID}`, start);
-  if (!(await follow(request, terminal, templateID, buildID))) return 1;
+  const show = (entry: Entry) => terminal.err(`${entry.message}\n`);
+  if (!(await follow(request, terminal, { templateID, buildID }, show))) return 1;
   if (isPublic) await request('PATCH', `/templates/${templateID}`, { public: true });
   terminal.out(`${name}\n`);
   return 0;
@@ -88,20 +103,20 @@ async function upload(request: PlatformRequest, templateId: string, folder: stri
   return hash;
 }
 
-/** Shows the build's log until it has ended. True when it is ready. */
+/** Shows the build's log until it has ended. True when it is ready; otherwise why not went to standard error. */
 async function follow(
   request: PlatformRequest,
   terminal: Terminal,
-  templateId: string,
-  buildId: string,
+  { templateID, buildID }: Registered,
+  show: (entry: Entry) => void,
 ): Promise<boolean> {
   for (let seen = 0; ;) {
     const { status, logEntries, reason } = (await request(
       'GET',
-      `/templates/${templateId}/builds/${buildId}/status?logsOffset=${seen}`,
+      `/templates/${templateID}/builds/${buildID}/status?logsOffset=${seen}`,
     )) as Status;
     seen += logEntries.length;
-    for (const entry of logEntries) terminal.err(`${entry.message}\n`);
+    logEntries.forEach(show);
     if (logEntries.length > 0) continue;
     if (status === 'ready') return true;
     if (status === 'error') {

@@ -22,6 +22,7 @@ import { route } from '../../http/route.ts';
 import { templateView } from '../../template/http/view.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { BuildsAllowed } from '../../../protocol/build.ts';
+import type { AwaitDeps } from '../rules/awaited.ts';
 import type { StartDeps } from '../rules/start.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { Db } from '../../database/db.ts';
@@ -130,7 +131,7 @@ export const registerBuildV1 = route({
   bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
   errors: [404, 409, 429],
-  async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, body, note }) {
+  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, body, note }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
     return waiting(deps.db, note, await rebuildTemplate(deps, caller.team, null, rebuildOf(body), requestOf(body)));
@@ -149,7 +150,7 @@ export const rebuildTemplateRoute = route({
   bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
   errors: [404, 409, 429, 503],
-  async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, note }) {
+  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, note }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
     const { templateID } = params;

@@ -7,6 +7,7 @@ import { planOfSteps, startBuild } from '../rules/start.ts';
 import { assertMayBuild } from '../rules/permission.ts';
 import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
+import type { AwaitDeps } from '../rules/awaited.ts';
 import type { StartDeps } from '../rules/start.ts';
 import type { BuildsAllowed } from '../../../protocol/build.ts';
 
@@ -25,11 +26,14 @@ export const startBuildRoute = route({
   bodyBytesMax: bodyBytesMax.build,
   responses,
   errors: [404, 503],
-  async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, userAgent, note }) {
+  async handle(
+    deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed },
+    { caller, params, body, userAgent, note },
+  ) {
     assertMayBuild(deps.buildsAllowed, caller);
     const { build } = await findOwnBuild(deps.db, caller.team, params.templateID, params.buildID);
     note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
-    await startBuild(deps, caller.team, build, await planOfSteps(deps.db, caller.team, body, userAgent));
+    await startBuild(deps, caller.team, build, await planOfSteps(deps, caller.team, body, userAgent));
     return { status: 202 };
   },
 });
@@ -45,7 +49,7 @@ export const startBuildV1 = route({
   params,
   responses,
   errors: [400, 404, 503],
-  async handle(deps: StartDeps & { buildsAllowed: BuildsAllowed }, { caller, params, note }) {
+  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, note }) {
     assertMayBuild(deps.buildsAllowed, caller);
     const { build } = await findOwnBuild(deps.db, caller.team, params.templateID, params.buildID);
     note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });

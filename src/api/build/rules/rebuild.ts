@@ -16,6 +16,7 @@ import type { TemplateRecord } from '../../template/record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
+import type { AwaitDeps } from './awaited.ts';
 import type { StartDeps } from './start.ts';
 import type { BuildProtocol } from '../../../protocol/build.ts';
 
@@ -25,7 +26,7 @@ import type { BuildProtocol } from '../../../protocol/build.ts';
  * `unavailable`.
  */
 export async function rebuildTemplate(
-  deps: StartDeps,
+  deps: StartDeps & AwaitDeps,
   team: TeamRecord,
   text: string | null,
   asked: Pick<AskedBuild, 'name' | 'cpuCount' | 'memoryMiB'>,
@@ -47,11 +48,11 @@ export async function rebuildTemplate(
 
 /** What a Dockerfile says. Throws `invalid` with the line for what can't be built. */
 export async function planOfDockerfile(
-  { builder, db }: { builder: BuildProtocol; db: Db },
+  deps: AwaitDeps & { builder: BuildProtocol },
   team: TeamRecord,
   request: BuildRequest,
 ): Promise<BuildPlan> {
-  const stages = await builder.readDockerfile(request.dockerfile);
+  const stages = await deps.builder.readDockerfile(request.dockerfile);
   const names = stages.flatMap(stage => [
     stage.from,
     ...stage.instructions.flatMap(instruction => (instruction.kind === 'copy' ? [instruction.from] : [])),
@@ -59,7 +60,7 @@ export async function planOfDockerfile(
   const templates: Record<string, BuildState> = {};
   for (const name of new Set(names)) {
     const template = templateOfImage(name);
-    const source = template === undefined ? undefined : await standingIn(db, team, template, name);
+    const source = template === undefined ? undefined : await standingIn(deps, team, template, name);
     if (source?.kind === 'state') templates[name] = source.state;
   }
   return {

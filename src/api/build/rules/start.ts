@@ -4,15 +4,14 @@ import type { BuildSource, BuildStep, StartBuild } from '../../../protocol/build
 import { rivalBuilds } from '../store/read.ts';
 import { beginBuild, moveBuild } from '../store/write.ts';
 import { namesOf } from '../../template/store/resolve.ts';
+import { type AwaitDeps, resolveAwaitedBuild } from './awaited.ts';
 import { cancelBuilds, followBuild } from './follow.ts';
 import { namedDriver } from '../../template/rules/driver.ts';
-import { resolveBuild } from '../../template/rules/reference.ts';
 import type { BuildDetail } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { FollowDeps } from './follow.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { TemplateDrivers } from '../../template/rules/driver.ts';
-import type { Db } from '../../database/db.ts';
 
 /** What starting a build takes. */
 export type StartDeps = FollowDeps & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
@@ -67,7 +66,12 @@ export async function startBuild(
 }
 
 /** What the steps of the newer clients say. Throws `invalid`, `not_found`. */
-export async function planOfSteps(db: Db, team: TeamRecord, body: StartBuildV2, userAgent: string): Promise<BuildPlan> {
+export async function planOfSteps(
+  deps: AwaitDeps,
+  team: TeamRecord,
+  body: StartBuildV2,
+  userAgent: string,
+): Promise<BuildPlan> {
   const steps: BuildStep[] = (body.steps ?? []).map(step => ({
     type: step.type,
     args: step.args ?? [],
@@ -75,7 +79,7 @@ export async function planOfSteps(db: Db, team: TeamRecord, body: StartBuildV2, 
     ...(step.filesHash !== undefined && { filesHash: step.filesHash }),
   }));
   return {
-    source: await sourceOf(db, team, body),
+    source: await sourceOf(deps, team, body),
     steps,
     force: body.force ?? false,
     startsAsUser: !isOldSdk(userAgent),
@@ -84,15 +88,15 @@ export async function planOfSteps(db: Db, team: TeamRecord, body: StartBuildV2, 
   };
 }
 
-async function sourceOf(db: Db, team: TeamRecord, body: StartBuildV2): Promise<BuildSource> {
+async function sourceOf(deps: AwaitDeps, team: TeamRecord, body: StartBuildV2): Promise<BuildSource> {
   const { fromImage = '', fromTemplate = '', fromImageRegistry } = body;
   if ((fromImage === '') === (fromTemplate === ''))
     throw new AtollError('invalid', 'fromImage, fromTemplate: exactly one of them is needed');
   const standIn = templateOfImage(fromImage);
-  if (standIn !== undefined && !fromImageRegistry) return standingIn(db, team, standIn, fromImage);
+  if (standIn !== undefined && !fromImageRegistry) return standingIn(deps, team, standIn, fromImage);
   if (fromTemplate === '')
     return { kind: 'image', reference: fromImage, ...(fromImageRegistry && { credential: fromImageRegistry }) };
-  const { build } = await resolveBuild(db, team, fromTemplate);
+  const { build } = await resolveAwaitedBuild(deps, team, fromTemplate);
   const { buildEnv, defaultUser, defaultWorkdir } = build.config;
   return { kind: 'state', state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
 }
@@ -109,8 +113,13 @@ export function templateOfImage(reference: string): string | undefined {
 }
 
 /** A template in place of an image: its files, and as with any image, root in no directory. */
-export async function standingIn(db: Db, team: TeamRecord, name: string, reference: string): Promise<BuildSource> {
-  const found = await resolveBuild(db, team, name).catch((error: unknown) => {
+export async function standingIn(
+  deps: AwaitDeps,
+  team: TeamRecord,
+  name: string,
+  reference: string,
+): Promise<BuildSource> {
+  const found = await resolveAwaitedBuild(deps, team, name).catch((error: unknown) => {
     if (error instanceof AtollError && error.code === 'not_found') return null;
     throw error;
   });

@@ -1,4 +1,3 @@
-import type { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import { AtollError } from '../../../base/error.ts';
 import { newSandboxId, newUuid } from '../../../base/id.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
@@ -9,7 +8,7 @@ import type { DriverName } from '../../../protocol/driver.ts';
 import { noCompatibleNode } from '../../placement/nodes.ts';
 import { type Placed, placeSandbox } from '../../placement/place.ts';
 import { createSandboxWorkflow, nodeFull } from './create-steps.ts';
-import { resolveAwaitedBuild } from '../../build/rules/awaited.ts';
+import { type AwaitDeps, resolveAwaitedBuild } from '../../build/rules/awaited.ts';
 import { checkRuleSecrets } from '../rules/network/egress-policy.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { requireDurable } from '../rules/durability.ts';
@@ -32,15 +31,15 @@ import type { Clock } from '../../../base/clock.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 
 /** What checking and creating a sandbox takes. */
-export type CreateDeps = CreateWork & {
-  awaitedBuilds: SingleFlight<string, void>;
-  /** Null: nothing is kept beyond its machine. */
-  durablePauses: DurablePauses | null;
-  createCounts: CreateCounts;
-  features: Features;
-  requireSecure: boolean;
-  templateDrivers: TemplateDrivers;
-};
+export type CreateDeps = CreateWork &
+  AwaitDeps & {
+    /** Null: nothing is kept beyond its machine. */
+    durablePauses: DurablePauses | null;
+    createCounts: CreateCounts;
+    features: Features;
+    requireSecure: boolean;
+    templateDrivers: TemplateDrivers;
+  };
 
 /** A sandbox that is asked for. */
 export type NewSandboxRequest = {
