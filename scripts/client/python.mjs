@@ -165,7 +165,9 @@ function answerOf({ operationId, responses }, schemas) {
   const contents = successes.flatMap(([, { content }]) => Object.entries(content ?? {}));
   const [[type] = []] = contents;
   if (type === undefined) return { type: 'None', way: 'ask_nothing' };
-  if (type === 'text/event-stream') return { type: 'Iterator[LifecycleEvent]', way: 'follow' };
+  const [[, content] = []] = contents;
+  if (type === 'text/event-stream')
+    return { type: `Iterator[${schemas.typeOf(content['x-atoll-event'], operationId)}]`, way: 'follow' };
   if (type === 'application/octet-stream') return { type: 'bytes', way: 'ask_bytes' };
   if (type !== 'application/json') return { type: 'str', way: 'ask_text' };
   const types = contents.map(([, { schema }]) => schemas.typeOf(schema, `${capital(operationId)}Answer`));

@@ -19,6 +19,12 @@ ${members(document.components.schemas, () => true)}}
 export interface Operations {
 ${operations.map(operationType).join('')}}
 
+/** The operations that are followed: each gives what its answer is, again and again. */
+export type Streams = ${operations
+    .filter(operation => answerOf(operation).kind === 'events')
+    .map(({ operationId }) => literal(operationId))
+    .join(' | ')};
+
 /** How an operation is asked: by method, path, and where the members of its request go. */
 export type Wire = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -90,17 +96,17 @@ function answerOf({ responses }) {
   const [[type] = []] = contents;
   const kinds = { 'application/json': 'json', 'text/event-stream': 'events', 'application/octet-stream': 'bytes' };
   if (type === undefined) return { kind: 'nothing', schemas: [] };
-  return { kind: kinds[type] ?? 'text', schemas: contents.map(([, { schema }]) => schema) };
+  const kind = kinds[type] ?? 'text';
+  // What is told of a stream is each of its events.
+  return {
+    kind,
+    schemas: contents.map(([, content]) => (kind === 'events' ? content['x-atoll-event'] : content.schema)),
+  };
 }
 
 function answerType(operation) {
   const { kind, schemas } = answerOf(operation);
-  const types = {
-    nothing: 'void',
-    text: 'string',
-    bytes: 'ReadableStream<Uint8Array>',
-    events: `Schemas['LifecycleEvent']`,
-  };
+  const types = { nothing: 'void', text: 'string', bytes: 'ReadableStream<Uint8Array>' };
   return types[kind] ?? [...new Set(schemas.map(schema => typeOf(schema, '    ')))].join(' | ');
 }
 

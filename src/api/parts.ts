@@ -18,6 +18,7 @@ import type { Db } from './database/db.ts';
 import { Health } from './database/health.ts';
 import { AuditBacklog } from './event/rules/audit-backlog.ts';
 import { createIdentity, type Identity } from './identity/rules/identity.ts';
+import { OpenStreams } from './http/open-streams.ts';
 import { type Measures, createMeasures } from './metrics/measures.ts';
 import { type OidcProvider, oidcProvider } from './session/rules/oidc-provider.ts';
 import { type Passwords, createPasswords } from './session/rules/passwords.ts';
@@ -88,6 +89,8 @@ export type ApiParts = {
   /** At which people can sign in too; null where there is none. */
   readonly oidc: OidcProvider | null;
   readonly uploads: Uploads;
+  /** Streams that teams follow. */
+  readonly streams: OpenStreams;
   readonly health: Health;
   readonly auditBacklog: AuditBacklog;
   readonly log: Log;
@@ -186,6 +189,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     passwords: createPasswords(),
     oidc: options.oidc ? oidcProvider(options.oidc) : null,
     uploads: new Uploads(),
+    streams: new OpenStreams(),
     health: new Health(db),
     auditBacklog: new AuditBacklog(options.log),
     log: options.log,

@@ -33,6 +33,7 @@ import {
 import { rebuildTemplateRoute, registerBuildV1, registerBuildV2, registerBuildV3 } from './build/http/register.ts';
 import { cancelBuildRoute } from './build/http/cancel.ts';
 import { startBuildRoute, startBuildV1 } from './build/http/start.ts';
+import { streamBuildLogs } from './build/http/log-stream.ts';
 import { readBuildLogsRoute, readBuildStatus } from './build/http/status.ts';
 import { listEventsRoute, listSandboxEventsRoute, readSandboxEventsRoute } from './event/http/events.ts';
 import { readOperatorMetrics } from './metrics/http/operator.ts';
@@ -49,6 +50,7 @@ import { connectSandboxV1, connectSandboxV2 } from './sandbox/http/connect.ts';
 import { createSandboxV1, createSandboxV2 } from './sandbox/http/create.ts';
 import { forkSandboxRoute } from './sandbox/http/fork.ts';
 import { deleteSandbox } from './sandbox/http/kill.ts';
+import { streamSandboxLogs } from './sandbox/http/log-stream.ts';
 import { readSandboxLogsV1, readSandboxLogsV2 } from './sandbox/http/logs.ts';
 import { pauseSandboxRoute } from './sandbox/http/pause.ts';
 import { resumeSandboxRoute } from './sandbox/http/resume.ts';
@@ -147,6 +149,7 @@ export const routes: readonly Route<ApiParts>[] = [
   readSandboxTraffic,
   readSandboxLogsV1,
   readSandboxLogsV2,
+  streamSandboxLogs,
   listTemplatesV1,
   listTemplatesV2,
   listDefaultTemplatesRoute,
@@ -161,6 +164,7 @@ export const routes: readonly Route<ApiParts>[] = [
   cancelBuildRoute,
   readBuildStatus,
   readBuildLogsRoute,
+  streamBuildLogs,
   offerFileUpload,
   putTemplateFiles,
   updateTemplateV1Route,

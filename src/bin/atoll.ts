@@ -35,7 +35,15 @@ import { placeOf } from '../api/installation/place.ts';
 import { backupCommands } from '../cli/operator/backup.ts';
 import { localConnection, savedConnection, savedLogin, sshKeyFile } from './connection.ts';
 import { inputOf } from './input.ts';
-import { listOf, operatorRequest, ownPlatform, requestTo, signedInPlatform, type Target } from './platform-request.ts';
+import {
+  followAt,
+  listOf,
+  operatorRequest,
+  ownPlatform,
+  requestTo,
+  signedInPlatform,
+  type Target,
+} from './platform-request.ts';
 import { managerVariables, serviceManager } from './systemd/notify.ts';
 import { serviceControl } from './systemd/control.ts';
 import { configCommand } from './settings/config.ts';
@@ -70,6 +78,7 @@ const target: Target = () => {
 };
 const request = requestTo(target);
 const list = listOf(target);
+const follow = followAt(target);
 // The audit log names the person behind sudo, not root.
 const account = environment['SUDO_USER'] || userInfo().username;
 // What one command alone needs is loaded by that command: all of it takes longer than most commands run.
@@ -113,7 +122,7 @@ const commands: Command[] = [
   copyCommand(connect),
   ...['forward', 'sandbox forward'].map(name => forwardCommand(name, request, connect)),
   ...sshCommands(request, connect, { program: [program], keyFile: sshKeyFile(environment) }),
-  logsCommand(request),
+  logsCommand(request, follow),
   ...stateCommands(request),
   ...orphanCommands(operatorRequest(settings)),
   ...clusterCommands(operatorRequest(settings)),
@@ -121,7 +130,7 @@ const commands: Command[] = [
   ...secretCommands(request, list),
   ...webhookCommands(request),
   ...nodeCommands(operatorRequest(settings)),
-  ...templateCommands(request, shippedFolder),
+  ...templateCommands(request, follow, shippedFolder),
   ...keyCommands(withAccounts),
   ...teamCommands(withAccounts),
   ...userCommands(withAccounts),

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { AtollError, type ErrorCode, messageOf, statusOf } from '../base/error.ts';
-import type { PlatformList, PlatformRequest } from '../cli/connection/platform-request.ts';
+import type { PlatformFollow, PlatformList, PlatformRequest } from '../cli/connection/platform-request.ts';
 import { firstTeam } from '../api/team/rules/first-team.ts';
+import { followed } from '../base/followed.ts';
 import { readIfThere } from '../base/small-file.ts';
 import { runningUrl } from './platform/instance.ts';
 import type { Connection } from '../cli/connection/connection.ts';
@@ -45,6 +46,26 @@ export function listOf(target: Target): PlatformList {
       token = response.headers.get('X-Next-Token');
       if (token === null) return items;
     }
+  };
+}
+
+/** Follows a stream of a platform; one that starts anew is waited for. */
+export function followAt(target: Target): PlatformFollow {
+  return async function* follow(path, query) {
+    let wasOpen = false;
+    const open = async (after: string | undefined) => {
+      const params = new URLSearchParams({ ...query, ...(after !== undefined && { after }) });
+      const response = await ask(await target(), 'GET', `${path}?${params}`);
+      wasOpen = true;
+      return response;
+    };
+    const onFailure = (error: unknown) => {
+      if (error instanceof AtollError && !(wasOpen && error.code === 'unavailable')) throw error;
+    };
+    // A command ends with its process.
+    const { signal } = new AbortController();
+    for await (const { event, data } of followed({ open, signal, onFailure }))
+      if (event === 'message') yield JSON.parse(data);
   };
 }
 

@@ -122,6 +122,7 @@ export const authorizationRows: Record<string, Row> = {
   getSandboxTraffic: sandbox(200, id => `/sandboxes/${id}/traffic`),
   getSandboxLogs: sandbox(200, id => `/sandboxes/${id}/logs`),
   getSandboxLogsV2: sandbox(200, id => `/v2/sandboxes/${id}/logs?direction=forward&level=warn&search=x`),
+  streamSandboxLogs: sandbox(200, id => `/sandboxes/${id}/logs/stream?seconds=0&tail=5`),
   updateSandboxNetwork: sandbox(204, id => `/sandboxes/${id}/network`, { denyOut: ['0.0.0.0/0'] }),
 
   listTemplates: own(200, '/templates'),
@@ -175,6 +176,11 @@ export const authorizationRows: Record<string, Row> = {
     ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/status`,
   ),
   getTemplateBuildLogs: build(200, 404, ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/logs`),
+  streamTemplateBuildLogs: build(
+    200,
+    404,
+    ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/logs/stream?seconds=0`,
+  ),
   getTemplateFileUpload: template(201, 404, ({ templateId }) => `/templates/${templateId}/files/${'0'.repeat(64)}`),
   // Its signature is the credential.
   putTemplateFiles: {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onEachDatabase } from './databases.ts';
 import { call, Platform, until, type Answer } from './platform.ts';
 import { ScriptedBuilder } from './scripted-builder.ts';
+import { messagesOf } from './support/stream-messages.ts';
 
 type Registered = {
   templateID: string;
@@ -110,8 +111,24 @@ onEachDatabase(database => {
       ).logs.map(entry => entry.message);
     expect(await logs('limit=2&direction=backward')).toEqual(['line 249', 'line 248']);
     expect(await logs('limit=2&cursor=1100')).toEqual(['line 100', 'line 101']);
+    const follow = async (query: string) =>
+      messagesOf(
+        await fetch(`http://api/templates/${build.templateID}/builds/${build.buildID}/logs/stream?${query}`, {
+          unix: platform.socketPath,
+          headers: { 'x-api-key': platform.key },
+        }),
+      );
+    const whole = await follow('');
+    const warnings = await follow('after=100&level=warn');
+    expect((await whole.next()).value).toStartWith('event: ready\nid: 0\n');
     builder.succeed(build.buildID);
     await becomes(build, 'ready');
+    const told = await Array.fromAsync(whole);
+    expect(told).toHaveLength(251);
+    expect(told[249]).toStartWith('id: 250\ndata: {"timestamp":"1970-01-01T00:00:01.249');
+    expect(told[250]).toBe('event: end\ndata: {"status":"ready"}');
+    const places = (await Array.fromAsync(warnings)).map(text => /id: (\d+)/.exec(text)?.[1]);
+    expect(places).toEqual(['100', ...Array.from({ length: 15 }, (_, ten) => `${101 + ten * 10}`), undefined]);
     expect(await platform.createSandbox({ templateID: 'my-app:v1' })).toMatchObject({ templateID: build.templateID });
     expect(platform.node.created.at(-1)?.image).toMatchObject({
       layers: ['sha256:11'],

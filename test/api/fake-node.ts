@@ -244,8 +244,9 @@ export class FakeNode implements NodeProtocol {
     await this.after('updateNetwork', target);
   }
 
-  async logs({ backward, limit }: ReadSandboxLogs): Promise<SandboxLogEntry[]> {
-    return (backward ? this.logEntries.toReversed() : this.logEntries).slice(0, limit);
+  async logs({ backward, limit, fromMs = 0 }: ReadSandboxLogs): Promise<SandboxLogEntry[]> {
+    const entries = this.logEntries.filter(({ timestampMs }) => timestampMs >= fromMs);
+    return (backward ? entries.toReversed() : entries).slice(0, limit);
   }
 
   async traffic(): Promise<TrafficCounters> {

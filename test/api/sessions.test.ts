@@ -4,6 +4,7 @@ import type { LifecycleEvent } from '../../src/protocol/api/event.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform, call } from './platform.ts';
 import { beginSession } from './session-callers.ts';
+import { messagesOf } from './support/stream-messages.ts';
 
 const page = { 'sec-fetch-site': 'same-origin', host: 'localhost:3000' };
 const cookieOf = (headers: Headers) => /^(__Host-atoll=[0-9a-f]{64});/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
@@ -140,15 +141,3 @@ onEachDatabase(database => {
     expect((await ofKey.next()).done).toBe(true);
   });
 });
-
-async function* messagesOf(response: Response): AsyncGenerator<string> {
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      yield text.slice(0, end);
-      text = text.slice(end + 2);
-    }
-  }
-}

@@ -124,6 +124,16 @@ test('a stream of events goes on behind the last one over new connections, until
     '/events/stream?after=5',
     '/events/stream?after=6',
   ]);
+  const toEnd = clientFor([
+    stream('event: ready\nid: 0\ndata: {}\n\nid: 1\ndata: {"message":"a"}\n\n'),
+    stream('id: 2\ndata: {"message":"b"}\n\nevent: end\ndata: {}\n\n'),
+  ]);
+  const said = await Array.fromAsync(toEnd.streamSandboxLogs({ sandboxID: 'x', tail: 5 }));
+  expect(said.map(({ message }) => message)).toEqual(['a', 'b']);
+  expect(asked.map(({ target }) => target)).toEqual([
+    '/sandboxes/x/logs/stream?tail=5',
+    '/sandboxes/x/logs/stream?after=1&tail=5',
+  ]);
   const refused = clientFor([failing(401)]).streamEvents();
   expect((await failureOf(refused.next())).status).toBe(401);
 });

@@ -115,6 +115,15 @@ for event in platform.stream_events():
     'GET /events/stream?after=5',
     'GET /events/stream?after=6',
   ]);
+  const followed = await runs(`for entry in platform.stream_sandbox_logs('x', tail=5): print(entry['message'])`, [
+    stream('event: ready\nid: 0\ndata: {}\n\nid: 1\ndata: {"message":"a"}\n\n'),
+    stream('id: 2\ndata: {"message":"b"}\n\nevent: end\ndata: {}\n\n'),
+  ]);
+  expect(followed).toBe('a\nb\n');
+  expect(asked.map(({ line }) => line)).toEqual([
+    'GET /sandboxes/x/logs/stream?tail=5',
+    'GET /sandboxes/x/logs/stream?after=1&tail=5',
+  ]);
 });
 
 test('every operation has a method in Python’s own spelling', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { Sandbox } from 'e2b';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { serveHostilePage } from './support/hostile-page.ts';
@@ -204,6 +205,20 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
   test('logs, metrics and the network of a sandbox show, and a policy is changed', async () => {
     await page.goto(`/dashboard/sandboxes/${sandboxId}/logs`);
     await page.getByRole('log').getByText('created from template').waitFor();
+    const asked: string[] = [];
+    const listen = (request: { url(): string }) => asked.push(new URL(request.url()).pathname);
+    page.on('request', listen);
+    const { ready } = platform;
+    const connection = { apiKey: ready.apiKey, apiUrl: ready.url, sandboxUrl: ready.url, domain: ready.domain };
+    const sandbox = await Sandbox.connect(sandboxId, connection);
+    // It is told without being asked for.
+    await sandbox.commands.run(`echo 'told \x1b[31mlive ${hostile}' | tr -d "'"`);
+    await page.getByRole('log').getByText('told ').last().waitFor();
+    page.off('request', listen);
+    assert.deepEqual(
+      asked.filter(path => path.includes('/logs')),
+      [],
+    );
     assert.deepEqual(await seriousFindings(page), []);
     await page.goto(`/dashboard/sandboxes/${sandboxId}/metrics`);
     await page.getByRole('img', { name: 'Processor' }).or(page.getByText('Nothing was measured')).waitFor();
@@ -218,6 +233,27 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(await seriousFindings(page), []);
     const detail = (await (await platform.api('GET', `/sandboxes/${sandboxId}`)).json()) as { network?: object };
     assert.deepEqual((detail.network as { denyOut?: string[] }).denyOut, ['192.0.2.0/24']);
+    assert.deepEqual(window.complaints, []);
+  });
+
+  test('the log of a build is shown as it is written, and how the build ended', async () => {
+    const body = { name: 'built-here', cpuCount: 1, memoryMB: 512 };
+    const registered = await platform.api('POST', '/v3/templates', body);
+    const { templateID, buildID } = (await registered.json()) as { templateID: string; buildID: string };
+    await page.goto(`/dashboard/templates/${templateID}/builds/${buildID}`);
+    await page.getByText('waiting', { exact: true }).waitFor();
+    const steps = [
+      { type: 'RUN', args: [`printf 'said %s\\n' early; sleep 2; echo '${hostile}'`] },
+      { type: 'RUN', args: ['echo wrong; exit 3'] },
+    ];
+    await platform.api('POST', `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: 'base', steps });
+    const log = page.getByRole('log', { name: 'Log of the build' });
+    await log.getByText('said early', { exact: true }).waitFor();
+    await page.getByText('building', { exact: true }).waitFor();
+    await log.getByText(hostile, { exact: true }).waitFor();
+    await page.getByRole('alert').getByText('Step 2').waitFor();
+    await page.getByText('error', { exact: true }).first().waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
     assert.deepEqual(window.complaints, []);
   });
 

@@ -89,7 +89,7 @@ class Caller:
     def follow(
         self, operation: str, method: str, path: str, *, query: Mapping[str, Any], **more: Any
     ) -> Iterator[Any]:
-        """Events for as long as they are read: where a connection ends, another goes on behind the last event."""
+        """What a stream tells until it is over: where a connection ends, another goes on behind the last event."""
         after = query.get("after")
         connected = False
         more["timeout"] = more.get("timeout") or STREAM_IDLE_SECONDS
@@ -99,6 +99,8 @@ class Caller:
                     connected = True
                     for event in _events(response):
                         after = event["id"] or after
+                        if event["type"] == "end":
+                            return
                         if event["type"] != "ready":
                             yield json.loads(event["data"])
             except AtollFailure as failure:

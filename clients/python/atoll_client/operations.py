@@ -3632,6 +3632,7 @@ class Operations(Caller):
         *,
         after: Optional[int] = None,
         seconds: Optional[int] = None,
+        last_event_id: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> Iterator[LifecycleEvent]:
@@ -3641,6 +3642,56 @@ class Operations(Caller):
             "GET",
             "/events/stream",
             query={"after": after, "seconds": seconds},
+            headers={"last-event-id": last_event_id},
+            timeout=timeout,
+            token=token,
+        )
+
+    def stream_sandbox_logs(
+        self,
+        sandbox_id: str,
+        *,
+        after: Optional[int] = None,
+        seconds: Optional[int] = None,
+        tail: Optional[int] = None,
+        level: Optional[Literal["debug", "info", "warn", "error"]] = None,
+        search: Optional[str] = None,
+        last_event_id: Optional[str] = None,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> Iterator[SandboxLogEntry]:
+        """Stream the log of a sandbox as it grows"""
+        return self.follow(
+            "streamSandboxLogs",
+            "GET",
+            "/sandboxes/{sandboxID}/logs/stream",
+            path_values={"sandboxID": sandbox_id},
+            query={"after": after, "seconds": seconds, "tail": tail, "level": level, "search": search},
+            headers={"last-event-id": last_event_id},
+            timeout=timeout,
+            token=token,
+        )
+
+    def stream_template_build_logs(
+        self,
+        template_id: str,
+        build_id: str,
+        *,
+        after: Optional[int] = None,
+        seconds: Optional[int] = None,
+        level: Optional[Literal["debug", "info", "warn", "error"]] = None,
+        last_event_id: Optional[str] = None,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> Iterator[BuildLogEntry]:
+        """Stream the log of a build as it grows"""
+        return self.follow(
+            "streamTemplateBuildLogs",
+            "GET",
+            "/templates/{templateID}/builds/{buildID}/logs/stream",
+            path_values={"templateID": template_id, "buildID": build_id},
+            query={"after": after, "seconds": seconds, "level": level},
+            headers={"last-event-id": last_event_id},
             timeout=timeout,
             token=token,
         )

@@ -1,7 +1,7 @@
 import type { Bytes } from './bytes.ts';
 import { AtollFailure, failureOf } from './failure.ts';
 import { serverSentEvents } from './events.ts';
-import { type Operations, type Schemas, type Wire, wires } from './operations.ts';
+import { type Operations, type Streams, type Wire, wires } from './operations.ts';
 
 /** How the platform is reached, and as whom. What is left out comes from the environment. */
 export type AtollOptions = {
@@ -31,8 +31,8 @@ export type RequestOptions = {
 };
 
 type Request = Record<string, unknown> & { body?: unknown };
-type Answer<Name extends keyof Operations> = Name extends 'streamEvents'
-  ? AsyncGenerator<Schemas['LifecycleEvent'], void>
+type Answer<Name extends keyof Operations> = Name extends Streams
+  ? AsyncGenerator<Operations[Name]['answer'], void>
   : Promise<Operations[Name]['answer']>;
 /** Members are needed where any of the request is. */
 type Arguments<R> =
@@ -96,15 +96,15 @@ class Caller {
   }
 
   /**
-   * Events from now on, or from `after` on, for as long as they are read: where a connection ends, another one goes on
-   * behind the last event, and a platform that starts anew is waited for.
+   * What a stream tells for as long as it is read, or until it says that it is over: where a connection ends, another
+   * one goes on behind the last event, and a platform that starts anew is waited for.
    */
   async *follow(
     name: string,
     wire: Wire,
     request: Request,
     options: RequestOptions,
-  ): AsyncGenerator<Schemas['LifecycleEvent'], void> {
+  ): AsyncGenerator<unknown, void> {
     let { after } = request;
     let wasConnected = false;
     while (!options.signal?.aborted) {
@@ -113,7 +113,8 @@ class Caller {
         wasConnected = true;
         for await (const { id, type, data } of serverSentEvents(body ?? new Blob([]).stream())) {
           if (id !== '') after = id;
-          if (type !== 'ready') yield JSON.parse(data) as Schemas['LifecycleEvent'];
+          if (type === 'end') return;
+          if (type !== 'ready') yield JSON.parse(data);
         }
       } catch (error) {
         if (options.signal?.aborted) return;

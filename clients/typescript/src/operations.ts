@@ -2331,12 +2331,47 @@ export interface Operations {
   /** Stream lifecycle events of the team as they happen */
   streamEvents: {
     request: {
-      /** The `id` of the last event that was seen; default: what happens from now on; at least 0 */
+      /** The `id` of the last item that was seen; default: what happens from now on; at least 0 */
       after?: number | undefined;
       /** When it ends; at least 0, at most 60, default 60 */
       seconds?: number | undefined;
+      /** The same as `after`; the greater one counts */
+      lastEventId?: string | undefined;
     };
     answer: Schemas['LifecycleEvent'];
+  };
+  /** Stream the log of a sandbox as it grows */
+  streamSandboxLogs: {
+    request: {
+      sandboxID: string;
+      /** The `id` of the last item that was seen; default: as `tail` says; at least 0 */
+      after?: number | undefined;
+      /** When it ends; at least 0, at most 60, default 60 */
+      seconds?: number | undefined;
+      /** Without `after`: so many entries that are there already come first; at least 0, at most 1000, default 0 */
+      tail?: number | undefined;
+      level?: 'debug' | 'info' | 'warn' | 'error' | undefined;
+      /** Text in the message, in whatever case; at most 256 characters */
+      search?: string | undefined;
+      /** The same as `after`; the greater one counts */
+      lastEventId?: string | undefined;
+    };
+    answer: Schemas['SandboxLogEntry'];
+  };
+  /** Stream the log of a build as it grows */
+  streamTemplateBuildLogs: {
+    request: {
+      templateID: string;
+      buildID: string;
+      /** The `id` of the last item that was seen; default: from the first line on; at least 0 */
+      after?: number | undefined;
+      /** When it ends; at least 0, at most 60, default 60 */
+      seconds?: number | undefined;
+      level?: 'debug' | 'info' | 'warn' | 'error' | undefined;
+      /** The same as `after`; the greater one counts */
+      lastEventId?: string | undefined;
+    };
+    answer: Schemas['BuildLogEntry'];
   };
   /** Say whether a tag of a template selects a ready build */
   templateTagExists: {
@@ -2414,6 +2449,9 @@ export interface Operations {
     answer: Schemas['Webhook'];
   };
 }
+
+/** The operations that are followed: each gives what its answer is, again and again. */
+export type Streams = 'streamEvents' | 'streamSandboxLogs' | 'streamTemplateBuildLogs';
 
 /** How an operation is asked: by method, path, and where the members of its request go. */
 export type Wire = {
@@ -2560,7 +2598,9 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   signOut: { method: 'DELETE', path: '/session', answer: 'nothing' },
   startTemplateBuild: { method: 'POST', path: '/templates/{templateID}/builds/{buildID}', answer: 'nothing' },
   startTemplateBuildV2: { method: 'POST', path: '/v2/templates/{templateID}/builds/{buildID}', body: 'json', answer: 'nothing' },
-  streamEvents: { method: 'GET', path: '/events/stream', query: ['after', 'seconds'], answer: 'events' },
+  streamEvents: { method: 'GET', path: '/events/stream', query: ['after', 'seconds'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
+  streamSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxID}/logs/stream', query: ['after', 'seconds', 'tail', 'level', 'search'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
+  streamTemplateBuildLogs: { method: 'GET', path: '/templates/{templateID}/builds/{buildID}/logs/stream', query: ['after', 'seconds', 'level'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
   templateTagExists: { method: 'GET', path: '/templates/{templateID}/tags/exists', query: ['tag'], answer: 'json' },
   updateMember: { method: 'PATCH', path: '/members/{userID}', body: 'json', answer: 'nothing' },
   updateNode: { method: 'POST', path: '/nodes/{nodeID}', body: 'json', answer: 'nothing' },

@@ -20,3 +20,15 @@ export type Change = {
   before?: Record<string, unknown>;
   after?: Record<string, unknown>;
 };
+
+/** What a stream tells next: each item with its place, which is greater than those before it. */
+export type News<T> = {
+  items: { place: number; item: T }[];
+  /** There is more already. */
+  isMore: boolean;
+  /** Nothing will follow these items, and this is how it ended. */
+  end?: object;
+};
+
+/** Something that is told as it happens, from `begin` on. */
+export type StreamSource<T> = { begin: number; next(): Promise<News<T>> };

@@ -127,13 +127,13 @@ function parametersOf(schema: TObject | null, place: 'path' | 'query' | 'header'
   });
 }
 
-function bytesContent(contentType = 'application/octet-stream'): Json {
-  return { [contentType]: { schema: { type: 'string', format: 'binary' } } };
+function bytesContent(contentType = 'application/octet-stream', more: Json = {}): Json {
+  return { [contentType]: { schema: { type: 'string', format: 'binary' }, ...more } };
 }
 
 function responsesOf(route: Route, components: Components): Json {
   const responses: Json = {};
-  for (const [status, { description, schema, binary, headers, contentType }] of Object.entries(route.responses)) {
+  for (const [status, { description, schema, binary, headers, contentType, item }] of Object.entries(route.responses)) {
     responses[status] = {
       description,
       ...(headers && {
@@ -147,7 +147,8 @@ function responsesOf(route: Route, components: Components): Json {
             ? jsonContent(components.refer(schema))
             : { [contentType]: { schema: components.refer(schema) } },
       }),
-      ...(binary && { content: bytesContent(contentType) }),
+      // OpenAPI has a word for this from version 3.2 on.
+      ...(binary && { content: bytesContent(contentType, item && { 'x-atoll-event': components.refer(item) }) }),
     };
   }
   for (const status of route.errors) {

@@ -17,6 +17,8 @@ type ResponseSpec = {
   /** Bytes, and no JSON. */ binary?: true;
   headers?: Record<string, string>;
   contentType?: string;
+  /** Of a stream: what each of its events holds. */
+  item?: TSchema;
 };
 type Responses = { readonly [status: number]: ResponseSpec };
 

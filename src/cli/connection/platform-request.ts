@@ -8,5 +8,11 @@ export type PlatformRequest = (
   body?: unknown,
 ) => Promise<unknown>;
 
+/**
+ * What a stream of the running platform's REST API tells, until it is over; where a connection ends, another goes on
+ * behind the last event.
+ */
+export type PlatformFollow = (path: string, query: Record<string, string>) => AsyncGenerator<unknown>;
+
 /** Every item of a list of the running platform, however many pages it has. */
 export type PlatformList = (path: string) => Promise<unknown[]>;

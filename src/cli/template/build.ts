@@ -3,21 +3,20 @@ import { basename, resolve } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
-import type { PlatformRequest } from '../connection/platform-request.ts';
+import type { PlatformFollow, PlatformRequest } from '../connection/platform-request.ts';
+import type { BuildInfo, BuildLogEntry } from '../../protocol/api/template-build.ts';
 import { archiveOf, readDefinition, stepsOf } from './definition.ts';
 
 type Template = { templateID: string; builds: { buildID: string }[] };
 type Registered = { templateID: string; buildID: string };
-type Entry = { message: string; level: string };
-type Status = { status: string; logEntries: Entry[]; reason?: { message: string; step?: string } };
-
-const pollMs = 200;
+type Platform = { request: PlatformRequest; follow: PlatformFollow };
 
 const options = { public: { type: 'boolean' }, 'no-cache': { type: 'boolean' } } as const;
 
 /** `atoll template build` and `add`: builds a folder with a template.json, one's own or one that comes with Atoll. */
 export function templateBuildCommands(
   request: PlatformRequest,
+  follow: PlatformFollow,
   shippedFolder: (name: string) => string | undefined,
 ): Command[] {
   return [
@@ -28,7 +27,10 @@ export function templateBuildCommands(
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, options, ['FOLDER']);
         const folder = resolve(positionals[0] ?? '.');
-        return buildFolder(request, terminal, folder, { isPublic: values.public, force: values['no-cache'] });
+        return buildFolder({ request, follow }, terminal, folder, {
+          isPublic: values.public,
+          force: values['no-cache'],
+        });
       },
     },
     {
@@ -44,7 +46,7 @@ export function templateBuildCommands(
             'not_found',
             `No template ${name} comes with Atoll; \`template build\` builds one of yours.`,
           );
-        return buildFolder(request, terminal, folder, { isPublic: true, force: values['no-cache'] });
+        return buildFolder({ request, follow }, terminal, folder, { isPublic: true, force: values['no-cache'] });
       },
     },
     {
@@ -59,15 +61,16 @@ export function templateBuildCommands(
         )) as Template;
         const [newest] = builds;
         if (!newest) throw new AtollError('not_found', `No build of ${positionals[0]} was begun yet.`);
-        const show = (entry: Entry) => terminal.out(`${values.json ? JSON.stringify(entry) : entry.message}\n`);
-        return (await follow(request, terminal, { templateID, buildID: newest.buildID }, show)) ? 0 : 1;
+        const show = (entry: BuildLogEntry) => terminal.out(`${values.json ? JSON.stringify(entry) : entry.message}\n`);
+        const build = { templateID, buildID: newest.buildID };
+        return (await showToEnd({ request, follow }, terminal, build, show)) ? 0 : 1;
       },
     },
   ];
 }
 
 async function buildFolder(
-  request: PlatformRequest,
+  { request, follow }: Platform,
   terminal: Terminal,
   folder: string,
   { isPublic = false, force = false }: { isPublic?: boolean | undefined; force?: boolean | undefined },
@@ -84,8 +87,8 @@ async function buildFolder(
   const steps = stepsOf(definition).map(step => (step.type === 'COPY' ? { ...step, filesHash } : step));
   const start = { fromTemplate, fromImage, steps, startCmd, readyCmd, force };
   await request('POST', `/v2/templates/${templateID}/builds/${buildID}`, start);
-  const show = (entry: Entry) => terminal.err(`${entry.message}\n`);
-  if (!(await follow(request, terminal, { templateID, buildID }, show))) return 1;
+  const show = ({ message }: BuildLogEntry) => terminal.err(`${message}\n`);
+  if (!(await showToEnd({ request, follow }, terminal, { templateID, buildID }, show))) return 1;
   if (isPublic) await request('PATCH', `/templates/${templateID}`, { public: true });
   terminal.out(`${name}\n`);
   return 0;
@@ -104,27 +107,18 @@ async function upload(request: PlatformRequest, templateId: string, folder: stri
 }
 
 /** Shows the build's log until it has ended. True when it is ready; otherwise why not went to standard error. */
-async function follow(
-  request: PlatformRequest,
+async function showToEnd(
+  { request, follow }: Platform,
   terminal: Terminal,
   { templateID, buildID }: Registered,
-  show: (entry: Entry) => void,
+  show: (entry: BuildLogEntry) => void,
 ): Promise<boolean> {
-  for (let seen = 0; ;) {
-    const { status, logEntries, reason } = (await request(
-      'GET',
-      `/templates/${templateID}/builds/${buildID}/status?logsOffset=${seen}`,
-    )) as Status;
-    seen += logEntries.length;
-    logEntries.forEach(show);
-    if (logEntries.length > 0) continue;
-    if (status === 'ready') return true;
-    if (status === 'error') {
-      const place =
-        reason?.step === undefined ? '' : /^\d+$/.test(reason.step) ? ` at step ${reason.step}` : ` (${reason.step})`;
-      terminal.err(`The build failed${place}: ${reason?.message ?? 'no reason was given'}\n`);
-      return false;
-    }
-    await Bun.sleep(pollMs);
-  }
+  const path = `/templates/${templateID}/builds/${buildID}`;
+  for await (const entry of follow(`${path}/logs/stream`, {})) show(entry as BuildLogEntry);
+  const { status, reason } = (await request('GET', `${path}/status?limit=0`)) as BuildInfo;
+  if (status === 'ready') return true;
+  const place =
+    reason?.step === undefined ? '' : /^\d+$/.test(reason.step) ? ` at step ${reason.step}` : ` (${reason.step})`;
+  terminal.err(`The build failed${place}: ${reason?.message ?? 'no reason was given'}\n`);
+  return false;
 }

@@ -1,6 +1,6 @@
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
-import type { PlatformRequest } from '../connection/platform-request.ts';
+import type { PlatformFollow, PlatformRequest } from '../connection/platform-request.ts';
 import { show } from '../terminal/table.ts';
 import { templateBuildCommands } from './build.ts';
 import { templateChangeCommands } from './change.ts';
@@ -20,10 +20,11 @@ type Listed = {
  */
 export function templateCommands(
   request: PlatformRequest,
+  follow: PlatformFollow,
   shippedFolder: (name: string) => string | undefined,
 ): Command[] {
   return [
-    ...templateBuildCommands(request, shippedFolder),
+    ...templateBuildCommands(request, follow, shippedFolder),
     ...templateChangeCommands(request),
     {
       name: 'template list',

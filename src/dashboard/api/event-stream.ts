@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { followed } from '../../base/followed.ts';
 import type { EventSubject } from '../../protocol/api/event.ts';
 import { ApiFailure, ask } from './client.ts';
 import { gathered } from './gathered.ts';
 import { isStale } from './hooks.ts';
-import { parseEvents } from './server-sent.ts';
 
 /** What is asked again when something happened to such a thing. */
 const staleAfter: Record<EventSubject, string[]> = {
@@ -12,8 +12,6 @@ const staleAfter: Record<EventSubject, string[]> = {
   build: ['/templates', '/v2/templates', '/events'],
   volume: ['/volumes', '/events'],
 };
-
-const retryMs = 2_000;
 
 /** Follows what happens in a team and has pages ask again for what changed. Answers whether it hears anything now. */
 export function useEventStream(team: string | undefined): boolean {
@@ -38,7 +36,7 @@ export function useEventStream(team: string | undefined): boolean {
   return live;
 }
 
-/** Reads one stream after the other until `signal`, each from where the last one ended. */
+/** Follows the team's events until `signal`. */
 async function follow(
   team: string,
   signal: AbortSignal,
@@ -46,20 +44,13 @@ async function follow(
   setLive: (live: boolean) => void,
   onSignedOut: () => void,
 ): Promise<void> {
-  let after: string | undefined;
-  while (!signal.aborted) {
-    try {
-      const response = await ask('/events/stream', { team, query: { after }, signal });
-      for await (const { event, id, data } of parseEvents(response.body)) {
-        after = id ?? after;
-        if (event === 'ready') setLive(true);
-        else onEvent(data);
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      setLive(false);
-      if (error instanceof ApiFailure && error.status === 401) onSignedOut();
-      await new Promise(resolve => setTimeout(resolve, retryMs));
-    }
+  const open = (after: string | undefined) => ask('/events/stream', { team, query: { after }, signal });
+  const onFailure = (error: unknown) => {
+    setLive(false);
+    if (error instanceof ApiFailure && error.status === 401) onSignedOut();
+  };
+  for await (const { event, data } of followed({ open, signal, onFailure })) {
+    if (event === 'ready') setLive(true);
+    else onEvent(data);
   }
 }

@@ -24,6 +24,8 @@ type EntryQueue = {
   write(): Promise<void>;
   /** The last entry of the sandbox's agent in its files, once they are open. */
   place(sandboxId: string): AgentPlace | undefined;
+  /** The time of the last entry in the sandbox's files, where they are open. */
+  lastMs(sandboxId: string): number | undefined;
   /** Whether so much was written since this was last true that files should be pruned. */
   takesPruning(): boolean;
   /** The files of these sandboxes are gone. */
@@ -78,6 +80,7 @@ export function createEntryQueue(directory: string, log: Log): EntryQueue {
       closeIdle();
     },
     place: sandboxId => known.get(sandboxId)?.segments?.place,
+    lastMs: sandboxId => known.get(sandboxId)?.segments?.lastMs,
     takesPruning() {
       if (bytesSincePrune <= pruneAfterBytes) return false;
       bytesSincePrune = 0;

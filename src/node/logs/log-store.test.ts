@@ -48,6 +48,17 @@ test('entries come in order, each with a time of its own, and survive a restart'
   await again.close();
 });
 
+test('who asks behind the last entry is told nothing, until there is another', async () => {
+  const store = open(newDirectory());
+  store.note('s', 'info', 'sandbox', 'first');
+  const [first] = await store.read(all);
+  const behind = { ...all, fromMs: (first?.timestampMs ?? 0) + 1 };
+  expect(await store.read(behind)).toEqual([]);
+  store.note('s', 'info', 'sandbox', 'second');
+  expect((await store.read(behind)).map(({ message }) => message)).toEqual(['second']);
+  await store.close();
+});
+
 test('a page says where the next one begins, in both directions', async () => {
   const store = open(newDirectory());
   for (let count = 0; count < 25; count++) store.note('s', 'info', 'sandbox', `entry ${count}`);

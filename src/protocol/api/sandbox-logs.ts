@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { sandboxLogLevels, sandboxLogPageMax } from '../logs.ts';
 import { dateTime, int32, int64, oneOf, stringMap } from './primitives.ts';
 
@@ -6,6 +7,14 @@ import { dateTime, int32, int64, oneOf, stringMap } from './primitives.ts';
 const logSearchCharactersMax = 256;
 
 const limit = (what: string) => Type.Optional(int32({ minimum: 0, default: sandboxLogPageMax, description: what }));
+
+/** Which entries are asked for. */
+const filter = {
+  level: Type.Optional(oneOf(sandboxLogLevels)),
+  search: Type.Optional(
+    Type.String({ maxLength: logSearchCharactersMax, description: 'Text in the message, in whatever case' }),
+  ),
+};
 
 /** Query of GET /sandboxes/{sandboxID}/logs. */
 export const SandboxLogsQuery = Type.Object({
@@ -23,11 +32,21 @@ export const SandboxLogsQueryV2 = Type.Object({
   ),
   limit: Type.Optional(int32({ minimum: 0, maximum: sandboxLogPageMax, default: sandboxLogPageMax })),
   direction: Type.Optional(oneOf(['forward', 'backward'])),
-  level: Type.Optional(oneOf(sandboxLogLevels)),
-  search: Type.Optional(
-    Type.String({ maxLength: logSearchCharactersMax, description: 'Text in the message, in whatever case' }),
-  ),
+  ...filter,
 });
+
+/** Query of GET /sandboxes/{sandboxID}/logs/stream, beside what every stream takes. */
+export const sandboxLogStreamQuery = {
+  tail: Type.Optional(
+    int32({
+      minimum: 0,
+      maximum: sandboxLogPageMax,
+      default: 0,
+      description: 'Without `after`: so many entries that are there already come first',
+    }),
+  ),
+  ...filter,
+};
 
 const SandboxLogLine = Type.Object(
   {
@@ -37,7 +56,8 @@ const SandboxLogLine = Type.Object(
   { $id: 'SandboxLog' },
 );
 
-const SandboxLogEntry = Type.Object(
+/** An entry of a sandbox's log. */
+export const SandboxLogEntry = Type.Object(
   {
     timestamp: dateTime(),
     message: Type.String(),
@@ -46,6 +66,8 @@ const SandboxLogEntry = Type.Object(
   },
   { $id: 'SandboxLogEntry' },
 );
+
+export type SandboxLogEntry = Static<typeof SandboxLogEntry>;
 
 /** Answer of GET /sandboxes/{sandboxID}/logs: the same entries as lines and as objects. */
 export const SandboxLogs = Type.Object(

@@ -64,10 +64,37 @@ export async function readBuildLog(db: Db, buildId: string, page: BuildLogPage):
   if (page.offset) query = query.offset(page.offset);
   if (page.level) query = query.where('level', '>=', logLevels.indexOf(page.level));
   if (page.cursorMs !== undefined) query = query.where('timestamp_ms', page.backward ? '<' : '>=', page.cursorMs);
-  return (await query.execute()).map(row => ({
-    timestampMs: row.timestamp_ms,
-    level: logLevels[row.level] ?? 'info',
-    message: row.message,
-    ...(row.step !== null && { step: row.step }),
-  }));
+  return (await query.execute()).map(entryOfRow);
 }
+
+/** A line and its number in the log, from 0. */
+type NumberedEntry = { number: number; entry: BuildLogEntry };
+
+/** At most `limit` lines behind the `first` ones, in their order. */
+export async function readBuildLogBehind(
+  db: Db,
+  buildId: string,
+  { first, limit, level }: { first: number; limit: number; level?: BuildLogLevel },
+): Promise<NumberedEntry[]> {
+  let query = db
+    .selectFrom('build_log')
+    .selectAll()
+    .where('build_id', '=', buildId)
+    .where('number', '>=', first)
+    .orderBy('number')
+    .limit(limit);
+  if (level) query = query.where('level', '>=', logLevels.indexOf(level));
+  return (await query.execute()).map(row => ({ number: row.number, entry: entryOfRow(row) }));
+}
+
+const entryOfRow = (row: {
+  timestamp_ms: number;
+  level: number;
+  message: string;
+  step: string | null;
+}): BuildLogEntry => ({
+  timestampMs: row.timestamp_ms,
+  level: logLevels[row.level] ?? 'info',
+  message: row.message,
+  ...(row.step !== null && { step: row.step }),
+});

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { lateReader, streamBounds } from './stream.ts';
+import { eventStreamBounds, lateReader } from './stream.ts';
 
 const row = (sequence: number) => ({ sequence, body: '{}' });
 const sequences = (rows: { sequence: number }[]) => rows.map(({ sequence }) => sequence);
@@ -14,7 +14,7 @@ test('a row is new once, even where one with a lower sequence comes after it', (
 test('what was seen long ago is not asked for again', () => {
   const reader = lateReader(0);
   reader.fresh([row(1), row(2)], 0);
-  reader.fresh([row(1), row(2), row(3)], streamBounds.lateMs + 1);
+  reader.fresh([row(1), row(2), row(3)], eventStreamBounds.lateMs + 1);
   expect(reader.floor()).toBe(2);
   reader.pass();
   expect(reader.floor()).toBe(3);

@@ -1,51 +1,33 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../../database/db.ts';
+import type { StreamSource } from '../record.ts';
 import { eventsAfter, newestSequence } from '../store/after.ts';
 import type { EventRow } from '../store/after.ts';
 
-/** Bounds of event streams. */
-export const streamBounds = {
+/** Bounds of streams of events. */
+export const eventStreamBounds = {
   /** How often the database is looked at, ms. */
   pollMs: 250,
-  /** Without an event, a comment is sent after this time, ms, so that nobody on the way takes the stream for dead. */
-  heartbeatMs: 15_000,
-  /** A stream ends after this time and the client begins another. */
-  secondsMax: 60,
   /** Events read at a time. */
   pageMax: 100,
   /** On PostgreSQL a transaction may become visible after one with a higher sequence; so long it is looked for, ms. */
   lateMs: 5_000,
 } as const;
 
-/**
- * The events of a team behind `after`, or from now on, in the form of server-sent events: first `ready` with the place
- * where the stream begins, then each event with its place as `id`. Ends with `signal`, after `seconds`, and when
- * `isStillLetIn` says no, which is asked before each look at the database: a revoked credential reads nothing more.
- */
-export async function* streamEvents(
-  db: Db,
-  teamId: string,
-  { after, seconds, isStillLetIn }: { after: number | null; seconds: number; isStillLetIn: () => Promise<boolean> },
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  const endMs = performance.now() + seconds * 1000;
+/** The events of a team behind `after`, or from now on, as JSON texts. */
+export async function eventSource(db: Db, teamId: string, after: number | null): Promise<StreamSource<string>> {
   const begin = after ?? (await newestSequence(db, teamId));
   const reader = lateReader(begin);
-  yield `event: ready\nid: ${begin}\ndata: {"after":${begin}}\n\n`;
-  let spokenMs = performance.now();
-  while (!signal.aborted && performance.now() < endMs && (await isStillLetIn())) {
-    const rows = await eventsAfter(db, teamId, reader.floor(), streamBounds.pageMax);
-    const fresh = reader.fresh(rows, performance.now());
-    for (const { sequence, body } of fresh) yield `id: ${sequence}\ndata: ${body}\n\n`;
-    if (fresh.length > 0) spokenMs = performance.now();
-    else if (performance.now() - spokenMs > streamBounds.heartbeatMs) {
-      yield ':\n\n';
-      spokenMs = performance.now();
-    }
-    // A full page of what is known already must not hide what is behind it.
-    if (rows.length === streamBounds.pageMax) reader.pass();
-    else await sleep(streamBounds.pollMs, undefined, { signal }).catch(() => undefined);
-  }
+  return {
+    begin,
+    async next() {
+      const rows = await eventsAfter(db, teamId, reader.floor(), eventStreamBounds.pageMax);
+      const fresh = reader.fresh(rows, performance.now());
+      const isMore = rows.length === eventStreamBounds.pageMax;
+      // A full page of what is known already must not hide what is behind it.
+      if (isMore) reader.pass();
+      return { items: fresh.map(({ sequence, body }) => ({ place: sequence, item: body })), isMore };
+    },
+  };
 }
 
 /** Tells new rows from those that were seen, where rows come late. */
@@ -59,7 +41,7 @@ export function lateReader(begin: number) {
       const known = new Set(seen.map(({ sequence }) => sequence));
       const fresh = rows.filter(({ sequence }) => !known.has(sequence));
       seen.push(...fresh.map(({ sequence }) => ({ sequence, seenMs: nowMs })));
-      const settled = seen.filter(({ seenMs }) => seenMs < nowMs - streamBounds.lateMs);
+      const settled = seen.filter(({ seenMs }) => seenMs < nowMs - eventStreamBounds.lateMs);
       floor = Math.max(floor, ...settled.map(({ sequence }) => sequence));
       seen = seen.filter(({ sequence }) => sequence > floor);
       return fresh;

@@ -68,7 +68,8 @@ function lineView(entry: SandboxLogEntry) {
   return { timestamp: timestampOf(entry), line: JSON.stringify({ ...fields, level, logger, message }) };
 }
 
-function entryView(entry: SandboxLogEntry) {
+/** An entry as the API tells it. */
+export function entryView(entry: SandboxLogEntry) {
   const { level, logger, message, fields } = entry;
   return { timestamp: timestampOf(entry), message, level, fields: { ...fields, logger } };
 }

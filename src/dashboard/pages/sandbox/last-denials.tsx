@@ -1,38 +1,36 @@
-import { useRead } from '../../api/hooks.ts';
+import type { SandboxLogEntry } from '../../../protocol/api/sandbox-logs.ts';
+import { useLogStream } from '../../api/log-stream.ts';
 import { formatClock } from '../../format.ts';
-import { Loaded } from '../../parts/loaded.tsx';
+import { Loading, Problem } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
-import type { LogEntry } from './log-tail.ts';
 
-const everyMs = 3_000;
 const shownMax = 20;
 
 /** The last connections that the policy refused. */
-export function LastDenials({ sandboxId, live }: { sandboxId: string; live: boolean }) {
-  const logs = useRead<{ logs: LogEntry[] }>(`/v2/sandboxes/${encodeURIComponent(sandboxId)}/logs`, {
-    query: { direction: 'backward', search: 'denied: ', limit: shownMax },
-    every: live && everyMs,
+export function LastDenials({ sandboxId }: { sandboxId: string }) {
+  const { entries, error } = useLogStream<SandboxLogEntry>(`/sandboxes/${encodeURIComponent(sandboxId)}/logs/stream`, {
+    tail: shownMax,
+    search: 'denied: ',
   });
+  const denials = entries?.filter(({ fields }) => fields['logger'] === 'network').slice(-shownMax);
   return (
     <Card title="Last refused">
-      <Loaded of={logs}>
-        {({ logs }) => (
-          <Table
-            label="Last refused"
-            rows={logs.filter(({ fields }) => fields['logger'] === 'network')}
-            keyOf={({ timestamp, message }) => `${timestamp} ${message}`}
-            empty="Nothing was refused"
-            columns={[
-              {
-                name: 'When',
-                of: ({ timestamp }) => <time title={timestamp}>{formatClock(new Date(timestamp))}</time>,
-              },
-              { name: 'What', of: ({ message }) => <span className="mono">{message.replace(/^denied: /, '')}</span> },
-            ]}
-          />
-        )}
-      </Loaded>
+      {error && <Problem error={error} />}
+      {denials ? (
+        <Table
+          label="Last refused"
+          rows={denials.toReversed()}
+          keyOf={({ place }) => place}
+          empty="Nothing was refused"
+          columns={[
+            { name: 'When', of: ({ timestamp }) => <time title={timestamp}>{formatClock(new Date(timestamp))}</time> },
+            { name: 'What', of: ({ message }) => <span className="mono">{message.replace(/^denied: /, '')}</span> },
+          ]}
+        />
+      ) : (
+        !error && <Loading />
+      )}
     </Card>
   );
 }

@@ -57,7 +57,7 @@ export function Network() {
           </div>
         </Card>
       </div>
-      <LastDenials sandboxId={sandboxId} live={detail.state === 'running'} />
+      <LastDenials sandboxId={sandboxId} />
     </div>
   );
 }

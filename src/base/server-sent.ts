@@ -1,5 +1,5 @@
 /** A message of a stream: its kind, the place behind it, its content. */
-type ServerSent = { event: string; id: string | undefined; data: string };
+export type ServerSent = { event: string; id: string | undefined; data: string };
 
 /** The messages of a stream of server-sent events, as they arrive. Comments are left out. */
 export async function* parseEvents(body: ReadableStream<Uint8Array> | null): AsyncGenerator<ServerSent> {

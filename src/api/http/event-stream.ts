@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Type } from '@sinclair/typebox';
+import type { TSchema } from '@sinclair/typebox';
+import { int32, int64 } from '../../protocol/api/primitives.ts';
+import type { StreamSource } from '../event/record.ts';
+import type { OpenStreams } from './open-streams.ts';
+
+/** Bounds of every stream. */
+const streamBounds = {
+  /** Without an item, a comment is sent after this time, ms, so that nobody on the way takes the stream for dead. */
+  heartbeatMs: 15_000,
+  /** A stream ends after this time and the client begins another. */
+  secondsMax: 60,
+} as const;
+
+/** The members of a query that every stream takes; `after` says where it begins. */
+export const streamQuery = (after: string) => ({
+  after: Type.Optional(
+    int64({ minimum: 0, description: `The \`id\` of the last item that was seen; default: ${after}` }),
+  ),
+  seconds: Type.Optional(
+    int32({
+      minimum: 0,
+      maximum: streamBounds.secondsMax,
+      default: streamBounds.secondsMax,
+      description: 'When it ends',
+    }),
+  ),
+});
+
+/** The header by which other readers of server-sent events say where they were. Source: the HTML standard, 9.2. */
+export const streamHeaders = Type.Object({
+  'last-event-id': Type.Optional(
+    Type.String({ pattern: '^[0-9]{0,15}$', description: 'The same as `after`; the greater one counts' }),
+  ),
+});
+
+/** The success of a stream whose items are of this schema. `more`: what else is said of it. */
+export const streamAnswer = (item: TSchema, more: string) =>
+  ({
+    200: {
+      description:
+        `Server-sent events: \`ready\`, then each ${item.$id} with its place as \`id\`. ${more}` +
+        'The stream ends after a minute, and when the credential is revoked; go on with `after`',
+      binary: true,
+      contentType: 'text/event-stream',
+      item,
+    },
+  }) as const;
+
+type StreamRequest = {
+  caller: { team: { teamId: string } };
+  query: { after?: number | undefined; seconds?: number | undefined };
+  headers: { 'last-event-id'?: string | undefined };
+  signal: AbortSignal;
+  isStillLetIn(): Promise<boolean>;
+};
+
+/** Behind which place a stream is to begin; null where nobody says. */
+export function placeOf({ query, headers }: Pick<StreamRequest, 'query' | 'headers'>): number | null {
+  const last = headers['last-event-id'];
+  return last ? Math.max(Number(last), query.after ?? 0) : (query.after ?? null);
+}
+
+/** The answer of a stream. Throws `rate_limited` where the team has too many open. `textOf`: an item as JSON. */
+export function streamReply<T>(
+  { streams, stopping }: { streams: OpenStreams; stopping: AbortSignal },
+  request: StreamRequest,
+  source: StreamSource<T>,
+  { pollMs, textOf }: { pollMs: number; textOf: (item: T) => string },
+) {
+  const open = streams.open(request.caller.team.teamId);
+  const ends = AbortSignal.any([request.signal, stopping]);
+  // Where nobody reads a word of it, nothing below would give its place back.
+  ends.addEventListener('abort', () => open[Symbol.dispose]());
+  const texts = messages(source, request, { pollMs, textOf, open }, ends);
+  const encoder = new TextEncoder();
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { value, done } = await texts.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    async cancel() {
+      await texts.return(undefined);
+    },
+  });
+  return { status: 200 as const, stream, headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' } };
+}
+
+/**
+ * What a source tells in the form of server-sent events: first `ready` with the place where the stream begins, then
+ * each item, then `end` where the source ends. Ends with `signal`, after `seconds`, and when `isStillLetIn` says no,
+ * which is asked before each look: a revoked credential reads nothing more.
+ */
+async function* messages<T>(
+  source: StreamSource<T>,
+  { query: { seconds = streamBounds.secondsMax }, isStillLetIn }: StreamRequest,
+  { pollMs, textOf, open }: { pollMs: number; textOf: (item: T) => string; open: Disposable },
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  using _ = open;
+  const endMs = performance.now() + seconds * 1000;
+  yield `event: ready\nid: ${source.begin}\ndata: {"after":${source.begin}}\n\n`;
+  let spokenMs = performance.now();
+  while (!signal.aborted && performance.now() < endMs && (await isStillLetIn())) {
+    const { items, isMore, end } = await source.next();
+    if (items.length > 0) {
+      yield items.map(({ place, item }) => `id: ${place}\ndata: ${textOf(item)}\n\n`).join('');
+      spokenMs = performance.now();
+    } else if (performance.now() - spokenMs > streamBounds.heartbeatMs) {
+      yield ':\n\n';
+      spokenMs = performance.now();
+    }
+    if (end) return yield `event: end\ndata: ${JSON.stringify(end)}\n\n`;
+    if (!isMore) await sleep(pollMs, undefined, { signal }).catch(() => undefined);
+  }
+}

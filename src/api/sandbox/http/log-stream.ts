@@ -1,0 +1,35 @@
+import { Type } from '@sinclair/typebox';
+import { SandboxLogEntry, sandboxLogStreamQuery } from '../../../protocol/api/sandbox-logs.ts';
+import type { Db } from '../../database/db.ts';
+import { placeOf, streamAnswer, streamHeaders, streamQuery, streamReply } from '../../http/event-stream.ts';
+import type { OpenStreams } from '../../http/open-streams.ts';
+import { route } from '../../http/route.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+import { logSource, logStreamBounds } from '../rules/log-stream.ts';
+import { entryView } from './logs.ts';
+import { sandboxParams } from './read.ts';
+
+/** `GET /sandboxes/{sandboxID}/logs/stream` */
+export const streamSandboxLogs = route({
+  operationId: 'streamSandboxLogs',
+  method: 'GET',
+  path: '/sandboxes/{sandboxID}/logs/stream',
+  summary: 'Stream the log of a sandbox as it grows',
+  auth: 'team',
+  params: sandboxParams,
+  query: Type.Object({ ...streamQuery('as `tail` says'), ...sandboxLogStreamQuery }),
+  headers: streamHeaders,
+  responses: streamAnswer(SandboxLogEntry, 'When the sandbox has ended and all is told, `end`. '),
+  errors: [404],
+  async handle(deps: { db: Db; nodes: Nodes; streams: OpenStreams; stopping: AbortSignal }, input) {
+    const { level, search, tail = 0 } = input.query;
+    const source = await logSource(deps, input.caller.team, input.params.sandboxID, {
+      after: placeOf(input),
+      tail,
+      ...(level && { minimum: level }),
+      ...(search && { search }),
+    });
+    const textOf = (entry: Parameters<typeof entryView>[0]) => JSON.stringify(entryView(entry));
+    return streamReply(deps, input, source, { pollMs: logStreamBounds.pollMs, textOf });
+  },
+});

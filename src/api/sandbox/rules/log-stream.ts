@@ -1,0 +1,65 @@
+import { AtollError } from '../../../base/error.ts';
+import type { ReadSandboxLogs, SandboxLogEntry } from '../../../protocol/logs.ts';
+import type { Db } from '../../database/db.ts';
+import type { News, StreamSource } from '../../event/record.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+import type { TeamRecord } from '../../team/record.ts';
+import { findSandbox } from '../store/read.ts';
+import { parseSandboxId } from './find.ts';
+import { readSandboxLogs } from './logs.ts';
+
+/** Bounds of streams of logs. */
+export const logStreamBounds = {
+  /** How often a sandbox's node is asked, ms. */
+  pollMs: 500,
+  /** Entries read at a time. */
+  pageMax: 200,
+} as const;
+
+/** Where a stream of logs begins, and which entries it has. */
+type LogStreamQuery = Pick<ReadSandboxLogs, 'minimum' | 'search'> & {
+  /** Behind this entry; null: `tail` entries before the newest one. */
+  after: number | null;
+  tail: number;
+};
+
+/**
+ * The log of a sandbox of the team as it grows; it ends with the sandbox. Throws `not_found`, `invalid` for a text that
+ * is no ID.
+ */
+export async function logSource(
+  { db, nodes }: { db: Db; nodes: Nodes },
+  team: TeamRecord,
+  idText: string,
+  { after, tail, ...filter }: LogStreamQuery,
+): Promise<StreamSource<SandboxLogEntry>> {
+  const read = (page: Pick<ReadSandboxLogs, 'backward' | 'limit' | 'fromMs'>) =>
+    readSandboxLogs({ db, nodes }, team, idText, { ...filter, ...page });
+  const sandboxId = parseSandboxId(idText);
+  const begin = after ?? beginOf(await read({ backward: true, limit: Math.max(1, tail) }), tail);
+  let place = begin;
+  const next = async (): Promise<News<SandboxLogEntry>> => {
+    // Asked before the log: what an ended sandbox has said is all there.
+    const isOver = (await findSandbox(db, team.teamId, sandboxId)) === null;
+    const entries = await read({ backward: false, fromMs: place + 1, limit: logStreamBounds.pageMax });
+    place = entries.at(-1)?.timestampMs ?? place;
+    const isMore = entries.length === logStreamBounds.pageMax;
+    const items = entries.map(entry => ({ place: entry.timestampMs, item: entry }));
+    return { items, isMore, ...(isOver && !isMore && { end: {} }) };
+  };
+  // A machine that does not answer now is asked again: the stream goes on when it does.
+  return { begin, next: () => next().catch(unlessAway) };
+}
+
+/** The place before so many of the newest entries, which come newest first. */
+function beginOf(newest: readonly SandboxLogEntry[], tail: number): number {
+  const [last] = newest;
+  const oldest = newest.at(-1);
+  if (!last || !oldest) return 0;
+  return tail === 0 ? last.timestampMs : oldest.timestampMs - 1;
+}
+
+function unlessAway(error: unknown): News<SandboxLogEntry> {
+  if (error instanceof AtollError && error.code === 'unavailable') return { items: [], isMore: false };
+  throw error;
+}

@@ -1,0 +1,66 @@
+import { useEffect, useState } from 'react';
+import { followed } from '../../base/followed.ts';
+import { ask } from './client.ts';
+import type { Query } from './client.ts';
+import { useTeam } from './session.tsx';
+
+/** Entries that are shown at a time; older ones go. */
+const shownMax = 2_000;
+/** What comes within this time is shown together, ms. */
+const gatherMs = 60;
+
+/** A log as it is followed. `entries`: null until something of it is known. */
+export type LogStream<T> = {
+  entries: T[] | null;
+  /** How many there were before those that are shown. */
+  dropped: number;
+  isLive: boolean;
+  /** What the stream said when it ended; null while it goes on. */
+  end: unknown;
+  error: Error | null;
+};
+
+const nothing = { entries: null, dropped: 0, isLive: false, end: null, error: null };
+
+/** What a stream tells of an entry, with its place in the log. */
+type Placed<T> = T & { place: string };
+
+/** Follows a log of the team: what is there, then what comes, over as many connections as it takes. */
+export function useLogStream<T>(path: string, query: Query): LogStream<Placed<T>> {
+  const { teamID } = useTeam();
+  const [log, setLog] = useState<LogStream<Placed<T>>>(nothing);
+  const asked = JSON.stringify(query);
+  useEffect(() => {
+    const stop = new AbortController();
+    const waiting: Placed<T>[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    setLog(nothing);
+    const show = (changes: Partial<LogStream<Placed<T>>>) => setLog(before => ({ ...before, ...changes }));
+    const flush = () => {
+      timer = undefined;
+      const fresh = waiting.splice(0);
+      setLog(before => {
+        const all = [...(before.entries ?? []), ...fresh];
+        const entries = all.slice(-shownMax);
+        return { ...before, entries, dropped: before.dropped + all.length - entries.length };
+      });
+    };
+    const read = async () => {
+      const open = (after: string | undefined) =>
+        ask(path, { team: teamID, query: { ...(JSON.parse(asked) as Query), after }, signal: stop.signal });
+      const onFailure = (error: unknown) => show({ isLive: false, error: error as Error });
+      for await (const { event, id = '', data } of followed({ open, signal: stop.signal, onFailure })) {
+        if (event === 'ready') show({ isLive: true, error: null });
+        else if (event === 'end') show({ isLive: false, end: JSON.parse(data) });
+        else waiting.push({ ...(JSON.parse(data) as T), place: id });
+        timer ??= setTimeout(flush, gatherMs);
+      }
+    };
+    void read();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [path, teamID, asked]);
+  return log;
+}

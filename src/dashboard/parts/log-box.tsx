@@ -1,0 +1,74 @@
+import { ArrowDown } from 'lucide-react';
+import { useEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
+import type { LogStream } from '../api/log-stream.ts';
+import { formatClock } from '../format.ts';
+import { Empty, Loading, Problem } from './bits.tsx';
+
+/** How near the end one must be to be taken along, pixels. */
+const followPixels = 40;
+
+type Entry = { timestamp: string; level: string; message: string; place: string };
+type LogBoxProps<T> = {
+  label: string;
+  className?: string;
+  log: LogStream<T>;
+  /** What stands between time and message. */
+  between: (entry: T) => ReactNode;
+};
+
+/** A log that grows: its end stays in view until one scrolls away from it. */
+export function LogBox<T extends Entry>({ label, className = '', log, between }: LogBoxProps<T>) {
+  const { entries, error, dropped } = log;
+  const box = useRef<HTMLDivElement>(null);
+  /** How many entries there were when one scrolled away; null while one follows. */
+  const [leftAt, setLeftAt] = useState<number | null>(null);
+  const total = dropped + (entries?.length ?? 0);
+  const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
+  useEffect(() => {
+    if (leftAt === null) toEnd();
+  }, [entries, leftAt]);
+  if (entries === null) return error ? <Problem error={error} /> : <Loading />;
+  return (
+    <>
+      {error && <Problem error={error} />}
+      {entries.length === 0 ? (
+        <div className="table-wrap">
+          <Empty title="Nothing was logged" />
+        </div>
+      ) : (
+        <div className="log-frame">
+          <div
+            className={`log ${className}`}
+            ref={box}
+            tabIndex={0}
+            role="log"
+            aria-label={label}
+            onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+              const isAtEnd = scrollHeight - scrollTop - clientHeight < followPixels;
+              setLeftAt(before => (isAtEnd ? null : (before ?? total)));
+            }}
+          >
+            {dropped > 0 && <p className="muted earlier">{dropped} earlier entries are not shown</p>}
+            <ol>
+              {entries.map(entry => (
+                <li key={entry.place}>
+                  <time className="muted" dateTime={entry.timestamp} title={entry.timestamp}>
+                    {formatClock(new Date(entry.timestamp))}
+                  </time>
+                  {between(entry)}
+                  <span className={`text ${entry.level}`}>{entry.message}</span>
+                </li>
+              ))}
+            </ol>
+          </div>
+          {leftAt !== null && (
+            <button type="button" className="button to-end" onClick={() => setLeftAt(null)}>
+              <ArrowDown size={14} /> {total > leftAt ? `${total - leftAt} new` : 'To the end'}
+            </button>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
