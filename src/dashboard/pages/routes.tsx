@@ -1,13 +1,14 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { AnyRoute } from '@tanstack/react-router';
+import { readFilesSearch } from '../files/search.ts';
 import { readAuditSearch } from './audit-search.ts';
-import { readFilesSearch } from './sandbox/files/files.tsx';
 import { Logs, readLogsSearch } from './sandbox/logs.tsx';
 import { Overview } from './sandbox/overview.tsx';
 import { readTerminalSearch } from './sandbox/terminal/terminal-search.ts';
 import { readMetricsSearch } from './sandbox/metrics-search.ts';
 import { SandboxPage } from './sandbox/sandbox.tsx';
 import { readEventsSearch } from './team/events.tsx';
+import { readTemplatesSearch } from './templates/templates-search.ts';
 
 type Search = (raw: Record<string, unknown>) => object;
 type Loader = Parameters<typeof lazyRouteComponent>[0];
@@ -26,15 +27,16 @@ export function pageRoutes(shell: AnyRoute): AnyRoute[] {
       createRoute({ getParentRoute: () => sandbox, path: '/', component: Overview }),
       createRoute({ getParentRoute: () => sandbox, path: 'logs', component: Logs, validateSearch: readLogsSearch }),
       tab('terminal', () => import('./sandbox/terminal/terminal.tsx'), 'Terminal', readTerminalSearch),
-      tab('files', () => import('./sandbox/files/files.tsx'), 'Files', readFilesSearch),
+      tab('files', () => import('./sandbox/files.tsx'), 'SandboxFiles', readFilesSearch),
       tab('metrics', () => import('./sandbox/metrics.tsx'), 'Metrics', readMetricsSearch),
       tab('network', () => import('./sandbox/network.tsx'), 'Network'),
     ]),
-    page('/templates', () => import('./templates/templates.tsx'), 'Templates'),
+    page('/templates', () => import('./templates/templates.tsx'), 'Templates', readTemplatesSearch),
     page('/templates/$templateId', () => import('./templates/template.tsx'), 'TemplatePage'),
     page('/templates/$templateId/builds/$buildId', () => import('./templates/build.tsx'), 'BuildPage'),
     page('/snapshots', () => import('./team/snapshots.tsx'), 'Snapshots'),
     page('/volumes', () => import('./team/volumes.tsx'), 'Volumes'),
+    page('/volumes/$volumeId', () => import('./team/volume-content.tsx'), 'VolumeContent', readFilesSearch),
     page('/secrets', () => import('./team/secrets.tsx'), 'Secrets'),
     page('/events', () => import('./team/events.tsx'), 'Events', readEventsSearch),
     page('/usage', () => import('./team/usage.tsx'), 'Usage'),

@@ -5,14 +5,18 @@ type AskedProps = {
   title: string;
   label: string;
   type: 'number' | 'text';
+  /** What the field has first; default: nothing, or one. */
+  initial?: string;
+  /** Nothing is no answer. */
+  required?: boolean;
   action: string;
   onDone: (text: string) => void;
   onClose: () => void;
 };
 
 /** Asks for one value. */
-export function Asked({ title, label, type, action, onDone, onClose }: AskedProps) {
-  const [text, setText] = useState(type === 'number' ? '1' : '');
+export function Asked({ title, label, type, initial, required, action, onDone, onClose }: AskedProps) {
+  const [text, setText] = useState(initial ?? (type === 'number' ? '1' : ''));
   return (
     <Dialog
       title={title}
@@ -27,6 +31,7 @@ export function Asked({ title, label, type, action, onDone, onClose }: AskedProp
         <input
           type={type}
           value={text}
+          required={required}
           {...(type === 'number' && { min: 1, max: 100, required: true })}
           onChange={event => setText(event.target.value)}
         />

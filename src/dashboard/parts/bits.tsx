@@ -49,10 +49,20 @@ export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
   return <span className={`badge ${tone}`}>{children}</span>;
 }
 
+type MeterProps = {
+  share: number;
+  label: string;
+  wide?: boolean;
+  /** Little of it is what presses, not much. */
+  left?: boolean;
+  /** Nothing presses, however much it is. */
+  plain?: boolean;
+};
+
 /** How much of something is taken, as a bar. `label` says it in words for who can't see it. */
-export function Meter({ share, label, wide, left }: { share: number; label: string; wide?: boolean; left?: boolean }) {
+export function Meter({ share, label, wide, left, plain }: MeterProps) {
   const taken = Math.min(1, Math.max(0, share));
-  const pressing = left ? 1 - taken : taken;
+  const pressing = plain ? 0 : left ? 1 - taken : taken;
   const tone = pressing > 0.9 ? 'danger' : pressing > 0.75 ? 'warn' : '';
   return (
     <span className={`meter ${tone} ${wide ? 'wide' : ''}`} role="img" aria-label={label} title={label}>

@@ -63,6 +63,7 @@ export const TemplateTagGroups = Type.Object(
   },
   { $id: 'TemplateTagGroupsResponse' },
 );
+export type TemplateTagGroups = Static<typeof TemplateTagGroups>;
 
 /** Answer of GET /templates/{templateID}/tags/count. */
 export const TemplateTagsCount = Type.Object({ total: int32({ minimum: 0 }) }, { $id: 'TemplateTagsCountResponse' });

@@ -1,82 +1,77 @@
-import { useQuery } from '@tanstack/react-query';
-import { Download, File, Folder } from 'lucide-react';
-import { useState } from 'react';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { VolumeAndToken, VolumeEntryStat } from '../../../protocol/api/volume.ts';
 import { ask, askJson } from '../../api/client.ts';
+import type { Ask } from '../../api/client.ts';
 import { useRead } from '../../api/hooks.ts';
-import { formatBytes } from '../../format.ts';
-import { Ago } from '../../parts/bits.tsx';
+import { useMay } from '../../api/session.tsx';
+import { Files } from '../../files/files.tsx';
+import type { FilesSearch } from '../../files/search.ts';
+import type { Entry, FileStore } from '../../files/store.ts';
+import { Copy, Empty } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
-import { Card } from '../../parts/page.tsx';
-import { Table } from '../../parts/table.tsx';
-import { useToast } from '../../parts/toasts.tsx';
-import { Crumbs } from '../sandbox/files/crumbs.tsx';
-import { nameOf } from '../sandbox/files/paths.ts';
+import { Page } from '../../parts/page.tsx';
 
-/** What is in a volume, folder by folder. */
-export function VolumeContent({ volumeId }: { volumeId: string }) {
-  const volume = useRead<VolumeAndToken>(`/volumes/${volumeId}`);
-  const toast = useToast();
-  const [path, setPath] = useState('/');
-  const token = volume.data?.token;
-  const entries = useQuery({
-    queryKey: ['volumecontent', volumeId, path],
-    queryFn: () =>
-      askJson<VolumeEntryStat[]>(`/volumecontent/${volumeId}/dir`, { query: { path }, bearer: token ?? '' }),
-    enabled: token !== undefined,
-  });
-  const download = async (file: string) => {
-    const response = await ask(`/volumecontent/${volumeId}/file`, { query: { path: file }, bearer: token ?? '' });
-    const url = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' }));
-    Object.assign(document.createElement('a'), { href: url, download: nameOf(file) }).click();
-    URL.revokeObjectURL(url);
-  };
+/** A volume: the files in it. */
+export function VolumeContent() {
+  const { volumeId = '' } = useParams({ strict: false });
+  const search: FilesSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const may = useMay('developer');
+  // Its token reads and writes: viewers get none.
+  const volume = useRead<VolumeAndToken>(`/volumes/${encodeURIComponent(volumeId)}`, { enabled: may });
+  const go = (next: FilesSearch) => void navigate({ to: '.', search: next });
   return (
-    <Card title={`In ${volume.data?.name ?? 'the volume'}`} actions={<Crumbs path={path} onOpen={setPath} />}>
-      <Loaded of={entries}>
-        {rows => (
-          <Table
-            label={`Content of ${path}`}
-            rows={rows}
-            keyOf={({ path }) => path}
-            empty="This folder is empty"
-            columns={[
-              {
-                name: 'Name',
-                of: ({ name, type, path }) =>
-                  type === 'directory' ? (
-                    <button type="button" className="linklike row mono" onClick={() => setPath(path)}>
-                      <Folder size={15} aria-label="Folder" /> {name}
-                    </button>
-                  ) : (
-                    <span className="row mono">
-                      <File size={15} aria-label="File" /> {name}
-                    </span>
-                  ),
-              },
-              { name: 'Size', end: true, of: ({ type, size }) => (type === 'directory' ? '' : formatBytes(size)) },
-              { name: 'Changed', of: ({ mtime }) => <Ago at={mtime} /> },
-              {
-                name: ' ',
-                end: true,
-                of: ({ type, name, path }) =>
-                  type === 'file' && (
-                    <button
-                      type="button"
-                      className="button bare tiny"
-                      aria-label={`Download ${name}`}
-                      onClick={() =>
-                        void download(path).catch((error: Error) => toast({ kind: 'danger', text: error.message }))
-                      }
-                    >
-                      <Download size={14} />
-                    </button>
-                  ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Card>
+    <Page
+      title={volume.data?.name ?? 'Volume'}
+      about={
+        <span className="row" style={{ marginTop: 4 }}>
+          <Copy text={volumeId} /> <Link to="/volumes">all volumes</Link>
+        </span>
+      }
+    >
+      {may ? (
+        <Loaded of={volume}>
+          {({ volumeID, token }) => <Files store={volumeStore(volumeID, token)} search={search} onGo={go} mayChange />}
+        </Loaded>
+      ) : (
+        <div className="table-wrap">
+          <Empty title="Not for viewers">
+            <p>Its files take the role developer in the team.</p>
+          </Empty>
+        </div>
+      )}
+    </Page>
   );
+}
+
+function volumeStore(volumeId: string, token: string): FileStore {
+  const base = `/volumecontent/${encodeURIComponent(volumeId)}`;
+  const call = (what: 'dir' | 'file' | 'path', path: string, options: Ask = {}) =>
+    ask(`${base}/${what}`, { ...options, query: { path, ...options.query }, bearer: token });
+  return {
+    key: volumeId,
+    home: '/',
+    async list(path) {
+      const entries = await askJson<VolumeEntryStat[]>(`${base}/dir`, { query: { path }, bearer: token });
+      return entries.map(entryOf);
+    },
+    stat: async path => entryOf((await (await call('path', path)).json()) as VolumeEntryStat),
+    read: path => call('file', path),
+    write: (path, content, signal) =>
+      call('file', path, { method: 'PUT', body: content, query: { force: true }, signal }),
+    makeFolder: path => call('dir', path, { method: 'POST' }),
+    remove: path => call('path', path, { method: 'DELETE' }),
+  };
+}
+
+function entryOf({ name, path, type, size, mtime, uid, gid, mode }: VolumeEntryStat): Entry {
+  return {
+    name,
+    path,
+    isFolder: type === 'directory',
+    bytes: size,
+    changedAt: mtime,
+    owner: `${uid}:${gid}`,
+    mode: mode.toString(8).padStart(4, '0'),
+  };
 }

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Volume } from '../../../protocol/api/volume.ts';
@@ -8,13 +9,11 @@ import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
-import { VolumeContent } from './volume-content.tsx';
 
 /** The volumes of a team, and what is in them. */
 export function Volumes() {
   const volumes = useRead<Volume[]>('/volumes');
   const [naming, setNaming] = useState(false);
-  const [opened, setOpened] = useState<string | null>(null);
   const create = useChange('Volume created', ['/volumes']);
   return (
     <Page
@@ -41,9 +40,9 @@ export function Volumes() {
               {
                 name: 'Name',
                 of: ({ name, volumeID }) => (
-                  <button type="button" className="linklike" onClick={() => setOpened(volumeID)}>
+                  <Link to="/volumes/$volumeId" params={{ volumeId: volumeID }}>
                     {name}
-                  </button>
+                  </Link>
                 ),
               },
               { name: 'ID', of: ({ volumeID }) => <Copy text={volumeID} /> },
@@ -60,7 +59,6 @@ export function Volumes() {
           />
         )}
       </Loaded>
-      {opened !== null && <VolumeContent key={opened} volumeId={opened} />}
       {naming && (
         <Asked
           title="New volume"

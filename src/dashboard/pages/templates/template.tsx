@@ -1,5 +1,5 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { Play, Trash2 } from 'lucide-react';
+import { Hammer, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import type { TemplateWithBuilds } from '../../../protocol/api/template.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
@@ -69,7 +69,7 @@ export function TemplatePage() {
                   <dd>{names.join(', ') || '–'}</dd>
                 </dl>
               </Card>
-              <Tags templateId={templateId} name={names[0]} builds={builds} />
+              <Tags templateId={templateId} builds={builds} />
             </div>
           </div>
         )}
@@ -93,6 +93,9 @@ function Actions({ of: template }: { of: TemplateWithBuilds }) {
       >
         {template.public ? 'Keep to this team' : 'Show to every team'}
       </button>
+      <Link to="/templates" search={{ build: template.aliases[0] ?? template.templateID }} className="button">
+        <Hammer size={14} /> Build again
+      </Link>
       <Link to="/sandboxes" search={{ create: template.names[0] ?? template.templateID }} className="button">
         <Play size={14} /> New sandbox
       </Link>

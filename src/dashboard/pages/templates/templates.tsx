@@ -1,6 +1,9 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Hammer } from 'lucide-react';
+import { lazy, Suspense } from 'react';
 import type { Template } from '../../../protocol/api/template.ts';
 import { useRead } from '../../api/hooks.ts';
+import { useMay } from '../../api/session.tsx';
 import { formatBytes, formatCount } from '../../format.ts';
 import { Ago, Badge, Empty } from '../../parts/bits.tsx';
 import { Code } from '../../parts/code.tsx';
@@ -8,6 +11,11 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
+import type { TemplatesSearch } from './templates-search.ts';
+
+const DockerfileSheet = lazy(() =>
+  import('./dockerfile-sheet.tsx').then(({ DockerfileSheet }) => ({ default: DockerfileSheet })),
+);
 
 const example = `import { Template } from 'e2b';
 
@@ -16,8 +24,24 @@ await Template.build(Template().fromImage('node:22').npmInstall('tsx'), 'my-temp
 /** The templates that a team can make sandboxes from. */
 export function Templates() {
   const templates = useRead<Template[]>('/templates');
+  const { build }: TemplatesSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const mayBuild = useMay('developer');
   return (
-    <Page title="Templates">
+    <Page
+      title="Templates"
+      actions={
+        <Link
+          to="/templates"
+          search={{ build: 'my-template' }}
+          className="button primary"
+          disabled={!mayBuild}
+          title={mayBuild ? undefined : 'It takes the role developer'}
+        >
+          <Hammer size={15} /> Build from a Dockerfile
+        </Link>
+      }
+    >
       <Loaded of={templates}>
         {rows => (
           <Table
@@ -59,6 +83,11 @@ export function Templates() {
           />
         )}
       </Loaded>
+      {build !== undefined && mayBuild && (
+        <Suspense>
+          <DockerfileSheet name={build} onClose={() => void navigate({ to: '/templates', replace: true })} />
+        </Suspense>
+      )}
     </Page>
   );
 }

@@ -1,21 +1,23 @@
-import { FolderUp, Upload } from 'lucide-react';
+import { FolderUp, Upload as UploadIcon } from 'lucide-react';
 import { useRef } from 'react';
+import { chosenFiles } from './dropped.ts';
+import type { Upload } from './dropped.ts';
 
-/** Asks for files, or for a folder with all that is in it; each file knows its path in the folder. */
-export function UploadButtons({ onFiles }: { onFiles: (files: File[]) => void }) {
+/** Asks for files, or for a folder with all that is in it. */
+export function UploadButtons({ disabled, onFiles }: { disabled: boolean; onFiles: (uploads: Upload[]) => void }) {
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const take = (input: HTMLInputElement) => {
-    onFiles([...(input.files ?? [])]);
+    onFiles(chosenFiles([...(input.files ?? [])]));
     // The same may be chosen again.
     input.value = '';
   };
   return (
     <>
-      <button type="button" className="button" onClick={() => files.current?.click()}>
-        <Upload size={14} /> Upload
+      <button type="button" className="button" disabled={disabled} onClick={() => files.current?.click()}>
+        <UploadIcon size={14} /> Upload
       </button>
-      <button type="button" className="button" onClick={() => folder.current?.click()}>
+      <button type="button" className="button" disabled={disabled} onClick={() => folder.current?.click()}>
         <FolderUp size={14} /> Upload a folder
       </button>
       <input

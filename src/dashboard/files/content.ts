@@ -1,0 +1,43 @@
+import type { FileStore } from './store.ts';
+
+/** Files that are shown or edited in the page. */
+const shownBytesMax = 5 * 1024 ** 2;
+/** Of other bytes, the first so many are shown. */
+const hexBytesMax = 4096;
+const images = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
+
+/** What a file is shown as. `changedAt`: when it had that content. */
+export type Content = { changedAt: string | undefined } & (
+  | { kind: 'text'; text: string }
+  | { kind: 'image'; url: string }
+  | { kind: 'bytes'; bytes: number; head: Uint8Array | null }
+);
+
+/** Reads a file as far as it is shown. Throws `ApiFailure`. */
+export async function contentOf(store: FileStore, path: string): Promise<Content> {
+  // Asked before the content: a change between the two is found when it is saved.
+  const { changedAt, bytes: length } = await store.stat(path);
+  if (length > shownBytesMax) return { kind: 'bytes', bytes: length, head: null, changedAt };
+  const bytes = new Uint8Array(await (await store.read(path)).arrayBuffer());
+  if (images.test(path)) return { kind: 'image', url: URL.createObjectURL(new Blob([bytes])), changedAt };
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes('\0')) return { kind: 'text', text, changedAt };
+  } catch {
+    // No text: shown as bytes.
+  }
+  return { kind: 'bytes', bytes: bytes.length, head: bytes.subarray(0, hexBytesMax), changedAt };
+}
+
+const perLine = 16;
+
+/** Bytes as lines of their place, their hexadecimal numbers, and what of them can be printed. */
+export function hexLines(bytes: Uint8Array): string[] {
+  return Array.from({ length: Math.ceil(bytes.length / perLine) }, (_, line) => {
+    const part = Array.from(bytes.subarray(line * perLine, (line + 1) * perLine));
+    const place = (line * perLine).toString(16).padStart(8, '0');
+    const numbers = part.map(byte => byte.toString(16).padStart(2, '0')).join(' ');
+    const printed = part.map(byte => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.')).join('');
+    return `${place}  ${numbers.padEnd(perLine * 3 - 1)}  ${printed}`;
+  });
+}

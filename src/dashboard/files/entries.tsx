@@ -1,0 +1,68 @@
+import { Download, File, Folder, Pencil, Trash2 } from 'lucide-react';
+import { formatBytes } from '../format.ts';
+import { Ago } from '../parts/bits.tsx';
+import { Table } from '../parts/table.tsx';
+import { useToast } from '../parts/toasts.tsx';
+import { downloadFile } from './download.ts';
+import type { Entry, FileStore } from './store.ts';
+
+type EntriesProps = {
+  store: FileStore;
+  path: string;
+  entries: Entry[];
+  mayChange: boolean;
+  onOpen: (entry: Entry) => void;
+  onRename: (entry: Entry) => void;
+  onRemove: (entry: Entry) => void;
+};
+
+/** The entries of a folder as rows. */
+export function Entries({ store, path, entries, mayChange, onOpen, onRename, onRemove }: EntriesProps) {
+  const toast = useToast();
+  const download = (entry: Entry) =>
+    void downloadFile(store, entry.path).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
+  const button = (name: string, icon: React.ReactNode, onClick: () => void) => (
+    <button type="button" className="button bare tiny" aria-label={name} title={name} onClick={onClick}>
+      {icon}
+    </button>
+  );
+  return (
+    <Table
+      label={`Content of ${path}`}
+      rows={entries}
+      keyOf={({ name }) => name}
+      empty={mayChange ? 'This folder is empty: drop files here to upload them' : 'This folder is empty'}
+      columns={[
+        {
+          name: 'Name',
+          of: entry => (
+            <button
+              type="button"
+              className="linklike row mono"
+              style={{ gap: 7, flexWrap: 'nowrap' }}
+              onClick={() => onOpen(entry)}
+            >
+              {entry.isFolder ? <Folder size={15} aria-label="Folder" /> : <File size={15} aria-label="File" />}
+              {entry.name}
+            </button>
+          ),
+        },
+        { name: 'Size', end: true, of: ({ isFolder, bytes }) => (isFolder ? '' : formatBytes(bytes)) },
+        { name: 'Changed', of: ({ changedAt }) => <Ago at={changedAt} /> },
+        { name: 'Owner', of: ({ owner }) => owner },
+        { name: 'Mode', of: ({ mode }) => <span className="mono muted">{mode}</span> },
+        {
+          name: ' ',
+          end: true,
+          of: entry => (
+            <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap', gap: 0 }}>
+              {!entry.isFolder && button(`Download ${entry.name}`, <Download size={14} />, () => download(entry))}
+              {mayChange && store.rename && button(`Rename ${entry.name}`, <Pencil size={14} />, () => onRename(entry))}
+              {mayChange && button(`Delete ${entry.name}`, <Trash2 size={14} />, () => onRemove(entry))}
+            </span>
+          ),
+        },
+      ]}
+    />
+  );
+}

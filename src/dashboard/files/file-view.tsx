@@ -1,0 +1,126 @@
+import { useQuery } from '@tanstack/react-query';
+import { ArrowLeft, Download, Save } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { formatBytes } from '../format.ts';
+import { Confirm } from '../parts/dialog.tsx';
+import { Loaded } from '../parts/loaded.tsx';
+import { useToast } from '../parts/toasts.tsx';
+import { contentOf, hexLines } from './content.ts';
+import type { Content } from './content.ts';
+import { downloadFile } from './download.ts';
+import { nameOf } from './paths.ts';
+import type { FileStore } from './store.ts';
+
+type FileViewProps = { store: FileStore; path: string; mayChange: boolean; onClose: () => void };
+
+/** A file: its text to edit, an image to see, anything to download. Nothing of it becomes a document of this origin. */
+export function FileView({ store, path, mayChange, onClose }: FileViewProps) {
+  const toast = useToast();
+  const { file, draft, setDraft, save, isChangedThere, setChangedThere } = useDraft(store, path);
+  const download = () =>
+    void downloadFile(store, path).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
+  return (
+    <div
+      className="stack"
+      style={{ gap: 8 }}
+      onKeyDown={event => {
+        if (!(event.ctrlKey || event.metaKey) || event.key !== 's' || draft === null) return;
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <div className="row">
+        <button type="button" className="button bare" onClick={onClose}>
+          <ArrowLeft size={14} /> Back
+        </button>
+        <span className="mono grow cut">{path}</span>
+        {draft !== null && <span className="small muted">not saved</span>}
+        <button type="button" className="button" onClick={download}>
+          <Download size={14} /> Download
+        </button>
+        {mayChange && (
+          <button type="button" className="button primary" disabled={draft === null} onClick={() => void save()}>
+            <Save size={14} /> Save
+          </button>
+        )}
+      </div>
+      <Loaded of={file}>
+        {content => <Shown content={content} path={path} draft={draft} onDraft={mayChange ? setDraft : undefined} />}
+      </Loaded>
+      {isChangedThere && (
+        <Confirm
+          title="It has changed there since you opened it"
+          action="Overwrite"
+          onClose={() => setChangedThere(false)}
+          onConfirm={() => {
+            setChangedThere(false);
+            void save(true);
+          }}
+        >
+          <p className="muted">What is in {nameOf(path)} now goes, and your text takes its place.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+/** A file and what somebody writes into it; saving finds out whether it has changed meanwhile. */
+function useDraft(store: FileStore, path: string) {
+  const toast = useToast();
+  const [draft, setDraft] = useState<string | null>(null);
+  const [isChangedThere, setChangedThere] = useState(false);
+  const file = useQuery({
+    queryKey: ['file', store.key, path],
+    queryFn: () => contentOf(store, path),
+    refetchOnWindowFocus: false,
+  });
+  const url = file.data?.kind === 'image' ? file.data.url : null;
+  useEffect(() => () => void (url !== null && URL.revokeObjectURL(url)), [url]);
+  const write = async (isForced: boolean) => {
+    if (!isForced && (await store.stat(path)).changedAt !== file.data?.changedAt) {
+      setChangedThere(true);
+      return;
+    }
+    await store.write(path, new Blob([draft ?? '']));
+    toast({ kind: 'ok', text: 'Saved' });
+    await file.refetch();
+    setDraft(null);
+  };
+  const save = (isForced = false) =>
+    write(isForced).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
+  return { file, draft, setDraft, save, isChangedThere, setChangedThere };
+}
+
+type ShownProps = {
+  content: Content;
+  path: string;
+  draft: string | null;
+  onDraft: ((text: string) => void) | undefined;
+};
+
+function Shown({ content, path, draft, onDraft }: ShownProps) {
+  if (content.kind === 'text')
+    return (
+      <textarea
+        className="editor"
+        aria-label={`Text of ${path}`}
+        spellCheck={false}
+        readOnly={!onDraft}
+        value={draft ?? content.text}
+        onChange={event => onDraft?.(event.target.value)}
+      />
+    );
+  if (content.kind === 'image') return <img className="preview" src={content.url} alt={nameOf(path)} />;
+  return (
+    <>
+      <p className="note">{formatBytes(content.bytes)} that are no text of a size to edit here. Download them.</p>
+      {content.head && content.head.length > 0 && (
+        <div className="code">
+          <pre tabIndex={0} aria-label={`First bytes of ${path}`}>
+            {hexLines(content.head).join('\n')}
+          </pre>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+import { FileView } from './file-view.tsx';
+import { FolderView } from './folder-view.tsx';
+import type { FilesSearch } from './search.ts';
+import type { FileStore } from './store.ts';
+
+type FilesProps = {
+  store: FileStore;
+  search: FilesSearch;
+  /** Goes to another state of the URL. */
+  onGo: (search: FilesSearch) => void;
+  /** Without it nothing can be changed. */
+  mayChange: boolean;
+};
+
+/** Files: folders, what is in them, upload, edit, download. */
+export function Files({ store, search, onGo, mayChange }: FilesProps) {
+  const { file, ...folder } = search;
+  return file === undefined ? (
+    <FolderView store={store} search={search} onGo={onGo} mayChange={mayChange} />
+  ) : (
+    <FileView key={file} store={store} path={file} mayChange={mayChange} onClose={() => onGo(folder)} />
+  );
+}

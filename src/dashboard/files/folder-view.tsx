@@ -1,0 +1,207 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { FilePlus, FolderPlus } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { gathered } from '../api/gathered.ts';
+import { Asked } from '../parts/asked.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { Loaded } from '../parts/loaded.tsx';
+import { useToast } from '../parts/toasts.tsx';
+import { arrange } from './arrange.ts';
+import { Crumbs } from './crumbs.tsx';
+import { droppedFiles } from './dropped.ts';
+import { Entries } from './entries.tsx';
+import { joinPath } from './paths.ts';
+import { fileOrders } from './search.ts';
+import type { FileOrder, FilesSearch } from './search.ts';
+import type { Entry, FileStore } from './store.ts';
+import { UploadButtons } from './upload-buttons.tsx';
+import { UploadProgress, useUploads } from './uploads.tsx';
+
+const orderNames: Record<FileOrder, string> = { name: 'By name', size: 'Largest first', changed: 'Latest first' };
+
+/** What is in a folder, and how it is changed; what comes of a change is said, and the folder read again. */
+function useFolder(store: FileStore, path: string) {
+  const client = useQueryClient();
+  const toast = useToast();
+  const renew = () => client.invalidateQueries({ queryKey: ['files', store.key] });
+  const folder = useQuery({ queryKey: ['files', store.key, path], queryFn: () => store.list(path) });
+  const change = async (work: () => Promise<unknown>, done: string) => {
+    await work().then(
+      () => toast({ kind: 'ok', text: done }),
+      (error: Error) => toast({ kind: 'danger', text: error.message }),
+    );
+    await renew();
+  };
+  useEffect(() => {
+    const stop = new AbortController();
+    // What can't be watched is as it was read.
+    const onChange = gathered(async () => renew(), stop.signal);
+    void store.watch?.(path, () => onChange([path]), stop.signal).catch(() => undefined);
+    return () => stop.abort();
+    // A store with the same key is the same.
+  }, [store.key, path]);
+  return { folder, change, renew };
+}
+
+type FolderViewProps = {
+  store: FileStore;
+  search: FilesSearch;
+  onGo: (search: FilesSearch) => void;
+  mayChange: boolean;
+};
+
+/** What somebody is asked about. */
+type Asking =
+  | { what: 'folder' }
+  | { what: 'file' }
+  | { what: 'rename'; entry: Entry }
+  | { what: 'remove'; entry: Entry };
+
+/** A folder: what is in it, and everything that can be done there. */
+export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) {
+  const { path = store.home, order = 'name', hidden = true } = search;
+  const [dragged, setDragged] = useState(false);
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const { folder, change, renew } = useFolder(store, path);
+  const { progress, upload, cancel } = useUploads(store, path, renew);
+  return (
+    <div
+      className={dragged ? 'stack drop' : 'stack'}
+      style={{ gap: 8 }}
+      onDragOver={event => {
+        if (!mayChange) return;
+        event.preventDefault();
+        setDragged(true);
+      }}
+      onDragLeave={() => setDragged(false)}
+      onDrop={event => {
+        event.preventDefault();
+        setDragged(false);
+        if (mayChange) void droppedFiles(event.dataTransfer.items).then(upload);
+      }}
+    >
+      <div className="row">
+        <Crumbs path={path} onOpen={path => onGo({ ...search, path })} />
+        <span className="grow" />
+        <Arrangement search={search} onGo={onGo} />
+        {mayChange && (
+          <>
+            <button type="button" className="button" onClick={() => setAsking({ what: 'file' })}>
+              <FilePlus size={14} /> New file
+            </button>
+            <button type="button" className="button" onClick={() => setAsking({ what: 'folder' })}>
+              <FolderPlus size={14} /> New folder
+            </button>
+            <UploadButtons disabled={progress !== null} onFiles={uploads => void upload(uploads)} />
+          </>
+        )}
+      </div>
+      {progress && <UploadProgress of={progress} onCancel={cancel} />}
+      <Loaded of={folder}>
+        {entries => (
+          <Entries
+            store={store}
+            path={path}
+            entries={arrange(entries, order, hidden)}
+            mayChange={mayChange}
+            onOpen={({ isFolder, path: to }) =>
+              onGo(isFolder ? { ...search, path: to } : { ...search, path, file: to })
+            }
+            onRename={entry => setAsking({ what: 'rename', entry })}
+            onRemove={entry => setAsking({ what: 'remove', entry })}
+          />
+        )}
+      </Loaded>
+      {asking && (
+        <Question
+          of={asking}
+          store={store}
+          path={path}
+          change={change}
+          onClose={() => setAsking(null)}
+          onOpenFile={file => onGo({ ...search, file })}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Chooses the order of a folder, and whether it shows what is hidden. */
+function Arrangement({ search, onGo }: { search: FilesSearch; onGo: (search: FilesSearch) => void }) {
+  const { order = 'name', hidden = true } = search;
+  return (
+    <>
+      <label className="check small muted">
+        <input
+          type="checkbox"
+          checked={hidden}
+          onChange={({ target: { checked } }) => {
+            const { hidden: _, ...others } = search;
+            onGo(checked ? others : { ...search, hidden: false });
+          }}
+        />
+        Hidden files
+      </label>
+      <select
+        aria-label="Order"
+        value={order}
+        onChange={event => onGo({ ...search, order: event.target.value as FileOrder })}
+      >
+        {fileOrders.map(name => (
+          <option key={name} value={name}>
+            {orderNames[name]}
+          </option>
+        ))}
+      </select>
+    </>
+  );
+}
+
+type QuestionProps = {
+  of: Asking;
+  store: FileStore;
+  path: string;
+  change: (work: () => Promise<unknown>, done: string) => Promise<void>;
+  onClose: () => void;
+  onOpenFile: (path: string) => void;
+};
+
+/** Asks what is to be made or removed, and has it done. */
+function Question({ of, store, path, change, onClose, onOpenFile }: QuestionProps) {
+  if (of.what === 'remove')
+    return (
+      <Confirm
+        title={`Delete ${of.entry.name}?`}
+        action="Delete"
+        onClose={onClose}
+        onConfirm={() => {
+          onClose();
+          void change(() => store.remove(of.entry.path), 'Deleted');
+        }}
+      >
+        {of.entry.isFolder && <p className="muted">Everything in it goes too.</p>}
+      </Confirm>
+    );
+  const asked = (title: string, action: string, onDone: (to: string) => void, name?: string) => (
+    <Asked
+      title={title}
+      label={name === undefined ? 'Name' : 'New name'}
+      type="text"
+      {...(name !== undefined && { initial: name })}
+      required
+      action={action}
+      onClose={onClose}
+      onDone={text => onDone(joinPath(path, text))}
+    />
+  );
+  if (of.what === 'folder')
+    return asked('New folder', 'Make', to => void change(() => store.makeFolder(to), 'Folder made'));
+  if (of.what === 'file')
+    return asked('New file', 'Make', async to => {
+      await change(() => store.write(to, new Blob([])), 'File made');
+      onOpenFile(to);
+    });
+  const { path: from, name } = of.entry;
+  const rename = async (to: string) => store.rename?.(from, to);
+  return asked(`Rename ${name}`, 'Rename', to => void change(() => rename(to), 'Renamed'), name);
+}

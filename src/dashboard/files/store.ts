@@ -1,0 +1,29 @@
+/** Something in a folder. `changedAt` as the API has it. */
+export type Entry = {
+  name: string;
+  path: string;
+  isFolder: boolean;
+  bytes: number;
+  changedAt: string | undefined;
+  owner: string;
+  mode: string;
+};
+
+/** Files that can be looked at and changed: a sandbox's or a volume's. Everything throws `ApiFailure`. */
+export type FileStore = {
+  /** Names it among everything that pages keep. */
+  key: string;
+  /** What is shown first. */
+  home: string;
+  list(path: string): Promise<Entry[]>;
+  stat(path: string): Promise<Entry>;
+  read(path: string): Promise<Response>;
+  /** Writes a file whole; folders on its way are made. */
+  write(path: string, content: Blob, signal?: AbortSignal): Promise<unknown>;
+  makeFolder(path: string): Promise<unknown>;
+  remove(path: string): Promise<unknown>;
+  /** Absent where nothing can be renamed. */
+  rename?: (from: string, to: string) => Promise<unknown>;
+  /** Calls `onChange` when something in a folder changes, until `signal`. Absent where nothing tells. */
+  watch?: (path: string, onChange: () => void, signal: AbortSignal) => Promise<void>;
+};

@@ -1,0 +1,79 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { agentFile, callAgent, streamAgent } from '../../api/agent.ts';
+import type { Target } from '../../api/agent.ts';
+import { Files } from '../../files/files.tsx';
+import type { FilesSearch } from '../../files/search.ts';
+import type { Entry, FileStore } from '../../files/store.ts';
+import { NeedsRunning } from './needs-running.tsx';
+import { useTarget } from './target.ts';
+
+/** An entry as the agent tells it. */
+type AgentEntry = {
+  name: string;
+  path: string;
+  type?: string;
+  size?: string | number;
+  modifiedTime?: string;
+  permissions?: string;
+  owner?: string;
+};
+
+/** The files of a sandbox. */
+export function SandboxFiles() {
+  const target = useTarget();
+  const search: FilesSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  if (!target) return <NeedsRunning what="Its files" />;
+  const go = (next: FilesSearch) => void navigate({ to: '.', search: next });
+  return <Files store={sandboxStore(target)} search={search} onGo={go} mayChange />;
+}
+
+function sandboxStore(target: Target): FileStore {
+  const call = <T,>(method: string, message: unknown) =>
+    callAgent<T>(target, `filesystem.Filesystem/${method}`, message);
+  return {
+    key: target.sandboxId,
+    home: '/home/user',
+    async list(path) {
+      const { entries = [] } = await call<{ entries?: AgentEntry[] }>('ListDir', { path, depth: 1 });
+      return entries.map(entryOf);
+    },
+    stat: async path => entryOf((await call<{ entry: AgentEntry }>('Stat', { path })).entry),
+    read: path => agentFile(target, { path }),
+    write: (path, content, signal) =>
+      agentFile(
+        target,
+        { path },
+        {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/octet-stream' },
+          body: content,
+          ...(signal && { signal }),
+        },
+      ),
+    makeFolder: path => call('MakeDir', { path }),
+    remove: path => call('Remove', { path }),
+    rename: (source, destination) => call('Move', { source, destination }),
+    async watch(path, onChange, signal) {
+      for await (const message of streamAgent<{ filesystem?: object }>(
+        target,
+        'filesystem.Filesystem/WatchDir',
+        { path },
+        signal,
+      ))
+        if (message.filesystem) onChange();
+    },
+  };
+}
+
+function entryOf({ name, path, type, size, modifiedTime, permissions, owner }: AgentEntry): Entry {
+  return {
+    name,
+    path,
+    isFolder: type === 'FILE_TYPE_DIRECTORY',
+    bytes: Number(size ?? 0),
+    changedAt: modifiedTime,
+    owner: owner ?? '',
+    mode: permissions ?? '',
+  };
+}

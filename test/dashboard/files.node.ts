@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Sandbox, Volume } from 'e2b';
+import type { Page } from 'playwright-core';
+import { noBrowser, seriousFindings } from './support/browser.ts';
+import { startSignedIn } from './support/signed-in.ts';
+import type { SignedIn } from './support/signed-in.ts';
+
+/** A name and a text that would run if either became markup. */
+const hostile = `"><img src=x onerror=alert(1)>`;
+
+describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
+  let signedIn: SignedIn;
+  let page: Page;
+  let folder: string;
+
+  const entry = (name: string) => page.getByRole('button', { name: `File ${name}`, exact: true });
+  const answer = async (title: string, label: string, text: string, action: string) => {
+    const dialog = page.getByRole('dialog', { name: title });
+    await dialog.getByLabel(label).fill(text);
+    await dialog.getByRole('button', { name: action }).click();
+  };
+  /** What files of a sandbox and of a volume have in common. */
+  const goThrough = async (there: {
+    read(path: string): Promise<string>;
+    write(path: string, text: string): Promise<unknown>;
+  }) => {
+    await page.getByLabel('Folder to upload').setInputFiles(join(folder, 'project'));
+    await page.getByText('3 files uploaded').waitFor();
+    await page.getByRole('button', { name: 'Folder project', exact: true }).click();
+    await page.getByRole('button', { name: 'Folder src', exact: true }).click();
+    await entry(hostile).click();
+    const editor = page.getByRole('textbox');
+    assert.equal(await editor.inputValue(), hostile);
+    assert.deepEqual(await seriousFindings(page), []);
+    const path = new URL(page.url()).searchParams.get('file') ?? '';
+    await editor.fill('written here');
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved').waitFor();
+    assert.equal(await there.read(path), 'written here');
+
+    // What changed there meanwhile is not lost without a question.
+    await there.write(path, 'written there');
+    await editor.fill('written here again');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog', { name: 'It has changed there' }).getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await there.read(path), 'written there');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog', { name: 'It has changed there' }).getByRole('button', { name: 'Overwrite' }).click();
+    await page.getByText('not saved').waitFor({ state: 'detached' });
+    assert.equal(await there.read(path), 'written here again');
+
+    await page.getByRole('button', { name: 'Back' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: `Download ${hostile}` }).click();
+    assert.equal(await readFile(await (await download).path(), 'utf8'), 'written here again');
+    await entry('bytes').click();
+    await page.getByText('00000000  00 01 02 ff').waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: `Delete ${hostile}` }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await entry(hostile).waitFor({ state: 'detached' });
+
+    await page.getByRole('button', { name: 'New folder' }).click();
+    await answer('New folder', 'Name', '.hidden', 'Make');
+    await page.getByRole('button', { name: 'Folder .hidden', exact: true }).waitFor();
+    await page.getByLabel('Hidden files').uncheck();
+    await page.getByRole('button', { name: 'Folder .hidden', exact: true }).waitFor({ state: 'detached' });
+    await page.reload();
+    await entry('bytes').waitFor();
+    assert.equal(await page.getByLabel('Hidden files').isChecked(), false);
+    await page.getByRole('button', { name: 'New file' }).click();
+    await answer('New file', 'Name', 'empty.txt', 'Make');
+    await page.getByRole('textbox').fill('no longer');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('not saved').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Back' }).click();
+    await entry('empty.txt').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    assert.deepEqual(signedIn.window.complaints, []);
+  };
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'atoll-files-'));
+    await mkdir(join(folder, 'project/src'), { recursive: true });
+    await writeFile(join(folder, 'project/README.md'), 'hello');
+    await writeFile(join(folder, 'project/src', hostile), hostile);
+    await writeFile(join(folder, 'project/src/bytes'), Uint8Array.of(0, 1, 2, 255));
+    signedIn = await startSignedIn();
+    page = signedIn.page;
+  });
+  after(async () => {
+    await signedIn?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('files of a sandbox: folders go up, text is edited, changes made inside show by themselves', async () => {
+    const sandbox = await Sandbox.create('base', signedIn.options);
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files`);
+    await page.getByText('project').waitFor({ state: 'detached' });
+    await goThrough({ read: path => sandbox.files.read(path), write: (path, text) => sandbox.files.write(path, text) });
+    await page.getByRole('button', { name: 'Rename empty.txt' }).click();
+    await answer('Rename empty.txt', 'New name', 'full.txt', 'Rename');
+    await entry('full.txt').waitFor();
+    await sandbox.files.write('/home/user/project/src/from-inside', 'x');
+    await entry('from-inside').waitFor();
+    await page.getByLabel('Order').selectOption('size');
+    await page.waitForURL(/order=size/);
+    assert.deepEqual(await page.getByRole('button', { name: /^File / }).allTextContents(), [
+      'full.txt',
+      'bytes',
+      'from-inside',
+    ]);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('files of a volume: the same', async () => {
+    // The SDK takes the place of volumes' content from there alone.
+    process.env['E2B_VOLUME_API_URL'] = signedIn.platform.ready.url;
+    const volume = await Volume.create('shared', signedIn.options);
+    await page.goto('/dashboard/volumes');
+    await page.getByRole('link', { name: 'shared' }).click();
+    await page.getByText('This folder is empty').waitFor();
+    await goThrough({
+      read: path => volume.readFile(path),
+      write: (path, text) => volume.writeFile(path, text, { force: true }),
+    });
+  });
+});
