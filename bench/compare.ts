@@ -1,5 +1,5 @@
-// `npm run bench -- --compare COMMIT`: this checkout beside another one, both platforms up at the same time, each figure
-// taken in turn from one and the other.
+// `npm run bench -- --compare COMMIT [NAME]`: this checkout beside another one, both platforms up at the same time, each
+// figure (or those whose name has NAME in it) taken in turn from one and the other.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,8 +102,8 @@ async function rowOf({ name, runs, once }: Figure, here: Side, there: Side): Pro
   return `| ${name} | ${milliseconds(before)} ms | ${milliseconds(now)} ms | ${(now / before).toFixed(2)} | ${range} | ${verdict} |`;
 }
 
-/** Measures all figures beside the checkout in the folder `other`, and answers a table in Markdown. */
-async function compareWith(other: string, label: string): Promise<string> {
+/** Measures figures beside the checkout in the folder `other`, and answers a table in Markdown. */
+async function compareWith(other: string, label: string, named: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'atoll-compare-'));
   try {
     await mkdir(join(folder, 'files'));
@@ -114,7 +114,7 @@ async function compareWith(other: string, label: string): Promise<string> {
     const here = await startSide();
     await using _here = here.platform;
     const rows: string[] = [];
-    for (const figure of figuresOf(folder)) {
+    for (const figure of figuresOf(folder).filter(({ name }) => name.includes(named))) {
       rows.push(await rowOf(figure, here, there));
       process.stderr.write(`${rows.at(-1)}\n`);
     }
@@ -126,7 +126,7 @@ async function compareWith(other: string, label: string): Promise<string> {
 }
 
 if (import.meta.main) {
-  const [other, label] = process.argv.slice(2);
-  if (!other) throw new Error('usage: bench/compare.ts FOLDER [LABEL]');
-  process.stdout.write(await compareWith(other, label ?? other));
+  const [other, label, named] = process.argv.slice(2);
+  if (!other) throw new Error('usage: bench/compare.ts FOLDER [LABEL [NAME]]');
+  process.stdout.write(await compareWith(other, label ?? other, named ?? ''));
 }

@@ -1,6 +1,6 @@
 // `npm run bench`: prepares the checkout and measures the platform beside what a user would pick instead.
-// `npm run bench -- --quick` takes a tenth of the runs; `npm run bench -- --compare COMMIT` measures another commit and
-// this checkout in turn, and says what differs.
+// `npm run bench -- --quick` takes a tenth of the runs; `npm run bench -- --compare COMMIT [NAME]` measures another
+// commit and this checkout in turn, and says what differs, of all figures or those with NAME in theirs.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
 try {
   await prepare(root, { forTests: true });
-  process.exitCode = args[0] === '--compare' ? await compareWith(args[1]) : measure();
+  process.exitCode = args[0] === '--compare' ? await compareWith(args[1], args.slice(2)) : measure();
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   process.stderr.write(`\nThe bench could not be set up: ${error.message}\n`);
@@ -30,7 +30,7 @@ function measure() {
   return failed.length > 0 ? 1 : 0;
 }
 
-async function compareWith(commit) {
+async function compareWith(commit, names) {
   if (!commit) throw new Problem('--compare needs a commit');
   const other = mkdtempSync(join(tmpdir(), 'atoll-compare-'));
   try {
@@ -39,7 +39,7 @@ async function compareWith(commit) {
       await run(['npm', 'ci'], { cwd: other });
       await run([process.execPath, 'scripts/prepare.mjs'], { cwd: other });
     });
-    return bun('bench/compare.ts', [other, commit]);
+    return bun('bench/compare.ts', [other, commit, ...names]);
   } finally {
     spawnSync('git', ['worktree', 'remove', '--force', other], { cwd: root });
     rmSync(other, { recursive: true, force: true });

@@ -10,7 +10,7 @@ export const measuredSuites = ['unit', 'api', 'edge', 'wire', 'agent'];
 /** Options of the runtime's test runner by which it writes what ran to `folder`. */
 export const coverageOptions = folder => ['--coverage', '--coverage-reporter=lcov', `--coverage-dir=${folder}`];
 
-/** One line: how much of `src` ran in the suites that left their notes in `folders`. Undefined where there are none. */
+/** One line: how much of `src` ran in the suites that left their reports in `folders`. Undefined where there are none. */
 export function coverageOf(root, folders) {
   const hits = new Map();
   for (const folder of folders) addHits(hits, readOr(join(folder, 'lcov.info')));

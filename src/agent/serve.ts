@@ -19,7 +19,7 @@ type Serving = { agent: Agent; routes: Routes; methods: Methods };
  * Connections have no timeout: streams are silent for as long as their processes are.
  */
 export function serve(serving: Serving, port: number): Server<undefined> {
-  const noteWork = collectGarbageAfterWork();
+  const worked = collectGarbageAfterWork();
   const options = {
     port,
     // Shared with the socket by which init holds the port while no agent runs.
@@ -28,7 +28,7 @@ export function serve(serving: Serving, port: number): Server<undefined> {
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
     fetch: async (request: Request) => {
-      noteWork();
+      worked();
       return allowOrigins(request, await answer(serving, request).catch(errorAnswer));
     },
     error: errorAnswer,

@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test';
 import { createJournal } from './journal.ts';
 
-test('a reader gets what was noted, waits for more, and what it asked beyond is forgotten', async () => {
+test('a reader gets what was appended, waits for more, and what it asked beyond is forgotten', async () => {
   const journal = createJournal<string>(10);
-  journal.note('a');
+  journal.append('a');
   const first = await journal.read(null, 0);
   expect(first).toMatchObject({ items: ['a'], isGap: false });
   // It did not ask beyond yet: one that comes back without its place hears it again.
   expect((await journal.read(null, 0)).items).toEqual(['a']);
   const waited = journal.read(first.next, 10_000);
-  journal.note('b');
+  journal.append('b');
   const second = await waited;
   expect(second.items).toEqual(['b']);
   expect(journal.readUpTo()).toBe(1);
@@ -22,7 +22,7 @@ test('a place of another journal, or one that is behind what is kept, is a gap',
   const other = createJournal<number>(2);
   const journal = createJournal<number>(2);
   const start = journal.end();
-  for (let number = 0; number < 20; number++) journal.note(number);
+  for (let number = 0; number < 20; number++) journal.append(number);
   expect((await journal.read(other.end(), 0)).isGap).toBe(true);
   const page = await journal.read(start, 0);
   expect(page.isGap).toBe(true);

@@ -20,7 +20,7 @@ type JournalPage<Item> = {
  * handled everything before it.
  */
 type Journal<Item> = {
-  note(item: Item): void;
+  append(item: Item): void;
   /**
    * Items after `after`; all that is kept where `after` is null or a cursor of another journal. Answers as soon as
    * there are some, at the latest after `waitMs`, and with none when `signal` aborts.
@@ -46,7 +46,7 @@ export function createJournal<Item>(itemsMax: number): Journal<Item> {
   }
 
   return {
-    note(item) {
+    append(item) {
       items.push(item);
       // In one go for many: to take one off a long list each time would cost its length.
       if (items.length > itemsMax * 2) drop(end() - itemsMax);

@@ -16,21 +16,21 @@ function heard(
   bytes: Buffer,
   size: number,
   from: 'client' | 'server' = 'client',
-): { told: string[]; isWhole: boolean } {
-  const told: string[] = [];
+): { heard: string[]; isWhole: boolean } {
+  const heard: string[] = [];
   const parts: Buffer[] = [];
   const reader = new FrameReader(
     {
       data: part => void parts.push(Buffer.from(part)),
       messageEnd: isText =>
-        void told.push(`${isText ? 'text' : 'binary'} ${Buffer.concat(parts.splice(0)).toString()}`),
-      control: (code, payload) => void told.push(`${code} ${payload.toString('hex')}`),
+        void heard.push(`${isText ? 'text' : 'binary'} ${Buffer.concat(parts.splice(0)).toString()}`),
+      control: (code, payload) => void heard.push(`${code} ${payload.toString('hex')}`),
     },
     from,
   );
   for (let at = 0; at < bytes.length; at += size)
-    if (!reader.take(Buffer.from(bytes.subarray(at, at + size)), 0)) return { told, isWhole: false };
-  return { told, isWhole: true };
+    if (!reader.take(Buffer.from(bytes.subarray(at, at + size)), 0)) return { heard, isWhole: false };
+  return { heard, isWhole: true };
 }
 
 test('messages, fragments and control frames are the same however they are cut', () => {
@@ -56,7 +56,7 @@ test('messages, fragments and control frames are the same however they are cut',
     `${opcode.close} 03e8`,
   ];
   for (const size of [1, 2, 3, 7, 13, 64, 1000, 1_000_000])
-    expect(heard(bytes, size)).toEqual({ told: expected, isWhole: true });
+    expect(heard(bytes, size)).toEqual({ heard: expected, isWhole: true });
 });
 
 test('what a client must not send is refused', () => {
@@ -97,10 +97,10 @@ test('what a client sends is read as it was, and what a server sends without a m
   for (const length of [0, 1, 200, 70_000]) {
     const payload = Buffer.from(crypto.getRandomValues(new Uint8Array(Math.min(length, 65_536)))).fill(7, 100);
     expect(heard(maskedFrame(opcode.binary, payload), 1000)).toEqual({
-      told: [`binary ${payload.toString()}`],
+      heard: [`binary ${payload.toString()}`],
       isWhole: true,
     });
-    expect(heard(shortFrame(opcode.ping, payload.subarray(0, 9)), 3, 'server').told).toEqual([
+    expect(heard(shortFrame(opcode.ping, payload.subarray(0, 9)), 3, 'server').heard).toEqual([
       `${opcode.ping} ${payload.subarray(0, 9).toString('hex')}`,
     ]);
   }

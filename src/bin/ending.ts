@@ -36,7 +36,7 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
       const { endSandboxes } = await import('./own-node.ts');
       const ended = await endSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) }, { all });
       // A machine of a cluster has no state: control finds what is gone.
-      return isMachine(own) ? {} : tellState(own, ended);
+      return isMachine(own) ? {} : reportToDatabase(own, ended);
     },
   };
 }
@@ -50,7 +50,7 @@ async function untilUnused(dataDir: string): Promise<void> {
 }
 
 /** Or the next start would count them as lost. A missing or damaged database stops nobody from going down. */
-async function tellState(settings: Settings, ended: ExecutionRef[]): Promise<{ untold?: string }> {
+async function reportToDatabase(settings: Settings, ended: ExecutionRef[]): Promise<{ unreported?: string }> {
   try {
     const place = placeOf(settings);
     const { requirePair } = await import('../api/installation/check.ts');
@@ -59,6 +59,6 @@ async function tellState(settings: Settings, ended: ExecutionRef[]): Promise<{ u
     await recordEnded(place.database, ended);
     return {};
   } catch (error) {
-    return { untold: messageOf(error) };
+    return { unreported: messageOf(error) };
   }
 }

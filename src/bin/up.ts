@@ -5,7 +5,7 @@ import type { Command, Terminal } from '../cli/terminal/command.ts';
 import { withProgress } from '../cli/terminal/progress.ts';
 import { type Welcome, welcomeText } from '../cli/operator/welcome.ts';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
-import { noteInstance } from './platform/instance.ts';
+import { recordInstance } from './platform/instance.ts';
 import type { Platform } from './platform/platform.ts';
 import { type ServiceManager, serviceManager } from './systemd/notify.ts';
 import { refusedExitCode } from './systemd/unit.ts';
@@ -43,7 +43,7 @@ export function upCommand(
             log,
             environment,
             onPhase(phase) {
-              manager.tell(`STATUS=Making the base template: ${phase}`);
+              manager.notify(`STATUS=Making the base template: ${phase}`);
               onPhase(phase);
             },
             acceptDatabase: values['accept-database'] ?? false,
@@ -52,13 +52,13 @@ export function upCommand(
         );
         warnOfPlainText(own, terminal);
         const about = aboutOf(own, platform);
-        noteInstance(own.dataDir, about.url);
+        recordInstance(own.dataDir, about.url);
         const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
         terminal.out(values.service ? `Atoll serves ${about.url}\n` : values.json ? json : welcomeText(about));
-        manager.tell('READY=1', `STATUS=Serving ${about.url}`);
-        using _ = keepTelling(manager);
+        manager.notify('READY=1', `STATUS=Serving ${about.url}`);
+        using _ = keepNotifying(manager);
         await Promise.race([stop.asked, platform.failed]);
-        manager.tell('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
+        manager.notify('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
         beginStopping(terminal);
       } catch (error) {
         if (values.service) return failedUnder(manager, error, stop.signal, terminal);
@@ -78,15 +78,15 @@ const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'conflict
 function failedUnder(manager: ServiceManager, error: unknown, signal: AbortSignal, terminal: Terminal): number {
   if (signal.aborted) return 0;
   if (!(error instanceof AtollError)) throw error;
-  manager.tell(`STATUS=${error.message.split('\n')[0]}`);
+  manager.notify(`STATUS=${error.message.split('\n')[0]}`);
   terminal.err(`atoll up: ${error.message}\n`);
   return lastingCodes.includes(error.code) ? refusedExitCode : 1;
 }
 
-/** Tells the service manager's watchdog that this event loop turns, until it is disposed of. */
-function keepTelling({ watchdogMs, tell }: ServiceManager): Disposable {
+/** Notifies the service manager's watchdog that this event loop turns, until it is disposed of. */
+function keepNotifying({ watchdogMs, notify }: ServiceManager): Disposable {
   if (watchdogMs === undefined) return { [Symbol.dispose]() {} };
-  const timer = setInterval(() => tell('WATCHDOG=1'), watchdogMs / 3);
+  const timer = setInterval(() => notify('WATCHDOG=1'), watchdogMs / 3);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 

@@ -49,7 +49,7 @@ export function volumeCommands(request: PlatformRequest): Command[] {
     {
       name: 'volume info',
       usage: '[--json] [--token] VOLUME',
-      summary: 'Tells of a volume, by its name or ID; --token prints a new token for its content alone',
+      summary: 'Shows a volume, by its name or ID; --token prints a new token for its content alone',
       async run(args, terminal) {
         const { values, positionals } = parseArguments(
           args,

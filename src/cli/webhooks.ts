@@ -10,7 +10,7 @@ const root = '/events/webhooks';
 const pathOf = (id: string | undefined) => `${root}/${encodeURIComponent(id ?? '')}`;
 const stateOf = ({ enabled, failing }: Webhook) => (!enabled ? 'off' : failing ? 'failing' : 'on');
 
-/** `atoll webhook …`: who is told of what happens to sandboxes. */
+/** `atoll webhook …`: who is notified of what happens to sandboxes. */
 export function webhookCommands(request: PlatformRequest): Command[] {
   return [
     {
@@ -49,7 +49,7 @@ export function webhookCommands(request: PlatformRequest): Command[] {
     ...['enable', 'disable'].map((word): Command => ({
       name: `webhook ${word}`,
       usage: 'WEBHOOK_ID',
-      summary: word === 'enable' ? 'Lets a webhook be told of events again' : 'Tells a webhook of no more events',
+      summary: word === 'enable' ? 'Sends events to a webhook again' : 'Sends a webhook no more events',
       async run(args, terminal) {
         const { positionals } = parseArguments(args, {}, ['WEBHOOK_ID']);
         await request('PATCH', pathOf(positionals[0]), { enabled: word === 'enable' });

@@ -35,7 +35,7 @@ export class SendBuffer {
   /**
    * Sends `bytes[start, end)`. False: not all of it is with the kernel yet, pause the source until `flush` answers
    * true. `borrowed` bytes are copied if they have to wait; others must not change afterwards. A closed socket swallows
-   * everything: its close event tells.
+   * everything: its close event says so.
    */
   write(bytes: Uint8Array, start: number, end: number, borrowed: boolean): boolean {
     if (this.#queue.length > 0) {

@@ -7,9 +7,9 @@ import { Gate } from './gate.ts';
 
 /** A gate over a node that only writes down what it is told, with a clock that is set by hand. */
 function scene({ refusesPauses = false } = {}) {
-  const it = { nowMs: 1_000, running: ['a', 'b'], told: [] as string[] };
+  const it = { nowMs: 1_000, running: ['a', 'b'], calls: [] as string[] };
   const end = (target: ExecutionRef, what: string) => {
-    it.told.push(`${what} ${target.sandboxId}`);
+    it.calls.push(`${what} ${target.sandboxId}`);
     it.running = it.running.filter(id => id !== target.sandboxId);
   };
   const ref = (id: string) => ({ sandboxId: id, executionId: `${id}1` });
@@ -58,16 +58,16 @@ test('a node takes work while it has a lease, and serves on without one', async 
   await at(11_000);
   expect(() => gate.requireLease()).toThrow('out of touch');
   await at(70_999);
-  expect(it.told).toEqual([]);
+  expect(it.calls).toEqual([]);
 });
 
 test('a node that was cut off for long enough pauses all that runs, once', async () => {
   const { it, leased, at } = scene();
   await leased(10_000);
   await at(71_000);
-  expect(it.told.toSorted()).toEqual(['pause a', 'pause b']);
+  expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
   await at(90_000);
-  expect(it.told).toHaveLength(2);
+  expect(it.calls).toHaveLength(2);
 });
 
 test('a lease of another process of the gate counts for nothing', async () => {
@@ -84,18 +84,18 @@ test('sandboxes whose time is over while control is away end as they were to', a
   ];
   await leased(10_000, { ends });
   await at(20_999);
-  expect(it.told).toEqual([]);
+  expect(it.calls).toEqual([]);
   await at(21_000);
-  expect(it.told).toEqual(['kill a']);
+  expect(it.calls).toEqual(['kill a']);
   await at(31_000);
-  expect(it.told).toEqual(['kill a', 'pause files of b']);
+  expect(it.calls).toEqual(['kill a', 'pause files of b']);
 });
 
 test('while control is there, the end of a sandbox is its business', async () => {
   const { it, leased, at, ref } = scene();
   await leased(10_000, { ends: [{ ...ref('a'), inMs: 1_000, then: 'kill', memory: false }] });
   await at(5_000);
-  expect(it.told).toEqual([]);
+  expect(it.calls).toEqual([]);
 });
 
 test('what control counts as paused is paused before anything else', async () => {
@@ -104,7 +104,7 @@ test('what control counts as paused is paused before anything else', async () =>
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: true });
   expect(() => gate.requireLease()).toThrow('out of touch');
   await gate.settled();
-  expect(it.told.toSorted()).toEqual(['pause a', 'pause b']);
+  expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false, info: { sandboxCount: 0 } });
 });
 
@@ -112,5 +112,5 @@ test('what can not be paused at all does not run on', async () => {
   const { it, leased, at } = scene({ refusesPauses: true });
   await leased(10_000);
   await at(71_000);
-  expect(it.told.toSorted()).toEqual(['kill a', 'kill b']);
+  expect(it.calls.toSorted()).toEqual(['kill a', 'kill b']);
 });

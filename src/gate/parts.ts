@@ -38,7 +38,7 @@ export async function* receiveParts(urls: readonly string[]): AsyncGenerator<Uin
   for (let next = 0; next < urls.length || coming.length > 0;) {
     while (coming.length < atOnce && next < urls.length) {
       const part = get(urls[next++] ?? '');
-      part.catch(() => {}); // told when it is its turn
+      part.catch(() => {}); // reported when it is its turn
       coming.push(part);
     }
     const part = await coming.shift();

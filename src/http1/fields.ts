@@ -75,7 +75,7 @@ export class Fields {
       while (valueEnd > valueStart && isBlank(bytes[valueEnd - 1] as number)) valueEnd--;
       at += 2;
       if (this.count >= this.ids.length) return tooManyFields;
-      this.#note(identifyHeader(bytes, nameStart, nameEnd, hash));
+      this.#add(identifyHeader(bytes, nameStart, nameEnd, hash));
       const slot = (this.count - 1) * stride;
       bounds[slot] = nameStart;
       bounds[slot + 1] = nameEnd;
@@ -149,7 +149,7 @@ export class Fields {
     return this.bounds[index * stride + 3] as number;
   }
 
-  #note(id: number): void {
+  #add(id: number): void {
     this.ids[this.count] = id;
     if (id < knownHeaderCount) {
       if (this.#first[id] === -1) this.#first[id] = this.count;

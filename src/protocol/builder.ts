@@ -30,7 +30,7 @@ export type LayerJob = { limits: ImageLimits } &
   (
     | { kind: 'import'; diffId?: string }
     /**
-     * From what `upper` shows, without the excluded paths in it. `marked`: what overlay has noted on its directories
+     * From what `upper` shows, without the excluded paths in it. `marked`: what overlay has written on its directories
      * can be read.
      */
     | { kind: 'pack'; excluded: string[]; marked: boolean }

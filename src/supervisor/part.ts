@@ -16,7 +16,7 @@ const usualEndsMax = 20;
 /** Longest time for a part to end in order, milliseconds. */
 const stopTimeoutMs = 25_000;
 
-/** One part, and who is told of it. */
+/** One part, and who is notified of it. */
 export type PartOptions<About> = ProcessOptions & {
   /** Ends in a row after which the supervisor gives up. */
   endsMax?: number;

@@ -46,7 +46,7 @@ export function layersOverNetwork(layers: LayerProtocol): LayerProtocol {
       const { writeId, descriptor } = await layers.openWrite(digest, sizeBytes);
       const [own, given] = streamPair();
       const bytes = pump(socketSource(own), fileSink(descriptor));
-      bytes.catch(() => {}); // told by `keepWrite`
+      bytes.catch(() => {}); // reported by `keepWrite`
       writing.set(writeId, bytes);
       return { writeId, descriptor: given };
     },

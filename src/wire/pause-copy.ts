@@ -27,7 +27,7 @@ export function pausesOverWire(carrier: PauseCarrier): PauseExchange {
       const arrival = await carrier.receive(target, key, sizeBytes);
       const [own, given] = streamPair();
       const taken = arrival.take(socketSource(own));
-      taken.catch(() => {}); // told by `keepWrite`
+      taken.catch(() => {}); // reported by `keepWrite`
       const writeId = newUuid();
       arrivals.set(writeId, { arrival, taken });
       return { writeId, descriptor: given };

@@ -273,13 +273,13 @@ export class FakeNode implements NodeProtocol {
 
   /** The disk of a sandbox fails. */
   failDisk({ sandboxId, executionId }: ExecutionRef): void {
-    this.#incidents.note({ sandboxId, executionId, reason: 'disk_failed' });
+    this.#incidents.report({ sandboxId, executionId, reason: 'disk_failed' });
   }
 
   /** A sandbox ends by itself. */
   exit(target: ExecutionRef, reason: OwnEnd = 'init_exited'): void {
     rmSync(this.#path(target), { force: true });
-    this.#incidents.note({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
+    this.#incidents.report({ sandboxId: target.sandboxId, executionId: target.executionId, reason });
   }
 
   /** What runs on the machine now. */

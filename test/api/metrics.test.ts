@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { pruneMetrics, teamWatch } from '../../src/api/metrics/reconcilers/team.ts';
-import { latestBefore, noteTeams } from '../../src/api/metrics/store/team.ts';
+import { latestBefore, recordTeams } from '../../src/api/metrics/store/team.ts';
 import { placesOf } from '../../src/api/sandbox/store/past.ts';
 import type { SandboxSample } from '../../src/protocol/node-usage.ts';
 import { onEachDatabase } from './databases.ts';
@@ -180,7 +180,7 @@ onEachDatabase(database => {
       [5, 3],
       [1, 0],
     ] as const)
-      await noteTeams(platform.store.db, 6000, [{ teamId, running, starts }]);
+      await recordTeams(platform.store.db, 6000, [{ teamId, running, starts }]);
     const row = await platform.store.db
       .selectFrom('team_metrics')
       .selectAll()

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { registerBuildOf } from '../../src/api/build/rules/register.ts';
 import { buildOnDemand } from '../../src/api/shipped/templates.ts';
-import { shippedNotes } from '../../src/api/shipped/notes.ts';
+import { shippedBuilds } from '../../src/api/shipped/builds.ts';
 import { ensurePublicTemplate } from '../../src/api/template/rules/provision.ts';
 import type { ShippedProtocol } from '../../src/protocol/shipped.ts';
 import { Platform, until } from './platform.ts';
@@ -28,7 +28,7 @@ async function start() {
     shipped,
     team: platform.team,
     settings: { templates: [], templatesOnDemand: ['desktop', 'codex'] },
-    notes: shippedNotes(undefined, async () => {}),
+    builds: shippedBuilds(undefined, async () => {}),
     onPhase: () => {},
     signal: parts.stopping,
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { volumeToken } from '../../src/api/volume/rules/token.ts';
-import { noteVolumeRemoval } from '../../src/api/volume/store/removals.ts';
+import { recordVolumeRemoval } from '../../src/api/volume/store/removals.ts';
 import { reconcileVolumes } from '../../src/api/volume/reconcilers/removals.ts';
 import { findVolume } from '../../src/api/volume/store/volumes.ts';
 import { newUuid } from '../../src/base/id.ts';
@@ -265,7 +265,7 @@ onEachDatabase(database =>
       const kept = await create(platform, 'k');
       const cutOff = newUuid();
       await platform.node.volumes.create(cutOff);
-      await noteVolumeRemoval(parts.db, { volumeId: cutOff, nodeId: 'node-1' }, parts.clock());
+      await recordVolumeRemoval(parts.db, { volumeId: cutOff, nodeId: 'node-1' }, parts.clock());
       const missed = await create(platform, 'm');
       const remove = platform.node.volumes.remove;
       platform.node.volumes.remove = () => Promise.reject(new Error('away'));

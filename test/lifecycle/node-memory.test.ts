@@ -181,7 +181,7 @@ test('a kill takes everything: of one that is frozen, and of one on the host’s
   }
 });
 
-test('a pause that can’t be noted leaves the sandbox running, without a break in its counting', async () => {
+test('a pause that can’t be recorded leaves the sandbox running, without a break in its counting', async () => {
   const { sandbox, before } = await counting();
   await Bun.$`mkdir ${join(kept(sandbox.sandboxId), '../record.json.new')}`;
   await expect(protocol().pause(sandbox, { memory: true })).rejects.toThrow();

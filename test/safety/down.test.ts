@@ -51,7 +51,7 @@ test(
     const database = join(platform.ready.dataDir, 'api/atoll.sqlite');
     renameSync(database, `${database}.away`);
     const blind = await atoll(platform.env, 'down');
-    expect(blind).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('The database could not be told') });
+    expect(blind).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('The database could not be reached') });
     renameSync(`${database}.away`, database);
     await platform.restart();
     expect(await idsOf(platform)).toEqual([paused.sandboxId]);

@@ -42,7 +42,7 @@ export class OutputLines {
   /** The output is over. */
   end(): void {
     if (this.#begunBytes > 0) this.#finish();
-    this.#tellDropped();
+    this.#reportDropped();
   }
 
   #begin(part: Uint8Array): void {
@@ -54,7 +54,7 @@ export class OutputLines {
   }
 
   #finish(): void {
-    this.#tellDropped();
+    this.#reportDropped();
     const text = Buffer.concat(this.#begun).toString().replace(/\r$/, '');
     this.#budget.spend(this.#begunBytes);
     const cut = this.#cutBytes > 0 ? `… (${this.#cutBytes} bytes more)` : '';
@@ -64,7 +64,7 @@ export class OutputLines {
     if (text !== '' || cut !== '') this.#sink.line(text + cut);
   }
 
-  #tellDropped(): void {
+  #reportDropped(): void {
     if (this.#droppedBytes > 0) this.#sink.dropped(this.#droppedBytes);
     this.#droppedBytes = 0;
   }

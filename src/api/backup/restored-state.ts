@@ -5,7 +5,7 @@ import type { BuildConfig } from '../build/record.ts';
 
 /**
  * Makes restored state say what was restored with it: of sandboxes those that are kept, paused, with their files; of
- * snapshots, and of templates with a start command, the files. What is gone is told of as lost.
+ * snapshots, and of templates with a start command, the files. What is gone is reported as lost.
  */
 export async function forgetUnkept(
   db: Transaction<Tables>,

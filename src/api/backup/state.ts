@@ -12,7 +12,7 @@ import { loadDump } from '../database/load-dump.ts';
 import { recordLocalChange } from '../event/rules/audit.ts';
 import { databaseOf, seedDigestOf } from '../installation/check.ts';
 import { sqlitePathOf } from '../installation/data-directory.ts';
-import { writeNote } from '../installation/note.ts';
+import { writeFacts } from '../installation/facts.ts';
 import type { Place } from '../installation/place.ts';
 import type { Manifest } from './manifest.ts';
 import { layerFile } from './places.ts';
@@ -82,7 +82,7 @@ export async function restoreState(
     const seed = Buffer.from(readFileSync(join(made, 'seed'), 'utf8').trim(), 'hex');
     const known = { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0 };
     await putInstallation(db, { ...known, acceptedAtUs: null });
-    writeNote(made, {
+    writeFacts(made, {
       ...known,
       nodeId: readFileSync(join(made, 'node-id'), 'utf8').trim(),
       database: databaseOf(database),

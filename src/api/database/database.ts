@@ -13,8 +13,8 @@ export type Store = {
   /** True once after a change of keys or teams that was made over another connection (on SQLite: of anything). */
   changedElsewhere(): boolean;
   /**
-   * Tells of sandboxes whose rows changed, whoever changed them, until the answer is called. On SQLite nobody else
-   * does, and nothing is told.
+   * Reports sandboxes whose rows changed, whoever changed them, until the answer is called. On SQLite nobody else
+   * does, and nothing is reported.
    */
   onSandboxChanges(listener: SandboxListener): () => void;
   [Symbol.asyncDispose](): Promise<void>;

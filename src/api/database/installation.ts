@@ -41,7 +41,7 @@ export async function putInstallation(
 }
 
 /**
- * Counts the generation up and answers it, when it is on the disk: the data directory notes it afterwards and must
+ * Counts the generation up and answers it, when it is on the disk: the data directory records it afterwards and must
  * never be ahead of its own database. Throws `precondition` where the state is no longer this installation's.
  */
 export async function advanceGeneration(store: Store, installationId: string): Promise<number> {

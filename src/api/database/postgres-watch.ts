@@ -3,7 +3,7 @@ import { credentialChannel } from './migrations/first/credential-changes.ts';
 import { sandboxChannel } from './migrations/first/replicas.ts';
 
 const reconnectMs = 1_000;
-/** Changes that come within this time are told together, ms. */
+/** Changes that come within this time are reported together, ms. */
 const gatherMs = 5;
 
 /** Gets the IDs of sandboxes whose rows changed, whoever changed them; null where any may have. */
@@ -34,7 +34,7 @@ export class ChangeWatch {
     return changed;
   }
 
-  /** Tells `listener` of changed sandboxes from here on, until the answer is called. One at a time. */
+  /** Notifies `listener` of changed sandboxes from here on, until the answer is called. One at a time. */
   onSandboxes(listener: SandboxListener): () => void {
     this.#sandboxListener = listener;
     return () => {
@@ -50,10 +50,10 @@ export class ChangeWatch {
 
   #heard({ channel, payload = '' }: pg.Notification): void {
     if (channel === credentialChannel) this.#credentialsChanged = true;
-    else if (this.#sandboxes.add(payload).size === 1) setTimeout(() => this.#tellSandboxes(), gatherMs);
+    else if (this.#sandboxes.add(payload).size === 1) setTimeout(() => this.#notify(), gatherMs);
   }
 
-  #tellSandboxes(): void {
+  #notify(): void {
     const changed = this.#sandboxes;
     this.#sandboxes = new Set();
     this.#sandboxListener?.(changed);

@@ -7,7 +7,7 @@ const store = await openStore({ kind: 'sqlite', path: ':memory:' });
 afterAll(() => store[Symbol.asyncDispose]());
 
 let built = 0;
-const note = prepared<{ id: string; node_id: string; atUs: number }, unknown>((db, parameter) =>
+const insert = prepared<{ id: string; node_id: string; atUs: number }, unknown>((db, parameter) =>
   db
     .insertInto('past_sandboxes')
     .values({
@@ -29,9 +29,9 @@ const endedBefore = prepared<{ atUs: number; node: string }, { sandbox_id: strin
 });
 
 test('each run has its own values, in the order in which the query names them', async () => {
-  await note(store.db, { atUs: 1, id: 'a', node_id: 'n' });
-  await note(store.db, { atUs: 2, id: 'b', node_id: 'n' });
-  await note(store.db, { atUs: 3, id: 'c', node_id: 'm' });
+  await insert(store.db, { atUs: 1, id: 'a', node_id: 'n' });
+  await insert(store.db, { atUs: 2, id: 'b', node_id: 'n' });
+  await insert(store.db, { atUs: 3, id: 'c', node_id: 'm' });
   expect(await endedBefore(store.db, { atUs: 2, node: 'n' })).toEqual([{ sandbox_id: 'a' }]);
   expect(await endedBefore(store.db, { atUs: 9, node: 'n' })).toEqual([{ sandbox_id: 'a' }, { sandbox_id: 'b' }]);
   expect(await endedBefore(store.db, { atUs: 9, node: "m' or 1=1 --" })).toEqual([]);
@@ -40,7 +40,7 @@ test('each run has its own values, in the order in which the query names them', 
 
 test('in a transaction it is undone with it', async () => {
   const undone = inTransaction(store.db, async db => {
-    await note(db, { atUs: 1, id: 'undone', node_id: 'u' });
+    await insert(db, { atUs: 1, id: 'undone', node_id: 'u' });
     expect(await endedBefore(db, { atUs: 9, node: 'u' })).toHaveLength(1);
     throw new Error('no');
   });

@@ -150,7 +150,7 @@ type AuditTable = {
   /** `local`: who is root on the machine, by the command line; the ID is the account's name. */
   actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'local' | 'none'>;
   actor_id: Fixed<string | null>;
-  /** Not a foreign key: what a team did is told also when it is gone. */
+  /** Not a foreign key: what a team did is shown also when it is gone. */
   team_id: Fixed<string | null>;
   address: Fixed<string>;
   status: Fixed<number>;

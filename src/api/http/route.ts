@@ -56,8 +56,8 @@ type Input<C extends Caller | null, P, Q, B, H> = {
   signal: AbortSignal;
   /** Whether the caller would still be let in: an answer that goes on ends when a key or session is revoked. */
   isStillLetIn(): Promise<boolean>;
-  /** Says for the audit log what is being changed. The last word on each member counts. */
-  note(change: Change): void;
+  /** What is being changed, for the audit log. The last word on each member counts. */
+  audit(change: Change): void;
 };
 
 type RouteSpec<
@@ -98,7 +98,7 @@ type RouteSpec<
   /** Headers that it reads, by their names in lower case. */
   headers?: H;
   responses: R;
-  /** Whether it changes anything, which the audit log then tells. Default: unless it is a GET. */
+  /** Whether it changes anything, which the audit log then has. Default: unless it is a GET. */
   changes?: boolean;
   /** Its answers, errors included, must be kept by nobody on the way. */
   noStore?: boolean;

@@ -7,21 +7,26 @@ import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { deriveToken } from '../../base/crypto/secret.ts';
 import { sqlitePathOf } from './data-directory.ts';
 import { readIfThere } from '../../base/small-file.ts';
-import { type InstallationNote, noteFile, readNote } from './note.ts';
+import { type InstallationFacts, factsFile, readFacts } from './facts.ts';
 import type { Place } from './place.ts';
 
-/** How directory and database were found: made for each other, both new, or to be noted as belonging together. */
+/** How directory and database were found: made for each other, both new, or to be recorded as belonging together. */
 export type Pair =
   | { kind: 'new' }
-  | { kind: 'known'; note: InstallationNote }
+  | { kind: 'known'; facts: InstallationFacts }
   /** Goes on with what the database has. `accepted`: it may lack what the directory keeps. */
-  | { kind: 'to note'; installation: InstallationRecord | null; note: InstallationNote | undefined; accepted: boolean };
+  | {
+      kind: 'to record';
+      installation: InstallationRecord | null;
+      facts: InstallationFacts | undefined;
+      accepted: boolean;
+    };
 
 /** A digest by which a seed is recognised, and from which it can't be found. */
 export const seedDigestOf = (seed: Uint8Array): string => deriveToken(seed, 'installation');
 
-/** How the note of an installation names its database: kind and name, never credentials. */
-export function databaseOf(location: StoreLocation): InstallationNote['database'] {
+/** How the facts about an installation names its database: kind and name, never credentials. */
+export function databaseOf(location: StoreLocation): InstallationFacts['database'] {
   return location.kind === 'sqlite' ? 'sqlite' : `postgres ${nameOfDatabase(location.url)}`;
 }
 
@@ -32,26 +37,26 @@ export function databaseOf(location: StoreLocation): InstallationNote['database'
  */
 export async function checkPair(place: Place, { accept }: { accept: boolean }): Promise<Pair> {
   const { dataDir, database: location } = place;
-  const note = readNote(dataDir);
-  if (note) refuseOtherKind(place, note);
+  const facts = readFacts(dataDir);
+  if (facts) refuseOtherKind(place, facts);
   const contents = await inspectStore(location);
-  if (!note) return checkUnnoted(place, contents.kind === 'empty' ? undefined : contents);
-  requireIdentity(dataDir, note);
+  if (!facts) return checkUnrecorded(place, contents.kind === 'empty' ? undefined : contents);
+  requireIdentity(dataDir, facts);
   const where = nameOf(location);
   const installation = contents.kind === 'empty' ? undefined : contents.installation;
   if (
     installation &&
-    (installation.installationId !== note.installationId || installation.seedDigest !== note.seedDigest)
+    (installation.installationId !== facts.installationId || installation.seedDigest !== facts.seedDigest)
   ) {
     throw refusal(
       `${where} holds the state of another installation (${installation.installationId}), and ${dataDir} belongs ` +
-        `to ${note.installationId}. ${whichToSet(location)}`,
+        `to ${facts.installationId}. ${whichToSet(location)}`,
     );
   }
-  if (installation && installation.generation >= note.generation && installation.generation <= note.generation + 1)
-    return { kind: 'known', note };
-  if (accept) return { kind: 'to note', installation: installation ?? null, note, accepted: true };
-  if (installation && installation.generation > note.generation) {
+  if (installation && installation.generation >= facts.generation && installation.generation <= facts.generation + 1)
+    return { kind: 'known', facts };
+  if (accept) return { kind: 'to record', installation: installation ?? null, facts, accepted: true };
+  if (installation && installation.generation > facts.generation) {
     throw refusal(
       `${dataDir} is an older copy than ${where}, which has gone on since: what the state names is not here. Use ` +
         `the newer directory, or restore both from one backup with \`atoll restore\`. ${acceptHint}`,
@@ -72,7 +77,7 @@ export async function checkPair(place: Place, { accept }: { accept: boolean }): 
 /** For the commands that work beside a platform: the same, except that a directory has to be an installation's. */
 export async function requirePair(place: Place): Promise<void> {
   const { dataDir } = place;
-  if (!existsSync(join(dataDir, 'seed')) && readNote(dataDir) === undefined) {
+  if (!existsSync(join(dataDir, 'seed')) && readFacts(dataDir) === undefined) {
     throw new AtollError(
       'not_found',
       `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean, or start ` +
@@ -85,46 +90,46 @@ export async function requirePair(place: Place): Promise<void> {
 const acceptHint =
   'To go on without: `atoll up --accept-database`; then sandboxes that it does not know are set aside, not deleted.';
 
-function refuseOtherKind({ dataDir, database: location }: Place, note: InstallationNote): void {
-  if (note.database === 'sqlite' && location.kind === 'postgres') {
+function refuseOtherKind({ dataDir, database: location }: Place, facts: InstallationFacts): void {
+  if (facts.database === 'sqlite' && location.kind === 'postgres') {
     throw refusal(
       `${dataDir} has its state in ${sqlitePathOf(dataDir)}, and ATOLL_DATABASE_URL names PostgreSQL. Unset it; ` +
         'to move to PostgreSQL, make a backup and restore it there (docs/backup.md).',
     );
   }
-  if (note.database !== 'sqlite' && location.kind === 'sqlite') {
+  if (facts.database !== 'sqlite' && location.kind === 'sqlite') {
     throw refusal(
-      `${dataDir} has its state in PostgreSQL at ${note.database.replace(/^postgres /, '')}, and ` +
+      `${dataDir} has its state in PostgreSQL at ${facts.database.replace(/^postgres /, '')}, and ` +
         `ATOLL_DATABASE_URL is not set. Set it, best in ${join(dataDir, 'settings')}.`,
     );
   }
 }
 
-function requireIdentity(dataDir: string, note: InstallationNote): void {
+function requireIdentity(dataDir: string, facts: InstallationFacts): void {
   const seed = readIfThere(join(dataDir, 'seed'));
   if (seed === undefined)
     throw refusal(
       `${join(dataDir, 'seed')} is missing: without it no stored secret can be opened and every sandbox's token ` +
         'changes. Put it back from a backup.',
     );
-  if (seedDigestOf(Buffer.from(seed, 'hex')) !== note.seedDigest)
+  if (seedDigestOf(Buffer.from(seed, 'hex')) !== facts.seedDigest)
     throw refusal(
-      `${join(dataDir, 'seed')} is not the seed of this installation (${note.installationId}). Put that one back ` +
+      `${join(dataDir, 'seed')} is not the seed of this installation (${facts.installationId}). Put that one back ` +
         'from a backup.',
     );
   const nodeId = readIfThere(join(dataDir, 'node-id'));
-  if (nodeId !== note.nodeId)
+  if (nodeId !== facts.nodeId)
     throw refusal(
       `${join(dataDir, 'node-id')} ${nodeId === undefined ? 'is missing' : 'is that of another installation'}. ` +
-        `Write ${note.nodeId} into it: ${noteFile(dataDir)} says so.`,
+        `Write ${facts.nodeId} into it: ${factsFile(dataDir)} says so.`,
     );
 }
 
 /**
- * A directory without a note: it is new, its first start was cut off, or the note was lost. Where both agree, both are
- * noted.
+ * A directory without facts: it is new, its first start was cut off, or they were lost. Where both agree, both are
+ * recorded.
  */
-function checkUnnoted(
+function checkUnrecorded(
   { dataDir, database: location }: Place,
   state: { installation: InstallationRecord | null } | undefined,
 ): Pair {
@@ -153,7 +158,7 @@ function checkUnnoted(
     : !keeps && apiKey === undefined;
   if (!belongs)
     throw refusal(`${where} holds the state of another installation than ${dataDir}. ${whichToSet(location)}`);
-  return { kind: 'to note', installation: state.installation, note: undefined, accepted: false };
+  return { kind: 'to record', installation: state.installation, facts: undefined, accepted: false };
 }
 
 /** Says whether there are sandboxes, running or paused, or volumes. */

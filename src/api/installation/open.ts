@@ -5,13 +5,13 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import { databaseOf, type Pair, seedDigestOf } from './check.ts';
-import type { InstallationNote } from './note.ts';
+import type { InstallationFacts } from './facts.ts';
 
 /** Interval at which both are marked anew: a database that goes back by less is not noticed. Milliseconds. */
 const advanceIntervalMs = 60_000;
 
-/** Puts a note in its place in the data directory, where only root can write. */
-type NoteWriter = (note: InstallationNote) => Promise<void>;
+/** Puts a facts in its place in the data directory, where only root can write. */
+type FactsWriter = (facts: InstallationFacts) => Promise<void>;
 
 /**
  * Opens the state of the installation that `checkPair` found, and marks directory and database as belonging together.
@@ -20,18 +20,18 @@ export async function openPair(
   location: StoreLocation,
   { nodeId, seed }: { nodeId: string; seed: Uint8Array },
   pair: Pair,
-  write: NoteWriter,
-): Promise<{ store: Store; note: InstallationNote }> {
+  write: FactsWriter,
+): Promise<{ store: Store; facts: InstallationFacts }> {
   const store = await openStore(location);
   try {
-    const known = pair.kind === 'new' ? undefined : pair.note;
+    const known = pair.kind === 'new' ? undefined : pair.facts;
     const installationId =
-      known?.installationId ?? (pair.kind === 'to note' ? pair.installation?.installationId : undefined) ?? newUuid();
+      known?.installationId ?? (pair.kind === 'to record' ? pair.installation?.installationId : undefined) ?? newUuid();
     const seedDigest = seedDigestOf(seed);
     if (pair.kind !== 'known') {
-      const found = pair.kind === 'to note' ? pair.installation : null;
+      const found = pair.kind === 'to record' ? pair.installation : null;
       const generation = Math.max(known?.generation ?? 0, found?.generation ?? 0);
-      const accepted = pair.kind === 'to note' && pair.accepted;
+      const accepted = pair.kind === 'to record' && pair.accepted;
       await store.db
         .transaction()
         .execute(db =>
@@ -43,14 +43,14 @@ export async function openPair(
           }),
         );
     }
-    const noted: InstallationNote = {
+    const facts: InstallationFacts = {
       installationId,
       nodeId,
       seedDigest,
       database: databaseOf(location),
       generation: 0,
     };
-    return { store, note: await markAnew(write, store, noted) };
+    return { store, facts: await markAnew(write, store, facts) };
   } catch (error) {
     await store[Symbol.asyncDispose]();
     throw error;
@@ -62,12 +62,12 @@ export async function openPair(
  * now, or an older copy: what it lacks may exist all the same.
  */
 export function keepPair(
-  write: NoteWriter,
-  { store, note }: { store: Store; note: InstallationNote },
+  write: FactsWriter,
+  { store, facts }: { store: Store; facts: InstallationFacts },
   log: Log,
   onExchanged: (error: Error) => void,
 ): AsyncDisposable {
-  let current = note;
+  let current = facts;
   let advancing = Promise.resolve();
   const advance = async () => {
     try {
@@ -93,17 +93,17 @@ export function keepPair(
  * Writes to the directory before the database advances, and again after. Whichever step a crash, a full disk or a lost
  * answer prevents, the database is at most one ahead, and never behind.
  */
-async function markAnew(write: NoteWriter, store: Store, note: InstallationNote): Promise<InstallationNote> {
+async function markAnew(write: FactsWriter, store: Store, facts: InstallationFacts): Promise<InstallationFacts> {
   const found = await findInstallation(store.db);
-  if (found?.installationId !== note.installationId || found.generation < note.generation) {
+  if (found?.installationId !== facts.installationId || found.generation < facts.generation) {
     throw new AtollError(
       'precondition',
       'The database was exchanged for another or an older one while the platform ran. The platform ends; its next ' +
         'start says what to do.',
     );
   }
-  if (found.generation !== note.generation) await write({ ...note, generation: found.generation });
-  const next = { ...note, generation: await advanceGeneration(store, note.installationId) };
+  if (found.generation !== facts.generation) await write({ ...facts, generation: found.generation });
+  const next = { ...facts, generation: await advanceGeneration(store, facts.installationId) };
   await write(next);
   return next;
 }

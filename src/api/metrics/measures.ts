@@ -9,7 +9,7 @@ const buildSeconds = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600];
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** How something ended: as wanted, refused with the reason told, or failed through no fault of the caller's. */
+/** How something ended: as wanted, refused with the reason, or failed through no fault of the caller's. */
 type Outcome = 'ok' | 'refused' | 'failed';
 
 /** How an operation ended that threw `error`. */

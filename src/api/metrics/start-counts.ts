@@ -2,11 +2,11 @@
 export class StartCounts {
   #counts = new Map<string, number>();
 
-  note(teamId: string, starts = 1): void {
+  count(teamId: string, starts = 1): void {
     this.#counts.set(teamId, (this.#counts.get(teamId) ?? 0) + starts);
   }
 
-  /** What was noted since the last call. */
+  /** What was counted since the last call. */
   take(): Map<string, number> {
     const taken = this.#counts;
     this.#counts = new Map();

@@ -6,7 +6,7 @@ export class CreateCounts {
     return this.#counts.get(nodeId) ?? { successes: 0, fails: 0 };
   }
 
-  note(nodeId: string, outcome: 'successes' | 'fails'): void {
+  count(nodeId: string, outcome: 'successes' | 'fails'): void {
     const counts = this.of(nodeId);
     this.#counts.set(nodeId, { ...counts, [outcome]: counts[outcome] + 1 });
   }

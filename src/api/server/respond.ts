@@ -100,7 +100,7 @@ async function answer<Parts extends RespondDeps>(
   const caller = await authenticateRequest(parts, route, request.headers, address);
   const quota = limitRate(parts, caller);
   const change: Change = {};
-  const audit = (status: number) =>
+  const record = (status: number) =>
     route.changes ? recordChange(parts, { operation: route.operationId, caller, address, status }, change) : undefined;
   let reply: Reply;
   try {
@@ -117,17 +117,17 @@ async function answer<Parts extends RespondDeps>(
       upload: { stream: compiled.body ? null : request.body, length: lengthOf(request.headers) },
       signal: request.signal,
       isStillLetIn: () => isStillLetIn(parts, route, request.headers),
-      note: (noted: Change) => void Object.assign(change, noted),
+      audit: (facts: Change) => void Object.assign(change, facts),
     };
     reply = await route.handle(parts, input);
   } catch (error) {
     // A refused request changed nothing; one that failed may have.
     if (!(error instanceof AtollError) || error.status >= 500)
-      await audit(error instanceof AtollError ? error.status : 500);
+      await record(error instanceof AtollError ? error.status : 500);
     throw error;
   }
   compiled.answers.get(reply.status)?.(reply.body);
-  await audit(reply.status);
+  await record(reply.status);
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }
 

@@ -2,7 +2,7 @@ import type { ShippedProtocol } from '../../protocol/shipped.ts';
 import type { AwaitedBuilds } from '../build/rules/awaited.ts';
 import type { StartDeps } from '../build/rules/start.ts';
 import type { TeamRecord } from '../team/record.ts';
-import type { ShippedNotes } from './notes.ts';
+import type { ShippedBuilds } from './builds.ts';
 
 /** What builds of shipped templates use of the API. */
 type ShippedParts = StartDeps & {
@@ -30,7 +30,7 @@ export type ShippedTemplatesOptions = {
   team: TeamRecord;
   settings: ShippedSettings;
   /** What was built before. */
-  notes: ShippedNotes;
+  builds: ShippedBuilds;
   onPhase: (phase: string) => void;
   signal: AbortSignal;
 };

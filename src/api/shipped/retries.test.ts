@@ -10,7 +10,7 @@ function tries(failures: number, signal = new AbortController().signal, delays =
   return withRetries('the template x', build, { log, signal, delays }).then(() => seen);
 }
 
-test('what fails is tried again until it works, and each time is told', async () => {
+test('what fails is tried again until it works, and each time is reported', async () => {
   expect(await tries(0)).toEqual({ builds: 1, log: [] });
   expect(await tries(2)).toEqual({
     builds: 3,

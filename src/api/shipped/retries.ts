@@ -8,7 +8,7 @@ const delaysMs = [10_000, 60_000, 300_000];
 /** With what tries are made. */
 type Tries = {
   log: Pick<Log, 'error'>;
-  /** Ends the waiting, and what fails after it is not told. */
+  /** Ends the waiting, and what fails after it is not reported. */
   signal: AbortSignal;
   /** Milliseconds before the second try, the third, and so on. */
   delays?: readonly number[];

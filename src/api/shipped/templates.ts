@@ -65,17 +65,17 @@ export function buildOnDemand(options: ShippedTemplatesOptions): void {
  */
 async function stateOf(
   name: string,
-  { parts, shipped, notes }: ShippedTemplatesOptions,
+  { parts, shipped, builds }: ShippedTemplatesOptions,
 ): Promise<'missing' | 'outdated' | 'current'> {
   const template = await templateByName(parts.db, '', name);
   const build = template && (await taggedBuild(parts.db, template.templateId, defaultTag));
   if (!build || !(await shipped.has(build.layers))) return 'missing';
-  const note = notes.of(name);
-  return note?.buildId === build.buildId && note.key !== (await shipped.key(name)) ? 'outdated' : 'current';
+  const made = builds.of(name);
+  return made?.buildId === build.buildId && made.key !== (await shipped.key(name)) ? 'outdated' : 'current';
 }
 
 async function ensureShipped(name: string, options: ShippedTemplatesOptions): Promise<void> {
-  const { shipped, notes, signal } = options;
+  const { shipped, builds, signal } = options;
   const definition = await shipped.define(name);
   const key = await shipped.key(name);
   // Installations that want it at the same time make it once.
@@ -86,7 +86,7 @@ async function ensureShipped(name: string, options: ShippedTemplatesOptions): Pr
     const outcome = await runShippedBuild(options, { name, definition, plan });
     if (!outcome.isReady)
       throw new AtollError('unavailable', `The template ${name} could not be built: ${outcome.reason}`);
-    await notes.put(name, { buildId: outcome.buildId, key });
+    await builds.put(name, { buildId: outcome.buildId, key });
     if (!cached) made = outcome.state;
   } finally {
     await shipped.end(name, key, made);

@@ -5,7 +5,7 @@ import { startProgram } from './child-process.ts';
 const longMs = 60_000;
 const textOf = (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
 
-test('how a program ended is told as facts', async () => {
+test('how a program ended is reported as facts', async () => {
   const { ended, stdout } = startProgram(['/bin/sh', '-c', 'cat; exit 3'], {
     input: Buffer.from('a text'),
     timeoutMs: longMs,

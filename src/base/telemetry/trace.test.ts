@@ -64,7 +64,7 @@ test('what the caller does not record is not recorded, and neither is more than 
   expect(recorded.length).toBeLessThan(150);
 });
 
-test('what goes on after its request is not noted, and a request of many steps does not fill the memory', async () => {
+test('what goes on after its request is not recorded, and a request of many steps takes little memory', async () => {
   const recorded: Span[][] = [];
   const later = Promise.withResolvers<void>();
   let leftBehind = Promise.resolve();

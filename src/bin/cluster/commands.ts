@@ -3,7 +3,7 @@ import { parseArguments } from '../../cli/terminal/arguments.ts';
 import type { Command } from '../../cli/terminal/command.ts';
 import { withProgress } from '../../cli/terminal/progress.ts';
 import { AtollError } from '../../base/error.ts';
-import { noteInstance } from '../platform/instance.ts';
+import { recordInstance } from '../platform/instance.ts';
 import type { Settings } from '../settings/settings.ts';
 import { runUntilStopped } from '../until-stopped.ts';
 import { aboutOf } from '../up.ts';
@@ -25,7 +25,7 @@ export function roleCommands(settings: () => Settings, environment: Record<strin
             startControl({ settings: own, log, environment, onPhase, signal }),
           );
           const about = aboutOf(own, control);
-          noteInstance(own.dataDir, about.url);
+          recordInstance(own.dataDir, about.url);
           terminal.out(
             values.json
               ? `${JSON.stringify({ ...about, pid: process.pid })}\n`

@@ -12,7 +12,7 @@ import { RestartCounts } from '../../supervisor/restart-counts.ts';
 import { beginWith } from '../platform/begin-parts.ts';
 import { openCertificate } from '../platform/certificate.ts';
 import { readIdentity } from '../platform/identity.ts';
-import { forgetInstance, noteInstance } from '../platform/instance.ts';
+import { forgetInstance, recordInstance } from '../platform/instance.ts';
 import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { EdgeUpdate } from '../parts/edge.ts';
@@ -46,7 +46,7 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   });
   const identity = readIdentity(dataDir);
   started.defer(() => forgetInstance(dataDir));
-  noteInstance(dataDir);
+  recordInstance(dataDir);
   const api = userIdOf('api', installation);
   makeSocketFolder(runDir, { api, edge: userIdOf('edge', installation) });
   prepareDataDirectory(dataDir, api);

@@ -12,7 +12,7 @@ import { budgetsOf } from '../../supervisor/budgets.ts';
 import { makePartGroups } from '../../supervisor/control-groups.ts';
 import type { Part } from '../../supervisor/part.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
-import { forgetInstance, noteInstance } from '../platform/instance.ts';
+import { forgetInstance, recordInstance } from '../platform/instance.ts';
 import type { GateSettings } from '../parts/gate.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
 import { platformNiceness } from '../platform/platform.ts';
@@ -66,7 +66,7 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   await served(beginNode(begin, common, { isForGate: true, onClaimed: claimed.resolve }));
   const { installation, runDir } = await claimed.promise;
   started.defer(() => forgetInstance(dataDir));
-  noteInstance(dataDir);
+  recordInstance(dataDir);
   const { logLevel } = settings;
   const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity });
   const gate = beginGate(begin, { groups }, gateSettings, next => {

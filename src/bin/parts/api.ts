@@ -33,7 +33,7 @@ import { keepPair, openPair } from '../../api/installation/open.ts';
 import { dashboardDir, docsDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
 import { beginWantedTemplates, buildOnDemand, ensureBaseTemplate } from '../../api/shipped/templates.ts';
-import { shippedNotes } from '../../api/shipped/notes.ts';
+import { shippedBuilds } from '../../api/shipped/builds.ts';
 import { spanExportOf } from '../spans.ts';
 import type { ApiAbout } from './about.ts';
 import { socketsIn } from './sockets.ts';
@@ -55,7 +55,7 @@ export type ApiSettings = {
   storePlace: StorePlace | undefined;
   /** Texts of files that it can't read: the key of the first start, and which shipped templates were built. */
   apiKey: string | undefined;
-  shippedNotes: string | undefined;
+  shippedBuilds: string | undefined;
   restarts: Metric;
   /** The identity provider at which people sign in; null: there is none. The file is readable to root alone. */
   oidc: OidcFile | null;
@@ -120,7 +120,7 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     parts: api.parts,
     team,
     settings,
-    notes: shippedNotes(given.shippedNotes, text => control.ask('shipped templates', text)),
+    builds: shippedBuilds(given.shippedBuilds, text => control.ask('shipped templates', text)),
     signal: stopping.signal,
   };
   const { machines } = api.parts;
@@ -145,7 +145,7 @@ async function openState(
   { started, log }: { started: AsyncDisposableStack; log: Log },
 ): Promise<Store> {
   if (!pair) return started.use(await openShared(database, identity.seed));
-  const write = (note: unknown) => ask('installation note', note);
+  const write = (facts: unknown) => ask('installation facts', facts);
   const opened = await openPair(database, identity, pair, write);
   started.use(opened.store);
   // The whole platform has to end then: another database is not another attempt.

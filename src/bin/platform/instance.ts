@@ -16,12 +16,12 @@ type Instance = {
 const fileOf = (dataDir: string) => join(dataDir, 'instance.json');
 
 /** Records that this process is the platform of the data directory, so that `down` finds it. The lock is the node's. */
-export function noteInstance(dataDir: string, url?: string): void {
+export function recordInstance(dataDir: string, url?: string): void {
   const instance: Instance = { pid: process.pid, startTicks: startTicksOf(process.pid), url };
   writeWhole(fileOf(dataDir), JSON.stringify(instance));
 }
 
-/** Takes the note back, unless another process has meanwhile put its own in place. */
+/** Takes that back, unless another process has meanwhile put its own in place. */
 export function forgetInstance(dataDir: string): void {
   if (runningInstance(dataDir)?.pid === process.pid) rmSync(fileOf(dataDir), { force: true });
 }

@@ -1,10 +1,10 @@
 import { commandOfProgram } from '../../base/process/own-program.ts';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { shippedNotesFile } from '../../api/shipped/notes.ts';
+import { shippedBuildsFile } from '../../api/shipped/builds.ts';
 import { apiFolders, apiKeyFile } from '../../api/installation/data-directory.ts';
 import { checkPair, type Pair } from '../../api/installation/check.ts';
-import { type InstallationNote, writeNote } from '../../api/installation/note.ts';
+import { type InstallationFacts, writeFacts } from '../../api/installation/facts.ts';
 import { placeOf } from '../../api/installation/place.ts';
 import { AtollError } from '../../base/error.ts';
 import { readIfThere, readOrMake, writeWhole } from '../../base/small-file.ts';
@@ -117,13 +117,13 @@ export function beginApi(
         storePlace: also.storePlace,
         oidc: readOidcFile(settings),
         apiKey: readIfThere(apiKeyFile(dataDir)),
-        shippedNotes: readIfThere(join(dataDir, shippedNotesFile)),
+        shippedBuilds: readIfThere(join(dataDir, shippedBuildsFile)),
         restarts: also.restarts.metric(),
       };
     },
     async onAsk(what, value) {
-      if (what === 'installation note') writeNote(dataDir, value as InstallationNote);
-      else if (what === 'shipped templates') writeWhole(join(dataDir, shippedNotesFile), String(value));
+      if (what === 'installation facts') writeFacts(dataDir, value as InstallationFacts);
+      else if (what === 'shipped templates') writeWhole(join(dataDir, shippedBuildsFile), String(value));
       else if (what === 'node') await also.nodeServes;
       else if (what === 'end') also.fail(new AtollError('precondition', String(value)));
       else throw new AtollError('unimplemented', `nobody may ask for ${what}`);

@@ -20,7 +20,7 @@ import { readOidcFile } from '../settings/oidc-file.ts';
 import { openCertificate, requireCertificate } from './certificate.ts';
 import { beginWith } from './begin-parts.ts';
 import { readIdentity } from './identity.ts';
-import { forgetInstance, noteInstance } from './instance.ts';
+import { forgetInstance, recordInstance } from './instance.ts';
 import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { EdgeUpdate } from '../parts/edge.ts';
@@ -114,9 +114,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   // Each loads while those that it needs start.
   const edge = beginEdge(begin, common, apiServes.promise);
   const installation = await Promise.race([claimed.promise, nodeServes.then(() => claimed.promise)]);
-  // Forgotten before the node has stopped, and noted once it has the directory.
+  // Forgotten before the node has stopped, and recorded once it has the directory.
   started.defer(() => forgetInstance(dataDir));
-  noteInstance(dataDir);
+  recordInstance(dataDir);
   prepareDataDirectory(dataDir, userIdOf('api', installation.installation));
   parts.api = beginApi(begin, common, installation, { pair, restarts, nodeServes, fail: failed.reject });
   const { apiKey, building, signInPath } = await served(parts.api);

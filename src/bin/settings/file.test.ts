@@ -44,7 +44,7 @@ test('what is wrong in the file is named with its line, all at once', () => {
   expect(() => effectiveSettings({ ATOLL_DATA_DIR: dataDir })).toThrow('longer than 64 KiB');
 });
 
-test('`atoll config` tells each value and its source, and no password', async () => {
+test('`atoll config` shows each value and its source, and no password', async () => {
   write('ATOLL_DATABASE_URL=postgres://atoll:t0psecret@db/atoll\nOTEL_EXPORTER_OTLP_HEADERS=a=t0psecret\n');
   let out = '';
   const terminal = { out: (text: string) => void (out += text), err: () => {}, isInteractive: false };

@@ -28,9 +28,9 @@ function listen(path: string) {
 }
 
 for (const path of [join(folder, 'socket'), `@atoll-notify-${process.pid}`]) {
-  test(`a manager at ${path.startsWith('@') ? 'an abstract name' : 'a path'} hears what is told`, () => {
+  test(`a manager at ${path.startsWith('@') ? 'an abstract name' : 'a path'} hears of it`, () => {
     using socket = listen(path);
-    serviceManager({ NOTIFY_SOCKET: path }).tell('READY=1', 'STATUS=serving é');
+    serviceManager({ NOTIFY_SOCKET: path }).notify('READY=1', 'STATUS=serving é');
     expect(socket.next()).toBe('READY=1\nSTATUS=serving é');
     expect(socket.next()).toBeUndefined();
   });
@@ -38,7 +38,7 @@ for (const path of [join(folder, 'socket'), `@atoll-notify-${process.pid}`]) {
 
 test('nobody who listens, a gone socket and a path that is too long are no failure', () => {
   for (const NOTIFY_SOCKET of ['', join(folder, 'gone'), `/${'x'.repeat(200)}`])
-    expect(() => serviceManager({ NOTIFY_SOCKET }).tell('READY=1')).not.toThrow();
+    expect(() => serviceManager({ NOTIFY_SOCKET }).notify('READY=1')).not.toThrow();
 });
 
 test('the watchdog is for the process that it names', () => {

@@ -10,7 +10,7 @@ const microsecondsPerMs = 1000;
 /** Speaks with the service manager that started this process, if one did. */
 export type ServiceManager = {
   /** Sends assignments such as `READY=1`. A manager that does not listen is nobody's failure. */
-  tell(...assignments: string[]): void;
+  notify(...assignments: string[]): void;
   /** Interval at which it wants to hear that this process goes on, milliseconds; undefined: it does not. */
   watchdogMs: number | undefined;
 };
@@ -24,7 +24,7 @@ export function serviceManager(environment: Record<string, string | undefined>):
   const isFor = Number(environment['WATCHDOG_PID'] ?? process.pid) === process.pid;
   const watchdogUs = Number(environment['WATCHDOG_USEC'] ?? 0);
   return {
-    tell: (...assignments) => void (path !== '' && send(path, assignments.join('\n'))),
+    notify: (...assignments) => void (path !== '' && send(path, assignments.join('\n'))),
     watchdogMs: isFor && watchdogUs > 0 ? watchdogUs / microsecondsPerMs : undefined,
   };
 }

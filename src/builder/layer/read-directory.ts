@@ -5,7 +5,7 @@ import type { ImageWriter } from '../erofs/writer.ts';
 import { openRoot, xattrsOf, type Opened } from './root.ts';
 
 /**
- * Attributes that become part of a layer. Overlay's own notes on an upper directory would only make equal layers
+ * Attributes that become part of a layer. Overlay's own on an upper directory would only make equal layers
  * differ.
  */
 const keptXattr = /^(user\.|security\.capability$|system\.posix_acl_(access|default)$|trusted\.overlay\.redirect$)/;
@@ -20,7 +20,7 @@ export type Marks = ReadonlyMap<ByteString, ReadonlyMap<string, Uint8Array>>;
 type PackOptions = {
   /** The upper directory of an overlay that nothing writes to any more. */
   upper: ByteString;
-  /** Overlay's notes on directories: attributes that only the host's administrator can read. */
+  /** Overlay's own on directories: attributes that only the host's administrator can read. */
   marks: Marks;
   /** Paths relative to `upper` that do not become part of the layer. */
   excluded: ReadonlySet<ByteString>;

@@ -10,9 +10,9 @@ export type OwnInstallation = {
   endPlatform(): Promise<boolean>;
   /**
    * Ends the sandboxes that run, with `all` also those that are paused or set aside. A platform must not run. Answers
-   * why the database could not be told, where it could not: the next start finds out then.
+   * why the database could not be reached, where it could not: the next start finds out then.
    */
-  endSandboxes(options: { all: boolean }, terminal: Terminal): Promise<{ untold?: string }>;
+  endSandboxes(options: { all: boolean }, terminal: Terminal): Promise<{ unreported?: string }>;
 };
 
 const removalQuestion =
@@ -51,9 +51,9 @@ export function downCommand(own: OwnInstallation): Command {
         return 1;
       }
       if (await own.endPlatform()) terminal.err('The platform has ended.\n');
-      const { untold } = await own.endSandboxes({ all }, terminal);
-      if (untold !== undefined)
-        terminal.err(`The database could not be told; the next start finds those sandboxes gone: ${untold}\n`);
+      const { unreported } = await own.endSandboxes({ all }, terminal);
+      if (unreported !== undefined)
+        terminal.err(`The database could not be reached; the next start finds those sandboxes gone: ${unreported}\n`);
       terminal.err(
         all
           ? 'Every sandbox is removed.\n'

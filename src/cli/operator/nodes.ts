@@ -89,9 +89,9 @@ function drainCommand(request: PlatformRequest): Command {
         }
       }
       let left = ((await request('POST', path, { mode })) as NodeDrain).sandboxes.length;
-      for (let told = -1; left > 0 && !values['no-wait']; await Bun.sleep(pollMs)) {
-        if (left !== told) terminal.err(`${left} sandboxes are left.\n`);
-        told = left;
+      for (let reported = -1; left > 0 && !values['no-wait']; await Bun.sleep(pollMs)) {
+        if (left !== reported) terminal.err(`${left} sandboxes are left.\n`);
+        reported = left;
         left = ((await request('GET', path)) as NodeDrain).sandboxes.length;
       }
       terminal.err(

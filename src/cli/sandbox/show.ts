@@ -15,13 +15,13 @@ type Metric = {
   diskTotal: number;
 };
 
-/** What tells of one sandbox. */
+/** What shows one sandbox. */
 export function showCommands(request: PlatformRequest, connect: Connect): Command[] {
   return [
     {
       name: 'sandbox info',
       usage: '[--json] SANDBOX_ID',
-      summary: 'Tells what a sandbox is made of, and until when it runs',
+      summary: 'Shows what a sandbox is made of, and until when it runs',
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['SANDBOX_ID']);
         const path = `/sandboxes/${encodeURIComponent(positionals[0] ?? '')}`;

@@ -6,7 +6,7 @@ export type Answer = {
   /** The JSON body for clients; `message` is also what the page for people shows. Null: no body. */
   readonly body: AnswerBody | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** What a page tells people beyond what clients may compare. */
+  /** What a page says to people beyond what clients may compare. */
   readonly about?: 'paused';
 };
 

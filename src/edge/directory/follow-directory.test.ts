@@ -51,9 +51,9 @@ test('what runs is at hand, what was closed is cut before that is said, and the 
   it.all = [route('a', 'a1')];
   const { directory, stop } = followDirectory(api, ({ executionId }) => closed.push(executionId), silentLog);
   await until(() => !(directory.find('a') instanceof Promise));
-  it.journal.note({ kind: 'running', route: route('b', 'b1') });
+  it.journal.append({ kind: 'running', route: route('b', 'b1') });
   await until(() => !(directory.find('b') instanceof Promise));
-  it.journal.note({ kind: 'closed', closed: { sandboxId: 'a', executionId: 'a1' } });
+  it.journal.append({ kind: 'closed', closed: { sandboxId: 'a', executionId: 'a1' } });
   await until(() => it.journal.readUpTo() === 2);
   expect(closed).toEqual(['a1']);
   expect([...directory.running()].map(({ sandboxId }) => sandboxId)).toEqual(['b']);
@@ -67,8 +67,8 @@ test('the end of an earlier execution does not hide its successor', async () => 
   const { it, api } = fakeApi();
   const { directory, stop } = followDirectory(api, () => {}, silentLog);
   await until(() => it.asked.length === 0);
-  it.journal.note({ kind: 'running', route: route('a', 'a2') });
-  it.journal.note({ kind: 'closed', closed: { sandboxId: 'a', executionId: 'a1' } });
+  it.journal.append({ kind: 'running', route: route('a', 'a2') });
+  it.journal.append({ kind: 'closed', closed: { sandboxId: 'a', executionId: 'a1' } });
   await until(() => !(directory.find('a') instanceof Promise));
   expect(directory.find('a')).toMatchObject({ executionId: 'a2' });
   stop();
@@ -81,7 +81,7 @@ test('while the api is away what runs goes on, and a new api’s word cuts what 
   const { directory, stop } = followDirectory(api, ({ executionId }) => closed.push(executionId), silentLog);
   await until(() => !(directory.find('a') instanceof Promise));
   it.isAway = true;
-  it.journal.note({ kind: 'running', route: route('c', 'c1') });
+  it.journal.append({ kind: 'running', route: route('c', 'c1') });
   await until(() => !(directory.find('c') instanceof Promise));
   expect(directory.find('a')).toMatchObject({ executionId: 'a1' });
   it.journal = createJournal<RouteChange>(100);

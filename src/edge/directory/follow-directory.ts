@@ -8,7 +8,7 @@ const waitMs = 25_000;
 /** An api that does not answer is asked again after this. */
 const retryMs = 200;
 
-/** The sandboxes as the api tells of them, kept at hand. */
+/** The sandboxes as the api reports them, kept at hand. */
 type FollowedDirectory = { directory: SandboxDirectory; stop(): void };
 
 /**
@@ -65,7 +65,7 @@ export function followDirectory(
     }
   }
 
-  /** Begins anew: what does not run any more has been closed while nobody told. */
+  /** Begins anew: what does not run any more has been closed while nobody reported it. */
   function begin(all: readonly Route[]): void {
     const now = new Set(all.map(({ executionId }) => executionId));
     for (const route of [...running.values()]) if (!now.has(route.executionId)) end(route);

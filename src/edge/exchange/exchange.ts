@@ -186,7 +186,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     if (start < end && !this.#client.sendBuffer.write(bytes, start, end, borrowed)) this.#upstream.pause();
   }
 
-  /** Whether the server keeps the connection; notes for how long, where it says so. */
+  /** Whether the server keeps the connection; records for how long, where it says so. */
   #keepsAlive(head: ResponseHead): boolean {
     const { fields } = head;
     const seconds = /timeout=(\d{1,6})/i.exec(fields.text('keep-alive') ?? '')?.[1];

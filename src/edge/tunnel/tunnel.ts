@@ -122,7 +122,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
 
   upstreamClosed(error: Error | undefined): void {
     if (this.#over) return;
-    // Where both sides have sent their last byte, the runtime tells of the close alone.
+    // Where both sides have sent their last byte, the runtime reports the close alone.
     if (error === undefined && (this.#upstreamFinished || this.#clientFinished)) return this.#end(closeCode.normal);
     this.#leave();
     this.#client.terminate();

@@ -24,9 +24,9 @@ function follow(
   });
   const own = openNetworkNamespace(process.pid);
   const namespace = { ...own, connect: () => own.connect('ipv4', server.port) };
-  const [added, notes]: [{ entry: SandboxLogEntry; place: AgentPlace }[], string[]] = [[], []];
+  const [added, gaps]: [{ entry: SandboxLogEntry; place: AgentPlace }[], string[]] = [[], []];
   const sink: LogSink = {
-    gap: text => void notes.push(text),
+    gap: text => void gaps.push(text),
     add: (entry, place) => void added.push({ entry, place }),
     place: async () => options.known,
   };
@@ -37,7 +37,7 @@ function follow(
     () => own.close(),
     () => follower.stop(),
   );
-  return { added, notes, follower };
+  return { added, gaps, follower };
 }
 
 const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -49,9 +49,9 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await Bun.sleep(5);
 }
 
-test('what an agent tells is taken once, over broken connections, from the place that is known', async () => {
+test('what an agent reports is taken once, over broken connections, from the place that is known', async () => {
   const requests: string[] = [];
-  const { added, notes } = follow(
+  const { added, gaps } = follow(
     (socket, request) => {
       requests.push(request.split(' ')[1] ?? '');
       const lines = requests.length === 1 ? [1, 2, 3] : requests.length === 2 ? [3, 4, 9] : [10];
@@ -63,7 +63,7 @@ test('what an agent tells is taken once, over broken connections, from the place
   await until(() => added.length === 6);
   expect(added.map(({ place }) => place)).toEqual([1, 2, 3, 4, 9, 10].map(number => ({ epoch: 'abc', number })));
   expect(requests).toEqual(['/logs', '/logs?epoch=abc&after=3', '/logs?epoch=abc&after=9']);
-  expect(notes).toEqual(['4 entries were dropped: there were too many at a time']);
+  expect(gaps).toEqual(['4 entries were dropped: there were too many at a time']);
 });
 
 test('another agent’s numbers are its own; what is older than the sandbox is another’s', async () => {
@@ -97,16 +97,16 @@ test('lines come in parts of any size', async () => {
   expect(added.map(({ entry }) => entry.message)).toEqual(['é'.repeat(3000), 'entry 2']);
 });
 
-test('gaps are told of only so often', async () => {
-  const { added, notes } = follow(
+test('gaps are reported only so often', async () => {
+  const { added, gaps } = follow(
     socket =>
       void socket.write(
         head + chunk(epoch('a') + line(1) + Array.from({ length: 700 }, (_, gap) => line(gap * 2 + 3, '')).join('')),
       ),
     { createdMs: 0 },
   );
-  await until(() => notes.some(note => note.startsWith('entries are dropped')));
-  expect(added.length + notes.length).toBeLessThanOrEqual(1001);
+  await until(() => gaps.some(gap => gap.startsWith('entries are dropped')));
+  expect(added.length + gaps.length).toBeLessThanOrEqual(1001);
 });
 
 test.each([
@@ -131,7 +131,7 @@ test.each([
   expect(added).toEqual([]);
 });
 
-test('who tells without end is read only so fast, and stopping does not wait for him', async () => {
+test('who reports without end is read only so fast, and stopping does not wait for him', async () => {
   let sent = 0;
   let number = 0;
   const flood = (socket: Socket) => {
@@ -143,14 +143,14 @@ test('who tells without end is read only so fast, and stopping does not wait for
       if (written < text.length) return;
     }
   };
-  const { added, notes, follower } = follow(
+  const { added, gaps, follower } = follow(
     socket => {
       socket.write(head + chunk(epoch('a')));
       flood(socket);
     },
     { createdMs: 0 },
   );
-  await until(() => notes.length > 0 || added.length > 100);
+  await until(() => gaps.length > 0 || added.length > 100);
   // A window: one that followed without a bound would read on in it.
   await Bun.sleep(300);
   expect(added.length).toBeLessThanOrEqual(1000);
@@ -182,7 +182,7 @@ test('a quiet agent is asked from time to time, when its log is read, and heard 
   const often = follow(serve, { createdMs: 0, times: { quietMs: 30, askEveryMs: 20 } });
   await until(() => requests.filter(path => path === '/logs?epoch=a&after=1&once=1').length >= 2);
   waiting = [1, 2];
-  // Whoever has something to tell is listened to again.
+  // Whoever has something to report is listened to again.
   await until(() => requests.includes('/logs?epoch=a&after=2'));
   expect(often.added.map(({ place }) => place.number)).toEqual([1, 2]);
   await often.follower.stop();

@@ -12,7 +12,7 @@ import { type AgentConnection, type AgentRequest, type AgentStream, openStream }
 const firstDelayMs = 20;
 /** Between two attempts: an agent that was killed is there again soon, one that nobody can revive is not worth much. */
 const retryMs = { min: 200, max: 30_000 } as const;
-/** An open connection wakes the agent every second. Where it has nothing to tell for this long, it is let be, */
+/** An open connection wakes the agent every second. Where it has nothing to report for this long, it is let be, */
 const quietMs = 5_000;
 /** and asked again when somebody comes to the sandbox, when somebody reads its log, and this often. */
 const askEveryMs = 10 * 60_000;
@@ -54,12 +54,12 @@ export class LogFollower {
     this.#ended = this.#follow();
   }
 
-  /** Somebody has come to the sandbox: its agent will have something to tell. */
+  /** Somebody has come to the sandbox: its agent will have something to report. */
   wake(): void {
     this.#resting?.abort();
   }
 
-  /** Resolves when the sink has what the agent has to tell now, or it did not answer soon. */
+  /** Resolves when the sink has what the agent has to report now, or it did not answer soon. */
   async catchUp(): Promise<void> {
     if (this.#resting && !this.#stopping.signal.aborted) await this.#try({ once: true });
   }
@@ -87,7 +87,7 @@ export class LogFollower {
     }
   }
 
-  /** Waits until there is something to tell again, or may be. */
+  /** Waits until there is something to report again, or may be. */
   async #rest(): Promise<void> {
     const { signal } = this.#stopping;
     const known = this.#intake.place?.number;
@@ -105,15 +105,15 @@ export class LogFollower {
     } catch (error) {
       if (!this.#stopping.signal.aborted) {
         const { sandboxId } = this.#followed;
-        this.#log.debug('the agent of a sandbox does not tell its log', { sandboxId, error: messageOf(error) });
+        this.#log.debug('the log of an agent can not be read', { sandboxId, error: messageOf(error) });
       }
       return 'ended';
     }
   }
 
   /**
-   * One connection, to its end: the agent's, or ours when it has told nothing for a while. Answers whether that was
-   * why. `once`: until the agent has told what there is.
+   * One connection, to its end: the agent's, or ours when it has reported nothing for a while. Answers whether that was
+   * why. `once`: until the agent has reported what there is.
    */
   async #stream({ once }: { once: boolean }): Promise<'quiet' | 'ended'> {
     const { signal } = this.#stopping;

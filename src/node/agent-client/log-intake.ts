@@ -66,11 +66,11 @@ export class LogIntake {
     this.place = { epoch: before.epoch, number: line.number };
     if (this.#createdMs !== undefined && line.entry.timestampMs < this.#createdMs) return;
     const missing = before.number === 0 ? 0 : line.number - before.number - 1;
-    if (missing > 0) this.#noteMissing(missing);
+    if (missing > 0) this.#reportMissing(missing);
     this.#add(line.entry, this.place);
   }
 
-  #noteMissing(missing: number): void {
+  #reportMissing(missing: number): void {
     if (this.#entriesLeft <= 0) return;
     this.#entriesLeft--;
     const fields = { event: 'dropped', entries: String(missing) };

@@ -8,7 +8,7 @@ const logCharactersMax = 16 << 20;
 /** Entries of one answer. */
 const pageMax = 1_000;
 
-/** The log of one build: written as it runs, read by number, so that no entry is lost or told twice. */
+/** The log of one build: written as it runs, read by number, so that no entry is lost or read twice. */
 export type BuildLog = {
   write(message: string, options?: { level?: BuildLogLevel; step?: string }): void;
   /** Nothing is written after it. */

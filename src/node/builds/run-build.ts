@@ -1,7 +1,7 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildResult, BuildState } from '../../protocol/build.ts';
 import type { Build } from './build.ts';
-import { noteOrigin, tryStartCommand } from './start/finalize.ts';
+import { recordOrigin, tryStartCommand } from './start/finalize.ts';
 import { flattenWhereDeep } from './steps/flatten.ts';
 import { runStep } from './steps/run-step.ts';
 
@@ -38,8 +38,8 @@ export async function runBuild(
     const startCommand = request.startCommand ?? source.startCommand;
     const { readyCommand } = request;
     const started = await tryStartCommand(build, state, { startCommand, readyCommand });
-    state = await noteOrigin(build, state);
-    const startedLayers = started && (await noteOrigin(build, { ...state, layers: started.layers })).layers;
+    state = await recordOrigin(build, state);
+    const startedLayers = started && (await recordOrigin(build, { ...state, layers: started.layers })).layers;
     const bytes = state.layers.reduce((sum, digest) => sum + build.layers.bytes(digest), 0);
     build.log(
       `[finalize] ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${state.layers.length} ` +

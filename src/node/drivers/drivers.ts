@@ -30,7 +30,7 @@ export type Drivers = {
   toStart(name: DriverName | undefined): Driver;
   /** The driver of a sandbox that it has started before, whether or not it can start others now. */
   of(name: DriverName): Driver;
-  /** Every driver that still keeps something of the slot, of a sandbox that nothing is noted of. */
+  /** Every driver that still keeps something of the slot, of a sandbox that nothing is recorded of. */
   keepersOf(slotNumber: number): Driver[];
   /** Slots of which a driver still keeps something. */
   leftovers(): Set<number>;

@@ -5,7 +5,7 @@ import { agentSink } from './agent-sink.ts';
 test('secrets stay out of messages and fields, also those of a policy that came later', () => {
   const added: SandboxLogEntry[] = [];
   const store = {
-    note: () => {},
+    write: () => {},
     add: (_: string, entry: SandboxLogEntry) => void added.push(entry),
     place: async () => undefined,
     read: async () => [],

@@ -15,6 +15,6 @@ export function agentSink(store: LogStore, sandboxId: string, secrets: () => rea
       const message = withoutSecrets(entry.message, hidden);
       store.add(sandboxId, { ...entry, message, fields: Object.fromEntries(fields) }, place);
     },
-    gap: (text, fields) => store.note(sandboxId, 'warn', 'agent', text, fields),
+    gap: (text, fields) => store.write(sandboxId, 'warn', 'agent', text, fields),
   };
 }

@@ -21,7 +21,7 @@ const all = { sandboxId: 's', backward: false, limit: 1000 } as const;
 test('entries come in order, each with a time of its own, and survive a restart', async () => {
   const directory = newDirectory();
   const store = open(directory);
-  for (let count = 0; count < 50; count++) store.note('s', 'info', 'sandbox', `entry ${count}`);
+  for (let count = 0; count < 50; count++) store.write('s', 'info', 'sandbox', `entry ${count}`);
   store.add(
     's',
     { timestampMs: 5, level: 'warn', logger: 'process', message: 'from the agent', fields: { pid: '7' } },
@@ -41,7 +41,7 @@ test('entries come in order, each with a time of its own, and survive a restart'
   const again = open(directory);
   expect(await again.read(all)).toEqual(entries);
   expect(await again.place('s')).toEqual({ epoch: 'e', number: 12 });
-  again.note('s', 'info', 'sandbox', 'after');
+  again.write('s', 'info', 'sandbox', 'after');
   const [last] = await again.read({ ...all, backward: true, limit: 1 });
   expect(last?.message).toBe('after');
   expect(last?.timestampMs).toBeGreaterThan(entries.at(-1)?.timestampMs ?? 0);
@@ -50,18 +50,18 @@ test('entries come in order, each with a time of its own, and survive a restart'
 
 test('who asks behind the last entry is told nothing, until there is another', async () => {
   const store = open(newDirectory());
-  store.note('s', 'info', 'sandbox', 'first');
+  store.write('s', 'info', 'sandbox', 'first');
   const [first] = await store.read(all);
   const behind = { ...all, fromMs: (first?.timestampMs ?? 0) + 1 };
   expect(await store.read(behind)).toEqual([]);
-  store.note('s', 'info', 'sandbox', 'second');
+  store.write('s', 'info', 'sandbox', 'second');
   expect((await store.read(behind)).map(({ message }) => message)).toEqual(['second']);
   await store.close();
 });
 
 test('a page says where the next one begins, in both directions', async () => {
   const store = open(newDirectory());
-  for (let count = 0; count < 25; count++) store.note('s', 'info', 'sandbox', `entry ${count}`);
+  for (let count = 0; count < 25; count++) store.write('s', 'info', 'sandbox', `entry ${count}`);
   const everything = await store.read(all);
   const forward = [];
   for (let fromMs = 0; ;) {
@@ -85,7 +85,7 @@ test('a page says where the next one begins, in both directions', async () => {
 test('level and text choose', async () => {
   const store = open(newDirectory());
   for (const level of ['debug', 'info', 'warn', 'error'] as const)
-    store.note('s', level, 'sandbox', `Said at ${level}`);
+    store.write('s', level, 'sandbox', `Said at ${level}`);
   const messages = async (wanted: object) => (await store.read({ ...all, ...wanted })).map(entry => entry.level);
   expect(await messages({ minimum: 'warn' })).toEqual(['warn', 'error']);
   expect(await messages({ search: 'said AT w' })).toEqual(['warn']);
@@ -98,12 +98,12 @@ test('level and text choose', async () => {
 test('a line that a crash cut off takes no other with it', async () => {
   const directory = newDirectory();
   const store = open(directory);
-  store.note('s', 'info', 'sandbox', 'whole');
+  store.write('s', 'info', 'sandbox', 'whole');
   await store.close();
   const [segment = ''] = readdirSync(join(directory, 's'));
   appendFileSync(join(directory, 's', segment), '{"t":99,"l":1,"g":"sandbox","m":"cut o');
   const again = open(directory);
-  again.note('s', 'info', 'sandbox', 'next');
+  again.write('s', 'info', 'sandbox', 'next');
   expect((await again.read(all)).map(entry => entry.message)).toEqual(['whole', 'next']);
   await again.close();
 });
@@ -112,7 +112,7 @@ test('one sandbox has so much, all have so much, and the old goes', async () => 
   const directory = newDirectory();
   const store = open(directory);
   for (let round = 0; round < 12; round++) {
-    for (let count = 0; count < 1000; count++) store.note('s', 'info', 'sandbox', `${round} ${'x'.repeat(1200)}`);
+    for (let count = 0; count < 1000; count++) store.write('s', 'info', 'sandbox', `${round} ${'x'.repeat(1200)}`);
     await store.read({ ...all, limit: 0 });
   }
   const kept = readdirSync(join(directory, 's'));
@@ -132,7 +132,7 @@ test('one sandbox has so much, all have so much, and the old goes', async () => 
 
 test('who writes faster than the disk is bounded, and told so', async () => {
   const store = open(newDirectory());
-  for (let count = 0; count < 3000; count++) store.note('s', 'info', 'sandbox', 'x');
+  for (let count = 0; count < 3000; count++) store.write('s', 'info', 'sandbox', 'x');
   const [last] = await store.read({ ...all, backward: true, limit: 1 });
   expect(last?.message).toBe('1000 entries were dropped: there were too many at a time');
   await store.close();

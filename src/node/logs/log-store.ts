@@ -21,8 +21,8 @@ const pruneIntervalMs = 10 * 60_000;
 
 /** The logs of a node's sandboxes, in files that outlive the sandboxes by `sandboxLogDays`. */
 export type LogStore = {
-  /** Takes note of something that the platform did with a sandbox, or saw of it. */
-  note(
+  /** Writes something that the platform did with a sandbox, or saw of it. */
+  write(
     sandboxId: string,
     level: SandboxLogLevel,
     logger: string,
@@ -80,7 +80,7 @@ export function openLogStore({
   pruning.unref();
 
   return {
-    note: (sandboxId, level, logger, message, fields) => {
+    write: (sandboxId, level, logger, message, fields) => {
       const l = sandboxLogLevels.indexOf(level);
       put(sandboxId, { t: Date.now(), l, g: logger, m: plain(message), ...(fields && { f: fields }) });
     },

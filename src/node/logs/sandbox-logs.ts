@@ -22,22 +22,22 @@ type LoggedSandbox = {
 };
 
 /** What happened in and with the sandboxes of a node. */
-export type SandboxLogs = Pick<LogStore, 'note'> & {
-  /** As the store's, and what the agent has told up to now is in it. */
+export type SandboxLogs = Pick<LogStore, 'write'> & {
+  /** As the store's, and what the agent has reported up to now is in it. */
   read: LogStore['read'];
-  /** Takes over what the sandbox's agent tells from now on. `createdMs`: see `FollowedAgent`. */
+  /** Takes over what the sandbox's agent reports from now on. `createdMs`: see `FollowedAgent`. */
   follow(sandbox: LoggedSandbox, createdMs?: number): void;
   /** Somebody has come to the sandbox: its agent is listened to again. */
   wake(sandboxId: string): void;
   /**
-   * Resolves when what its agent has to tell now is kept, or it did not answer soon. Before its processes are ended.
+   * Resolves when what its agent has to report now is kept, or it did not answer soon. Before its processes are ended.
    */
   catchUp(sandboxId: string): Promise<void>;
-  /** Takes what the agent has told, and leaves the sandbox alone. Before its processes are ended or frozen for good. */
+  /** Takes what the agent has reported, and leaves the sandbox alone. Before its processes end or freeze for good. */
   leave(sandboxId: string): Promise<void>;
-  /** Takes note of a connection that was refused. Of many, a sample. */
+  /** Records a connection that was refused. Of many, a sample. */
   denied(sandboxId: string, denial: { host: string; port: number; rule: string }): void;
-  /** Takes note of what went over the network of a sandbox that ends, if anything did. */
+  /** Records what went over the network of a sandbox that ends, if anything did. */
   traffic(sandboxId: string, counters: TrafficCounters): void;
   close(): Promise<void>;
 };
@@ -65,7 +65,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
     await follower?.stop();
   };
   return {
-    note: store.note,
+    write: store.write,
     async read(request) {
       await followers.get(request.sandboxId)?.catchUp();
       return store.read(request);
@@ -94,7 +94,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
       budget.left--;
       const more = budget.dropped > 0 ? ` (and ${budget.dropped} more that are not in the log)` : '';
       budget.dropped = 0;
-      store.note(sandboxId, 'warn', 'network', `denied: host ${host} port ${port} by rule ${rule}${more}`, {
+      store.write(sandboxId, 'warn', 'network', `denied: host ${host} port ${port} by rule ${rule}${more}`, {
         event: 'denied',
         host,
         port: String(port),
@@ -104,7 +104,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
     traffic(sandboxId, { bytesOut, bytesIn, denied }) {
       if (bytesOut + bytesIn + denied === 0) return;
       const fields = { event: 'traffic', bytesOut: String(bytesOut), bytesIn: String(bytesIn), denied: String(denied) };
-      store.note(
+      store.write(
         sandboxId,
         'info',
         'network',

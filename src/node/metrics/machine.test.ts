@@ -25,7 +25,7 @@ test('processors of both kinds are named', () => {
   });
 });
 
-test('a disk is told once, without loop devices, and the data directory’s file system whatever it is', () => {
+test('a disk is listed once, without loop devices, and the data directory’s file system whatever it is', () => {
   const mountinfo = [
     '1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw',
     '2 1 8:1 /var /usr rw,relatime - ext4 /dev/sda1 rw',

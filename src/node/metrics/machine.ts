@@ -13,7 +13,7 @@ const bytesPerKiB = 1024;
 /** What the machine is and what it uses now, all its processes included. */
 export type Machine = { facts: MachineFacts; usage(): MachineUsage; stop(): void };
 
-/** `dataDir`: its file system is told even where it is no disk of the machine. */
+/** `dataDir`: its file system is listed even where it is no disk of the machine. */
 export function observeMachine(dataDir: string): Machine {
   let earlier = readCpu();
   let latest = earlier;

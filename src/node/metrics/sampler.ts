@@ -24,7 +24,7 @@ const tickMs = 250;
  */
 const tickShare = 1 / 16;
 const tickSamplesMin = 8;
-/** A disk that takes no samples is told of this often. */
+/** A disk that takes no samples is reported this often. */
 const complainIntervalMs = 60_000;
 
 /** The samples that the node takes of its sandboxes: what it reads is the kernel's, nothing is asked inside. */
@@ -76,14 +76,14 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
       const entry = known.get(sandboxId);
       if (entry && (entry.nextAtMs > nowMs || left-- <= 0)) continue;
       // A sandbox that ends at this moment has nothing to read any more.
-      const problem = attempt(() => (entry ? take(entry, nowMs) : note(sandbox, nowMs)));
+      const problem = attempt(() => (entry ? take(entry, nowMs) : begin(sandbox, nowMs)));
       if (problem === undefined || nowMs - complainedAtMs < complainIntervalMs) continue;
       complainedAtMs = nowMs;
-      log.warn('what a sandbox uses could not be noted', { sandboxId, error: messageOf(problem) });
+      log.warn('what a sandbox uses could not be recorded', { sandboxId, error: messageOf(problem) });
     }
   };
 
-  const note = (sandbox: SampledSandbox, nowMs: number) => {
+  const begin = (sandbox: SampledSandbox, nowMs: number) => {
     const { cpuUs } = usageOf(sandbox);
     const file = openSampleFile(samplesPath(layout, sandbox.sandboxId), recordsMax);
     const cpu = { atMs: nowMs, us: cpuUs };

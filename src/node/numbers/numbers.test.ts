@@ -97,7 +97,7 @@ test('a time namespace moves the boot, and without one it is the host’s', () =
   expect(bootSecondsOf(stat, '')).toBe(1000);
 });
 
-test('how busy processors are is told for the time since the last question', () => {
+test('how busy processors are is reported for the time since the last question', () => {
   const texts = ['cpu0 10 0 0 90 0 0 0 0\n', 'cpu0 10 0 0 190 0 0 0 0\n', 'cpu0 60 0 0 240 0 0 0 0\n'];
   const shares = processorShares(() => texts.shift() as string);
   expect([shares().get(0), shares().get(0)]).toEqual([0, 0.5]);

@@ -54,7 +54,7 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
     if (damaged !== undefined)
       addUnreadable(parts, {
         sandboxId,
-        reason: `what the node has noted of it is damaged: ${damaged}`,
+        reason: `what the node has recorded of it is damaged: ${damaged}`,
         slot: null,
         record: null,
       });
@@ -99,7 +99,7 @@ function addUnreadable({ sandboxes, log }: AdoptParts, facts: Omit<Unreadable, '
 }
 
 /**
- * What a record says after a crash. A pause is noted while its processes are held by the checkpoint; a crash at that
+ * What a record says after a crash. A pause is recorded while its processes are held by the checkpoint; a crash at that
  * very moment lets them go again, and as nobody was told of the pause, the sandbox has simply run on.
  */
 function ranOn({ drivers, layout }: AdoptParts, record: SandboxRecord): SandboxRecord {

@@ -9,7 +9,7 @@ const incidentsMax = 10_000;
 
 /** What befalls sandboxes by themselves, for the api to read; see `NodeProtocol.incidents`. */
 export type Incidents = {
-  note(incident: SandboxIncident): void;
+  report(incident: SandboxIncident): void;
   read(after: IncidentsCursor | null, waitMs: number, signal?: AbortSignal): Promise<IncidentsPage>;
 };
 
@@ -17,7 +17,7 @@ export type Incidents = {
 export function createIncidents(): Incidents {
   const journal = createJournal<SandboxIncident>(incidentsMax);
   return {
-    note: incident => journal.note(incident),
+    report: incident => journal.append(incident),
     async read(after, waitMs, signal) {
       const { items, next } = await journal.read(after, waitMs, signal);
       return { incidents: items, next };

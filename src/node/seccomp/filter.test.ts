@@ -124,11 +124,11 @@ test('sockets are of the families and protocols that programs need', () => {
 });
 
 test('the limit of core files stays, and who sets it is told that it has', () => {
-  const told = 0x00050000;
-  expect(run(filter, { nr: 160, arch, args: [4, 0x1000] })).toBe(told);
+  const errno = 0x00050000;
+  expect(run(filter, { nr: 160, arch, args: [4, 0x1000] })).toBe(errno);
   expect(run(filter, { nr: 160, arch, args: [7, 0x1000] })).toBe(ALLOW);
   expect(run(filter, { nr: 302, arch, args: [0, 4, 0, 0x1000] })).toBe(ALLOW);
-  expect(run(filter, { nr: 302, arch, args: [0, 4, 0x1000, 0] })).toBe(told);
+  expect(run(filter, { nr: 302, arch, args: [0, 4, 0x1000, 0] })).toBe(errno);
   expect(run(filter, { nr: 302, arch, args: [0, 4, 0x1000, 0x2000] })).toBe(EPERM);
   expect(run(filter, { nr: 302, arch, args: [0, 7, 0x1000, 0x2000] })).toBe(ALLOW);
 });

@@ -31,7 +31,7 @@ export type Space = {
   stop(): Promise<void>;
 };
 
-/** What is watched, and who is told. */
+/** What is watched, and who is notified. */
 type SpaceOptions = {
   dataDir: string;
   /** Where disks are mounted, in the mount namespace of the process `mountsPid`. */
@@ -41,9 +41,9 @@ type SpaceOptions = {
   /** Which image is mounted where, as of now. */
   images(): (point: string) => string | undefined;
   log: Log;
-  /** Told when disks are held or released. */
+  /** Called when disks are held or released. */
   onHeld(held: boolean): void;
-  /** Told of a disk whose file system has given up, until it answers true: somebody knows of it now. */
+  /** Called with a disk whose file system has given up, until it answers true: somebody knows of it now. */
   onFailed(disk: MountedDisk): boolean;
 };
 
@@ -138,14 +138,14 @@ function onceInARow(log: (error: string) => void): (error: unknown) => void {
   };
 }
 
-/** Disks whose file system has given up, each told of until somebody knows. */
+/** Disks whose file system has given up, each reported until somebody knows. */
 class FailedDisks {
-  readonly #tell: (disk: MountedDisk) => boolean;
+  readonly #report: (disk: MountedDisk) => boolean;
   /** By mount point; true: somebody knows. */
   readonly #known = new Map<string, boolean>();
 
-  constructor(tell: (disk: MountedDisk) => boolean) {
-    this.#tell = tell;
+  constructor(report: (disk: MountedDisk) => boolean) {
+    this.#report = report;
   }
 
   get count(): number {
@@ -155,6 +155,6 @@ class FailedDisks {
   follow(disks: MountedDisk[]): void {
     const now = disks.filter(disk => disk.failed);
     for (const point of [...this.#known.keys()]) if (!now.some(disk => disk.point === point)) this.#known.delete(point);
-    for (const disk of now) this.#known.set(disk.point, (this.#known.get(disk.point) ?? false) || this.#tell(disk));
+    for (const disk of now) this.#known.set(disk.point, (this.#known.get(disk.point) ?? false) || this.#report(disk));
   }
 }

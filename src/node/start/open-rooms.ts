@@ -25,7 +25,7 @@ import { createProcessControl } from '../sandbox/slot/processes.ts';
 import { createSlotHost } from '../sandbox/slot/slot-host.ts';
 import { createSlots } from '../sandbox/slot/slots.ts';
 import { Sandboxes } from '../sandbox/state/sandboxes.ts';
-import { tellFailedDisk, tellSpace } from '../sandbox/tell-space.ts';
+import { reportFailedDisk, reportSpace } from '../sandbox/report-space.ts';
 import type { OpenSnapshot } from '../snapshot/restore.ts';
 import { watchSpace } from '../space/space.ts';
 import { createVolumes } from '../volumes/volumes.ts';
@@ -74,8 +74,8 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     reserveBytes: options.diskReserveBytes ?? defaultDiskReserveBytes,
     images: () => imagesByPoint(sandboxes, records, layout),
     log,
-    onHeld: held => tellSpace({ sandboxes, logs }, held),
-    onFailed: disk => tellFailedDisk({ sandboxes, layout, logs, incidents, log }, disk),
+    onHeld: held => reportSpace({ sandboxes, logs }, held),
+    onFailed: disk => reportFailedDisk({ sandboxes, layout, logs, incidents, log }, disk),
   });
   undo.defer(() => space.stop());
   const egress = createEgress({

@@ -87,7 +87,7 @@ export async function startNode(
     async down({ all } = { all: true }) {
       const every = [...sandboxes.running(), ...(all ? sandboxes.paused() : [])].map(refOf);
       const unreadable = all ? [...sandboxes.all()].filter(({ kind }) => kind === 'unreadable') : [];
-      // Registered last is done first. What one step can't do is told in the end; the others are done all the same.
+      // Registered last is done first. What one step can't do is reported in the end; the others are done all the same.
       const steps = new AsyncDisposableStack();
       steps.defer(stop);
       steps.defer(() => egress.down());

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, freeObject, nullable, oneOf } from './primitives.ts';
 
-/** Everything that an event can tell, by what it is about. */
+/** Everything that an event can say, by what it is about. */
 export const eventTypes = [
   'sandbox.lifecycle.created',
   'sandbox.lifecycle.updated',

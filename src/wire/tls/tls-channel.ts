@@ -24,7 +24,7 @@ export class TlsChannel extends StreamChannel {
   #lastStream = 0;
   #lastReceived = 0;
 
-  /** `farEnds`: where the far ends of connections are noted that the other side sends. */
+  /** `farEnds`: where the far ends of connections are recorded that the other side sends. */
   constructor(socket: ByteSocket, farEnds?: FarEnds) {
     super(socket);
     this.#farEnds = farEnds;

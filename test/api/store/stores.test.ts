@@ -125,10 +125,10 @@ onEachDatabase(database => {
     expect((await volumesOnNode(db, 'node-1')).length).toBe(3);
     const last = { shownMax: 10, nowUs: startUs + 5 };
     expect(await deleteVolume(db, volume(mine.teamId, 'one'), last)).toEqual({ deleted: true });
-    expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', notedAtUs: startUs + 5 }]);
+    expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 5 }]);
     // A second deletion finds nothing and tells of nothing.
     await deleteVolume(db, volume(mine.teamId, 'one'), { ...last, nowUs: startUs + 6 });
-    expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', notedAtUs: startUs + 5 }]);
+    expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 5 }]);
     // An ID that is used again is nobody's leftover.
     expect(await insertVolume(db, volume(mine.teamId, 'one'), 3)).toBe('inserted');
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([]);

@@ -93,8 +93,8 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
   const parts: FaultyHost['parts'] = {
     sandboxes,
     log: silentLog,
-    logs: { note: () => {}, follow: () => {}, catchUp: async () => {}, leave: async () => {} },
-    incidents: { note: exit => void incidents.push(exit) },
+    logs: { write: () => {}, follow: () => {}, catchUp: async () => {}, leave: async () => {} },
+    incidents: { report: exit => void incidents.push(exit) },
     frozenMs: 3_600_000,
     records,
     egress: { trusted: () => undefined, update: () => step('policy') },

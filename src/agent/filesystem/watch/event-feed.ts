@@ -47,7 +47,7 @@ export async function openFeed(sources: WatchSources, watched: WatchTarget, targ
   };
 
   const tree = new TreeWatch(sources.inotify, watched.path, watched.isRecursive, {
-    tell(event) {
+    report(event) {
       if (waiting.length >= waitingMax || !target.hasRoom()) return tree.fallBehind();
       if (!watched.includeEntry) return target.give({ name: utf8(event.name), type: event.type });
       waiting.push(event);

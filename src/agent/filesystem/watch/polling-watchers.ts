@@ -5,7 +5,7 @@ import type { WatchTarget } from './watch-target.ts';
 
 /** Watchers at the same time; whoever forgets to remove them must not fill the memory. */
 const pollingWatchersMax = 1000;
-/** Events that wait for a poll. Beyond, the next polls tell by a look at what changed. */
+/** Events that wait for a poll. Beyond, the next polls report by a look at what changed. */
 const waitingEventsMax = 100_000;
 
 /** Longest wait of a poll for earlier events, milliseconds: a program in the sandbox can stop their source. */

@@ -10,7 +10,7 @@ type RescannedTree = {
   /** Watches a directory that was not known. Undefined: it is gone again. */
   add(parent: TreeNode, name: string): Promise<TreeNode | undefined>;
   forget(node: TreeNode): void;
-  tell(event: TreeEvent): void;
+  report(event: TreeEvent): void;
 };
 
 /**
@@ -27,12 +27,12 @@ async function look(tree: RescannedTree, node: TreeNode, sinceMs: number): Promi
   const path = tree.pathOf(node);
   const facts = await lstat(path).catch(() => undefined);
   if (!facts) return;
-  if (facts.mtimeMs >= sinceMs) tree.tell({ name: nameIn(node), type: 'EVENT_TYPE_WRITE' });
+  if (facts.mtimeMs >= sinceMs) tree.report({ name: nameIn(node), type: 'EVENT_TYPE_WRITE' });
   const entries = await readdir(path, { encoding: 'buffer' }).catch(() => []);
   const names = new Set(entries.map(entry => entry.toString('latin1')));
   for (const [name, child] of node.children) {
     if (names.has(name)) continue;
-    tree.tell({ name: nameIn(node, name), type: 'EVENT_TYPE_REMOVE' });
+    tree.report({ name: nameIn(node, name), type: 'EVENT_TYPE_REMOVE' });
     tree.forget(child);
   }
   for (const name of names) await lookAtEntry(tree, node, name, sinceMs);
@@ -45,13 +45,13 @@ async function lookAtEntry(tree: RescannedTree, node: TreeNode, name: string, si
   if (!facts) return;
   const path = nameIn(node, name);
   const isNew = facts.birthtimeMs >= sinceMs;
-  if (isNew) tree.tell({ name: path, type: 'EVENT_TYPE_CREATE' });
+  if (isNew) tree.report({ name: path, type: 'EVENT_TYPE_CREATE' });
   if (facts.isDirectory() && tree.isRecursive) {
     const child = node.children.get(name) ?? (await tree.add(node, name));
     if (child) await look(tree, child, sinceMs);
   } else if (facts.mtimeMs >= sinceMs && (!isNew || facts.size > 0)) {
-    tree.tell({ name: path, type: 'EVENT_TYPE_WRITE' });
+    tree.report({ name: path, type: 'EVENT_TYPE_WRITE' });
   } else if (facts.ctimeMs >= sinceMs && !isNew) {
-    tree.tell({ name: path, type: 'EVENT_TYPE_CHMOD' });
+    tree.report({ name: path, type: 'EVENT_TYPE_CHMOD' });
   }
 }

@@ -9,7 +9,7 @@ import { detachNode, moveNode, nameIn, newNode, type TreeNode } from './tree-nod
 
 /** Gets the events of one tree, in order. */
 type TreeListener = {
-  tell(event: TreeEvent): void;
+  report(event: TreeEvent): void;
   /** The last call: a new directory can't be watched. */
   fail(error: AtollError): void;
 };
@@ -47,7 +47,7 @@ export class TreeWatch {
   readonly #moved = new Map<number, TreeNode>();
   #release: (() => void) | undefined;
   /** `behind`: the listener asked for a pause. */
-  #state: 'arming' | 'telling' | 'behind' | 'closed' = 'arming';
+  #state: 'arming' | 'reporting' | 'behind' | 'closed' = 'arming';
   /** Everything that happened before is known to the listener. Epoch milliseconds. */
   #knownMs = Date.now();
   #checkpointMs = 0;
@@ -76,7 +76,7 @@ export class TreeWatch {
       this.close();
       throw error;
     }
-    if (this.#state === 'arming') this.#state = 'telling';
+    if (this.#state === 'arming') this.#state = 'reporting';
     if (this.#mustLook) this.#look();
   }
 
@@ -90,13 +90,13 @@ export class TreeWatch {
 
   /** The listener has no room: nothing is reported until `catchUp`. */
   fallBehind(): void {
-    if (this.#state === 'telling') this.#state = 'behind';
+    if (this.#state === 'reporting') this.#state = 'behind';
   }
 
-  /** Tells what has changed since the listener fell behind, then goes on as before. */
+  /** Reports what has changed since the listener fell behind, then goes on as before. */
   catchUp(): void {
     if (this.#state !== 'behind') return;
-    this.#state = 'telling';
+    this.#state = 'reporting';
     this.#look();
   }
 
@@ -115,17 +115,17 @@ export class TreeWatch {
 
   #look(): void {
     this.#mustLook = true;
-    if (!this.#isLooking && this.#state === 'telling') this.#track(this.#lookUntilKnown());
+    if (!this.#isLooking && this.#state === 'reporting') this.#track(this.#lookUntilKnown());
   }
 
   async #lookUntilKnown(): Promise<void> {
     this.#isLooking = true;
     try {
-      while (this.#mustLook && this.#state === 'telling') {
+      while (this.#mustLook && this.#state === 'reporting') {
         this.#mustLook = false;
         const startedMs = Date.now();
         await this.#rescan();
-        if (this.#state === 'telling') this.#knownMs = startedMs;
+        if (this.#state === 'reporting') this.#knownMs = startedMs;
       }
     } finally {
       this.#isLooking = false;
@@ -139,13 +139,13 @@ export class TreeWatch {
       pathOf: (node: TreeNode) => this.#pathOf(node),
       add: (parent: TreeNode, name: string) => this.#add(parent, name),
       forget: (node: TreeNode) => this.#forget(node),
-      tell: (event: TreeEvent) => this.#tell(event),
+      report: (event: TreeEvent) => this.#report(event),
     };
     return rescan(tree, this.#knownMs - clockSlackMs);
   }
 
-  #tell(event: TreeEvent): void {
-    if (this.#state === 'telling') this.#listener.tell(event);
+  #report(event: TreeEvent): void {
+    if (this.#state === 'reporting') this.#listener.report(event);
   }
 
   #fail(error: unknown): void {
@@ -159,13 +159,13 @@ export class TreeWatch {
   #onEvent(node: TreeNode, event: InotifyEvent): void {
     const { mask, name } = event;
     // Only the watched directory reports itself: those below are reported by their parents.
-    if (name === '') return node === this.#root ? this.#tellAll(mask, '.') : undefined;
+    if (name === '') return node === this.#root ? this.#reportAll(mask, '.') : undefined;
     if (this.#isUnnamed(node, event)) return;
     if (this.#isRecursive && mask & In.isDirectory) this.#followDirectory(node, event);
     if (mask & comingAndGoing) node.heard?.add(name);
     const wasFound = node.found.delete(name);
     if (wasFound && mask & (In.create | In.movedTo)) return;
-    this.#tellAll(mask, nameIn(node, name));
+    this.#reportAll(mask, nameIn(node, name));
     this.#checkpoint();
   }
 
@@ -181,12 +181,12 @@ export class TreeWatch {
     if (this.#checkpointMs + checkpointEveryMs > nowMs) return;
     this.#checkpointMs = nowMs;
     this.#inotify.afterPending(wasLost => {
-      if (!wasLost && !this.#isLooking && this.#state === 'telling') this.#knownMs = nowMs;
+      if (!wasLost && !this.#isLooking && this.#state === 'reporting') this.#knownMs = nowMs;
     });
   }
 
-  #tellAll(mask: number, name: string): void {
-    for (const [bits, type] of meanings) if (mask & bits) this.#tell({ name, type });
+  #reportAll(mask: number, name: string): void {
+    for (const [bits, type] of meanings) if (mask & bits) this.#report({ name, type });
   }
 
   #followDirectory(parent: TreeNode, { mask, cookie, name }: InotifyEvent): void {
@@ -228,7 +228,7 @@ export class TreeWatch {
     const unheard = isNew ? entries.filter(({ name }) => !heard.has(name)) : [];
     for (const { name } of unheard) {
       node.found.add(name);
-      this.#tell({ name: nameIn(node, name), type: 'EVENT_TYPE_CREATE' });
+      this.#report({ name: nameIn(node, name), type: 'EVENT_TYPE_CREATE' });
     }
     if (unheard.length > 0) this.#inotify.afterPending(() => (node.found = new Set()));
     for (const { name, isDirectory } of entries) {
@@ -236,13 +236,13 @@ export class TreeWatch {
       const child = await this.#add(node, name);
       if (child) await this.#enter(child, isNew);
     }
-    for (const { name, isDirectory } of unheard) if (!isDirectory) await this.#tellContent(node, name);
+    for (const { name, isDirectory } of unheard) if (!isDirectory) await this.#reportContent(node, name);
   }
 
   /** A file that was found with content has been written too, perhaps before anybody listened. */
-  async #tellContent(node: TreeNode, name: string): Promise<void> {
+  async #reportContent(node: TreeNode, name: string): Promise<void> {
     const facts = await lstat(this.#pathOf(node, name)).catch(() => undefined);
-    if (facts?.isFile() && facts.size > 0) this.#tell({ name: nameIn(node, name), type: 'EVENT_TYPE_WRITE' });
+    if (facts?.isFile() && facts.size > 0) this.#report({ name: nameIn(node, name), type: 'EVENT_TYPE_WRITE' });
   }
 
   /** Undefined: there is no such directory any more. Throws where it can't be watched. */

@@ -83,7 +83,7 @@ export async function findBlob(db: Db, kind: BlobKind, name: string): Promise<Bl
 }
 
 /**
- * Notes that somebody needs a blob. False: it is not there any more. The row is changed, so that a collection that is
+ * Records that somebody needs a blob. False: it is not there any more. The row is changed, so that a collection that is
  * under way at the moment sees that it has changed.
  */
 export async function referTo(db: Db, blobId: string, owner: BlobOwner, nowUs: number): Promise<boolean> {

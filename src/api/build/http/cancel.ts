@@ -14,9 +14,9 @@ export const cancelBuildRoute = route({
   params: Type.Object({ templateID: Type.String(), buildID: Type.String() }),
   responses: { 204: { description: 'The build has ended with an error that says so, or had ended with one before' } },
   errors: [404, 409],
-  async handle(deps: CancelDeps, { caller, params, note }) {
+  async handle(deps: CancelDeps, { caller, params, audit }) {
     const { build } = await findOwnBuild(deps.db, caller.team, params.templateID, params.buildID);
-    note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'error' } });
+    audit({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'error' } });
     await cancelBuild(deps, build);
     return { status: 204 };
   },

@@ -38,8 +38,8 @@ export const putTemplateFiles = route({
   query: Type.Object({ expires: int64({ minimum: 0 }), signature: Type.String() }),
   responses: { 201: { description: 'The archive is here' } },
   errors: [401, 413, 429, 507],
-  async handle(deps: UploadDeps, { params, query, upload, note }) {
-    note({ target: `files:${params.teamID}/${params.hash}` });
+  async handle(deps: UploadDeps, { params, query, upload, audit }) {
+    audit({ target: `files:${params.teamID}/${params.hash}` });
     await takeUpload(
       deps,
       { teamId: params.teamID, hash: params.hash, expires: query.expires, signature: query.signature },

@@ -40,12 +40,12 @@ export const registerBuildV3 = route({
   errors: [404, 409, 429],
   async handle(
     deps: { buildsAllowed: BuildsAllowed; clock: Clock; db: Db; limitsOf: LimitsOf },
-    { caller, body, note },
+    { caller, body, audit },
   ) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
     const { template, buildId, name, tags } = await registerBuild(deps, caller.team, askedOf(body));
-    note({ target: `build:${buildId}`, after: { templateId: template.templateId } });
+    audit({ target: `build:${buildId}`, after: { templateId: template.templateId } });
     const { templateId, public: isPublic } = template;
     const names = [`${caller.team.slug}/${name}`];
     const registered: RegisteredBody = {
@@ -75,21 +75,21 @@ export const registerBuildV2 = route({
   errors: [404, 409, 429],
   async handle(
     deps: { buildsAllowed: BuildsAllowed; clock: Clock; db: Db; limitsOf: LimitsOf },
-    { caller, body, note },
+    { caller, body, audit },
   ) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
-    return waiting(deps.db, note, await registerBuild(deps, caller.team, askedOf(body)));
+    return waiting(deps.db, audit, await registerBuild(deps, caller.team, askedOf(body)));
   },
 });
 
 /** Answers the template of a build that waits. */
 async function waiting(
   db: Db,
-  note: (change: Change) => void,
+  audit: (change: Change) => void,
   { template: { templateId }, buildId }: { template: { templateId: string }; buildId: string },
 ) {
-  note({ target: `build:${buildId}`, after: { templateId } });
+  audit({ target: `build:${buildId}`, after: { templateId } });
   return { status: 202 as const, body: { ...templateView(await listedTemplate(db, templateId)), buildID: buildId } };
 }
 
@@ -131,10 +131,10 @@ export const registerBuildV1 = route({
   bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
   errors: [404, 409, 429],
-  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, body, note }) {
+  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, body, audit }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
-    return waiting(deps.db, note, await rebuildTemplate(deps, caller.team, null, rebuildOf(body), requestOf(body)));
+    return waiting(deps.db, audit, await rebuildTemplate(deps, caller.team, null, rebuildOf(body), requestOf(body)));
   },
 });
 
@@ -150,13 +150,13 @@ export const rebuildTemplateRoute = route({
   bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
   errors: [404, 409, 429, 503],
-  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, note }) {
+  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, audit }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);
     const { templateID } = params;
     return waiting(
       deps.db,
-      note,
+      audit,
       await rebuildTemplate(deps, caller.team, templateID, rebuildOf(body), requestOf(body)),
     );
   },

@@ -28,11 +28,11 @@ export const startBuildRoute = route({
   errors: [404, 503],
   async handle(
     deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed },
-    { caller, params, body, userAgent, note },
+    { caller, params, body, userAgent, audit },
   ) {
     assertMayBuild(deps.buildsAllowed, caller);
     const { build } = await findOwnBuild(deps.db, caller.team, params.templateID, params.buildID);
-    note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
+    audit({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
     await startBuild(deps, caller.team, build, await planOfSteps(deps, caller.team, body, userAgent));
     return { status: 202 };
   },
@@ -49,10 +49,10 @@ export const startBuildV1 = route({
   params,
   responses,
   errors: [400, 404, 503],
-  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, note }) {
+  async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, audit }) {
     assertMayBuild(deps.buildsAllowed, caller);
     const { build } = await findOwnBuild(deps.db, caller.team, params.templateID, params.buildID);
-    note({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
+    audit({ target: `build:${build.buildId}`, before: { status: build.status }, after: { status: 'building' } });
     // A rebuild starts by itself; starting it again, as old clients do, changes nothing.
     if (build.status !== 'waiting') return { status: 202 };
     if (!build.request)

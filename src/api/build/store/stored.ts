@@ -19,7 +19,7 @@ export async function buildsToStore(db: Db, limit: number): Promise<{ buildId: s
     }));
 }
 
-/** Notes that the layers of a build are in the store. */
-export async function noteLayersStored(db: Db, buildId: string): Promise<void> {
+/** Records that the layers of a build are in the store. */
+export async function recordLayersStored(db: Db, buildId: string): Promise<void> {
   await db.updateTable('builds').set({ layers_stored: 1 }).where('build_id', '=', buildId).execute();
 }

@@ -16,9 +16,9 @@ export const inviteNodeRoute = route({
   noStore: true,
   responses: { 201: { description: 'The invitation, shown this once', schema: ClusterInvite } },
   errors: [400],
-  async handle(deps: JoinDeps, { note }) {
+  async handle(deps: JoinDeps, { audit }) {
     const { token, expiresAtUs } = await inviteNode(deps);
-    note({ target: 'cluster' });
+    audit({ target: 'cluster' });
     return { status: 201, body: { token, expiresAt: formatTime(expiresAtUs) } };
   },
 });
@@ -34,10 +34,10 @@ export const joinNodeRoute = route({
   body: ClusterJoin,
   responses: { 201: { description: 'The certificate of the machine', schema: ClusterJoined } },
   errors: [401, 409],
-  async handle(deps: JoinDeps, { body, note }) {
+  async handle(deps: JoinDeps, { body, audit }) {
     const { nodeID, tokenID, ...request } = body;
     const answer = await joinNode(deps, { ...request, nodeId: nodeID, tokenId: tokenID });
-    note({ target: `node:${nodeID}`, after: { address: body.address } });
+    audit({ target: `node:${nodeID}`, after: { address: body.address } });
     return { status: 201, body: answer };
   },
 });
@@ -53,9 +53,9 @@ export const forgetNodeRoute = route({
   params: Type.Object({ nodeID: Type.String() }),
   responses: { 204: { description: 'It is forgotten' } },
   errors: [400, 404, 409],
-  async handle(deps: ForgetDeps, { params, note }) {
+  async handle(deps: ForgetDeps, { params, audit }) {
     const { lost } = await forgetNode(deps, params.nodeID);
-    note({ target: `node:${params.nodeID}`, before: { sandboxes: lost } });
+    audit({ target: `node:${params.nodeID}`, before: { sandboxes: lost } });
     return { status: 204 };
   },
 });

@@ -75,7 +75,7 @@ async function beat(deps: BeatDeps, known: KnownMachine): Promise<void> {
   const answer = await known.machine.gate.beat({ lease, isolationSeconds, pauseFirst: isGivenUp, ends });
   known.heard = { epoch: answer.epoch, nowMs: answer.nowMs, atUs: clock() };
   known.isAnswering = true;
-  await noteFacts(deps, known, answer);
+  await recordFacts(deps, known, answer);
   if (isGivenUp && !answer.isPausing && answer.info.sandboxCount === 0) await takeNodeBack(db, nodeId);
   const isOurs = answer.release === platformVersion;
   if (!isOurs && known.isUsable)
@@ -97,7 +97,7 @@ async function nextLease(
   return isKept ? { epoch: heard.epoch, untilMs: heard.nowMs + leaseSeconds * 1000 } : null;
 }
 
-async function noteFacts({ db }: BeatDeps, { node }: KnownMachine, { bootId, info }: BeatAnswer): Promise<void> {
+async function recordFacts({ db }: BeatDeps, { node }: KnownMachine, { bootId, info }: BeatAnswer): Promise<void> {
   if (node.bootId === bootId && JSON.stringify(node.info) === JSON.stringify(info)) return;
   await putNodeFacts(db, node.nodeId, { bootId, info });
 }

@@ -76,7 +76,7 @@ export async function putCertificates(
   return row !== undefined;
 }
 
-/** Notes a longer lease before it is given. False: the machine was given up or forgotten meanwhile, and gets none. */
+/** Records a longer lease before it is given. False: the machine was given up or forgotten meanwhile, and gets none. */
 export async function keepLease(db: Db, nodeId: string, untilUs: number): Promise<boolean> {
   const row = await db
     .updateTable('cluster_nodes')
@@ -88,7 +88,7 @@ export async function keepLease(db: Db, nodeId: string, untilUs: number): Promis
   return row !== undefined;
 }
 
-/** Notes what a machine says of itself. */
+/** Records what a machine says of itself. */
 export async function putNodeFacts(
   db: Db,
   nodeId: string,

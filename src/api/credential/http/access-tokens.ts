@@ -18,9 +18,9 @@ export const createAccessTokenRoute = route({
   noStore: true,
   body: NewAccessToken,
   responses: { 201: { description: 'The token, shown this once', schema: CreatedAccessToken } },
-  async handle(deps: { clock: Clock; db: Db }, { caller, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
     const { token, text } = await createAccessToken(deps, caller.user, body.name);
-    note({ target: `accessToken:${token.tokenId}`, after: { name: token.name } });
+    audit({ target: `accessToken:${token.tokenId}`, after: { name: token.name } });
     return { status: 201, body: { ...accessTokenView(token), token: text } };
   },
 });
@@ -35,8 +35,8 @@ export const deleteAccessTokenRoute = route({
   params: Type.Object({ accessTokenID: Type.String() }),
   responses: { 204: { description: 'Revoked' } },
   errors: [400, 404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, note }) {
-    note({ target: `accessToken:${params.accessTokenID}` });
+  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, audit }) {
+    audit({ target: `accessToken:${params.accessTokenID}` });
     await revokeAccessToken(deps, caller.user, params.accessTokenID);
     return { status: 204 };
   },

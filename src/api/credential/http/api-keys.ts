@@ -36,9 +36,9 @@ export const createApiKeyRoute = route({
   noStore: true,
   body: NewTeamAPIKey,
   responses: { 201: { description: 'The key, shown this once', schema: CreatedTeamAPIKey } },
-  async handle(deps: { clock: Clock; db: Db }, { caller, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
     const { key, text, createdBy } = await createMembersKey(deps, caller.team, body.name, caller.actor.id);
-    note({ target: `apiKey:${key.keyId}`, after: { name: key.name } });
+    audit({ target: `apiKey:${key.keyId}`, after: { name: key.name } });
     return { status: 201, body: { ...apiKeyView(key, createdBy), key: text } };
   },
 });
@@ -56,8 +56,8 @@ export const renameApiKeyRoute = route({
   strict: true,
   responses: { 200: { description: 'Renamed' } },
   errors: [404],
-  async handle({ db }: { db: Db }, { caller, params, body, note }) {
-    note({ target: `apiKey:${params.apiKeyID}`, after: { name: body.name } });
+  async handle({ db }: { db: Db }, { caller, params, body, audit }) {
+    audit({ target: `apiKey:${params.apiKeyID}`, after: { name: body.name } });
     await renameTeamKey(db, caller.team, params.apiKeyID, body.name);
     return { status: 200 };
   },
@@ -74,8 +74,8 @@ export const deleteApiKeyRoute = route({
   params: apiKeyParams,
   responses: { 204: { description: 'Revoked' } },
   errors: [400, 404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, note }) {
-    note({ target: `apiKey:${params.apiKeyID}` });
+  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, audit }) {
+    audit({ target: `apiKey:${params.apiKeyID}` });
     await revokeTeamKey(deps, caller.team, params.apiKeyID);
     return { status: 204 };
   },

@@ -36,14 +36,14 @@ export class CredentialCache {
     this.#clock = clock;
   }
 
-  /** The API key with this digest, or null. Notes the use. */
+  /** The API key with this digest, or null. Records the use. */
   async apiKey(digest: string): Promise<KnownApiKey | null> {
     const key = await this.#find(`key ${digest}`, () => findApiKey(this.#store.db, digest));
     if (key) this.#uses.api_keys.set(key.keyId, this.#clock());
     return key;
   }
 
-  /** The access token with this digest, its user and the user's teams, or null. Notes the use. */
+  /** The access token with this digest, its user and the user's teams, or null. Records the use. */
   async accessToken(digest: string): Promise<KnownToken | null> {
     const token = await this.#find(`token ${digest}`, async () => {
       const found = await findAccessToken(this.#store.db, digest);
@@ -53,7 +53,7 @@ export class CredentialCache {
     return token;
   }
 
-  /** The session with this digest, or null where there is none or it has expired. Notes the use. */
+  /** The session with this digest, or null where there is none or it has expired. Records the use. */
   async session(digest: string): Promise<KnownSession | null> {
     const known = await this.#find(`session ${digest}`, () => this.#loadSession(digest));
     const nowUs = this.#clock();

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import { tellCredentialChanges } from './first/credential-changes.ts';
+import { notifyOfCredentialChanges } from './first/credential-changes.ts';
 import { createEventTables } from './first/events.ts';
 import { createOperatorTables } from './first/operator.ts';
 import { createReplicaTables } from './first/replicas.ts';
@@ -21,6 +21,6 @@ export const schema: Migration = {
     await createVolumeTables(db);
     await createEventTables(db);
     await createOperatorTables(db);
-    await tellCredentialChanges(db);
+    await notifyOfCredentialChanges(db);
   },
 };

@@ -2,7 +2,7 @@ import { PostgresAdapter, sql } from 'kysely';
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Updates that decide who is let in, beside those that the first release tells of. */
+/** Updates that decide who is let in, beside those that the first release reports. */
 const watched: Record<string, string> = { users: 'is_operator, password_hash', sessions: 'proven_at_us' };
 
 /** Roles of members, invitations, passwords, and when a session last proved whose it is. */

@@ -6,7 +6,7 @@ import type { Tables } from '../../database/schema.ts';
 /** Rows that one statement removes at most: others write in between. */
 const removedAtOnce = 1_000;
 
-/** A table whose rows tell what was: of a team each, with a time, and gone some day. */
+/** A table whose rows say what was: of a team each, with a time, and gone some day. */
 type History = {
   table: 'audit_log' | 'idempotency_keys' | 'past_sandboxes';
   /** Tells rows of one team and time apart. */

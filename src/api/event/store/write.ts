@@ -102,7 +102,7 @@ const deliver = prepared<{ sequence: number; subject: string; atUs: number; team
 /** What happened to a volume. `atUs`: microseconds since the epoch. */
 type VolumeChange = { type: 'created' | 'deleted'; atUs: number };
 
-/** Tells of a volume. Call it in the transaction that inserts or deletes the volume's row. */
+/** Writes an event of a volume. Call it in the transaction that inserts or deletes the volume's row. */
 export async function recordVolumeEvent(
   db: Db,
   volume: { teamId: string; volumeId: string; name: string },

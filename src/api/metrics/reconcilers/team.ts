@@ -1,7 +1,7 @@
 import { microsPerSecond } from '../../../base/clock.ts';
 import { histories, pruneHistory } from '../../event/store/history.ts';
 import { runningCounts } from '../../sandbox/store/counts.ts';
-import { noteTeams, pruneTeamMetrics, teamMetricSeconds } from '../store/team.ts';
+import { recordTeams, pruneTeamMetrics, teamMetricSeconds } from '../store/team.ts';
 import type { TeamSighting } from '../store/team.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
@@ -18,7 +18,7 @@ const pastSandboxesPerTeamMax = 100_000;
 export type MetricsRetention = { teamDays: number; pastSandboxHours: number };
 
 /**
- * Notes how many sandboxes each team runs and has started. A team is written down when there is something new of it.
+ * Records how many sandboxes each team runs and has started. A team is written down when there is something new of it.
  */
 export function teamWatch({
   clock,
@@ -48,9 +48,9 @@ export function teamWatch({
         minute !== atSeconds || sighting.starts > 0 || sighting.running !== seen.get(sighting.teamId)?.running,
     );
     try {
-      await noteTeams(db, minute, news);
+      await recordTeams(db, minute, news);
     } catch (error) {
-      for (const [teamId, count] of starts) startCounts.note(teamId, count);
+      for (const [teamId, count] of starts) startCounts.count(teamId, count);
       throw error;
     }
     atSeconds = minute;

@@ -11,7 +11,7 @@ const range = { startSeconds: 600, endSeconds: 1199 };
 const values = (spans: ReturnType<typeof fillIdle>) =>
   spans.map(({ startSeconds, concurrent }) => [startSeconds, concurrent]);
 
-test('idle time between rows is told as nothing, time of which nothing is known is not told', () => {
+test('idle time between rows is reported as nothing, time of which nothing is known is not reported', () => {
   // Known until 720, then idle; from 960 on two ran, and the platform was down before 1140.
   const spans = [span(660, 1, 1), span(720, 3, 0), span(960, 2, 2), span(1140, 2, 2)];
   expect(values(fillIdle(spans, null, range, 60))).toEqual([

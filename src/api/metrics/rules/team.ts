@@ -9,7 +9,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 
-/** What is told of a range at most; its spans are as long as it takes. */
+/** The most points of a range; its spans are as long as it takes. */
 const teamPointsMax = 1_000;
 const defaultRangeSeconds = 7 * 24 * 3600;
 
@@ -80,7 +80,7 @@ function checkOwn(team: TeamRecord, teamId: string): void {
   if (teamId !== team.teamId) throw new AtollError('forbidden', 'The metrics of another team are not yours to read');
 }
 
-/** The future has nothing to tell: a range ends now at the latest. */
+/** The future has no samples: a range ends now at the latest. */
 function rangeOf(clock: Clock, asked: TimeRange): TeamRange {
   checkRange(asked);
   const nowSeconds = Math.floor(clock() / microsPerSecond);

@@ -8,7 +8,7 @@ export const teamMetricSeconds = 60;
 export type TeamSighting = { teamId: string; running: number; starts: number };
 
 /** Adds sightings to the rows of the minute that began at `atSeconds`. */
-export async function noteTeams(db: Db, atSeconds: number, sightings: readonly TeamSighting[]): Promise<void> {
+export async function recordTeams(db: Db, atSeconds: number, sightings: readonly TeamSighting[]): Promise<void> {
   if (sightings.length === 0) return;
   const rows = sightings.map(({ teamId, running, starts }) => ({
     team_id: teamId,

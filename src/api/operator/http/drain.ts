@@ -31,8 +31,8 @@ export const beginDrainRoute = route({
   body: NodeDrainStart,
   responses: { 200: { description: 'What it has now', schema: NodeDrain } },
   errors: [404, 501],
-  async handle(deps: DrainDeps, { params, body, note }) {
-    note({ target: `node:${params.nodeID}`, after: { drain: body.mode } });
+  async handle(deps: DrainDeps, { params, body, audit }) {
+    audit({ target: `node:${params.nodeID}`, after: { drain: body.mode } });
     return { status: 200, body: drainView(await beginDrain(deps, params.nodeID, body.mode)) };
   },
 });

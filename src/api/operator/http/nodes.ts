@@ -55,9 +55,9 @@ export const updateNodeRoute = route({
   body: NodeStatusChange,
   responses: { 204: { description: 'Changed' } },
   errors: [404, 409],
-  async handle(deps: NodeReportDeps & { clock: Clock }, { params, body, note }) {
+  async handle(deps: NodeReportDeps & { clock: Clock }, { params, body, audit }) {
     const { status } = await readNode(deps, params.nodeID);
-    note({ target: `node:${params.nodeID}`, before: { status }, after: { status: body.status } });
+    audit({ target: `node:${params.nodeID}`, before: { status }, after: { status: body.status } });
     await changeNodeStatus(deps, params.nodeID, body.status);
     return { status: 204 };
   },
@@ -65,7 +65,7 @@ export const updateNodeRoute = route({
 
 const bytesPerMiB = 1024 * 1024;
 
-/** What a machine does not tell of itself is 0 or empty. */
+/** What a machine does not report of itself is 0 or empty. */
 function nodeView(
   commit: string,
   { nodeId, status, statusChangedAtUs, info, usage, allocation, creates }: NodeReport,

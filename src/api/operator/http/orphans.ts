@@ -62,8 +62,8 @@ export const adoptSandboxRoute = route({
   body: SandboxAdoption,
   responses: { 204: { description: 'The team has it' } },
   errors: [404, 409],
-  async handle(deps: AdoptDeps, { params, body, note }) {
-    note({ target: `sandbox:${params.sandboxID}`, after: { teamId: body.teamID } });
+  async handle(deps: AdoptDeps, { params, body, audit }) {
+    audit({ target: `sandbox:${params.sandboxID}`, after: { teamId: body.teamID } });
     await adoptSandbox(deps, await teamForAdmin(deps.db, body.teamID), params.sandboxID);
     return { status: 204 };
   },
@@ -80,8 +80,8 @@ export const discardSandboxRoute = route({
   params: sandboxParams,
   responses: { 204: { description: 'It is gone' } },
   errors: [404],
-  async handle(deps: OrphanDeps, { params, note }) {
-    note({ target: `sandbox:${params.sandboxID}` });
+  async handle(deps: OrphanDeps, { params, audit }) {
+    audit({ target: `sandbox:${params.sandboxID}` });
     await discardSandbox(deps, params.sandboxID);
     return { status: 204 };
   },
@@ -98,8 +98,8 @@ export const adoptVolumeRoute = route({
   body: NewVolume,
   responses: { 204: { description: 'The team has it, by this name' } },
   errors: [404],
-  async handle(deps: AdoptVolumeDeps, { params, body, note }) {
-    note({ target: `volume:${params.volumeID}`, after: { teamId: params.teamID, name: body.name } });
+  async handle(deps: AdoptVolumeDeps, { params, body, audit }) {
+    audit({ target: `volume:${params.volumeID}`, after: { teamId: params.teamID, name: body.name } });
     await adoptVolume(deps, await teamForAdmin(deps.db, params.teamID), params.volumeID, body.name);
     return { status: 204 };
   },
@@ -116,8 +116,8 @@ export const discardVolumeRoute = route({
   params: volumeParams,
   responses: { 204: { description: 'It is gone' } },
   errors: [404, 409],
-  async handle(deps: OrphanDeps, { params, note }) {
-    note({ target: `volume:${params.volumeID}` });
+  async handle(deps: OrphanDeps, { params, audit }) {
+    audit({ target: `volume:${params.volumeID}` });
     await discardVolume(deps, params.volumeID);
     return { status: 204 };
   },
@@ -132,8 +132,8 @@ export const forgetUnknownRoute = route({
   auth: 'admin',
   proof: true,
   responses: { 204: { description: 'They are deleted soon' } },
-  async handle({ db }: { db: Db }, { note }) {
-    note({ target: 'installation:this' });
+  async handle({ db }: { db: Db }, { audit }) {
+    audit({ target: 'installation:this' });
     await forgetUnknown(db);
     return { status: 204 };
   },

@@ -30,9 +30,9 @@ export const killTeamSandboxes = route({
     },
   },
   errors: [400, 404],
-  async handle(deps: SandboxWork, { params, note }) {
+  async handle(deps: SandboxWork, { params, audit }) {
     const { killed, failed } = await killAllOf(deps, await teamForAdmin(deps.db, params.teamID));
-    note({ target: `team:${params.teamID}`, after: { killed, failed } });
+    audit({ target: `team:${params.teamID}`, after: { killed, failed } });
     return { status: 200, body: { killedCount: killed, failedCount: failed } };
   },
 });
@@ -52,10 +52,10 @@ export const cancelTeamBuilds = route({
     },
   },
   errors: [400, 404],
-  async handle(deps: CancelDeps, { params, note }) {
+  async handle(deps: CancelDeps, { params, audit }) {
     const team = await teamForAdmin(deps.db, params.teamID);
     const cancelled = await cancelBuildsOf(deps, { teamId: team.teamId }, 'Cancelled by the operator');
-    note({ target: `team:${params.teamID}`, after: { cancelled } });
+    audit({ target: `team:${params.teamID}`, after: { cancelled } });
     return { status: 200, body: { cancelledCount: cancelled, failedCount: 0 } };
   },
 });
@@ -86,9 +86,9 @@ export const createTeamKeyAsAdmin = route({
   body: NewTeamAPIKey,
   responses: { 201: { description: 'The key, shown this once', schema: CreatedTeamAPIKey } },
   errors: [404],
-  async handle(deps: { clock: Clock; db: Db }, { params, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { params, body, audit }) {
     const { key, text } = await createApiKey(deps, await teamForAdmin(deps.db, params.teamID), body.name);
-    note({ target: `apiKey:${key.keyId}`, after: { name: key.name, teamId: key.teamId } });
+    audit({ target: `apiKey:${key.keyId}`, after: { name: key.name, teamId: key.teamId } });
     return { status: 201, body: { ...apiKeyView(key, null), key: text } };
   },
 });
@@ -103,8 +103,8 @@ export const deleteTeamKeyAsAdmin = route({
   params: Type.Object({ teamID: Type.String(), apiKeyID: Type.String() }),
   responses: { 204: { description: 'Revoked' } },
   errors: [400, 404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { params, note }) {
-    note({ target: `apiKey:${params.apiKeyID}` });
+  async handle(deps: { credentials: CredentialCache; db: Db }, { params, audit }) {
+    audit({ target: `apiKey:${params.apiKeyID}` });
     await revokeTeamKey(deps, await teamForAdmin(deps.db, params.teamID), params.apiKeyID);
     return { status: 204 };
   },

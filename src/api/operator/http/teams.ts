@@ -33,9 +33,9 @@ export const createTeamAsAdmin = route({
   body: NewTeam,
   responses: { 201: { description: 'The team', schema: AdminTeam } },
   errors: [409],
-  async handle(deps: { clock: Clock; db: Db }, { body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { body, audit }) {
     const team = await createTeam(deps, body);
-    note({ target: `team:${team.teamId}`, after: changeable(team) });
+    audit({ target: `team:${team.teamId}`, after: changeable(team) });
     return { status: 201, body: teamView(team) };
   },
 });
@@ -51,10 +51,10 @@ export const updateTeamAsAdmin = route({
   body: TeamChange,
   responses: { 200: { description: 'The team', schema: AdminTeam } },
   errors: [404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { params, body, note }) {
+  async handle(deps: { credentials: CredentialCache; db: Db }, { params, body, audit }) {
     const before = await teamForAdmin(deps.db, params.teamID);
     const after = await changeTeam(deps, before, body);
-    note({ target: `team:${after.teamId}`, before: changeable(before), after: changeable(after) });
+    audit({ target: `team:${after.teamId}`, before: changeable(before), after: changeable(after) });
     return { status: 200, body: teamView(after) };
   },
 });

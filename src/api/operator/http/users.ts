@@ -38,9 +38,9 @@ export const createUserAsAdmin = route({
   body: NewUser,
   responses: { 201: { description: 'The user', schema: AdminUser } },
   errors: [409],
-  async handle(deps: { clock: Clock; db: Db }, { body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { body, audit }) {
     const user = await createUser(deps, { name: body.name, email: body.email ?? null });
-    note({ target: `user:${user.userId}`, after: { name: user.name, email: user.email } });
+    audit({ target: `user:${user.userId}`, after: { name: user.name, email: user.email } });
     return { status: 201, body: userView(user) };
   },
 });
@@ -57,9 +57,9 @@ export const updateUserAsAdmin = route({
   body: UserChange,
   responses: { 204: { description: 'Done' } },
   errors: [404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { params, body, note }) {
+  async handle(deps: { credentials: CredentialCache; db: Db }, { params, body, audit }) {
     const { userId, isOperator } = await changeOperator(deps, params.userID, body.operator);
-    note({ target: `user:${userId}`, before: { operator: isOperator }, after: { operator: body.operator } });
+    audit({ target: `user:${userId}`, before: { operator: isOperator }, after: { operator: body.operator } });
     return { status: 204 };
   },
 });
@@ -77,9 +77,9 @@ export const createTokenAsAdmin = route({
   body: NewAccessToken,
   responses: { 201: { description: 'The token, shown this once', schema: CreatedAccessToken } },
   errors: [404],
-  async handle(deps: { clock: Clock; db: Db }, { params, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { params, body, audit }) {
     const { token, text } = await createAccessToken(deps, await userForAdmin(deps.db, params.userID), body.name);
-    note({ target: `accessToken:${token.tokenId}`, after: { name: token.name, userId: token.userId } });
+    audit({ target: `accessToken:${token.tokenId}`, after: { name: token.name, userId: token.userId } });
     return { status: 201, body: { ...accessTokenView(token), token: text } };
   },
 });
@@ -95,10 +95,10 @@ export const addMemberAsAdmin = route({
   params: memberParams,
   responses: { 204: { description: 'He is one' } },
   errors: [400, 404, 409],
-  async handle(deps: Accounts, { params, note }) {
+  async handle(deps: Accounts, { params, audit }) {
     const [team, user] = [await teamForAdmin(deps.db, params.teamID), await userForAdmin(deps.db, params.userID)];
     await addMember(deps, team, user);
-    note({ target: `team:${team.teamId}`, after: { member: user.userId } });
+    audit({ target: `team:${team.teamId}`, after: { member: user.userId } });
     return { status: 204 };
   },
 });
@@ -114,10 +114,10 @@ export const removeMemberAsAdmin = route({
   params: memberParams,
   responses: { 204: { description: 'He is none any more' } },
   errors: [400, 404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { params, note }) {
+  async handle(deps: { credentials: CredentialCache; db: Db }, { params, audit }) {
     const [team, user] = [await teamForAdmin(deps.db, params.teamID), await userForAdmin(deps.db, params.userID)];
     await removeMember(deps, team, user);
-    note({ target: `team:${team.teamId}`, before: { member: user.userId } });
+    audit({ target: `team:${team.teamId}`, before: { member: user.userId } });
     return { status: 204 };
   },
 });

@@ -73,8 +73,8 @@ export class SandboxDirectory {
     const route = this.#routeOf(sandbox);
     this.#routes.set(sandbox.sandboxId, route);
     const goesOn = route.state === 'running' && before?.executionId === route.executionId;
-    if (before?.state === 'running' && !goesOn) this.#edges.note(closedChange(before));
-    if (route.state === 'running') this.#edges.note({ kind: 'running', route });
+    if (before?.state === 'running' && !goesOn) this.#edges.append(closedChange(before));
+    if (route.state === 'running') this.#edges.append({ kind: 'running', route });
   }
 
   /** Takes over a sandbox that was running before this process; one that is known already is known better. */
@@ -87,7 +87,7 @@ export class SandboxDirectory {
     this.#ended.set(target.executionId, true);
     if (this.#routes.get(target.sandboxId)?.executionId !== target.executionId) return;
     this.#routes.delete(target.sandboxId);
-    this.#edges.note(closedChange(target));
+    this.#edges.append(closedChange(target));
   }
 
   #routeOf(sandbox: SandboxRecord): SandboxRoute {

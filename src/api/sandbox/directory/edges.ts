@@ -11,7 +11,7 @@ const settleTimeoutMs = 15_000;
 
 /** What the edge hears of sandboxes, and what it has said that it has done. */
 type Edges = {
-  note(change: RouteChange): void;
+  append(change: RouteChange): void;
   /** See `DirectoryProtocol.changes`; `running`: all sandboxes that run now. */
   follow(after: RoutesCursor | null, waitMs: number, running: () => Route[], signal?: AbortSignal): Promise<RoutesPage>;
   /**
@@ -33,7 +33,7 @@ export function createEdges(): Edges {
   }
 
   return {
-    note: change => journal.note(change),
+    append: change => journal.append(change),
     async follow(after, waitMs, running, signal) {
       isThere = true;
       const end = journal.end();

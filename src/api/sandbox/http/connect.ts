@@ -30,8 +30,8 @@ export const connectSandboxV1 = route({
   body: ConnectSandbox,
   responses,
   errors,
-  handle: (deps: ResumeDeps, { caller, params, body, note }) =>
-    connect(deps, caller, params.sandboxID, { seconds: body.timeout, memory: body.memory ?? true }, note),
+  handle: (deps: ResumeDeps, { caller, params, body, audit }) =>
+    connect(deps, caller, params.sandboxID, { seconds: body.timeout, memory: body.memory ?? true }, audit),
 });
 
 /** `POST /v2/sandboxes/{sandboxID}/connect` */
@@ -46,13 +46,13 @@ export const connectSandboxV2 = route({
   bodyOptional: true,
   responses,
   errors,
-  handle: (deps: ResumeDeps, { caller, params, body, note }) =>
+  handle: (deps: ResumeDeps, { caller, params, body, audit }) =>
     connect(
       deps,
       caller,
       params.sandboxID,
       { seconds: body.timeout ?? defaultTimeoutSeconds.v2, memory: body.memory ?? true },
-      note,
+      audit,
     ),
 });
 
@@ -61,10 +61,10 @@ async function connect(
   { team }: TeamCaller,
   sandboxId: string,
   options: ConnectOptions,
-  note: (change: Change) => void,
+  audit: (change: Change) => void,
 ) {
   const { before, sandbox, resumedFrom } = await connectSandbox(deps, team, sandboxId, options);
-  note(endChange(before, sandbox));
+  audit(endChange(before, sandbox));
   const body = sandboxView(deps.seed, sandbox);
   return resumedFrom === null
     ? { status: 200 as const, body }

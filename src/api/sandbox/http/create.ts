@@ -62,12 +62,12 @@ type CreateInput = {
   body: NewSandbox;
   headers: Static<typeof CreateHeaders>;
   signal: AbortSignal;
-  note(change: Change): void;
+  audit(change: Change): void;
 };
 
 async function create(
   deps: CreateDeps,
-  { caller: { team }, body, headers, signal, note }: CreateInput,
+  { caller: { team }, body, headers, signal, audit }: CreateInput,
   version: 'v1' | 'v2',
 ): Promise<Sandbox> {
   const asked = requestOf(body, version);
@@ -75,13 +75,13 @@ async function create(
   const key = headers['idempotency-key'];
   if (key === undefined) {
     const sandbox = await createSandbox(deps, team, request, signal);
-    note(createdChange(sandbox));
+    audit(createdChange(sandbox));
     return sandboxView(deps.seed, sandbox);
   }
   // By the seed: nobody who reads the database can try what was asked for.
   const requestDigest = deriveToken(deps.seed, `create ${JSON.stringify(asked)}`);
   const sandbox = await createSandboxOnce(deps, team, request, { key, requestDigest }, signal);
-  note({ target: `sandbox:${sandbox.sandboxId}`, after: { templateId: sandbox.templateId } });
+  audit({ target: `sandbox:${sandbox.sandboxId}`, after: { templateId: sandbox.templateId } });
   return sandboxView(deps.seed, sandbox);
 }
 

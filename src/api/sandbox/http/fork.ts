@@ -21,11 +21,11 @@ export const forkSandboxRoute = route({
   bodyOptional: true,
   responses: { 201: { description: 'What became of each fork', schema: Type.Array(SandboxForkResult) } },
   errors: [404, 409, 503, 507],
-  async handle(deps: ForkDeps, { caller, params, body, note, signal }) {
-    note({ target: `sandbox:${params.sandboxID}` });
+  async handle(deps: ForkDeps, { caller, params, body, audit, signal }) {
+    audit({ target: `sandbox:${params.sandboxID}` });
     const { timeout: seconds = defaultTimeoutSeconds.v1, count = 1 } = body;
     const results = await forkSandbox(deps, caller.team, params.sandboxID, { seconds, count }, signal);
-    note({ after: { forks: results.flatMap(result => ('sandbox' in result ? result.sandbox.sandboxId : [])) } });
+    audit({ after: { forks: results.flatMap(result => ('sandbox' in result ? result.sandbox.sandboxId : [])) } });
     return { status: 201, body: results.map(result => resultView(deps.seed, result)) };
   },
 });

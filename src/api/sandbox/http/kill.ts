@@ -13,8 +13,8 @@ export const deleteSandbox = route({
   params: sandboxParams,
   responses: { 204: { description: 'Nothing of the sandbox is left' } },
   errors: [400, 404, 409],
-  async handle(deps: SandboxWork, { caller, params, note }) {
-    note({ target: `sandbox:${params.sandboxID}` });
+  async handle(deps: SandboxWork, { caller, params, audit }) {
+    audit({ target: `sandbox:${params.sandboxID}` });
     await killSandbox(deps, caller.team, params.sandboxID);
     return { status: 204 };
   },

@@ -18,12 +18,12 @@ export const updateSandboxNetwork = route({
   body: SandboxNetworkUpdate,
   responses: { 204: { description: 'The new rules hold for every connection' } },
   errors: [404, 409],
-  async handle(deps: NetworkDeps, { caller, params, body, note }) {
+  async handle(deps: NetworkDeps, { caller, params, body, audit }) {
     const { allow_internet_access: allowInternetAccess = null, ...egress } = body;
     const before = await updateNetworkOf(deps, caller.team, params.sandboxID, { allowInternetAccess, egress });
     // Destinations alone: proxies and header rules carry secrets.
     const { allowOut = [], denyOut = [] } = before.network ?? {};
-    note({
+    audit({
       target: `sandbox:${before.sandboxId}`,
       before: { allowOut, denyOut, allowInternetAccess: before.allowInternetAccess },
       after: { allowOut: egress.allowOut ?? [], denyOut: egress.denyOut ?? [], allowInternetAccess },

@@ -21,11 +21,11 @@ export const pauseSandboxRoute = route({
     },
   },
   errors: [404, 409, 503, 507],
-  async handle(deps: PauseDeps, { caller, params, body, note }) {
-    note({ target: `sandbox:${params.sandboxID}` });
+  async handle(deps: PauseDeps, { caller, params, body, audit }) {
+    audit({ target: `sandbox:${params.sandboxID}` });
     const { memory = true, durability = null } = body;
     const paused = await pauseSandbox(deps, caller.team, params.sandboxID, { memory, durability });
-    note({ after: { kept: paused.kept, durability: paused.durability } });
+    audit({ after: { kept: paused.kept, durability: paused.durability } });
     return { status: 204, headers: { 'X-Pause-Durability': paused.durability ?? 'node' } };
   },
 });

@@ -21,11 +21,11 @@ export const resumeSandboxRoute = route({
   bodyOptional: true,
   responses: { 201: { description: 'It runs again', schema: Sandbox, headers: resumedFromHeader } },
   errors: [404, 409, 429, 503],
-  async handle(deps: ResumeDeps, { caller, params, body, note }) {
+  async handle(deps: ResumeDeps, { caller, params, body, audit }) {
     const { timeout: seconds = defaultTimeoutSeconds.v1, memory = true, autoPause } = body;
     const options = { seconds, memory, ...(autoPause !== undefined && { autoPause }) };
     const { before, sandbox, from } = await resumeTeamsSandbox(deps, caller.team, params.sandboxID, options);
-    note(endChange(before, sandbox));
+    audit(endChange(before, sandbox));
     return { status: 201, body: sandboxView(deps.seed, sandbox), headers: { 'X-Resumed-From': from } };
   },
 });

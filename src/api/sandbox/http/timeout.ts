@@ -18,9 +18,9 @@ export const setSandboxTimeout = route({
   body: SandboxTimeout,
   responses: { 204: { description: 'Set' } },
   errors: [404, 409],
-  async handle(deps: TimeoutDeps, { caller, params, body, note }) {
+  async handle(deps: TimeoutDeps, { caller, params, body, audit }) {
     const { before, after } = await setTimeoutOf(deps, caller.team, params.sandboxID, body.timeout);
-    note(endChange(before, after));
+    audit(endChange(before, after));
     return { status: 204 };
   },
 });
@@ -37,10 +37,10 @@ export const refreshSandboxRoute = route({
   bodyOptional: true,
   responses: { 204: { description: 'Extended, or long enough already' } },
   errors: [404, 409],
-  async handle(deps: TimeoutDeps, { caller, params, body, note }) {
+  async handle(deps: TimeoutDeps, { caller, params, body, audit }) {
     const seconds = Math.max(body.duration ?? 0, defaultTimeoutSeconds.v1);
     const { before, after } = await refreshSandbox(deps, caller.team, params.sandboxID, seconds);
-    note(endChange(before, after));
+    audit(endChange(before, after));
     return { status: 204 };
   },
 });

@@ -85,7 +85,7 @@ async function reconcileNode(
   for (const sandbox of after) {
     if (sandbox.state !== 'starting' && present.has(sandbox.executionId)) deps.directory.adopt(sandbox);
   }
-  await notePaused(deps, after, paused);
+  await recordPaused(deps, after, paused);
   const runningExecutions = new Set(running.map(sandbox => sandbox.executionId));
   const adopted = after.filter(sandbox => sandbox.state === 'running' && runningExecutions.has(sandbox.executionId));
   if (firstRound) await forEachParallel(adopted, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
@@ -143,10 +143,10 @@ async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: San
 }
 
 /**
- * Takes note of pauses that nobody was told of: of a row that says `running`, the node knows better, and of one that
+ * Records pauses that nobody was told of: of a row that says `running`, the node knows better, and of one that
  * says `paused` because the node was away for too long, it knows what was kept.
  */
-async function notePaused(
+async function recordPaused(
   { busy, clock, db, directory }: { busy: BusyExecutions; clock: Clock; db: Db; directory: SandboxDirectory },
   rows: SandboxRecord[],
   paused: PausedSandbox[],
@@ -157,8 +157,8 @@ async function notePaused(
     if (kept === undefined || busy.has(row.executionId)) continue;
     if (row.state === 'paused' && row.kept !== kept) await correctKept(db, row, kept);
     if (row.state !== 'running') continue;
-    const noted = await finishPause(db, row, kept, clock());
-    if (noted) directory.apply(noted);
+    const recorded = await finishPause(db, row, kept, clock());
+    if (recorded) directory.apply(recorded);
   }
 }
 
@@ -190,8 +190,8 @@ async function takeBackKnown({ db, log }: { db: Db; log: Log }, nodeId: string, 
   }
 }
 
-/** Takes note of what befell a sandbox. A kill that is under way goes on: it removes the row when it is done. */
-export async function noteIncident(deps: IncidentDeps, incident: SandboxIncident): Promise<void> {
+/** Records what befell a sandbox. A kill that is under way goes on: it removes the row when it is done. */
+export async function recordIncident(deps: IncidentDeps, incident: SandboxIncident): Promise<void> {
   const { sandboxId, reason } = incident;
   if (reason === 'disk_failed') {
     deps.log.warn('the disk of a sandbox has failed', { sandboxId });

@@ -5,7 +5,7 @@ import type { ClockSteps } from '../../../base/clock.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
 /**
- * Takes note that the machine's clock was set: what runs keeps the time that it had left. The order is such that no end
+ * Records that the machine's clock was set: what runs keeps the time that it had left. The order is such that no end
  * is in the past by mistake at any moment, whoever looks.
  */
 export async function reconcileClock({

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../base/error.ts';
 import type { IncidentsCursor, NodeProtocol } from '../../../protocol/node.ts';
-import { noteIncident } from './adoption.ts';
+import { recordIncident } from './adoption.ts';
 import type { IncidentDeps } from './adoption.ts';
 
 /** How long a node is asked to wait for an incident before it answers that there was none. */
@@ -8,7 +8,7 @@ const waitMs = 30_000;
 /** A node that does not answer is asked again after this. */
 const retryMs = 250;
 
-/** Takes note of what befalls the sandboxes of a node by itself, in their order, until it is stopped. */
+/** Records what befalls the sandboxes of a node by itself, in their order, until it is stopped. */
 export function followIncidents(deps: IncidentDeps, node: NodeProtocol): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const done = follow(deps, node, stopping.signal);
@@ -26,9 +26,9 @@ async function follow(deps: IncidentDeps, node: NodeProtocol, signal: AbortSigna
     try {
       const { incidents, next } = await node.incidents(cursor, waitMs, signal);
       for (const incident of incidents) {
-        // One that can't be noted must not hold the others back: adoption finds that its sandbox is gone.
-        await noteIncident(deps, incident).catch((error: unknown) =>
-          deps.log.error('an incident of a sandbox was not noted', { ...incident, error: messageOf(error) }),
+        // One that can't be recorded must not hold the others back: adoption finds that its sandbox is gone.
+        await recordIncident(deps, incident).catch((error: unknown) =>
+          deps.log.error('an incident of a sandbox was not recorded', { ...incident, error: messageOf(error) }),
         );
       }
       cursor = next;

@@ -16,7 +16,7 @@ const reserved = ['/proc', '/sys', '/dev', '/.agent'];
 
 /**
  * The volumes that a sandbox gets: those that are asked for, and at other paths those that the snapshot it is made from
- * had. All problems are told in one `invalid`.
+ * had. All problems are reported in one `invalid`.
  */
 export async function resolveVolumeMounts(
   { db, features }: { db: Db; features: Features },

@@ -3,7 +3,7 @@ import type { Db } from '../../database/db.ts';
 import { recordSandboxEvent } from './events.ts';
 import { sandboxOfRow } from './row.ts';
 
-/** Tells of a sandbox whose disk has failed while it runs. False: the execution is over. */
+/** Writes an event of a sandbox whose disk has failed while it runs. False: the execution is over. */
 export async function recordDiskFailed(
   db: Db,
   execution: { sandboxId: string; executionId: string },

@@ -13,7 +13,7 @@ type SandboxChange = {
   data?: Record<string, unknown>;
 };
 
-/** Tells of a sandbox, in the transaction of the change. `sandbox` is as it is after it. */
+/** Writes an event of a sandbox, in the transaction of the change. `sandbox` is as it is after it. */
 export async function recordSandboxEvent(db: Db, sandbox: SandboxRecord, change: SandboxChange): Promise<void> {
   const { sandboxId, executionId, templateId, buildId, teamId, metadata } = sandbox;
   const ends = change.type === 'paused' || change.type === 'killed';

@@ -35,7 +35,7 @@ export async function setSandboxNetwork(
     const row = await query.returningAll().executeTakeFirst();
     if (!row) return null;
     const changed = sandboxOfRow(row);
-    // Rules may hold credentials: that they changed is all that is told.
+    // Rules may hold credentials: that they changed is all that is reported.
     await recordSandboxEvent(db, changed, { type: 'updated', atUs: nowUs, data: { set_network: true } });
     return changed;
   });

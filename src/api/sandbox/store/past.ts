@@ -1,8 +1,8 @@
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 
-/** Takes note whose a sandbox was whose row was removed. */
-export async function notePastSandbox(
+/** Records whose a sandbox was whose row was removed. */
+export async function recordPastSandbox(
   db: Db,
   row: { sandbox_id: string; team_id: string; node_id: string },
 ): Promise<void> {

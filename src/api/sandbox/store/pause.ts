@@ -58,7 +58,7 @@ export async function finishPause(
 }
 
 /** Says of a paused sandbox that what it has kept outlives its machine. Null when it is not paused so (any more). */
-export async function notePauseStored(db: Db, execution: Execution): Promise<SandboxRecord | null> {
+export async function recordPauseStored(db: Db, execution: Execution): Promise<SandboxRecord | null> {
   const row = await db
     .updateTable('sandboxes')
     .set({ durability: 'cluster' })

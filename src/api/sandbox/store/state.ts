@@ -6,7 +6,7 @@ import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 import { settleKey } from './idempotency.ts';
-import { notePastSandbox } from './past.ts';
+import { recordPastSandbox } from './past.ts';
 import { recordSandboxEvent } from './events.ts';
 import type { KillReason } from './events.ts';
 import { sandboxOfRow } from './row.ts';
@@ -18,7 +18,7 @@ import type { SandboxRecord } from '../record.ts';
  */
 
 /**
- * `starting` → `running`: the sandbox answers, and its template counts one more use. With `forkOf`, both are told of;
+ * `starting` → `running`: the sandbox answers, and its template counts one more use. With `forkOf`, both have an event;
  * with a
  * `key`, that stands for the sandbox from here on.
  */
@@ -111,7 +111,7 @@ export async function expireSandbox(
       .where('end_at_us', '<=', nowUs)
       .returningAll()
       .executeTakeFirst();
-    return row ? tellKilled(db, sandboxOfRow(row), { reason: 'timeout', atUs: nowUs }) : null;
+    return row ? writeKilled(db, sandboxOfRow(row), { reason: 'timeout', atUs: nowUs }) : null;
   });
 }
 
@@ -127,7 +127,7 @@ export async function condemnSandbox(
 ): Promise<SandboxRecord | null> {
   return inTransaction(db, async db => {
     const sandbox = await moveSandbox(db, execution, from, 'killing', replicaId);
-    return sandbox && tellKilled(db, sandbox, { reason: 'request', atUs: nowUs });
+    return sandbox && writeKilled(db, sandbox, { reason: 'request', atUs: nowUs });
   });
 }
 
@@ -166,7 +166,7 @@ export async function setSandboxEnd(
 
 /**
  * Removes the row of an execution that is no more, if it is in one of `from`. Whose it was is kept for a while; an end
- * that nobody was told of is told now.
+ * that nobody was told of is reported now.
  */
 export async function deleteSandbox(
   db: Db,
@@ -177,8 +177,8 @@ export async function deleteSandbox(
   return inTransaction(db, async db => {
     const { sandboxId, executionId } = execution;
     const [row] = await remove(db, { sandboxId, executionId }, from);
-    if (row && row.state !== 'starting' && row.state !== 'killing') await tellKilled(db, sandboxOfRow(row), ended);
-    if (row) await notePastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
+    if (row && row.state !== 'starting' && row.state !== 'killing') await writeKilled(db, sandboxOfRow(row), ended);
+    if (row) await recordPastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
     return row !== undefined;
   });
 }
@@ -192,7 +192,7 @@ const remove = prepared<Execution, Row, SandboxState>((db, parameter, from) =>
     .returningAll(),
 );
 
-async function tellKilled(
+async function writeKilled(
   db: Db,
   sandbox: SandboxRecord,
   { reason, atUs }: { reason: KillReason; atUs: number },

@@ -59,7 +59,7 @@ export async function createSandboxWorkflow(context: CreateContext, signal: Abor
       signal,
     }),
   );
-  deps.startCounts.note(sandbox.teamId);
+  deps.startCounts.count(sandbox.teamId);
   return context.sandbox;
 }
 

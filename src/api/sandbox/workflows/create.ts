@@ -125,11 +125,11 @@ async function createOn(
     const signal = AbortSignal.any([clientSignal, deadline]);
     const context = { deps, team, node: protocol, image, sandbox, ...(repeatable && { repeatable }) };
     const running = await createSandboxWorkflow(context, signal);
-    deps.createCounts.note(nodeId, 'successes');
+    deps.createCounts.count(nodeId, 'successes');
     return running;
   } catch (error) {
     const explained = explainFailedStart(error, clientSignal, deadline);
-    if (!(explained instanceof AtollError) || explained.status >= 500) deps.createCounts.note(nodeId, 'fails');
+    if (!(explained instanceof AtollError) || explained.status >= 500) deps.createCounts.count(nodeId, 'fails');
     throw explained;
   }
 }

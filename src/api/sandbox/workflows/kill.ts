@@ -31,7 +31,7 @@ export async function killSandbox(deps: SandboxWork, team: TeamRecord, sandboxId
 }
 
 /**
- * The same for a kill whose answer must be true when it is given: where the database does not say whether it took note
+ * The same for a kill whose answer must be true when it is given: where the database does not say whether it recorded
  * of it, the sandbox is ended all the same, so that nothing is left that could end it later. Throws `unavailable` then.
  */
 async function markOrEnd(deps: SandboxWork, sandbox: SandboxRecord): Promise<SandboxRecord | null> {

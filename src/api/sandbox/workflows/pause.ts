@@ -1,7 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Durability } from '../../../protocol/durability.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import { beginPause, notePauseStored } from '../store/pause.ts';
+import { beginPause, recordPauseStored } from '../store/pause.ts';
 import { findExecution, findSandbox } from '../store/read.ts';
 import { pauseNotStored, requireDurability, usualDurability } from '../rules/durability.ts';
 import { pauseSandboxWorkflow, storePause } from './pause-steps.ts';
@@ -86,7 +86,7 @@ async function storePaused(deps: PauseDeps, paused: SandboxRecord): Promise<Sand
   if (paused.durability === 'cluster') return paused;
   const durable = requireDurability(deps.durablePauses, 'cluster', { ...paused, member: 'durability' });
   if (durable) await storePause(deps, durable, paused);
-  const stored = await notePauseStored(deps.db, paused);
+  const stored = await recordPauseStored(deps.db, paused);
   if (!stored) throw sandboxMoved(paused.sandboxId);
   return stored;
 }

@@ -60,9 +60,9 @@ export const createSecretRoute = route({
   body: NewSecret,
   responses: { 201: { description: 'The secret', schema: Secret } },
   errors: [409],
-  async handle(deps: SecretDeps, { caller, body, note }) {
+  async handle(deps: SecretDeps, { caller, body, audit }) {
     const secret = await createSecret(deps, caller.team, body);
-    note({ target: `secret:${secret.secretId}`, after: { name: secret.name, version: secret.currentVersion } });
+    audit({ target: `secret:${secret.secretId}`, after: { name: secret.name, version: secret.currentVersion } });
     return { status: 201, body: secretView(secret) };
   },
 });
@@ -95,10 +95,10 @@ export const updateSecretRoute = route({
   body: NewSecretVersion,
   responses: { 200: { description: 'The secret', schema: Secret } },
   errors: [404, 409],
-  async handle(deps: ApplyDeps & { clock: Clock }, { caller, params, body, note }) {
+  async handle(deps: ApplyDeps & { clock: Clock }, { caller, params, body, audit }) {
     const secret = await updateSecret(deps, caller.team, params.secretID, body);
     const version = secret.currentVersion;
-    note({ target: `secret:${secret.secretId}`, before: { version: version - 1 }, after: { version } });
+    audit({ target: `secret:${secret.secretId}`, before: { version: version - 1 }, after: { version } });
     await applySecretChange(deps, secret);
     return { status: 200, body: secretView(secret) };
   },
@@ -115,9 +115,9 @@ export const deleteSecretRoute = route({
   params,
   responses: { 204: { description: 'It is gone' } },
   errors: [404],
-  async handle(deps: ApplyDeps, { caller, params, note }) {
+  async handle(deps: ApplyDeps, { caller, params, audit }) {
     const secret = await removeSecret(deps.db, caller.team, params.secretID);
-    note({ target: `secret:${secret.secretId}`, before: { name: secret.name, version: secret.currentVersion } });
+    audit({ target: `secret:${secret.secretId}`, before: { name: secret.name, version: secret.currentVersion } });
     await applySecretChange(deps, secret);
     return { status: 204 };
   },

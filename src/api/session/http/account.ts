@@ -39,11 +39,11 @@ export const proveSessionRoute = route({
   body: SessionProof,
   strict: true,
   responses: { 204: { description: 'Proven' } },
-  async handle(deps: SignInDeps, { caller, body, address, note }) {
+  async handle(deps: SignInDeps, { caller, body, address, audit }) {
     if (Object.keys(body).length === 0)
       throw new AtollError('invalid', 'request body: password, accessToken or code is needed');
     takeAttempt(deps, address);
-    note({ target: `session:${caller.session.sessionId}` });
+    audit({ target: `session:${caller.session.sessionId}` });
     await proveAgain(deps, caller.session, body);
     return { status: 204 };
   },
@@ -62,9 +62,9 @@ export const createAccountRoute = route({
   strict: true,
   responses: { 201: begins },
   errors: [409],
-  async handle(deps: Accounts & { passwords: Passwords }, { caller, body, address, userAgent, note }) {
+  async handle(deps: Accounts & { passwords: Passwords }, { caller, body, address, userAgent, audit }) {
     const { user, ...made } = await createOperatorAccount(deps, caller.session, body, { address, userAgent });
-    note({ target: `user:${user.userId}`, after: { name: user.name, email: user.email, operator: true } });
+    audit({ target: `user:${user.userId}`, after: { name: user.name, email: user.email, operator: true } });
     return begun(deps, made);
   },
 });
@@ -81,8 +81,8 @@ export const changePasswordRoute = route({
   body: NewPassword,
   strict: true,
   responses: { 201: begins },
-  async handle(deps: Accounts & { passwords: Passwords }, { caller, body, address, userAgent, note }) {
-    note({ target: `user:${caller.user.userId}`, after: { password: 'changed' } });
+  async handle(deps: Accounts & { passwords: Passwords }, { caller, body, address, userAgent, audit }) {
+    audit({ target: `user:${caller.user.userId}`, after: { password: 'changed' } });
     return begun(
       deps,
       await changePassword(deps, caller.user, caller.session.isOperator, body.password, { address, userAgent }),
@@ -102,11 +102,11 @@ export const createInvitedAccountRoute = route({
   strict: true,
   responses: { 201: begins },
   errors: [401, 403, 409, 429],
-  async handle(deps: SignInDeps, { body, sameOrigin, origin, address, userAgent, note }) {
+  async handle(deps: SignInDeps, { body, sameOrigin, origin, address, userAgent, audit }) {
     requireOwnPage(sameOrigin, origin);
     takeAttempt(deps, address);
     const { user, team, ...made } = await createInvitedAccount(deps, body, { address, userAgent });
-    note({ target: `user:${user.userId}`, after: { name: user.name, email: user.email, team: team.teamId } });
+    audit({ target: `user:${user.userId}`, after: { name: user.name, email: user.email, team: team.teamId } });
     return begun(deps, made);
   },
 });
@@ -122,11 +122,11 @@ export const joinTeamRoute = route({
   strict: true,
   responses: { 201: { description: 'The session, with the team', schema: Session } },
   errors: [409],
-  async handle(deps: SignInDeps, { caller, body, address, note }) {
+  async handle(deps: SignInDeps, { caller, body, address, audit }) {
     takeAttempt(deps, address);
     const { user, session } = caller;
     const team = await joinTeam(deps, user, body.invitation);
-    note({ target: `team:${team.teamId}`, after: { member: user.userId } });
+    audit({ target: `team:${team.teamId}`, after: { member: user.userId } });
     const known = await deps.credentials.session(session.digest);
     assert(known !== null, 'the session that asks is known');
     return { status: 201, body: sessionView(known) };

@@ -41,8 +41,8 @@ export const revokeSessionRoute = route({
   params: Type.Object({ sessionID: Type.String() }),
   responses: { 204: { description: 'Ended' } },
   errors: [404],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params: { sessionID }, note }) {
-    note({ target: `session:${sessionID}` });
+  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params: { sessionID }, audit }) {
+    audit({ target: `session:${sessionID}` });
     await endSession(deps, caller.session, sessionID);
     return { status: 204 };
   },

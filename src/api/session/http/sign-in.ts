@@ -27,7 +27,7 @@ export const signInRoute = route({
   body: SignIn,
   responses: { 201: { description: 'Signed in', schema: Session, headers: { 'Set-Cookie': 'The session' } } },
   errors: [401, 403, 404, 412, 429],
-  async handle(deps: SignInDeps & OidcDeps, { body, sameOrigin, origin, address, userAgent, note }) {
+  async handle(deps: SignInDeps & OidcDeps, { body, sameOrigin, origin, address, userAgent, audit }) {
     const { code, accessToken, email, password, provider } = body;
     if (
       [code, accessToken, provider].every(way => way === undefined) &&
@@ -39,7 +39,7 @@ export const signInRoute = route({
     const from = { address, userAgent };
     const made = provider ? await finishAtProvider(deps, provider, from) : await signIn(deps, body, from);
     const { sessionId, userId, isOperator } = made.session;
-    note({ target: `session:${sessionId}`, after: { userId, operator: isOperator } });
+    audit({ target: `session:${sessionId}`, after: { userId, operator: isOperator } });
     return begun(deps, made);
   },
 });
@@ -66,9 +66,9 @@ export const signOutRoute = route({
   summary: 'Sign out: end the session',
   auth: 'session',
   responses: { 204: { description: 'Signed out', headers: { 'Set-Cookie': 'Nothing' } } },
-  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, note }) {
+  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, audit }) {
     const { sessionId } = caller.session;
-    note({ target: `session:${sessionId}` });
+    audit({ target: `session:${sessionId}` });
     await endSession(deps, caller.session, sessionId);
     return { status: 204, headers: { 'Set-Cookie': clearSession } };
   },
@@ -87,8 +87,8 @@ export const createSignInLinkRoute = route({
   bodyOptional: true,
   responses: { 201: { description: 'The link, shown this once', schema: SignInLink } },
   errors: [404],
-  async handle(deps: { clock: Clock; db: Db }, { body, note }) {
-    note({ target: body.userID === undefined ? 'session:operator' : `user:${body.userID}` });
+  async handle(deps: { clock: Clock; db: Db }, { body, audit }) {
+    audit({ target: body.userID === undefined ? 'session:operator' : `user:${body.userID}` });
     const { path, expiresAtUs } = await createSignInLink(deps, body.userID ?? null);
     return { status: 201, body: { path, expiresAt: formatTime(expiresAtUs) } };
   },

@@ -61,7 +61,7 @@ export async function pruneSessionsOf(db: Db, userId: string | null, keep: numbe
   return (await ended.executeTakeFirst()).numDeletedRows;
 }
 
-/** Notes when a session proved whose it is. */
+/** Records when a session proved whose it is. */
 export async function setProven(db: Db, sessionId: string, atUs: number): Promise<void> {
   await db.updateTable('sessions').set({ proven_at_us: atUs }).where('session_id', '=', sessionId).execute();
 }
@@ -71,7 +71,7 @@ export async function deleteSessionsOf(db: Db, userId: string): Promise<void> {
   await db.deleteFrom('sessions').where('user_id', '=', userId).execute();
 }
 
-/** Notes when sessions were last used, by ID. */
+/** Records when sessions were last used, by ID. */
 export async function touchSessions(db: Db, uses: ReadonlyMap<string, number>): Promise<void> {
   for (const [id, atUs] of uses)
     await db.updateTable('sessions').set({ last_used_at_us: atUs }).where('session_id', '=', id).execute();

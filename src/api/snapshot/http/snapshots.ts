@@ -23,10 +23,10 @@ export const createSnapshotRoute = route({
     201: { description: 'Sandboxes can be made from it, also when this one is gone', schema: SnapshotInfo },
   },
   errors: [404, 409, 503, 507],
-  async handle(deps: SnapshotDeps, { caller, params, body, note }) {
-    note({ target: `sandbox:${params.sandboxID}` });
+  async handle(deps: SnapshotDeps, { caller, params, body, audit }) {
+    audit({ target: `sandbox:${params.sandboxID}` });
     const snapshot = snapshotView(await snapshotSandbox(deps, caller.team, params.sandboxID, body));
-    note({ after: { snapshotID: snapshot.snapshotID } });
+    audit({ after: { snapshotID: snapshot.snapshotID } });
     return { status: 201, body: snapshot };
   },
 });

@@ -44,9 +44,9 @@ export const createInvitationRoute = route({
   strict: true,
   responses: { 201: { description: 'The link, shown this once', schema: CreatedInvitation } },
   errors: [409],
-  async handle(deps: { clock: Clock; db: Db }, { caller, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
     const { invitation, path } = await createInvitation(deps, caller.team, body.role, body.note ?? '');
-    note({ target: `invitation:${invitation.invitationId}`, after: { role: body.role } });
+    audit({ target: `invitation:${invitation.invitationId}`, after: { role: body.role } });
     return {
       status: 201,
       body: { invitationID: invitation.invitationId, path, expiresAt: formatTime(invitation.expiresAtUs) },
@@ -65,8 +65,8 @@ export const deleteInvitationRoute = route({
   params: Type.Object({ invitationID: Type.String() }),
   responses: { 204: { description: 'It is good no more' } },
   errors: [404],
-  async handle({ db }: { db: Db }, { caller, params, note }) {
-    note({ target: `invitation:${params.invitationID}` });
+  async handle({ db }: { db: Db }, { caller, params, audit }) {
+    audit({ target: `invitation:${params.invitationID}` });
     await removeInvitation(db, caller.team, params.invitationID);
     return { status: 204 };
   },

@@ -45,10 +45,10 @@ export const changeMemberRoute = route({
   strict: true,
   responses: { 204: { description: 'Done' } },
   errors: [404, 409],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, body, note }) {
-    note({ target: `user:${params.userID}`, after: { role: body.role } });
+  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, body, audit }) {
+    audit({ target: `user:${params.userID}`, after: { role: body.role } });
     const { role } = await changeRole(deps, caller.team, params.userID, body.role);
-    note({ before: { role } });
+    audit({ before: { role } });
     return { status: 204 };
   },
 });
@@ -65,10 +65,10 @@ export const removeMemberRoute = route({
   params,
   responses: { 204: { description: 'Removed' } },
   errors: [404, 409],
-  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, note }) {
-    note({ target: `user:${params.userID}` });
+  async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, audit }) {
+    audit({ target: `user:${params.userID}` });
     const { role } = await removeFromTeam(deps, caller.team, params.userID);
-    note({ before: { role } });
+    audit({ before: { role } });
     return { status: 204 };
   },
 });

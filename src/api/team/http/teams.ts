@@ -16,8 +16,8 @@ export const listTeams = route({
   // It makes keys.
   changes: true,
   responses: { 200: { description: 'The teams', schema: Type.Array(Team) } },
-  async handle(deps: Accounts, { caller, note }) {
-    note({ target: `user:${caller.user.userId}` });
+  async handle(deps: Accounts, { caller, audit }) {
+    audit({ target: `user:${caller.user.userId}` });
     const teams = await listTeamsWithKeys(deps, caller.user);
     return {
       status: 200,

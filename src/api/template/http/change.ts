@@ -23,9 +23,9 @@ export const updateTemplateV2Route = route({
   bodyOptional: true,
   responses: { 200: updated },
   errors: [404],
-  async handle(deps: { clock: Clock; db: Db }, { caller, params, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, params, body, audit }) {
     const { before, names } = await updateTemplate(deps, caller.team, params.templateID, body);
-    note(publicChange(before, body));
+    audit(publicChange(before, body));
     return { status: 200, body: { names } };
   },
 });
@@ -43,9 +43,9 @@ export const updateTemplateV1Route = route({
   bodyOptional: true,
   responses: { 200: updated },
   errors: [404, 409],
-  async handle(deps: { clock: Clock; db: Db }, { caller, params, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, params, body, audit }) {
     const { before, names } = await updateTemplateV1(deps, caller.team, params.templateID, body);
-    note(publicChange(before, body));
+    audit(publicChange(before, body));
     return { status: 200, body: { names } };
   },
 });
@@ -60,9 +60,9 @@ export const deleteTemplateRoute = route({
   params,
   responses: { 204: { description: 'It is gone' } },
   errors: [400, 404],
-  async handle(deps: CancelDeps, { caller, params, note }) {
+  async handle(deps: CancelDeps, { caller, params, audit }) {
     const { templateId, public: wasPublic } = await deleteTemplate(deps, caller.team, params.templateID);
-    note({ target: `template:${templateId}`, before: { public: wasPublic } });
+    audit({ target: `template:${templateId}`, before: { public: wasPublic } });
     return { status: 204 };
   },
 });

@@ -16,9 +16,9 @@ export const assignTagsRoute = route({
   body: AssignTags,
   responses: { 201: { description: 'The tags and their build', schema: AssignedTags } },
   errors: [404],
-  async handle(deps: { clock: Clock; db: Db }, { caller, body, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
     const { tags, buildId, templateId } = await assignTemplateTags(deps, caller.team, body.target, body.tags);
-    note({ target: `template:${templateId}`, after: { tags, buildId } });
+    audit({ target: `template:${templateId}`, after: { tags, buildId } });
     return { status: 201, body: { tags, buildID: buildId } };
   },
 });
@@ -33,9 +33,9 @@ export const deleteTagsRoute = route({
   body: DeleteTags,
   responses: { 204: { description: 'They are gone' } },
   errors: [404],
-  async handle({ db }: { db: Db }, { caller, body, note }) {
+  async handle({ db }: { db: Db }, { caller, body, audit }) {
     const templateId = await removeTemplateTags(db, caller.team, body.name, body.tags);
-    note({ target: `template:${templateId}`, before: { tags: body.tags } });
+    audit({ target: `template:${templateId}`, before: { tags: body.tags } });
     return { status: 204 };
   },
 });

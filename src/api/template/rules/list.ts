@@ -42,7 +42,7 @@ export async function listTemplatesOf(
   return { items: await withDetails(db, items), nextToken };
 }
 
-/** The installation's own templates. How often they are used is told to their own team alone. */
+/** The installation's own templates. How often they are used is reported to their own team alone. */
 export async function defaultTemplates(db: Db, team: TeamRecord): Promise<ListedTemplate[]> {
   const listed = await withDetails(db, await listDefaultTemplates(db, unpagedMax));
   return listed.map(item =>

@@ -14,7 +14,7 @@ import type { Nodes } from '../../placement/nodes.ts';
 
 const params = Type.Object({ volumeID: Type.String() });
 const stat = { description: 'What is there', schema: VolumeEntryStat };
-// What happens to content is not told in the audit log: it would be one entry for each file.
+// What happens to content is not in the audit log: it would be one entry for each file.
 const changes = false;
 
 /** `GET /volumecontent/{volumeID}/path` */

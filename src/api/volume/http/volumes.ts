@@ -38,10 +38,10 @@ export const createVolumeRoute = route({
   errors: [503, 507],
   async handle(
     deps: NewVolumeDeps & { domain: string; seed: Uint8Array; volumeTokenSeconds: number },
-    { caller, body, note },
+    { caller, body, audit },
   ) {
     const volume = await createVolume(deps, caller.team, body.name);
-    note({ target: `volume:${volume.volumeId}`, after: { name: volume.name, sizeMiB: volume.sizeMiB } });
+    audit({ target: `volume:${volume.volumeId}`, after: { name: volume.name, sizeMiB: volume.sizeMiB } });
     return { status: 201, body: volumeView(deps, volume) };
   },
 });
@@ -74,9 +74,9 @@ export const deleteVolumeRoute = route({
   params,
   responses: { 204: { description: 'It is gone' } },
   errors: [400, 404, 409],
-  async handle(deps: RemoveVolumeDeps, { caller, params, note }) {
+  async handle(deps: RemoveVolumeDeps, { caller, params, audit }) {
     const volume = await removeVolume(deps, caller.team, params.volumeID);
-    note({ target: `volume:${volume.volumeId}`, before: { name: volume.name } });
+    audit({ target: `volume:${volume.volumeId}`, before: { name: volume.name } });
     return { status: 204 };
   },
 });

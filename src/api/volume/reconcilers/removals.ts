@@ -16,7 +16,7 @@ const youngSeconds = 10 * 60;
 export async function reconcileVolumes({ clock, db, log, nodes }: RemoveVolumeDeps): Promise<void> {
   for (const { nodeId, protocol } of nodes.list()) {
     const oldestUs = clock() - youngSeconds * microsPerSecond;
-    const removals = (await volumeRemovalsOn(db, nodeId)).filter(({ notedAtUs }) => notedAtUs < oldestUs);
+    const removals = (await volumeRemovalsOn(db, nodeId)).filter(({ recordedAtUs }) => recordedAtUs < oldestUs);
     if (removals.length === 0) continue;
     const known = new Set(await volumesOnNode(db, nodeId));
     for (const { volumeId } of removals) {

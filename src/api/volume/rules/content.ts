@@ -103,7 +103,7 @@ export function streamDescriptor(
     if (isOpen) closeSync(descriptor);
     isOpen = false;
   };
-  // A client that goes before the first byte was asked for is told of to nobody else.
+  // A client that goes before the first byte was asked for is reported to nobody else.
   signal.addEventListener('abort', close, { once: true });
   // With a direct stream of Bun's one buffer does for the whole file: it is free again once it was flushed.
   const source: Bun.DirectUnderlyingSource<Uint8Array<ArrayBuffer>> = {

@@ -1,7 +1,7 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
 import { placeSandbox } from '../../placement/place.ts';
-import { forgetVolumeRemoval, noteVolumeRemoval } from '../store/removals.ts';
+import { forgetVolumeRemoval, recordVolumeRemoval } from '../store/removals.ts';
 import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal } from '../store/volumes.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { VolumeRecord } from '../record.ts';
@@ -39,9 +39,9 @@ export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: 
     sizeMiB: volumeMiB,
     createdAtUs: deps.clock(),
   };
-  // What has a row has content. Content that comes to no row, after a crash, the reconciler deletes: it is noted before
-  // it is there.
-  await noteVolumeRemoval(deps.db, volume, volume.createdAtUs);
+  // What has a row has content. Content that comes to no row, after a crash, the reconciler deletes: it is recorded
+  // before it is there.
+  await recordVolumeRemoval(deps.db, volume, volume.createdAtUs);
   await protocol.volumes.create(volume.volumeId, volume.sizeMiB);
   const outcome = await insertVolume(deps.db, volume, volumes);
   if (outcome === 'inserted') return volume;

@@ -3,7 +3,7 @@ import { inTransaction, kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { lockTeam } from '../../team/store/lock.ts';
 import { recordVolumeEvent } from '../../event/store/write.ts';
-import { noteVolumeRemoval } from './removals.ts';
+import { recordVolumeRemoval } from './removals.ts';
 import type { VolumeTable } from '../../database/schema.ts';
 import type { VolumeRecord } from '../record.ts';
 
@@ -103,7 +103,7 @@ export async function deleteVolume(
     if (users.length > 0) return { deleted: false, sandboxIds: users.map(row => row.sandbox_id) };
     const { numDeletedRows } = await db.deleteFrom('volumes').where('volume_id', '=', volumeId).executeTakeFirst();
     if (numDeletedRows > 0n) {
-      await noteVolumeRemoval(db, volume, nowUs);
+      await recordVolumeRemoval(db, volume, nowUs);
       await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
     }
     return { deleted: true };

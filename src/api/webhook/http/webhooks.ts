@@ -39,9 +39,9 @@ export const createWebhookRoute = route({
   body: NewWebhook,
   strict: true,
   responses: { 201: { description: 'The webhook', schema: CreatedWebhook } },
-  async handle(deps: WebhookDeps, { caller, body, note }) {
+  async handle(deps: WebhookDeps, { caller, body, audit }) {
     const { webhook, madeSecret } = await createWebhook(deps, caller.team, body);
-    note({ target: `webhook:${webhook.webhookId}`, after: auditFactsOf(webhook) });
+    audit({ target: `webhook:${webhook.webhookId}`, after: auditFactsOf(webhook) });
     return {
       status: 201,
       body: { ...webhookView(webhook), ...(madeSecret !== null && { signatureSecret: madeSecret }) },
@@ -90,9 +90,9 @@ export const updateWebhookRoute = route({
   strict: true,
   responses: { 200: { description: 'The webhook', schema: Webhook } },
   errors: [404],
-  async handle(deps: WebhookDeps, { caller, params, body, note }) {
+  async handle(deps: WebhookDeps, { caller, params, body, audit }) {
     const { before, after } = await updateWebhook(deps, caller.team, params.webhookID, body);
-    note({
+    audit({
       target: `webhook:${after.webhookId}`,
       before: auditFactsOf(before),
       after: { ...auditFactsOf(after), newSecret: body.signatureSecret !== undefined },
@@ -112,9 +112,9 @@ export const deleteWebhookRoute = route({
   params,
   responses: { 200: { description: 'It is gone' } },
   errors: [404],
-  async handle({ db }: { db: Db }, { caller, params, note }) {
+  async handle({ db }: { db: Db }, { caller, params, audit }) {
     const webhook = await removeWebhook(db, caller.team, params.webhookID);
-    note({ target: `webhook:${webhook.webhookId}`, before: auditFactsOf(webhook) });
+    audit({ target: `webhook:${webhook.webhookId}`, before: auditFactsOf(webhook) });
     return { status: 200 };
   },
 });
@@ -156,9 +156,9 @@ export const redeliverRoute = route({
   params: Type.Object({ webhookID: Type.String(), eventID: Type.String() }),
   responses: { 202: { description: 'It is tried now' } },
   errors: [404, 409],
-  async handle(deps: { clock: Clock; db: Db }, { caller, params, note }) {
+  async handle(deps: { clock: Clock; db: Db }, { caller, params, audit }) {
     await redeliver(deps, caller.team, params.webhookID, params.eventID);
-    note({ target: `webhook:${params.webhookID}`, after: { redelivered: params.eventID } });
+    audit({ target: `webhook:${params.webhookID}`, after: { redelivered: params.eventID } });
     return { status: 202 };
   },
 });

@@ -271,7 +271,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
       final: done => done(),
     });
     duplex.on('error', () => {
-      // Its session tells.
+      // Its session reports it.
     });
     duplex.on('end', () => setImmediate(() => this.#end(this.#call && new Error('the service closed the connection'))));
     return duplex;

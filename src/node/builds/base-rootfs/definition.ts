@@ -15,7 +15,7 @@ export type BaseRootfsDefinition = {
   digest: string;
 };
 
-/** Reads `packagesFile` (one name a line) and takes note of the lock files in `npmDir`. */
+/** Reads `packagesFile` (one name a line) and takes the lock files in `npmDir`. */
 export async function readBaseRootfsDefinition({
   packagesFile,
   npmDir,

@@ -100,7 +100,7 @@ async function runStartCommand(
 }
 
 /** Adds the file that says which build a sandbox comes from. */
-export function noteOrigin(build: Build, state: BuildState): Promise<BuildState> {
+export function recordOrigin(build: Build, state: BuildState): Promise<BuildState> {
   const content = Buffer.from(originText(build.request));
   return addFiles(build, state, {
     label: { place: 'finalize', text: 'writing /.e2b' },

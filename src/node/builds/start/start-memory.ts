@@ -16,7 +16,7 @@ import type { BuildSandbox } from '../sandbox/build-sandbox.ts';
 /** Bumped when what is kept comes to mean something else. */
 const version = 1;
 /** In the snapshot's directory, beside what has checksums: written when all of it is there. */
-const noteFile = 'started.json';
+const recordFile = 'started.json';
 
 /** Everything that what runs after the start depends on. */
 type StartFacts = {
@@ -28,7 +28,7 @@ type StartFacts = {
   resources: SandboxResources;
 };
 
-type Note = { key: string; layers: string[] };
+type StartedRecord = { key: string; layers: string[] };
 
 /** Sandboxes in which the start command of a template runs, kept with their memory for new ones to begin with. */
 export type StartedSandboxes = {
@@ -61,7 +61,7 @@ export function createStartedSandboxes({
   checkpoints: CheckpointSupport;
 }): StartedSandboxes {
   const keyOf = (facts: StartFacts) => sha256Hex(JSON.stringify([version, basename(agentDir), facts]));
-  const noteAt = (snapshotId: string) => join(snapshotOf(layout, snapshotId), noteFile);
+  const recordAt = (snapshotId: string) => join(snapshotOf(layout, snapshotId), recordFile);
   return {
     areKept(name) {
       const driver = drivers.of(name ?? drivers.default.name);
@@ -70,26 +70,26 @@ export function createStartedSandboxes({
     find(facts) {
       const key = keyOf(facts);
       for (const { snapshotId } of listSnapshots(layout)) {
-        const note = readNote(noteAt(snapshotId));
-        if (note?.key === key && note.layers.every(digest => layers.has(digest)))
-          return { snapshotId, layers: note.layers, resources: facts.resources };
+        const record = readRecord(recordAt(snapshotId));
+        if (record?.key === key && record.layers.every(digest => layers.has(digest)))
+          return { snapshotId, layers: record.layers, resources: facts.resources };
       }
       return undefined;
     },
     async keep(sandbox, facts) {
       const snapshotId = newUuid();
       const kept = await sandbox.keep(snapshotId);
-      const note: Note = { key: keyOf(facts), layers: kept.layers };
-      writeFileSync(noteAt(snapshotId), JSON.stringify(note), { mode: 0o600 });
+      const record: StartedRecord = { key: keyOf(facts), layers: kept.layers };
+      writeFileSync(recordAt(snapshotId), JSON.stringify(record), { mode: 0o600 });
       return { snapshotId, layers: kept.layers, resources: facts.resources };
     },
   };
 }
 
-/** Undefined for a snapshot of a sandbox, and for one that a crash cut off before its note was whole. */
-function readNote(path: string): Note | undefined {
+/** Undefined for a snapshot of a sandbox, and for one that a crash cut off before its record was whole. */
+function readRecord(path: string): StartedRecord | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Note;
+    return JSON.parse(readFileSync(path, 'utf8')) as StartedRecord;
   } catch (error) {
     if (systemCodeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;

@@ -39,7 +39,7 @@ export function resolversInside(nameservers: string[]): string[] {
 
 /** What leaves sandboxes: the host's packet rules, and the proxy for what packets do not show. */
 export type Egress = {
-  /** Takes note of a sandbox that ran on while the platform did not. Before `install`. */
+  /** Takes over a sandbox that ran on while the platform did not. Before `install`. */
   adopt(sandbox: ConnectedSandbox, policy: EgressPolicy): void;
   /** Puts the rules in place, with those of the adopted sandboxes. Until then the rules of the last run hold. */
   install(): Promise<void>;
@@ -56,7 +56,7 @@ export type Egress = {
   /** What went through since the sandbox got its policy. */
   counters(slot: Slot): TrafficCounters;
   /** Counts what went through of a sandbox that is about to end into the totals, while its link is still there. */
-  note(slot: Slot): void;
+  countLast(slot: Slot): void;
   /** Of all sandboxes since the node started. Of one that ended by itself, the last may be missing. */
   totals(): TrafficCounters;
   /** Ends what runs for it in the platform; the rules stay in force. */
@@ -69,9 +69,9 @@ export type Egress = {
 type EgressOptions = {
   layout: Layout;
   log: Log;
-  /** Told of a sample of what is refused. */
+  /** Gets a sample of what is refused. */
   onDenied(sandboxId: string, denial: Denial): void;
-  /** Told what went through of a sandbox that is about to end. */
+  /** Gets what went through of a sandbox that is about to end. */
   onEnd(sandboxId: string, traffic: TrafficCounters): void;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
@@ -119,7 +119,7 @@ export function createEgress(options: EgressOptions): Egress {
 
     counters: known.counters,
 
-    note(slot) {
+    countLast(slot) {
       const entry = known.get(slot.number);
       const counters = known.countOne(slot.number);
       if (entry && counters) options.onEnd(entry.sandbox.sandboxId, counters);

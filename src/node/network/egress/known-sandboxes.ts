@@ -26,9 +26,9 @@ type Known = KnownSandbox & {
 export type KnownSandboxes = {
   get(slotNumber: number): KnownSandbox | undefined;
   all(): Iterable<KnownSandbox>;
-  /** Takes note of a sandbox that ran before this node did: what went through of it until now is not in the totals. */
+  /** Adds a sandbox that ran before this node did: what went through of it until now is not in the totals. */
   adopt(sandbox: ConnectedSandbox, policy: CompiledPolicy): void;
-  /** Takes note of a policy in force. Counters of a sandbox that has had one go on. */
+  /** Keeps a policy in force. Counters of a sandbox that has had one go on. */
   put(sandbox: ConnectedSandbox, policy: CompiledPolicy): void;
   /** False where it was not known. */
   remove(slotNumber: number): boolean;

@@ -11,7 +11,7 @@ type Reports = {
   ofProxy(slotNumber: number, count: number, sample: Denial[]): void;
 };
 
-/** Reports on the sandboxes that are known. `onDenied` is told each refusal, or a sample of many. */
+/** Reports on the sandboxes that are known. `onDenied` gets each refusal, or a sample of many. */
 export function createReports(known: KnownSandboxes, onDenied: (sandboxId: string, denial: Denial) => void): Reports {
   return {
     ofRules(refusal, flowsMax) {

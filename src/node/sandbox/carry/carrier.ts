@@ -33,7 +33,7 @@ type CarryParts = FrozenParts & {
   records: Records;
   kept: KeptFiles;
   drivers: Drivers;
-  logs: Pick<SandboxLogs, 'note'>;
+  logs: Pick<SandboxLogs, 'write'>;
   /** The present copy of the agent. */
   agentDir: string;
   /** What memory that comes has to fit. */
@@ -212,7 +212,7 @@ async function keepArrived(parts: CarryParts, record: PausedRecord, folder: stri
     throw error;
   }
   sandboxes.add({ kind: 'paused', sandboxId, record });
-  logs.note(sandboxId, 'info', 'sandbox', 'came from another machine, paused', { event: 'arrived' });
+  logs.write(sandboxId, 'info', 'sandbox', 'came from another machine, paused', { event: 'arrived' });
   return pausedSummaryOf(record);
 }
 

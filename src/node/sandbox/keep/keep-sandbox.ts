@@ -45,7 +45,7 @@ export type KeepSource = { record: RunningRecord; processes: Processes };
 
 /**
  * Keeps a sandbox that is paused: its files, and its memory where `memory` asks for it. Answers the record, which is
- * noted. From then on the sandbox is paused, whatever happens: its processes are frozen where the record says so, and
+ * on the disk. From then on the sandbox is paused, whatever happens: its processes are frozen where it says so, and
  * else have ended or are to be ended. A failed keep leaves it running. Errors: `precondition` (its memory can't be
  * kept, and why), `no_space`, `internal`.
  */
@@ -105,7 +105,7 @@ async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): 
       name: `pause-${slot.name}`,
       facts: { sandboxId, executionId },
       then: frozenMs > 0 ? 'freeze' : 'end',
-      // All that is kept is on the host's disk, and noted, before the first process ends.
+      // All that is kept is on the host's disk, and recorded, before the first process ends.
       async onComplete() {
         await syncDisk(parts, slot, disk);
         await volumes.sync(slot);
@@ -124,7 +124,7 @@ async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): 
       await records
         .write(record)
         .catch(problem =>
-          log.error('a sandbox that was not paused is noted as paused', { sandboxId, error: messageOf(problem) }),
+          log.error('a sandbox that was not paused is recorded as paused', { sandboxId, error: messageOf(problem) }),
         );
     driver.thaw(slot);
     rmSync(directory, { recursive: true, force: true });

@@ -56,7 +56,7 @@ async function create(parts: CreateParts, request: CreateSandbox, starting: Star
   };
   sandboxes.transition(starting, running);
   const { image, resources } = record;
-  logs.note(sandboxId, 'info', 'sandbox', `created from template ${image.templateId}`, {
+  logs.write(sandboxId, 'info', 'sandbox', `created from template ${image.templateId}`, {
     event: 'created',
     templateId: image.templateId,
     buildId: image.buildId,

@@ -17,8 +17,8 @@ export type EndParts = {
   processControl: Pick<ProcessControl, 'end'>;
   slotHost: Pick<SlotHost, 'empty' | 'give'>;
   cleanups: Pick<Cleanups, 'begin'>;
-  logs: Pick<SandboxLogs, 'note' | 'catchUp' | 'leave'>;
-  incidents: Pick<Incidents, 'note'>;
+  logs: Pick<SandboxLogs, 'write' | 'catchUp' | 'leave'>;
+  incidents: Pick<Incidents, 'report'>;
   log: Log;
 };
 
@@ -47,7 +47,7 @@ export async function killSandbox(parts: EndParts, target: ExecutionRef, reason:
   });
 }
 
-/** Ends a sandbox when its processes end without being told to, and notes that among the incidents. */
+/** Ends a sandbox when its processes end without being told to, and records that among the incidents. */
 export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Running): void {
   const { sandboxes, incidents, log } = parts;
   const ended = async () => {
@@ -59,7 +59,7 @@ export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Runn
     await end(parts, state, reason).catch(error =>
       log.error('a sandbox that ended could not be removed', { sandboxId, error: messageOf(error) }),
     );
-    incidents.note({ sandboxId, executionId, reason });
+    incidents.report({ sandboxId, executionId, reason });
   };
   void processes.ended.then(() => sandboxes.react(sandboxId, ended));
 }
@@ -88,7 +88,7 @@ async function end(parts: EndParts, state: Running | Paused | Frozen | Ending, r
   } else await records.remove(sandboxId);
   sandboxes.remove(ending);
   const { level, text } = endings[reason];
-  logs.note(sandboxId, level, 'sandbox', text, { event: 'ended', reason });
+  logs.write(sandboxId, level, 'sandbox', text, { event: 'ended', reason });
 }
 
 function cleanUp({ records, slotHost, cleanups }: EndParts, sandboxId: string, { slot, driver }: Processes): void {

@@ -5,7 +5,7 @@ import type { Sandboxes } from '../state/sandboxes.ts';
 /** What logs are followed with. */
 export type FollowParts = { sandboxes: Sandboxes; logs: Pick<SandboxLogs, 'follow'> };
 
-/** Takes what the agent of a running sandbox tells into its log. `createdMs`: see `SandboxLogs.follow`. */
+/** Takes what the agent of a running sandbox reports into its log. `createdMs`: see `SandboxLogs.follow`. */
 export function followLogs({ sandboxes, logs }: FollowParts, running: Running, createdMs?: number): void {
   const { sandboxId, record, processes } = running;
   let latest = record.network;

@@ -9,7 +9,7 @@ import { freeProcesses, freeze, type FrozenParts } from './frozen.ts';
 export type PauseParts = FrozenParts & {
   /** See keep/keep-sandbox.ts. */
   keep(source: KeepSource, memory: boolean): Promise<PausedRecord>;
-  logs: Pick<SandboxLogs, 'note' | 'catchUp' | 'leave'>;
+  logs: Pick<SandboxLogs, 'write' | 'catchUp' | 'leave'>;
 };
 
 /**
@@ -31,7 +31,7 @@ export async function pauseSandbox(
   });
 }
 
-/** What is told of a paused sandbox. */
+/** What is reported of a paused sandbox. */
 export function pausedSummaryOf({ sandboxId, executionId, kept, pausedAtMs }: PausedRecord): PausedSandbox {
   return { sandboxId, executionId, kept, pausedAtMs };
 }
@@ -53,7 +53,7 @@ async function pause(parts: PauseParts, running: Running, memory: boolean): Prom
   else sandboxes.transition(pausing, { kind: 'paused', sandboxId, record: kept });
   await logs.leave(sandboxId);
   const text = kept.kept === 'memory' ? 'paused with its memory' : 'paused with its files';
-  logs.note(sandboxId, 'info', 'sandbox', text, { event: 'paused', kept: kept.kept });
+  logs.write(sandboxId, 'info', 'sandbox', text, { event: 'paused', kept: kept.kept });
   if (kept.frozen) return kept;
   processes.driver.killFrozen(processes.slot);
   await freeProcesses(parts, sandboxId, processes);

@@ -21,7 +21,7 @@ export type ResumeParts = EndParts &
     thaw(frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox>;
     /** Removes the memory that was kept: it is stale. */
     discardMemory(sandboxId: string): Promise<void>;
-    logs: Pick<SandboxLogs, 'note' | 'follow' | 'catchUp' | 'leave'>;
+    logs: Pick<SandboxLogs, 'write' | 'follow' | 'catchUp' | 'leave'>;
     log: Log;
   };
 
@@ -43,7 +43,7 @@ export async function resumeSandbox(parts: ResumeParts, request: ResumeSandbox):
     const running = await resume(parts, paused, request);
     const from = running.record.resumedFrom ?? 'filesystem';
     const text = from === 'memory' ? 'resumed with its memory' : 'resumed: booted from its files';
-    parts.logs.note(sandboxId, 'info', 'sandbox', text, { event: 'resumed', from });
+    parts.logs.write(sandboxId, 'info', 'sandbox', text, { event: 'resumed', from });
     followLogs(parts, running);
     await parts.discardMemory(sandboxId).catch(error => {
       parts.log.warn('the memory of a resumed sandbox could not be put away', { sandboxId, error: messageOf(error) });

@@ -23,7 +23,7 @@ export async function setAside(parts: SetAsideParts, target: ExecutionRef, reaso
     const found = sandboxes.findPaused(target);
     if (!found || found.record.setAside) return;
     const paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
-    await note(parts, paused, { atMs: Date.now(), reason });
+    await mark(parts, paused, { atMs: Date.now(), reason });
     log.warn('a sandbox that the store does not know is set aside; `atoll sandbox orphans` lists it', { sandboxId });
   });
 }
@@ -34,17 +34,17 @@ export async function takeBack(parts: SetAsideParts, target: ExecutionRef): Prom
   return sandboxes.inTurn(target.sandboxId, async () => {
     const paused = sandboxes.findPaused(target);
     if (paused?.kind !== 'paused' || !paused.record.setAside) throw notSetAside(target.sandboxId);
-    return pausedSummaryOf((await note(parts, paused, null)).record);
+    return pausedSummaryOf((await mark(parts, paused, null)).record);
   });
 }
 
 /** The record is on the disk before anybody acts on what it says. */
-async function note(
+async function mark(
   { sandboxes, records }: SetAsideParts,
   paused: Paused,
-  mark: PausedRecord['setAside'],
+  setAside: PausedRecord['setAside'],
 ): Promise<Paused> {
-  const record = { ...paused.record, setAside: mark };
+  const record = { ...paused.record, setAside };
   await records.write(record);
   return sandboxes.transition(paused, { ...paused, record });
 }

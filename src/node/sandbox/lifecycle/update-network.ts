@@ -11,7 +11,7 @@ export type UpdateParts = {
   sandboxes: Sandboxes;
   records: Pick<Records, 'write'>;
   egress: Pick<Egress, 'trusted' | 'update'>;
-  logs: Pick<SandboxLogs, 'note'>;
+  logs: Pick<SandboxLogs, 'write'>;
 };
 
 /** Replaces what may leave a sandbox; one update after the other. Errors: `not_found`, `internal`. */
@@ -37,5 +37,5 @@ async function replace(parts: UpdateParts, running: Running, network: SandboxNet
   if (authorities !== undefined) await trustAuthorities(processes.namespace, record.controlToken, authorities);
   await egress.update({ sandboxId, slot: processes.slot, namespace: processes.namespace }, network);
   sandboxes.transition(updating, { ...updating, policyInForce: network });
-  logs.note(sandboxId, 'info', 'network', 'what may leave the sandbox was replaced', { event: 'policy' });
+  logs.write(sandboxId, 'info', 'network', 'what may leave the sandbox was replaced', { event: 'policy' });
 }

@@ -2,7 +2,7 @@ import type { Kept, SandboxNetwork, SandboxResources, TemplateImage } from '../.
 import type { DriverName } from '../../../protocol/driver.ts';
 import type { SandboxVolume } from '../../../protocol/volume.ts';
 
-/** What is noted of a sandbox in every state that it can be found in after a crash. */
+/** What is recorded of a sandbox in every state that it can be found in after a crash. */
 type Known = {
   sandboxId: string;
   executionId: string;
@@ -52,7 +52,7 @@ export type PausedRecord = Known & {
   setAside: { atMs: number; reason: string } | null;
 };
 
-/** What is noted of a sandbox. */
+/** What is recorded of a sandbox. */
 export type SandboxRecord = RunningRecord | PausedRecord;
 
 /** The record of a running sandbox that is paused now. `frozen`: its processes, where they stay for a while. */

@@ -21,7 +21,7 @@ export function placeOf(slot: { number: number }, pid: number): ProcessPlace {
   return { slot: slot.number, pid, startTicks };
 }
 
-/** Whether the process of a record is still the one that was noted. */
+/** Whether the process of a record is still the one that was recorded. */
 export function isAlive({ pid, startTicks }: ProcessPlace): boolean {
   return startTicksOf(pid) === startTicks;
 }

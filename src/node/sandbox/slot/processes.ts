@@ -65,7 +65,7 @@ export function createProcessControl(options: {
       await helper.call('kill', { tag: slot.name }).catch(() => {}); // it has ended already
       await ended;
       await driver.endProcesses(slot);
-      egress.note(slot);
+      egress.countLast(slot);
       await egress.remove(slot);
       namespace.close();
       volumes.release(slot);

@@ -9,7 +9,7 @@ import { originFile, originText } from './origin.ts';
 type DiskParts = { layout: Layout; helper: Helper; disks: Disks };
 
 /** Says on a disk which build its sandbox was made from. */
-export async function noteOrigin(
+export async function recordOrigin(
   { layout, helper, disks }: DiskParts,
   disk: string,
   { sandboxId, image }: { sandboxId: string; image: { templateId: string; buildId: string } },

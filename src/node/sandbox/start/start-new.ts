@@ -11,7 +11,7 @@ import { copyImage } from '../../disks/copy-image.ts';
 import { openSnapshot, type OpenSnapshot } from '../../snapshot/restore.ts';
 import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
 import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
-import { makeBareDisk, noteOrigin } from './fork-disk.ts';
+import { makeBareDisk, recordOrigin } from './fork-disk.ts';
 import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
 
 /** What new sandboxes are started with. */
@@ -33,7 +33,7 @@ export async function startNew(parts: StartNewParts, request: CreateSandbox): Pr
     // Snapshots hold what CRIU has checkpointed. Without it the sandbox boots from the files.
     if (driver.capabilities.withoutCheckpoints === null) {
       if (memorySnapshotId !== undefined)
-        return await startFromSnapshot(parts, orderOf(request, driver), memorySnapshotId, { notesOrigin: false });
+        return await startFromSnapshot(parts, orderOf(request, driver), memorySnapshotId, { recordsOrigin: false });
       const started = await startWithServer(parts, request, driver);
       if (started) return started;
     }
@@ -64,7 +64,7 @@ async function startWithServer(
   const { snapshotId, layers } = kept;
   const order = { ...orderOf(request, driver), image: { ...image, layers, memorySnapshotId: snapshotId } };
   try {
-    return await step('memory', () => startFromSnapshot(parts, order, snapshotId, { notesOrigin: true }));
+    return await step('memory', () => startFromSnapshot(parts, order, snapshotId, { recordsOrigin: true }));
   } catch (error) {
     await parts.records.remove(request.sandboxId);
     parts.log.warn('a sandbox boots, because it can’t begin with the memory of its template', {
@@ -81,13 +81,13 @@ function limitsDiffer(a: SandboxResources, b: SandboxResources): boolean {
 
 /**
  * Starts a sandbox with the processes of a snapshot. Its ID, tokens, environment and random numbers are its own.
- * `notesOrigin`: its disk says which build it was made from.
+ * `recordsOrigin`: its disk says which build it was made from.
  */
 async function startFromSnapshot(
   parts: StartNewParts,
   order: StartOrder,
   snapshotId: string,
-  { notesOrigin }: { notesOrigin: boolean },
+  { recordsOrigin }: { recordsOrigin: boolean },
 ): Promise<StartedSandbox> {
   const { sandboxId, resources, driver } = order;
   const host = requireCheckpoints(parts.checkpoints, driver);
@@ -101,7 +101,7 @@ async function startFromSnapshot(
   // Every file has the inode that the processes know.
   if (hasDisk) await copyImage(parts.helper, { from: snapshotDisk, to: disk, what: "the snapshot's disk" });
   else await makeBareDisk(parts, disk, sandboxId, resources.diskMiB);
-  if (hasDisk && notesOrigin) await noteOrigin(parts, disk, order);
+  if (hasDisk && recordsOrigin) await recordOrigin(parts, disk, order);
   const image = hasDisk ? { ...order.image, layers } : order.image;
   return startSandbox(
     parts,

@@ -43,7 +43,7 @@ type Origin =
       beforeRun(record: RunningRecord): Promise<void>;
     };
 
-/** A sandbox that runs, has its settings and is noted. */
+/** A sandbox that runs, has its settings and is recorded. */
 export type StartedSandbox = { record: RunningRecord; processes: Processes };
 
 /** What sandboxes are started with. */
@@ -138,10 +138,10 @@ async function startServer(
 }
 
 function recordOf(parts: StartParts, order: StartOrder, origin: Origin, started: Started): RunningRecord {
-  const { driver, envVars: _envVars, accessToken: _accessToken, ...noted } = order;
+  const { driver, envVars: _envVars, accessToken: _accessToken, ...recorded } = order;
   const { processes, controlToken, bootId } = started;
   return {
-    ...noted,
+    ...recorded,
     ...placeOf(processes.slot, processes.pid),
     state: 'running',
     driver: driver.name,

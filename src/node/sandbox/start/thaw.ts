@@ -14,7 +14,7 @@ type ThawParts = { records: Records; egress: Egress; logOutput: boolean; log: Lo
 
 /**
  * Lets the frozen processes of a paused sandbox go on, as another execution. Where that fails, none of them has run and
- * the sandbox is noted as paused.
+ * the sandbox is recorded as paused.
  */
 export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox> {
   const { records, egress } = parts;

@@ -60,7 +60,7 @@ export type Unreadable = {
   reason: string;
   /** Where its processes may still be. */
   slot: Slot | null;
-  /** As it was noted; null where that can't be read. */
+  /** As it was recorded; null where that can't be read. */
   record: RunningRecord | null;
 };
 

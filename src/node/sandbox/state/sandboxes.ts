@@ -46,7 +46,7 @@ export class Sandboxes {
     return [...this.all()].filter(isPaused);
   }
 
-  /** What was noted of every sandbox, whatever its state: who needs what sandboxes stand on asks here. */
+  /** What was recorded of every sandbox, whatever its state: who needs what sandboxes stand on asks here. */
   records(): SandboxRecord[] {
     return [...this.all()].flatMap(state => (state.kind !== 'starting' && state.record ? [state.record] : []));
   }
@@ -106,7 +106,7 @@ export class Sandboxes {
     for (const state of this.all()) if (state.kind === 'frozen') clearTimeout(state.timer);
   }
 
-  /** Takes note of a sandbox that the node did not know. */
+  /** Records a sandbox that the node did not know. */
   add<State extends FirstState>(state: State): State {
     assert(!this.#states.has(state.sandboxId), `sandbox ${state.sandboxId} is added twice`);
     this.#states.set(state.sandboxId, state);

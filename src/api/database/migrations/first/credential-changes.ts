@@ -1,7 +1,7 @@
 import { PostgresAdapter, sql } from 'kysely';
 import type { Kysely } from 'kysely';
 
-/** The channel on which PostgreSQL tells that keys, tokens, teams or members changed, whoever changed them. */
+/** The channel on which PostgreSQL reports that keys, tokens, teams or members changed, whoever changed them. */
 export const credentialChannel = 'atoll_credentials';
 
 /**
@@ -16,8 +16,8 @@ const watched: Record<string, string> = {
   sessions: ' of user_id, digest',
 };
 
-/** Makes PostgreSQL tell of changes of credentials. */
-export async function tellCredentialChanges(db: Kysely<unknown>): Promise<void> {
+/** Makes PostgreSQL notify of changes of credentials. */
+export async function notifyOfCredentialChanges(db: Kysely<unknown>): Promise<void> {
   if (!(db.getExecutor().adapter instanceof PostgresAdapter)) return;
   await sql`
     create function tell_credential_change() returns trigger language plpgsql as $$

@@ -1,7 +1,7 @@
 import { PostgresAdapter } from 'kysely';
 import type { Kysely } from 'kysely';
 
-/** What happened, who is to be told of it, and how that went. */
+/** What happened, who is to be notified of it, and how that went. */
 export async function createEventTables(db: Kysely<unknown>): Promise<void> {
   const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
   await db.schema

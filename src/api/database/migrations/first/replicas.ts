@@ -1,7 +1,7 @@
 import { PostgresAdapter, sql } from 'kysely';
 import type { Kysely } from 'kysely';
 
-/** The channel on which PostgreSQL tells the ID of each sandbox whose row changed, whoever changed it. */
+/** The channel on which PostgreSQL reports the ID of each sandbox whose row changed, whoever changed it. */
 export const sandboxChannel = 'atoll_sandboxes';
 
 /**

@@ -31,7 +31,7 @@ export type Proxy = {
   stop(): Promise<void>;
 };
 
-/** What a proxy is started with. `onDenied` is told what it refused a slot: how often, and a sample. */
+/** What a proxy is started with. `onDenied` gets what it refused a slot: how often, and a sample. */
 export type ProxyOptions = {
   settings: ProxySettings;
   log: Log;
@@ -97,7 +97,7 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
   }
 
   /** Resolves when the process has done it, or is no more. One that is not there yet learns all when it is. */
-  const tell = (message: (id: number) => ToProxy) =>
+  const ask = (message: (id: number) => ToProxy) =>
     new Promise<void>(resolve => {
       const { ready, child, answers } = serving;
       if (ready) child.send(message(answers.expect(resolve)));
@@ -113,12 +113,12 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
         log.error('the egress proxy does not take a policy and is replaced');
         child.kill('SIGKILL');
       }, setTimeoutMs);
-      await tell(id => ({ kind: 'set', id, slot, policy }));
+      await ask(id => ({ kind: 'set', id, slot, policy }));
       clearTimeout(timer);
     },
     async remove(slot) {
       if (!policies.delete(slot)) return;
-      const done = tell(id => ({ kind: 'remove', id, slot }));
+      const done = ask(id => ({ kind: 'remove', id, slot }));
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(late.resolve, removeTimeoutMs);
       await Promise.race([done, late.promise]);
@@ -140,7 +140,7 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
 type Launch = ProxyOptions & { onReady(child: ProxyChild): void; onEnd(lifeMs: number): void };
 
 /**
- * Starts one process, watches it, and ends it when it stalls. Its end is told once, with how long it lived,
+ * Starts one process, watches it, and ends it when it stalls. Its end is reported once, with how long it lived,
  * milliseconds.
  */
 function launchProxy({ settings, log, onDenied, onReady, onEnd }: Launch): Serving {

@@ -1,6 +1,6 @@
 import type { Share } from './shares/turns.ts';
 
-/** What a channel tells its user. */
+/** What a channel reports to its user. */
 export type ChannelUser = {
   data(bytes: Buffer): void;
   /** What waited to be sent has been taken. */

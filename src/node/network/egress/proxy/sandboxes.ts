@@ -10,7 +10,7 @@ import type { Share, Turns } from './shares/turns.ts';
 export const connectionsMax = 1024;
 /** Questions of one sandbox for names that are passed on: each is a connection of the host's to a name server. */
 const questions = { perSecond: 100, burst: 1000 } as const;
-/** Denials of one sandbox that are told in full in one report. */
+/** Denials of one sandbox that one report has in full. */
 const sampleMax = 10;
 const reportIntervalMs = 250;
 

@@ -79,7 +79,7 @@ const dropped = ['proxy-connection', 'proxy-authorization', 'http2-settings', 'u
 const framing = ['content-length', 'transfer-encoding', 'connection', 'upgrade', 'trailer', 'te'];
 
 /** What tells who a request comes from: the platform's edge may be told to believe it, of those before it. */
-function tellsOrigin(name: string): boolean {
+function namesOrigin(name: string): boolean {
   return name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip';
 }
 
@@ -94,12 +94,12 @@ export function composeRequest(
   { toPlatform = false } = {},
 ): Buffer {
   const set = Object.entries(headers).filter(
-    ([name]) => !framing.includes(name.toLowerCase()) && !(toPlatform && tellsOrigin(name.toLowerCase())),
+    ([name]) => !framing.includes(name.toLowerCase()) && !(toPlatform && namesOrigin(name.toLowerCase())),
   );
   const replaced = new Set(set.map(([name]) => name.toLowerCase()));
   const kept = request.fields.flatMap(field => {
     const name = field.name.toLowerCase();
-    if (replaced.has(name) || dropped.includes(name) || (toPlatform && tellsOrigin(name))) return [];
+    if (replaced.has(name) || dropped.includes(name) || (toPlatform && namesOrigin(name))) return [];
     if (name !== 'connection') return [field];
     const options = listOf(field.value).filter(option => !dropped.includes(option) && !replaced.has(option));
     return options.length > 0 ? [{ name: field.name, value: options.join(', ') }] : [];

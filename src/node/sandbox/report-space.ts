@@ -7,29 +7,29 @@ import type { Processes } from './slot/processes.ts';
 import { slotMountPoint } from './slot/slot-disk.ts';
 import type { Sandboxes } from './state/sandboxes.ts';
 
-/** What is told with. */
-type TellParts = {
+/** What is reported with. */
+type ReportParts = {
   sandboxes: Sandboxes;
   layout: Layout;
-  logs: Pick<SandboxLogs, 'note'>;
-  incidents: Pick<Incidents, 'note'>;
+  logs: Pick<SandboxLogs, 'write'>;
+  incidents: Pick<Incidents, 'report'>;
   log: Log;
 };
 
 /** Says in the logs of running sandboxes that they can't write anything new, or can again. */
-export function tellSpace({ sandboxes, logs }: Pick<TellParts, 'sandboxes' | 'logs'>, held: boolean): void {
+export function reportSpace({ sandboxes, logs }: Pick<ReportParts, 'sandboxes' | 'logs'>, held: boolean): void {
   const message = held
     ? 'the disk of the platform is nearly full: nothing new can be written until there is room'
     : 'there is room on the disk of the platform again';
   for (const { sandboxId } of sandboxes.running())
-    logs.note(sandboxId, held ? 'error' : 'info', 'sandbox', message, { event: held ? 'disk_full' : 'disk_free' });
+    logs.write(sandboxId, held ? 'error' : 'info', 'sandbox', message, { event: held ? 'disk_full' : 'disk_free' });
 }
 
 /**
  * Says of a sandbox whose file system has given up writing what happened, and the way out: in the logs, in its state
  * and among the incidents. False: no sandbox runs on the disk (yet).
  */
-export function tellFailedDisk(parts: TellParts, disk: MountedDisk): boolean {
+export function reportFailedDisk(parts: ReportParts, disk: MountedDisk): boolean {
   const { sandboxes, layout, logs, log } = parts;
   const failed = sandboxes.running().find(({ processes }) => slotMountPoint(layout, processes.slot) === disk.point);
   if (!failed) return false;
@@ -39,15 +39,15 @@ export function tellFailedDisk(parts: TellParts, disk: MountedDisk): boolean {
     { sandboxId, device: disk.device },
   );
   const message = 'its disk has failed and is read-only: pause it without memory and resume it, which repairs it';
-  logs.note(sandboxId, 'error', 'sandbox', message, { event: 'disk_failed' });
+  logs.write(sandboxId, 'error', 'sandbox', message, { event: 'disk_failed' });
   void sandboxes.inTurn(sandboxId, async () => markFailed(parts, sandboxId, processes));
   return true;
 }
 
 /** A pause or a kill that was under way has taken the disk away: nothing is left to say then. */
-function markFailed({ sandboxes, incidents }: TellParts, sandboxId: string, processes: Processes): void {
+function markFailed({ sandboxes, incidents }: ReportParts, sandboxId: string, processes: Processes): void {
   const state = sandboxes.get(sandboxId);
   if (state?.kind !== 'running' || state.processes !== processes) return;
   sandboxes.transition(state, { ...state, diskFailed: true });
-  incidents.note({ sandboxId, executionId: state.record.executionId, reason: 'disk_failed' });
+  incidents.report({ sandboxId, executionId: state.record.executionId, reason: 'disk_failed' });
 }

@@ -3,7 +3,7 @@ import { AtollError } from '../../base/error.ts';
 import { readIfThere, writeWhole } from '../../base/small-file.ts';
 
 /** Facts of a data directory about itself and its database, in `installation.json`. */
-export type InstallationNote = {
+export type InstallationFacts = {
   installationId: string;
   nodeId: string;
   /** Says which seed belongs to it, and nothing of the seed. */
@@ -14,32 +14,32 @@ export type InstallationNote = {
   generation: number;
 };
 
-/** Path of the note in a data directory. */
-export const noteFile = (dataDir: string): string => join(dataDir, 'installation.json');
+/** Path of the facts in a data directory. */
+export const factsFile = (dataDir: string): string => join(dataDir, 'installation.json');
 
 /** Undefined for a directory without. Throws `internal` for one that can't be read. */
-export function readNote(dataDir: string): InstallationNote | undefined {
-  const text = readIfThere(noteFile(dataDir));
+export function readFacts(dataDir: string): InstallationFacts | undefined {
+  const text = readIfThere(factsFile(dataDir));
   if (text === undefined) return undefined;
   try {
-    const note = JSON.parse(text) as InstallationNote;
+    const facts = JSON.parse(text) as InstallationFacts;
     if (
-      typeof note.installationId === 'string' &&
-      typeof note.generation === 'number' &&
-      typeof note.database === 'string'
+      typeof facts.installationId === 'string' &&
+      typeof facts.generation === 'number' &&
+      typeof facts.database === 'string'
     )
-      return note;
+      return facts;
   } catch {
     // The same is wrong with it as with one that lacks something.
   }
   throw new AtollError(
     'internal',
-    `${noteFile(dataDir)} is damaged: it says whose directory this is. Put it back from a backup, or delete it: ` +
+    `${factsFile(dataDir)} is damaged: it says whose directory this is. Put it back from a backup, or delete it: ` +
       'the next start makes it anew if directory and database belong together.',
   );
 }
 
-/** Writes the note. A crash leaves the old one or the new one. */
-export function writeNote(dataDir: string, note: InstallationNote): void {
-  writeWhole(noteFile(dataDir), `${JSON.stringify(note, null, 2)}\n`);
+/** Writes the facts. A crash leaves the old one or the new one. */
+export function writeFacts(dataDir: string, facts: InstallationFacts): void {
+  writeWhole(factsFile(dataDir), `${JSON.stringify(facts, null, 2)}\n`);
 }
