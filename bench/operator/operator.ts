@@ -106,6 +106,7 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     kept: null,
     durability: null,
     nextExecutionId: null,
+    nextNodeId: null,
     replicaId: null,
   };
 }

@@ -137,7 +137,10 @@ export type PauseFacts = {
  * (`precondition`): these stay on their machine.
  */
 export type PauseExchange = {
-  /** Errors: `not_found` where this execution is not paused here. */
+  /**
+   * Of one that runs: what it would be if it were paused with its memory now, and about how large. Errors: `not_found`
+   * where this execution is not here.
+   */
   describe(target: ExecutionRef): Promise<PauseFacts>;
   /**
    * A connection to read it from, the caller's from now on. The sandbox is not resumed while it is read.

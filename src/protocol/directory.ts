@@ -9,8 +9,8 @@ export type Route = {
   readonly executionId: string;
   /** The machine that it is on. */
   readonly nodeId: string;
-  /** A sandbox in any other state is one that can't be found. */
-  readonly state: 'running' | 'pausing' | 'paused';
+  /** `moving`: it runs in a moment. A sandbox in any other state is one that can't be found. */
+  readonly state: 'running' | 'moving' | 'pausing' | 'paused';
   readonly ingress: Ingress;
 };
 
@@ -72,9 +72,10 @@ export type DirectoryProtocol = {
   find(sandboxId: string): Promise<Route | null>;
 
   /**
-   * Resumes a paused sandbox (waiting for a pause under way) and answers its running route. Concurrent calls for one
-   * sandbox are one resume. Errors: `not_found`, `conflict` (in transition for too long), `rate_limited` (the team's
-   * limit), `forbidden`; others count as the platform's trouble. Aborting `signal` only ends the wait.
+   * Resumes a paused sandbox (waiting for a pause under way) and answers its running route; one that is being moved is
+   * waited for. Concurrent calls for one sandbox are one resume. Errors: `not_found`, `conflict` (in transition for too
+   * long), `rate_limited` (the team's limit), `forbidden`; others count as the platform's trouble. Aborting `signal`
+   * only ends the wait.
    */
   wake(sandboxId: string, signal?: AbortSignal): Promise<Route>;
 

@@ -5,7 +5,7 @@
 
 /**
  * `starting`, `killing`: hidden from clients. `pausing`, `resuming`: shown as `paused`, so that a sandbox never
- * appears twice in a list. `snapshotting` (also for forks): shown as `running`.
+ * appears twice in a list. `snapshotting` (also for forks) and `moving` (to another machine): shown as `running`.
  */
 export const sandboxStates = [
   'starting',
@@ -14,6 +14,7 @@ export const sandboxStates = [
   'paused',
   'resuming',
   'snapshotting',
+  'moving',
   'killing',
 ] as const;
 /** A state of a sandbox in the store. */
@@ -25,11 +26,12 @@ export type ShownState = 'running' | 'paused';
 /** The states that may follow each state. A sandbox that is gone has no state: it has no row. */
 export const nextStates: Record<SandboxState, readonly SandboxState[]> = {
   starting: ['running', 'killing'],
-  running: ['pausing', 'snapshotting', 'killing'],
+  running: ['pausing', 'snapshotting', 'moving', 'killing'],
   pausing: ['paused', 'running', 'killing'],
   paused: ['resuming', 'killing'],
   resuming: ['running', 'paused', 'killing'],
   snapshotting: ['running', 'pausing', 'killing'],
+  moving: ['running', 'paused', 'killing'],
   killing: [],
 };
 
@@ -45,6 +47,7 @@ const shown: Record<SandboxState, ShownState | null> = {
   paused: 'paused',
   resuming: 'paused',
   snapshotting: 'running',
+  moving: 'running',
   killing: null,
 };
 
@@ -59,7 +62,14 @@ export function statesShownAs(state: ShownState): SandboxState[] {
 }
 
 /** The states in which a sandbox uses a machine and counts against its team's limit of concurrent sandboxes. */
-export const occupyingStates: readonly SandboxState[] = ['starting', 'running', 'pausing', 'resuming', 'snapshotting'];
+export const occupyingStates: readonly SandboxState[] = [
+  'starting',
+  'running',
+  'pausing',
+  'resuming',
+  'snapshotting',
+  'moving',
+];
 
 /** Operations of clients; the state of the sandbox decides whether they are allowed. */
 export const sandboxOperations = [
@@ -84,16 +94,16 @@ export type SandboxOperation = (typeof sandboxOperations)[number];
 type Verdict = 'allowed' | 'wait' | 'conflict' | 'not_found';
 
 const verdicts: Record<SandboxOperation, Record<SandboxState, Verdict>> = {
-  read: row('not_found', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'not_found'),
-  kill: row('not_found', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'not_found'),
-  setTimeout: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'not_found'),
-  refresh: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'not_found'),
-  connect: row('not_found', 'allowed', 'wait', 'allowed', 'wait', 'wait', 'conflict'),
-  pause: row('not_found', 'allowed', 'conflict', 'conflict', 'conflict', 'wait', 'not_found'),
-  resume: row('not_found', 'conflict', 'wait', 'allowed', 'conflict', 'conflict', 'not_found'),
-  fork: row('not_found', 'allowed', 'conflict', 'conflict', 'conflict', 'conflict', 'not_found'),
-  snapshot: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'not_found'),
-  updateNetwork: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'not_found'),
+  read: row('not_found', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'not_found'),
+  kill: row('not_found', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'allowed', 'not_found'),
+  setTimeout: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'allowed', 'not_found'),
+  refresh: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'allowed', 'not_found'),
+  connect: row('not_found', 'allowed', 'wait', 'allowed', 'wait', 'wait', 'wait', 'conflict'),
+  pause: row('not_found', 'allowed', 'conflict', 'conflict', 'conflict', 'wait', 'wait', 'not_found'),
+  resume: row('not_found', 'conflict', 'wait', 'allowed', 'conflict', 'conflict', 'conflict', 'not_found'),
+  fork: row('not_found', 'allowed', 'conflict', 'conflict', 'conflict', 'conflict', 'conflict', 'not_found'),
+  snapshot: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'conflict', 'not_found'),
+  updateNetwork: row('not_found', 'allowed', 'conflict', 'not_found', 'conflict', 'conflict', 'conflict', 'not_found'),
 };
 
 /** The verdict on `operation` for a sandbox in `state`. */
@@ -108,7 +118,8 @@ function row(
   paused: Verdict,
   resuming: Verdict,
   snapshotting: Verdict,
+  moving: Verdict,
   killing: Verdict,
 ): Record<SandboxState, Verdict> {
-  return { starting, running, pausing, paused, resuming, snapshotting, killing };
+  return { starting, running, pausing, paused, resuming, snapshotting, moving, killing };
 }

@@ -85,6 +85,7 @@ onEachDatabase(database => {
           kept: 'memory' as const,
           durability: 'cluster' as const,
           nextExecutionId: null,
+          nextNodeId: null,
           replicaId: null,
         };
         expect(await insertSandbox(db, made, { concurrentSandboxes: 10, sandboxes: 10 })).toBe('inserted');

@@ -51,13 +51,21 @@ onEachDatabase(database => {
     });
   });
 
-  test('a drain that waits leaves what runs alone, and one that moves is refused by name', async () => {
+  test('a drain that waits leaves what runs alone, and one that moves is refused where there is no store', async () => {
     await using platform = await Platform.start({ database });
     const admin = (method: string, path: string, body?: unknown) =>
       call(platform.socketPath, method, path, body, { 'x-admin-token': adminToken });
     const { sandboxID } = await platform.createSandbox();
     const move = await admin('POST', '/admin/nodes/node-1/drain', { mode: 'move' });
-    expect(move).toMatchObject({ status: 501, body: { message: expect.stringContaining("can't be moved") } });
+    expect(move).toMatchObject({ status: 400, body: { message: expect.stringContaining('ATOLL_STORE') } });
+    expect((await admin('GET', '/admin/nodes/node-1/drain?mode=move')).body).toMatchObject({
+      mode: 'none',
+      sandboxes: [{ sandboxID, reason: expect.stringContaining('ATOLL_STORE') }],
+    });
+    const asIfWaiting = (await admin('GET', '/admin/nodes/node-1/drain?mode=wait')).body;
+    expect(asIfWaiting).toMatchObject({ sandboxes: [{ sandboxID }] });
+    expect(JSON.stringify(asIfWaiting)).not.toContain('reason');
+    expect((await admin('GET', '/admin/nodes/node-1/drain?mode=now')).status).toBe(400);
     expect((await admin('GET', '/nodes/node-1')).body).toMatchObject({ status: 'ready' });
     const begun = await admin('POST', '/admin/nodes/node-1/drain', { mode: 'wait' });
     expect(begun).toMatchObject({ status: 200, body: { mode: 'wait', sandboxes: [{ sandboxID }] } });

@@ -5,6 +5,7 @@ import type { Db } from '../../src/api/database/db.ts';
 import { createTeam } from '../../src/api/team/rules/provision-team.ts';
 import { insertSandbox } from '../../src/api/sandbox/store/create.ts';
 import { beginPause, finishPause, returnToRunning } from '../../src/api/sandbox/store/pause.ts';
+import { beginMove, finishMove, recordNextRun } from '../../src/api/sandbox/store/move.ts';
 import { findSandboxOfAnyTeam } from '../../src/api/sandbox/store/read.ts';
 import { beginResume, cancelResume, finishResume } from '../../src/api/sandbox/store/resume.ts';
 import {
@@ -42,9 +43,12 @@ const changes: Record<string, Change> = {
   // Its node says that it is paused, and knows better.
   'finish a pause': {
     run: (db, sandbox) => finishPause(db, sandbox, 'memory', nowUs),
-    becomes: { pausing: 'paused', running: 'paused', snapshotting: 'paused' },
+    becomes: { pausing: 'paused', running: 'paused', snapshotting: 'paused', moving: 'paused' },
   },
-  'return to running': { run: returnToRunning, becomes: { pausing: 'running', snapshotting: 'running' } },
+  'return to running': {
+    run: returnToRunning,
+    becomes: { pausing: 'running', snapshotting: 'running', moving: 'running' },
+  },
   'begin a resume': {
     run: (db, sandbox) => beginResume(db, sandbox, { nextExecutionId, replicaId }, 100),
     becomes: { paused: 'resuming' },
@@ -68,7 +72,20 @@ const changes: Record<string, Change> = {
   },
   'set the end': {
     run: (db, sandbox) => setSandboxEnd(db, sandbox, { endAtUs: nowUs + 1, onlyLater: false, nowUs }),
-    becomes: { running: 'running' },
+    becomes: { running: 'running', moving: 'moving' },
+  },
+  'begin a move': {
+    run: (db, sandbox) => beginMove(db, sandbox, { nextNodeId: 'next-node', replicaId }, async () => true),
+    becomes: { running: 'moving' },
+  },
+  'record who is asked in a move': {
+    run: (db, sandbox) =>
+      recordNextRun(db, sandbox, { nextNodeId: 'next-node', nextExecutionId, durability: 'cluster', replicaId }),
+    becomes: { moving: 'moving' },
+  },
+  'finish a move': {
+    run: (db, sandbox) => finishMove(db, sandbox, nextExecutionId, nowUs),
+    becomes: { moving: 'running' },
   },
   delete: {
     run: async (db, sandbox) =>
@@ -108,8 +125,9 @@ onEachDatabase(database => {
         volumeMounts: [],
         kept: state === 'paused' || state === 'resuming' ? 'memory' : null,
         durability: null,
-        nextExecutionId: state === 'resuming' ? nextExecutionId : null,
-        replicaId: null,
+        nextExecutionId: state === 'resuming' || state === 'moving' ? nextExecutionId : null,
+        nextNodeId: state === 'moving' ? 'next-node' : null,
+        replicaId: state === 'moving' ? replicaId : null,
       };
       expect(await insertSandbox(db, sandbox, { concurrentSandboxes: 1000, sandboxes: 1000 })).toBe('inserted');
       return sandbox;

@@ -58,6 +58,7 @@ function createContext(platform: Platform): CreateContext {
       kept: null,
       durability: null,
       nextExecutionId: null,
+      nextNodeId: null,
       replicaId: null,
     },
   };

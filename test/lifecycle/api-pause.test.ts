@@ -248,6 +248,7 @@ onEachDatabase(database => {
       'paused',
       'resuming',
       'snapshotting',
+      'moving',
       'killing',
     ] satisfies SandboxState[]) {
       await platform.store.db

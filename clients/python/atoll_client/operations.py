@@ -183,7 +183,7 @@ class DrainedSandbox(TypedDict):
     sandboxID: str
     teamID: str
     templateID: str
-    # Why it can't be paused; absent where it can be
+    # Why it can't go in this way; absent where it can
     reason: NotRequired[str]
 
 
@@ -567,8 +567,8 @@ class NodeDetailMachineInfo(TypedDict):
 
 class NodeDrain(TypedDict):
     nodeID: str
-    mode: Literal["none", "wait", "pause"]
-    # Those that use the machine, the ones that can not be paused first
+    mode: Literal["none", "wait", "pause", "move"]
+    # Those that use the machine, the ones that can not go first
     sandboxes: List[DrainedSandbox]
 
 
@@ -1704,15 +1704,17 @@ class Operations(Caller):
         self,
         node_id: str,
         *,
+        mode: Optional[Literal["wait", "pause", "move"]] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> NodeDrain:
-        """Read what keeps a machine from being empty, and what of it can not be paused"""
+        """Read what keeps a machine from being empty, and what of it can not be paused or moved"""
         return self.ask_json(
             "adminReadDrain",
             "GET",
             "/admin/nodes/{nodeID}/drain",
             path_values={"nodeID": node_id},
+            query={"mode": mode},
             timeout=timeout,
             token=token,
         )

@@ -173,7 +173,7 @@ export interface Schemas {
     sandboxID: string;
     teamID: string;
     templateID: string;
-    /** Why it can't be paused; absent where it can be */
+    /** Why it can't go in this way; absent where it can */
     reason?: string | undefined;
   };
   EgressProxy: {
@@ -537,8 +537,8 @@ export interface Schemas {
   };
   NodeDrain: {
     nodeID: string;
-    mode: 'none' | 'wait' | 'pause';
-    /** Those that use the machine, the ones that can not be paused first */
+    mode: 'none' | 'wait' | 'pause' | 'move';
+    /** Those that use the machine, the ones that can not go first */
     sandboxes: Array<Schemas['DrainedSandbox']>;
   };
   NodeDrainStart: {
@@ -1435,10 +1435,12 @@ export interface Operations {
     request: Record<never, never>;
     answer: Array<Schemas['AdminUser']>;
   };
-  /** Read what keeps a machine from being empty, and what of it can not be paused */
+  /** Read what keeps a machine from being empty, and what of it can not be paused or moved */
   adminReadDrain: {
     request: {
       nodeID: string;
+      /** Asks what could not go in this way; by default as the machine is drained, or else by pauses */
+      mode?: 'wait' | 'pause' | 'move' | undefined;
     };
     answer: Schemas['NodeDrain'];
   };
@@ -2491,7 +2493,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminListOrphans: { method: 'GET', path: '/admin/orphans', answer: 'json' },
   adminListTeams: { method: 'GET', path: '/admin/teams', answer: 'json' },
   adminListUsers: { method: 'GET', path: '/admin/users', answer: 'json' },
-  adminReadDrain: { method: 'GET', path: '/admin/nodes/{nodeID}/drain', answer: 'json' },
+  adminReadDrain: { method: 'GET', path: '/admin/nodes/{nodeID}/drain', query: ['mode'], answer: 'json' },
   adminRemoveMember: { method: 'DELETE', path: '/admin/teams/{teamID}/members/{userID}', answer: 'nothing' },
   adminUpdateTeam: { method: 'PATCH', path: '/admin/teams/{teamID}', body: 'json', answer: 'json' },
   adminUpdateUser: { method: 'PATCH', path: '/admin/users/{userID}', body: 'json', answer: 'nothing' },

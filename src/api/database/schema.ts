@@ -136,7 +136,7 @@ type IdempotencyKeyTable = {
 };
 
 /** What an operator wants of a machine; whether it is connected and healthy shows itself. */
-export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'standby';
+export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'moving' | 'standby';
 
 /** What the operator wants of machines. */
 type NodeTable = { node_id: Fixed<string>; status: WantedNodeStatus; status_changed_at_us: number };

@@ -1,3 +1,5 @@
+import { sql } from 'kysely';
+import { occupyingStates } from '../../protocol/state.ts';
 import type { Db } from '../database/db.ts';
 import { prepared } from '../database/prepared.ts';
 import type { WantedNodeStatus } from '../database/schema.ts';
@@ -21,10 +23,14 @@ const draining = prepared<object, { node_id: string }>(db =>
   db.selectFrom('nodes').select('node_id').where('status', '!=', 'ready'),
 );
 
-/** The machines whose sandboxes are to be paused. */
-export async function nodesToEmpty(db: Db): Promise<Set<string>> {
-  const rows = await db.selectFrom('nodes').select('node_id').where('status', '=', 'pausing').execute();
-  return new Set(rows.map(row => row.node_id));
+/** The machines whose sandboxes are to be paused or moved, with which of both. */
+export async function nodesToEmpty(db: Db): Promise<Map<string, 'pausing' | 'moving'>> {
+  const rows = await db
+    .selectFrom('nodes')
+    .select(['node_id', 'status'])
+    .where('status', 'in', ['pausing', 'moving'])
+    .execute();
+  return new Map(rows.map(row => [row.node_id, row.status === 'moving' ? 'moving' : 'pausing']));
 }
 
 /** Writes what the operator wants of a machine. */
@@ -36,7 +42,10 @@ export async function setNodeStatus(db: Db, { nodeId, status, changedAtUs }: Nod
     .execute();
 }
 
-/** What the sandboxes of a machine were promised, and how many there are and are starting. */
+/**
+ * What the sandboxes of a machine were promised, and how many there are and are starting. One that is moved counts for
+ * the machine that is to have it.
+ */
 export type NodeAllocation = { cpuCount: number; memoryMiB: number; sandboxes: number; starting: number };
 
 /** Of one machine. */
@@ -47,10 +56,11 @@ export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAlloca
 
 /** Of every machine that has any, or of one. */
 export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<string, NodeAllocation>> {
+  const placeOf = sql<string>`coalesce(next_node_id, node_id)`;
   let query = db
     .selectFrom('sandboxes')
     .select(({ fn, eb }) => [
-      'node_id',
+      placeOf.as('node_id'),
       fn.coalesce(fn.sum<number>('cpu_count'), eb.val(0)).as('cpus'),
       fn.coalesce(fn.sum<number>('memory_mib'), eb.val(0)).as('memory'),
       fn.countAll<number>().as('sandboxes'),
@@ -58,9 +68,13 @@ export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<stri
         .coalesce(fn.sum<number>(eb.case().when('state', '=', 'starting').then(1).else(0).end()), eb.val(0))
         .as('starting'),
     ])
-    .where('state', 'in', ['starting', 'running', 'pausing', 'resuming', 'snapshotting'])
-    .groupBy('node_id');
-  if (nodeId !== undefined) query = query.where('node_id', '=', nodeId);
+    .where('state', 'in', occupyingStates)
+    .groupBy(placeOf);
+  if (nodeId !== undefined)
+    query = query.where(({ or, and, eb }) =>
+      // Each of both by an index.
+      or([eb('node_id', '=', nodeId), and([eb('state', '=', 'moving'), eb('next_node_id', '=', nodeId)])]),
+    );
   const rows = await query.execute();
   return new Map(
     rows.map(row => [
@@ -79,4 +93,10 @@ export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<stri
 export async function isForgotten(db: Db, nodeId: string): Promise<boolean> {
   const row = await db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId).executeTakeFirst();
   return row === undefined;
+}
+
+/** Whether nothing runs on a machine of a cluster any more: it was given up, or taken out for good. */
+export async function isGone(db: Db, nodeId: string): Promise<boolean> {
+  const row = await db.selectFrom('cluster_nodes').select('given_up').where('node_id', '=', nodeId).executeTakeFirst();
+  return row === undefined || row.given_up === 1;
 }

@@ -47,10 +47,12 @@ export const sandboxColumns = {
   volumeMounts: column('volume_mounts_json').json<MountedVolume[]>(),
   /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
   kept: changing(column('kept').plain<Kept | null>()),
-  /** Of a paused sandbox, also while it is resumed: what its pause outlives. Else null. */
+  /** Of a paused sandbox, also while it is resumed, and of one that is moved: what its pause outlives. Else null. */
   durability: changing(column('durability').plain<Durability | null>()),
-  /** While it is resumed: the incarnation that begins. Else null. */
+  /** While it is resumed: the incarnation that begins. While it is moved: the one that a machine was asked to begin. */
   nextExecutionId: changing(column('next_execution_id').plain<string | null>()),
+  /** While it is moved: the machine that is to have it; its own again, where it goes back. Else null. */
+  nextNodeId: changing(column('next_node_id', { migration: '0009-moves', type: 'text' }).plain<string | null>()),
   /** While it is between two states that last: the process that works on it. Else null. */
   replicaId: changing(column('replica_id').plain<string | null>()),
 } as const;
@@ -67,7 +69,7 @@ export type CreatedSandbox = Pick<SandboxRecord, 'sandboxId' | 'templateId' | 'a
 type Assigned =
   | ('sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state' | 'templateId' | 'buildId' | 'alias' | 'agentVersion')
   | ('cpuCount' | 'memoryMiB' | 'diskMiB' | 'createdAtUs' | 'startedAtUs' | 'endAtUs' | 'kept' | 'nextExecutionId')
-  | ('replicaId' | 'volumeMounts' | 'durability');
+  | ('replicaId' | 'volumeMounts' | 'durability' | 'nextNodeId');
 
 /** What whoever creates a sandbox may ask for, and the sandbox then is. */
 export type SandboxOptions = Omit<SandboxRecord, Assigned>;

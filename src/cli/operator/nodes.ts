@@ -1,7 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { NodeDrain } from '../../protocol/api/drain.ts';
 import { parseArguments } from '../terminal/arguments.ts';
-import type { Command } from '../terminal/command.ts';
+import type { Command, Terminal } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { show, tableText } from '../terminal/table.ts';
 
@@ -59,40 +59,48 @@ export function nodeCommands(request: PlatformRequest): Command[] {
 
 const pollMs = 1_000;
 
+/** What becomes of the sandboxes of a machine that is emptied in a way that takes something of them. */
+const takes: Partial<Record<string, { verb: string; done: string }>> = {
+  pause: { verb: 'pauses', done: 'PAUSED' },
+  move: { verb: 'moves', done: 'MOVED' },
+};
+
 /** Empties a machine, and waits for that. */
 function drainCommand(request: PlatformRequest): Command {
   return {
     name: 'node drain',
-    usage: 'NODE_ID [--mode wait|pause] [--force] [--no-wait]',
-    summary: 'Empties a node: lets its sandboxes end, or pauses them with their memory, and waits for that',
+    usage: 'NODE_ID [--mode wait|pause|move] [--dry-run] [--force] [--no-wait]',
+    summary: 'Empties a node: lets its sandboxes end, or pauses them or moves them to other nodes with their memory',
     async run(args, terminal) {
-      const { values, positionals } = parseArguments(
-        args,
-        { mode: { type: 'string' }, force: { type: 'boolean' }, 'no-wait': { type: 'boolean' } },
-        ['NODE_ID'],
-      );
+      const flags = {
+        force: { type: 'boolean' },
+        'no-wait': { type: 'boolean' },
+        'dry-run': { type: 'boolean' },
+      } as const;
+      const { values, positionals } = parseArguments(args, { mode: { type: 'string' }, ...flags }, ['NODE_ID']);
       const mode = values.mode ?? 'wait';
       const path = `/admin/nodes/${encodeURIComponent(positionals[0] ?? '')}/drain`;
-      if (mode === 'pause') {
-        const stuck = ((await request('GET', path)) as NodeDrain).sandboxes.filter(
-          ({ reason }) => reason !== undefined,
-        );
-        if (stuck.length > 0) {
-          terminal.out(
-            tableText([["CAN'T BE PAUSED", 'BECAUSE'], ...stuck.map(each => [each.sandboxID, each.reason ?? ''])]),
-          );
-          if (!values.force)
-            throw new AtollError(
-              'precondition',
-              'Nothing was changed. --force pauses the others and waits until these have ended.',
-            );
+      const read = async (query = '') => ((await request('GET', path + query)) as NodeDrain).sandboxes;
+      if (values['dry-run'] || takes[mode]) {
+        const there = await read(`?mode=${encodeURIComponent(mode)}`);
+        const stuck = listStuck(terminal, mode, there);
+        if (values['dry-run']) {
+          terminal.err(`Nothing was changed: ${there.length - stuck} of ${there.length} sandboxes can go.\n`);
+          return 0;
         }
+        if (stuck > 0 && !values.force)
+          throw new AtollError(
+            'precondition',
+            `Nothing was changed. --force ${takes[mode]?.verb} the others and waits until these have ended.`,
+          );
       }
       let left = ((await request('POST', path, { mode })) as NodeDrain).sandboxes.length;
       for (let reported = -1; left > 0 && !values['no-wait']; await Bun.sleep(pollMs)) {
-        if (left !== reported) terminal.err(`${left} sandboxes are left.\n`);
+        if (left !== reported)
+          terminal.err(`${left} sandboxes are left.
+`);
         reported = left;
-        left = ((await request('GET', path)) as NodeDrain).sandboxes.length;
+        left = (await read()).length;
       }
       terminal.err(
         left > 0 ? `It takes no new ones; ${left} sandboxes are left.\n` : 'It is empty, and takes no new ones.\n',
@@ -100,4 +108,14 @@ function drainCommand(request: PlatformRequest): Command {
       return 0;
     },
   };
+}
+
+/** Lists the sandboxes that can't go in this way, with the reason, and answers how many. */
+function listStuck(terminal: Terminal, mode: string, there: NodeDrain['sandboxes']): number {
+  const stuck = there.filter(({ reason }) => reason !== undefined);
+  if (stuck.length > 0) {
+    const rows = stuck.map(({ sandboxID, reason }) => [sandboxID, reason ?? '']);
+    terminal.out(tableText([[`CAN'T BE ${takes[mode]?.done ?? 'ENDED'}`, 'BECAUSE'], ...rows]));
+  }
+  return stuck.length;
 }

@@ -44,7 +44,8 @@ type Asked = {
 };
 
 /**
- * A connection for a request, resumed for where that is allowed; or why it has none. The order of the checks is part of
+ * A connection for a request, resumed for where that is allowed, waited for where the sandbox is being moved; or why it
+ * has none. The order of the checks is part of
  * the contract.
  */
 export async function connect(
@@ -56,7 +57,8 @@ export async function connect(
   let route = await found;
   if (route === undefined) return sandboxNotFound(to);
   if (route.state !== 'running') {
-    if (!route.ingress.autoResume || asked.isProbe) return sandboxPaused(to);
+    const isMoving = route.state === 'moving';
+    if (!isMoving && (!route.ingress.autoResume || asked.isProbe)) return sandboxPaused(to);
     const refusal = (asked.isTunnel ? refusalOfTunnel : refusalOfWake)(route, to, asked.credentials);
     if (refusal !== undefined) return refusal;
     const { requests } = ways.teams.of(route.teamId);

@@ -2,18 +2,33 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { oneOf } from './primitives.ts';
 
+/** The ways to empty a machine. */
+export const drainModes = ['wait', 'pause', 'move'] as const;
+/** One of them. */
+export type DrainMode = (typeof drainModes)[number];
+
 /**
  * Body of POST /admin/nodes/{nodeID}/drain, for operators. `wait`: for the ends of what runs; `pause`: with its memory,
- * as soon as it can be; `move` is refused.
+ * as soon as it can be; `move`: to other machines, with its memory and files.
  */
-export const NodeDrainStart = Type.Object({ mode: oneOf(['wait', 'pause', 'move']) }, { $id: 'NodeDrainStart' });
+export const NodeDrainStart = Type.Object({ mode: oneOf(drainModes) }, { $id: 'NodeDrainStart' });
+
+/** Query of GET /admin/nodes/{nodeID}/drain. */
+export const NodeDrainQuery = Type.Object({
+  mode: Type.Optional(
+    Type.Unsafe<DrainMode>({
+      ...oneOf(drainModes),
+      description: 'Asks what could not go in this way; by default as the machine is drained, or else by pauses',
+    }),
+  ),
+});
 
 const DrainedSandbox = Type.Object(
   {
     sandboxID: Type.String(),
     teamID: Type.String(),
     templateID: Type.String(),
-    reason: Type.Optional(Type.String({ description: "Why it can't be paused; absent where it can be" })),
+    reason: Type.Optional(Type.String({ description: "Why it can't go in this way; absent where it can" })),
   },
   { $id: 'DrainedSandbox' },
 );
@@ -22,9 +37,9 @@ const DrainedSandbox = Type.Object(
 export const NodeDrain = Type.Object(
   {
     nodeID: Type.String(),
-    mode: oneOf(['none', 'wait', 'pause']),
+    mode: oneOf(['none', ...drainModes]),
     sandboxes: Type.Array(DrainedSandbox, {
-      description: 'Those that use the machine, the ones that can not be paused first',
+      description: 'Those that use the machine, the ones that can not go first',
     }),
   },
   { $id: 'NodeDrain' },

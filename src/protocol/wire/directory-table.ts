@@ -15,7 +15,7 @@ const Way = schemaOf<Route>()(
     teamId: Type.String(),
     executionId: Type.String(),
     nodeId: Type.String(),
-    state: oneOf('running', 'pausing', 'paused'),
+    state: oneOf('running', 'moving', 'pausing', 'paused'),
     ingress: Type.Object({
       trafficAccessToken: textOrNull(),
       accessToken: textOrNull(),

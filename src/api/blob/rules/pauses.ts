@@ -61,6 +61,24 @@ export class DurablePauses {
       throw new AtollError('conflict', `Sandbox "${sandboxId}" is being stored already: ask again`);
   }
 
+  /**
+   * What a sandbox that runs or is paused on its machine needs of another one. Errors: those of
+   * `PauseExchange.describe`, and `unavailable` while its machine is away.
+   */
+  async describe({ sandboxId, executionId, nodeId }: Located): Promise<PauseFacts> {
+    return this.#deps.machines.known(nodeId).machine.pauses.describe({ sandboxId, executionId });
+  }
+
+  /** Brings the layers of a sandbox into the store and to the machine that is to have it, while it still runs. */
+  async prepare(sandbox: Located, nextNodeId: string): Promise<void> {
+    const { machines } = this.#deps;
+    const { layers } = await this.describe(sandbox);
+    const { machine } = machines.known(sandbox.nodeId);
+    const owner = { kind: 'execution', id: sandbox.executionId } as const;
+    for (const digest of layers) await storeLayer(this.#deps, digest, owner, async () => machine);
+    await machines.layers.ensure(nextNodeId, layers);
+  }
+
   /** What a stored pause needs of a machine. Errors: `not_found`. */
   async facts(executionId: string): Promise<PauseFacts> {
     const { facts } = (await findBlob(this.#deps.db, 'pause', executionId)) ?? {};

@@ -58,7 +58,8 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
 /** The sandbox as paused, where what it has kept is in the store: a resume that was under way ends with the machine. */
 async function keptElsewhere({ db, directory }: ForgetDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   if (sandbox.durability !== 'cluster') return null;
-  if (sandbox.state === 'paused') return sandbox;
+  // What becomes of one that is moved is settled with the other machine.
+  if (sandbox.state === 'paused' || sandbox.state === 'moving') return sandbox;
   const { nextExecutionId } = sandbox;
   if (sandbox.state !== 'resuming' || nextExecutionId === null) return null;
   const paused = await cancelResume(db, { ...sandbox, nextExecutionId });

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { NodeDrain, NodeDrainStart } from '../../../protocol/api/drain.ts';
+import { NodeDrain, NodeDrainQuery, NodeDrainStart } from '../../../protocol/api/drain.ts';
 import { route } from '../../http/route.ts';
 import { beginDrain, type Drain, type DrainDeps, readDrain } from '../rules/drain.ts';
 
@@ -10,13 +10,14 @@ export const readDrainRoute = route({
   operationId: 'adminReadDrain',
   method: 'GET',
   path: '/admin/nodes/{nodeID}/drain',
-  summary: 'Read what keeps a machine from being empty, and what of it can not be paused',
+  summary: 'Read what keeps a machine from being empty, and what of it can not be paused or moved',
   auth: 'admin',
   params: nodeParams,
+  query: NodeDrainQuery,
   responses: { 200: { description: 'Its sandboxes', schema: NodeDrain } },
   errors: [404],
-  async handle(deps: DrainDeps, { params }) {
-    return { status: 200, body: drainView(await readDrain(deps, params.nodeID)) };
+  async handle(deps: DrainDeps, { params, query }) {
+    return { status: 200, body: drainView(await readDrain(deps, params.nodeID, query.mode)) };
   },
 });
 
@@ -30,7 +31,7 @@ export const beginDrainRoute = route({
   params: nodeParams,
   body: NodeDrainStart,
   responses: { 200: { description: 'What it has now', schema: NodeDrain } },
-  errors: [404, 501],
+  errors: [404],
   async handle(deps: DrainDeps, { params, body, audit }) {
     audit({ target: `node:${params.nodeID}`, after: { drain: body.mode } });
     return { status: 200, body: drainView(await beginDrain(deps, params.nodeID, body.mode)) };

@@ -1,43 +1,46 @@
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
-import { messageOf } from '../../../base/error.ts';
-import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
 import { nodesToEmpty } from '../../placement/node-status.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { type MoveDeps, moveSandbox } from '../../sandbox/workflows/move/move.ts';
 import { pauseRunning } from '../../sandbox/workflows/pause.ts';
-import type { SandboxWork } from '../../sandbox/workflows/run.ts';
-import { reasonAgainstPause } from '../rules/drain.ts';
+import { reasonAgainst } from '../rules/drain.ts';
 
 /** How often this runs, milliseconds. */
 export const drainsIntervalMs = 1_000;
 /** A pause keeps a core busy. */
-const pausesAtOnce = 4;
-/** How long a sandbox that could not be paused goes on before that is tried again. */
+const atOnce = 4;
+/** How long a sandbox that could not be paused or moved goes on before that is tried again. */
 const retryMs = 15_000;
 
+const done = { pausing: 'paused', moving: 'moved' } as const;
+
 /**
- * Pauses what runs on machines that are being emptied so. Each round begins those that can be paused and waits for
+ * Pauses or moves what runs on machines that are being emptied so. Each round begins those that can be and waits for
  * none. `settled` waits for those under way.
  */
-export function drains(deps: SandboxWork & { durablePauses: DurablePauses | null }): {
-  round(): Promise<void>;
-  settled(): Promise<void>;
-} {
-  const semaphore = createSemaphore(pausesAtOnce);
+export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Promise<void> } {
+  const semaphore = createSemaphore(atOnce);
+  // By the ID that a sandbox keeps: one that was not moved after all goes on as another execution.
   const underWay = new Map<string, Promise<void>>();
   const failedAtMs = new Map<string, number>();
 
-  async function pause(sandbox: SandboxRecord): Promise<void> {
-    if ((await reasonAgainstPause(deps.nodes, sandbox)) !== null) return;
+  async function take(sandbox: SandboxRecord, how: 'pausing' | 'moving'): Promise<void> {
+    const { sandboxId, nodeId } = sandbox;
+    if ((await reasonAgainst(deps, sandbox, how === 'moving' ? 'move' : 'pause')) !== null)
+      return void failedAtMs.set(sandboxId, performance.now());
     try {
+      if (how === 'moving') return void (await moveSandbox(deps, sandbox));
       // What is in the store can go on elsewhere.
       const { durablePauses } = deps;
       const durable = durablePauses?.isUsable && sandbox.volumeMounts.length === 0 ? durablePauses : null;
       await pauseRunning(deps, sandbox, { memory: true, durable });
     } catch (error) {
-      failedAtMs.set(sandbox.executionId, performance.now());
-      const { sandboxId, nodeId } = sandbox;
-      deps.log.warn('a sandbox of a machine that is being drained could not be paused and runs on', {
+      // Another process was faster, or somebody has ended it.
+      if (error instanceof AtollError && error.code === 'conflict') return;
+      failedAtMs.set(sandboxId, performance.now());
+      deps.log.warn(`a sandbox of a machine that is being drained could not be ${done[how]} and runs on`, {
         sandboxId,
         nodeId,
         error: messageOf(error),
@@ -47,15 +50,15 @@ export function drains(deps: SandboxWork & { durablePauses: DurablePauses | null
 
   return {
     async round() {
-      for (const [executionId, atMs] of failedAtMs)
-        if (performance.now() - atMs > retryMs) failedAtMs.delete(executionId);
+      for (const [sandboxId, atMs] of failedAtMs) if (performance.now() - atMs > retryMs) failedAtMs.delete(sandboxId);
       const emptied = await nodesToEmpty(deps.db);
       if (emptied.size === 0) return;
       for (const sandbox of await sandboxesIn(deps.db, ['running'])) {
-        const { executionId, nodeId } = sandbox;
-        if (!emptied.has(nodeId) || underWay.has(executionId) || failedAtMs.has(executionId)) continue;
-        const work = semaphore.run(() => pause(sandbox)).finally(() => underWay.delete(executionId));
-        underWay.set(executionId, work);
+        const { sandboxId, nodeId } = sandbox;
+        const how = emptied.get(nodeId);
+        if (!how || underWay.has(sandboxId) || failedAtMs.has(sandboxId)) continue;
+        const work = semaphore.run(() => take(sandbox, how)).finally(() => underWay.delete(sandboxId));
+        underWay.set(sandboxId, work);
       }
     },
     async settled() {

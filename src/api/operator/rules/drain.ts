@@ -1,65 +1,69 @@
-import { AtollError, messageOf } from '../../../base/error.ts';
+import { messageOf } from '../../../base/error.ts';
 import type { Clock } from '../../../base/clock.ts';
+import { type DrainMode, drainModes } from '../../../protocol/api/drain.ts';
 import { occupyingStates } from '../../../protocol/state.ts';
-import type { Db } from '../../database/db.ts';
+import type { WantedNodeStatus } from '../../database/schema.ts';
 import { findNodeStatus, setNodeStatus } from '../../placement/node-status.ts';
-import type { Nodes } from '../../placement/nodes.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
+import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rules/move-place.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
 import { requireKnown } from './nodes.ts';
 
 /** What draining a machine takes. */
-export type DrainDeps = { clock: Clock; db: Db; nodes: Nodes };
+export type DrainDeps = MovePlaceDeps & { clock: Clock };
 
-/** A sandbox that keeps a machine from being empty. `reason`: why it can't be paused; null where it can be. */
+/** A sandbox that keeps a machine from being empty. `reason`: why it can't go in this way; null where it can. */
 type Remaining = { sandbox: SandboxRecord; reason: string | null };
 
 /** How far a machine is from being empty. */
-export type Drain = { nodeId: string; mode: 'none' | 'wait' | 'pause'; remaining: Remaining[] };
+export type Drain = { nodeId: string; mode: 'none' | DrainMode; remaining: Remaining[] };
 
-/** How far a machine is from being empty; those that can't be paused come first. Throws `not_found`. */
-export async function readDrain({ db, nodes }: DrainDeps, nodeId: string): Promise<Drain> {
+const statusOf: Record<DrainMode, WantedNodeStatus> = { wait: 'draining', pause: 'pausing', move: 'moving' };
+
+/**
+ * How far a machine is from being empty; those that can't go come first. `wanted`: as if it were drained in this way;
+ * absent: as it is, or by pauses. Throws `not_found`.
+ */
+export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainMode): Promise<Drain> {
+  const { db, nodes } = deps;
   requireKnown(nodes, nodeId);
-  const wanted = (await findNodeStatus(db, nodeId))?.status;
+  const status = (await findNodeStatus(db, nodeId))?.status;
+  const mode = drainModes.find(mode => statusOf[mode] === status) ?? 'none';
+  const asked = wanted ?? (mode === 'none' ? 'pause' : mode);
   const there = (await sandboxesIn(db, occupyingStates)).filter(sandbox => sandbox.nodeId === nodeId);
   const remaining = await Promise.all(
-    there.map(async sandbox => ({ sandbox, reason: await reasonAgainstPause(nodes, sandbox) })),
+    there.map(async sandbox => ({ sandbox, reason: await reasonAgainst(deps, sandbox, asked) })),
   );
   return {
     nodeId,
-    mode: wanted === 'pausing' ? 'pause' : wanted === 'draining' ? 'wait' : 'none',
+    mode,
     remaining: remaining.toSorted((a, b) => Number(a.reason === null) - Number(b.reason === null)),
   };
 }
 
 /**
- * Begins to empty a machine: it takes no new sandboxes, and those that it has end by themselves or are paused with
- * their memory. Throws `not_found`; `unimplemented` for a way that is not there yet.
+ * Begins to empty a machine: it takes no new sandboxes, and those that it has end by themselves, or are paused with
+ * their memory or moved. Throws `not_found`; `precondition` for moves where there is nothing by which they could go.
  */
-export async function beginDrain(deps: DrainDeps, nodeId: string, mode: 'wait' | 'pause' | 'move'): Promise<Drain> {
-  if (mode === 'move')
-    throw new AtollError(
-      'unimplemented',
-      "mode: running sandboxes can't be moved to another machine yet, because their memory and disks are on this " +
-        'one alone; pause keeps them here, wait lets them end',
-    );
+export async function beginDrain(deps: DrainDeps, nodeId: string, mode: DrainMode): Promise<Drain> {
   requireKnown(deps.nodes, nodeId);
-  await setNodeStatus(deps.db, {
-    nodeId,
-    status: mode === 'pause' ? 'pausing' : 'draining',
-    changedAtUs: deps.clock(),
-  });
+  if (mode === 'move') requireMoves(deps.durablePauses);
+  await setNodeStatus(deps.db, { nodeId, status: statusOf[mode], changedAtUs: deps.clock() });
   return readDrain(deps, nodeId);
 }
 
-/** Why a sandbox can't be paused with its memory; null where it can be, or will be able to in a moment. */
-export async function reasonAgainstPause(
-  nodes: Nodes,
-  { nodeId, sandboxId, executionId, state }: SandboxRecord,
+/** Why a sandbox can't go in a way; null where it can, or will be able to in a moment. */
+export async function reasonAgainst(
+  deps: MovePlaceDeps,
+  sandbox: SandboxRecord,
+  mode: DrainMode,
 ): Promise<string | null> {
+  const { nodeId, sandboxId, executionId, state } = sandbox;
+  if (mode === 'wait') return null;
   try {
-    const node = nodes.get(nodeId);
+    const node = deps.nodes.get(nodeId);
     if (state !== 'running') return null;
+    if (mode === 'move') return await placeOfMove(deps, sandbox).then(() => null);
     const memory = await node.memoryAbility({ sandboxId, executionId });
     return memory.kept ? null : `its memory can't be kept: ${memory.reason}`;
   } catch (error) {

@@ -99,9 +99,10 @@ async function report(
   };
 }
 
-/** Whether its sandboxes are paused for that, the drain itself says. */
+/** Whether its sandboxes are paused or moved for that, the drain itself says. */
 function shownStatus(wanted: NodeStatusRecord | null): NodeStatus {
-  return wanted?.status === 'pausing' ? 'draining' : (wanted?.status ?? 'ready');
+  if (wanted?.status === 'pausing' || wanted?.status === 'moving') return 'draining';
+  return wanted?.status ?? 'ready';
 }
 
 /** What it was when it was there last. */

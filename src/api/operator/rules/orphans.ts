@@ -102,6 +102,7 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
     kept: known.kept,
     durability: null,
     nextExecutionId: null,
+    nextNodeId: null,
     replicaId: null,
   });
   deps.directory.adopt(taken);

@@ -32,6 +32,7 @@ test('what clients can see is found, in the states that the edge knows', () => {
   for (const [state, shown] of [
     ['running', 'running'],
     ['snapshotting', 'running'],
+    ['moving', 'moving'],
     ['pausing', 'pausing'],
     ['paused', 'paused'],
     ['resuming', 'paused'],

@@ -6,7 +6,7 @@ import type { SandboxRecord } from '../record.ts';
 
 /**
  * What the edge must know to bring a request into a sandbox, and whose it is. `running` also while a snapshot is taken;
- * `paused` also while it is being resumed: waking it waits for that.
+ * `paused` also while it is being resumed: waking it waits for that, and for the end of a move.
  */
 export type SandboxRoute = Route;
 
@@ -117,5 +117,6 @@ const routeState: Record<SandboxState, SandboxRoute['state']> = {
   paused: 'paused',
   resuming: 'paused',
   snapshotting: 'running',
+  moving: 'moving',
   killing: 'paused',
 };

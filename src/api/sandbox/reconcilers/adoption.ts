@@ -70,7 +70,10 @@ async function reconcileNode(
   const setAside = new Set((await protocol.listSetAside()).map(({ sandboxId }) => sandboxId));
   const running = await protocol.list();
   const paused = await protocol.listPaused();
-  const after = (await sandboxesIn(deps.db, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  // One that is moved may be on both machines.
+  const after = (await sandboxesIn(deps.db, sandboxStates)).filter(
+    sandbox => sandbox.nodeId === nodeId || sandbox.nextNodeId === nodeId,
+  );
 
   const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
   const unchanged = new Set(after.map(keyOf));
@@ -208,5 +211,8 @@ async function forgetSandbox(
   reason: KillReason,
 ): Promise<void> {
   directory.close(target);
-  await deleteSandbox(db, target, ['starting', 'running', 'snapshotting', 'pausing'], { reason, atUs: clock() });
+  await deleteSandbox(db, target, ['starting', 'running', 'snapshotting', 'pausing', 'moving'], {
+    reason,
+    atUs: clock(),
+  });
 }

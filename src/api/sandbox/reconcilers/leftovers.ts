@@ -1,10 +1,14 @@
 import { sandboxesLeftIn, takeOverSandbox } from '../store/read.ts';
 import { moveSandbox } from '../store/state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-steps.ts';
+import { type SettleMoveDeps, settleMove } from '../workflows/move/settle.ts';
 import { settleSandbox, unsettledStates } from '../workflows/settle.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from '../workflows/run.ts';
+
+/** What finishing takes. */
+type LeftoversDeps = SandboxWork & SettleMoveDeps;
 
 /** How often this runs, milliseconds. */
 export const leftoversIntervalMs = 1_000;
@@ -12,12 +16,13 @@ const endsAtOnce = 8;
 
 /**
  * Finishes what a crash or a failure left half done: a sandbox that was starting is taken back (nobody was told of it),
- * one that was being killed is killed, and of one that was being paused, resumed or snapshotted its node says what it
- * is. What another process works on is left to it for as long as it is alive.
+ * one that was being killed is killed, of one that was being paused, resumed or snapshotted its node says what it is,
+ * and one that was being moved runs on one machine or the other. What another process works on is left to it for as
+ * long as it is alive.
  */
-export async function reconcileLeftovers(deps: SandboxWork): Promise<void> {
+export async function reconcileLeftovers(deps: LeftoversDeps): Promise<void> {
   const replica = { ownId: deps.busy.replicaId, nowUs: deps.clock() };
-  const left = await sandboxesLeftIn(deps.db, ['starting', 'killing', ...unsettledStates], replica);
+  const left = await sandboxesLeftIn(deps.db, ['starting', 'killing', 'moving', ...unsettledStates], replica);
   const idle = left.filter(sandbox => !deps.busy.has(sandbox.executionId));
   await forEachParallel(idle, endsAtOnce, sandbox => finish(deps, sandbox));
 }
@@ -26,10 +31,11 @@ export async function reconcileLeftovers(deps: SandboxWork): Promise<void> {
  * What was listed may have moved on since: the workflow that left it in this state may have ended, and the next one
  * begun.
  */
-async function finish(deps: SandboxWork, listed: SandboxRecord): Promise<void> {
+async function finish(deps: LeftoversDeps, listed: SandboxRecord): Promise<void> {
   const { replicaId } = deps.busy;
   const sandbox = await takeOverSandbox(deps.db, listed, replicaId);
   if (!sandbox || deps.busy.has(sandbox.executionId)) return;
+  if (sandbox.state === 'moving') return deps.busy.while(sandbox.executionId, () => settleMove(deps, sandbox));
   if (sandbox.state !== 'starting' && sandbox.state !== 'killing') return void (await settleSandbox(deps, sandbox));
   const marked =
     sandbox.state === 'killing' ? sandbox : await moveSandbox(deps.db, sandbox, ['starting'], 'killing', replicaId);

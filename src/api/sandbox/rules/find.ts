@@ -52,5 +52,6 @@ const conflictWords: Record<SandboxState, string> = {
   paused: 'paused',
   resuming: 'being resumed',
   snapshotting: 'being snapshotted',
+  moving: 'being moved to another machine',
   killing: 'being removed',
 };

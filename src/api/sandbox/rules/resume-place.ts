@@ -1,10 +1,9 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import type { Db } from '../../database/db.ts';
-import { misfit } from '../../placement/misfit.ts';
+import { placeElsewhere } from '../../placement/elsewhere.ts';
 import { nodesToEmpty } from '../../placement/node-status.ts';
 import { noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
-import { placeSandbox } from '../../placement/place.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /** A machine that does not say what it is by then counts as away. Milliseconds. */
@@ -46,32 +45,22 @@ async function answers(nodes: Nodes, nodeId: string): Promise<boolean> {
 }
 
 async function elsewhere(
-  { db, nodes }: PlaceDeps,
+  deps: PlaceDeps,
   pauses: DurablePauses,
   { sandboxId, executionId, nodeId: home, cpuCount, memoryMiB }: SandboxRecord,
   memory: boolean,
 ): Promise<string> {
   const facts = await pauses.facts(executionId);
-  const reasons: string[] = [];
-  const unfit = new Set<string>([home]);
-  for (const { nodeId, info } of nodes.list()) {
-    if (nodeId === home) continue;
-    const reason = misfit(facts, info, memory);
-    if (reason === null) continue;
-    unfit.add(nodeId);
-    reasons.push(`${nodeId}: ${reason}`);
-  }
-  const others = nodes.list().filter(({ nodeId }) => nodeId !== home);
-  if (others.length > 0 && reasons.length === others.length)
-    throw new AtollError(
-      'precondition',
-      `Sandbox "${sandboxId}" stays paused: its machine is away, and no other one takes it (${reasons.join('; ')})` +
-        (memory && facts.kept === 'memory' ? '. With memory: false it may start from its files' : ''),
-      { detail: noCompatibleNode },
-    );
   try {
-    return (await placeSandbox(nodes, db, { cpuCount, memoryMiB, driver: facts.driver, full: unfit })).nodeId;
+    return await placeElsewhere(deps, { home, facts, memory, cpuCount, memoryMiB });
   } catch (error) {
+    if (error instanceof AtollError && error.code === 'precondition')
+      throw new AtollError(
+        'precondition',
+        `Sandbox "${sandboxId}" stays paused: its machine is away, and ${error.message}` +
+          (memory && facts.kept === 'memory' ? '. With memory: false it may start from its files' : ''),
+        { detail: noCompatibleNode, cause: error },
+      );
     throw new AtollError('unavailable', `Sandbox "${sandboxId}" stays paused. ${messageOf(error)}`, {
       detail: (error instanceof AtollError && error.detail) || noCompatibleNode,
       retryAfterSeconds: 5,

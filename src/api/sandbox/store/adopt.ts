@@ -14,6 +14,7 @@ export async function putPausedSandbox(db: Db, sandbox: SandboxRecord & { kept: 
         state: 'paused',
         kept: sandbox.kept,
         next_execution_id: null,
+        next_node_id: null,
         replica_id: null,
         node_id: sandbox.nodeId,
       })

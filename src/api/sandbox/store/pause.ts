@@ -31,8 +31,8 @@ export async function beginPause(
 }
 
 /**
- * `pausing` → `paused`; also of what runs or is being snapshotted as far as the store knows, where the node says that
- * it is paused.
+ * `pausing` → `paused`; also of what runs, is being snapshotted or moved as far as the store knows, where the node says
+ * that it is paused.
  */
 export async function finishPause(
   db: Db,
@@ -44,10 +44,18 @@ export async function finishPause(
   return inTransaction(db, async db => {
     const row = await db
       .updateTable('sandboxes')
-      .set({ state: 'paused', kept, durability, end_at_us: pausedAtUs, replica_id: null })
+      .set({
+        state: 'paused',
+        kept,
+        durability,
+        end_at_us: pausedAtUs,
+        replica_id: null,
+        next_execution_id: null,
+        next_node_id: null,
+      })
       .where('sandbox_id', '=', execution.sandboxId)
       .where('execution_id', '=', execution.executionId)
-      .where('state', 'in', ['pausing', 'running', 'snapshotting'])
+      .where('state', 'in', ['pausing', 'running', 'snapshotting', 'moving'])
       .returningAll()
       .executeTakeFirst();
     if (!row) return null;
@@ -81,14 +89,21 @@ export async function correctKept(db: Db, execution: Execution, kept: Kept): Pro
     .execute();
 }
 
-/** `pausing` or `snapshotting` → `running`: it has run on. */
+/** `pausing`, `snapshotting` or `moving` → `running`: it has run on, where it was. */
 export async function returnToRunning(db: Db, execution: Execution): Promise<SandboxRecord | null> {
   const row = await db
     .updateTable('sandboxes')
-    .set({ state: 'running', kept: null, replica_id: null })
+    .set({
+      state: 'running',
+      kept: null,
+      durability: null,
+      replica_id: null,
+      next_execution_id: null,
+      next_node_id: null,
+    })
     .where('sandbox_id', '=', execution.sandboxId)
     .where('execution_id', '=', execution.executionId)
-    .where('state', 'in', ['pausing', 'snapshotting'])
+    .where('state', 'in', ['pausing', 'snapshotting', 'moving'])
     .returningAll()
     .executeTakeFirst();
   return row ? sandboxOfRow(row) : null;

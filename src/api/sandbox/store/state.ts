@@ -131,7 +131,10 @@ export async function condemnSandbox(
   });
 }
 
-/** Sets when a running sandbox expires. With `onlyLater`, an earlier time leaves the row as it is (and answers it). */
+/**
+ * Sets when a sandbox expires that runs or is moved. With `onlyLater`, an earlier time leaves the row as it is (and
+ * answers it).
+ */
 export async function setSandboxEnd(
   db: Db,
   execution: { sandboxId: string; executionId: string },
@@ -143,7 +146,7 @@ export async function setSandboxEnd(
       .updateTable('sandboxes')
       .where('sandbox_id', '=', execution.sandboxId)
       .where('execution_id', '=', execution.executionId)
-      .where('state', '=', 'running')
+      .where('state', 'in', ['running', 'moving'])
       .returningAll();
     const row = await running
       .set({ end_at_us: endAtUs })

@@ -188,6 +188,7 @@ function newRecord(
     kept: null,
     durability: null,
     nextExecutionId: null,
+    nextNodeId: null,
     replicaId: null,
   };
 }

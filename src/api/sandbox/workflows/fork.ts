@@ -106,6 +106,7 @@ function childOf(clock: Clock, source: SandboxRecord, seconds: number): SandboxR
     kept: null,
     durability: null,
     nextExecutionId: null,
+    nextNodeId: null,
     replicaId: null,
   };
 }

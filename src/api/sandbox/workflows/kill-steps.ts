@@ -1,8 +1,8 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
-import type { EndReason } from '../../../protocol/node.ts';
+import type { EndReason, NodeProtocol } from '../../../protocol/node.ts';
 import { deleteSandbox } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
-import { isForgotten } from '../../placement/node-status.ts';
+import { isForgotten, isGone } from '../../placement/node-status.ts';
 import type { Step } from './run.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from './run.ts';
@@ -40,13 +40,13 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   {
     name: 'end',
     async run({ deps, sandbox, reason }) {
+      const { nextNodeId } = sandbox;
+      // One that was being moved may be on both machines.
+      if (nextNodeId !== null && nextNodeId !== sandbox.nodeId && !(await isGone(deps.db, nextNodeId)))
+        await endAt(deps.nodes.get(nextNodeId), sandbox, reason);
       // Only what is in the store is left of one whose machine was taken out; nobody refers to that from here on.
       if (sandbox.durability === 'cluster' && (await isForgotten(deps.db, sandbox.nodeId))) return;
-      const node = deps.nodes.get(sandbox.nodeId);
-      const { sandboxId, executionId, nextExecutionId } = sandbox;
-      // The one that a resume begins goes first: a resume that fails meanwhile leaves the other one.
-      if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId }, reason);
-      await node.kill({ sandboxId, executionId }, reason);
+      await endAt(deps.nodes.get(sandbox.nodeId), sandbox, reason);
     },
   },
   {
@@ -66,3 +66,13 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
     },
   },
 ];
+
+/** The one that a resume or a move begins goes first: if that fails meanwhile, it leaves the other one. */
+async function endAt(
+  node: NodeProtocol,
+  { sandboxId, executionId, nextExecutionId }: SandboxRecord,
+  reason: EndReason,
+): Promise<void> {
+  if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId }, reason);
+  await node.kill({ sandboxId, executionId }, reason);
+}

@@ -1,21 +1,24 @@
 import { AtollError } from '../../../base/error.ts';
 import { findSandboxOfAnyTeam } from '../store/read.ts';
 import { findTeam } from '../../team/store/team.ts';
-import type { SandboxRoute } from '../directory/directory.ts';
+import type { SandboxDirectory, SandboxRoute } from '../directory/directory.ts';
 import { connectSandbox } from './connect.ts';
-import { sandboxNotFound } from '../rules/find.ts';
+import { sandboxMoved, sandboxNotFound } from '../rules/find.ts';
 import type { ResumeDeps } from './resume.ts';
 
 /** How long a sandbox that traffic has woken runs at least, seconds. */
 const wokenSecondsMin = 300;
+/** A client waits 60 s by default: one that is told to come again can still do it. */
+const moveWaitMs = 50_000;
+const movePollMs = 20;
 
 /**
- * Resumes a paused sandbox for traffic, with its memory, and answers its route; a pause under way is waited for, and
- * requests at the same time share one resume. Whether the request may wake it, the edge has checked. Errors:
+ * Resumes a paused sandbox for traffic, with its memory, and answers its route; a pause or a move under way is waited
+ * for, and requests at the same time share one resume. Whether the request may wake it, the edge has checked. Errors:
  * `not_found`, also for a sandbox that traffic does not wake; `conflict`, `rate_limited`, `forbidden`, `unavailable`.
  */
 export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<SandboxRoute> {
-  const route = deps.directory.find(sandboxId);
+  const route = await whenMoved(deps.directory, sandboxId);
   if (route?.state === 'running') return route;
   if (!route?.ingress.autoResume) throw sandboxNotFound(sandboxId);
   const sandbox = await findSandboxOfAnyTeam(deps.db, sandboxId);
@@ -28,4 +31,15 @@ export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<
   const woken = deps.directory.find(sandboxId);
   if (woken?.state === 'running') return woken;
   throw sandboxNotFound(sandboxId);
+}
+
+/** The route of a sandbox once it is moved no more. Errors: `conflict` when that takes too long. */
+async function whenMoved(directory: SandboxDirectory, sandboxId: string): Promise<SandboxRoute | undefined> {
+  const deadline = performance.now() + moveWaitMs;
+  for (;;) {
+    const route = directory.find(sandboxId);
+    if (route?.state !== 'moving') return route;
+    if (performance.now() > deadline) throw sandboxMoved(sandboxId);
+    await Bun.sleep(movePollMs);
+  }
 }

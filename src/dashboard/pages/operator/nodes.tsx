@@ -4,10 +4,10 @@ import { useChange, useRead } from '../../api/hooks.ts';
 import { formatBytes, formatCount } from '../../format.ts';
 import { Ago, Badge, Copy, Meter } from '../../parts/bits.tsx';
 import type { Tone } from '../../parts/bits.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { DrainDialog } from './drain.tsx';
 
 const everyMs = 5_000;
 const tones: Record<NodeStatus, Tone> = {
@@ -106,19 +106,7 @@ function StatusButton({ of: { id, status } }: { of: Node }) {
       <button type="button" className="button tiny" onClick={() => setAsking(true)}>
         Drain
       </button>
-      {asking && (
-        <Confirm
-          title={`Drain ${id}?`}
-          action="Drain"
-          onClose={() => setAsking(false)}
-          onConfirm={() => {
-            setAsking(false);
-            change.mutate({ method: 'POST', path, body: { status: 'draining' } });
-          }}
-        >
-          <p className="muted">It takes no new sandboxes. Those that it has run on until they end.</p>
-        </Confirm>
-      )}
+      {asking && <DrainDialog id={id} onClose={() => setAsking(false)} />}
     </>
   );
 }

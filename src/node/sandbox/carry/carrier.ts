@@ -14,7 +14,7 @@ import type { KeptFiles } from '../keep/kept.ts';
 import { memoryOf } from '../keep/memory-files.ts';
 import { dropFrozen, type FrozenParts } from '../lifecycle/frozen.ts';
 import { pausedSummaryOf } from '../lifecycle/pause.ts';
-import type { PausedRecord } from '../records/record.ts';
+import type { PausedRecord, SandboxRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
 import { agentDigest } from './memory-facts.ts';
@@ -55,6 +55,7 @@ export function createCarrier(parts: CarryParts): PauseCarrier {
   const open = new Set<string>();
   return {
     describe: target =>
+      describeRunning(parts, target, digestOf) ??
       parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target), digestOf)),
     send: (target, key) => send(parts, target, Buffer.from(key, 'base64url'), digestOf),
     async receive(target, key, sizeBytes) {
@@ -73,11 +74,32 @@ async function still(parts: CarryParts, target: ExecutionRef): Promise<PausedRec
   const found = parts.sandboxes.findPaused(target);
   if (!found || found.record.setAside)
     throw new AtollError('not_found', `sandbox ${target.sandboxId} is not paused on this node`);
-  if (found.record.volumes.length > 0)
-    throw new AtollError('precondition', 'a sandbox with volumes stays on the machine that has them');
+  requireNoVolumes(found.record);
   const { record }: Paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
   if (!parts.kept.hasChecksums(record.sandboxId)) await parts.kept.writeChecksums(record.sandboxId);
   return record;
+}
+
+function requireNoVolumes({ volumes }: SandboxRecord): void {
+  if (volumes.length > 0)
+    throw new AtollError('precondition', 'a sandbox with volumes stays on the machine that has them');
+}
+
+/** What a sandbox that runs would be if it were paused with its memory now; null for one that does not run. */
+function describeRunning(parts: CarryParts, target: ExecutionRef, digestOf: DigestOf): Promise<PauseFacts> | null {
+  const state = parts.sandboxes.get(target.sandboxId);
+  if (state?.kind !== 'running' || state.record.executionId !== target.executionId) return null;
+  const { record, processes } = state;
+  return (async () => {
+    requireNoVolumes(record);
+    return {
+      kept: 'memory',
+      sizeBytes: processes.driver.memoryUsed(processes.slot),
+      layers: record.image.layers,
+      driver: record.driver,
+      memory: { ...parts.memoryFacts, agent: await digestOf(record.agentDir) },
+    };
+  })();
 }
 
 type DigestOf = (agentDir: string) => Promise<string>;

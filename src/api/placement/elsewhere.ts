@@ -1,0 +1,38 @@
+import { AtollError } from '../../base/error.ts';
+import type { PauseFacts } from '../../protocol/cluster.ts';
+import type { Db } from '../database/db.ts';
+import { misfit } from './misfit.ts';
+import { noCompatibleNode, type Nodes } from './nodes.ts';
+import { placeSandbox } from './place.ts';
+
+/** A sandbox that is to go on at another machine than `home`. */
+type Leaving = {
+  home: string;
+  facts: PauseFacts;
+  /** False: from its files, even where its memory was kept. */
+  memory: boolean;
+  cpuCount: number;
+  memoryMiB: number;
+};
+
+/**
+ * Another machine that a sandbox fits and that has room for it. Errors: `precondition` with the reason for each machine
+ * in reach, `unavailable` where none has room.
+ */
+export async function placeElsewhere({ db, nodes }: { db: Db; nodes: Nodes }, leaving: Leaving): Promise<string> {
+  const { home, facts, memory, cpuCount, memoryMiB } = leaving;
+  const reasons: string[] = [];
+  const unfit = new Set<string>([home]);
+  const others = nodes.list().filter(({ nodeId }) => nodeId !== home);
+  for (const { nodeId, info } of others) {
+    const reason = misfit(facts, info, memory);
+    if (reason === null) continue;
+    unfit.add(nodeId);
+    reasons.push(`${nodeId}: ${reason}`);
+  }
+  if (others.length > 0 && reasons.length === others.length)
+    throw new AtollError('precondition', `no other machine takes it (${reasons.join('; ')})`, {
+      detail: noCompatibleNode,
+    });
+  return (await placeSandbox(nodes, db, { cpuCount, memoryMiB, driver: facts.driver, full: unfit })).nodeId;
+}

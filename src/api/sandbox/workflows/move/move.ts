@@ -1,0 +1,18 @@
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import type { SandboxRecord } from '../../record.ts';
+import { placeOfMove, requireMoves } from '../../rules/move-place.ts';
+import { moveSandboxWorkflow } from './steps.ts';
+import type { SandboxWork } from '../run.ts';
+import type { SettleMoveDeps } from './settle.ts';
+
+/** What moving a sandbox takes. */
+export type MoveDeps = SandboxWork & SettleMoveDeps & { durablePauses: DurablePauses | null };
+
+/**
+ * Moves a running sandbox to another machine that it fits. Errors: those of `placeOfMove`, `conflict` where it left the
+ * state `running` by itself; it runs on where it was then.
+ */
+export async function moveSandbox(deps: MoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord> {
+  const nextNodeId = await placeOfMove(deps, sandbox);
+  return moveSandboxWorkflow(deps, sandbox, { nextNodeId, durable: requireMoves(deps.durablePauses) });
+}

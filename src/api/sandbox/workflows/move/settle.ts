@@ -1,0 +1,102 @@
+import { AtollError, messageOf } from '../../../../base/error.ts';
+import type { Clock } from '../../../../base/clock.ts';
+import { newUuid } from '../../../../base/id.ts';
+import type { NodeProtocol, PausedSandbox } from '../../../../protocol/node.ts';
+import { isGone } from '../../../placement/node-status.ts';
+import type { SandboxDirectory } from '../../directory/directory.ts';
+import type { SandboxRecord } from '../../record.ts';
+import type { BusyExecutions } from '../../rules/busy.ts';
+import { startSettings } from '../../rules/start-settings.ts';
+import { finishMove, recordNextRun } from '../../store/move.ts';
+import { finishPause, returnToRunning } from '../../store/pause.ts';
+import { findExecution } from '../../store/read.ts';
+import { deleteSandbox } from '../../store/state.ts';
+import type { ApplyDeps } from '../network-steps.ts';
+import { holdSecrets } from '../secrets.ts';
+
+/** What settling a move takes. */
+export type SettleMoveDeps = ApplyDeps & {
+  busy: Pick<BusyExecutions, 'replicaId'>;
+  clock: Clock;
+  directory: SandboxDirectory;
+};
+
+/**
+ * Brings a move that was cut short to an end: the sandbox runs on the other machine where that has begun, and else
+ * again where it was. It may be repeated; a machine that is out of reach and might have the sandbox is waited for,
+ * until it was given up. Errors: `unavailable` for that.
+ */
+export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): Promise<void> {
+  const { db, directory, clock } = deps;
+  const sandbox = await findExecution(db, listed);
+  if (sandbox?.state !== 'moving') return;
+  const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
+  if (nextNodeId !== null && nextNodeId !== nodeId && nextExecutionId !== null && !(await isGone(db, nextNodeId))) {
+    const node = deps.nodes.get(nextNodeId);
+    if (await runs(node, nextExecutionId)) {
+      const moved = await finishMove(db, sandbox, nextExecutionId, clock());
+      if (moved) directory.apply(moved);
+      return;
+    }
+    // What is under way there is waited for: after that it can't begin any more.
+    for (const id of [nextExecutionId, executionId]) await node.kill({ sandboxId, executionId: id });
+  }
+  const settled = await goBack(deps, sandbox);
+  if (settled) directory.apply(settled);
+}
+
+const runs = async (node: NodeProtocol, executionId: string) =>
+  (await node.list()).some(listed => listed.executionId === executionId);
+
+/** Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else's by now. */
+async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
+  const { db, clock, directory, log } = deps;
+  const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
+  const isStored = sandbox.durability === 'cluster';
+  // Its machine does not run it any more, and does not come back with it; what is in the store is there.
+  if (isStored && (await isGone(db, nodeId))) return finishPause(db, sandbox, 'memory', clock(), 'cluster');
+  const node = deps.nodes.get(nodeId);
+  if (nextNodeId === nodeId && nextExecutionId !== null && (await runs(node, nextExecutionId)))
+    return finishMove(db, sandbox, nextExecutionId, clock());
+  // In this order: what is paused after it was not among the running ones is among the paused ones.
+  if (await runs(node, executionId)) return returnToRunning(db, sandbox);
+  const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
+  if (paused) return runAgain(deps, sandbox, node, paused);
+  // One that its node has set aside is not gone: an operator decides.
+  if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
+  if (isStored) return finishPause(db, sandbox, 'memory', clock(), 'cluster');
+  if (await deleteSandbox(db, sandbox, ['moving'], { reason: 'lost', atUs: clock() })) {
+    log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
+    directory.close(sandbox);
+  }
+  return null;
+}
+
+/** One that its own machine can't let run any more, either, stays paused: nothing of it is lost. */
+async function runAgain(
+  deps: SettleMoveDeps,
+  sandbox: SandboxRecord,
+  node: NodeProtocol,
+  { kept }: PausedSandbox,
+): Promise<SandboxRecord | null> {
+  const { db, clock, log, busy } = deps;
+  const { sandboxId, nodeId, durability } = sandbox;
+  const nextExecutionId = newUuid();
+  const next = { nextNodeId: nodeId, nextExecutionId, durability, replicaId: busy.replicaId };
+  const recorded = await recordNextRun(db, sandbox, next);
+  if (!recorded) return null;
+  const settings = await startSettings(deps, recorded);
+  try {
+    await node.resume({ ...settings, nextExecutionId, memory: true });
+  } catch (error) {
+    if (error instanceof AtollError && error.code === 'unavailable') throw error;
+    log.error('a sandbox that could not be moved could not go on where it was either, and is paused', {
+      sandboxId,
+      error: messageOf(error),
+    });
+    return finishPause(db, recorded, kept, clock(), durability ?? 'node');
+  }
+  const running = await finishMove(db, recorded, nextExecutionId, clock());
+  if (running) await holdSecrets(deps, running, settings.network);
+  return running;
+}

@@ -1,0 +1,138 @@
+import { AtollError, messageOf } from '../../../../base/error.ts';
+import { newUuid } from '../../../../base/id.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import { hasRoom } from '../../../placement/has-room.ts';
+import type { SandboxRecord } from '../../record.ts';
+import { sandboxMoved } from '../../rules/find.ts';
+import { startSettings } from '../../rules/start-settings.ts';
+import { beginMove, finishMove, recordNextRun } from '../../store/move.ts';
+import { runWorkflow, type SandboxWork, type Step } from '../run.ts';
+import { holdSecrets } from '../secrets.ts';
+import { type SettleMoveDeps, settleMove } from './settle.ts';
+
+/** What the steps of a move work on. */
+type MoveContext = {
+  deps: SettleMoveDeps & SandboxWork;
+  /** By which it goes. */
+  durable: DurablePauses;
+  /** In state `running`; replaced by the moving one and, at the end, by the one that runs on the other machine. */
+  sandbox: SandboxRecord;
+  /** The machine that is to have it. */
+  nextNodeId: string;
+  /** The incarnation that begins there (UUID). */
+  nextExecutionId: string;
+  /** What its node was told of what may leave it. */
+  policy?: EgressPolicy;
+};
+
+/**
+ * Moves a running sandbox to another machine, with its memory and its files: it stands still meanwhile, and its
+ * connections are cut. Where it fails before the other machine has it, it runs on where it was.
+ */
+export async function moveSandboxWorkflow(
+  deps: MoveContext['deps'],
+  sandbox: SandboxRecord,
+  { nextNodeId, durable }: { nextNodeId: string; durable: DurablePauses },
+): Promise<SandboxRecord> {
+  const context: MoveContext = { deps, durable, sandbox, nextNodeId, nextExecutionId: newUuid() };
+  await deps.busy.while(sandbox.executionId, () =>
+    runWorkflow('move-sandbox', moveSandboxSteps, context, {
+      log: deps.log.with({ sandboxId: sandbox.sandboxId }),
+      measures: deps.measures,
+    }),
+  );
+  return context.sandbox;
+}
+
+const executionOf = ({ sandboxId, executionId }: SandboxRecord) => ({ sandboxId, executionId });
+
+/**
+ * The steps of a move: bring its layers, reserve its place, cut its connections, keep it, store that, bring it to the
+ * other machine, start it there, switch its row, remove what stayed behind.
+ */
+const moveSandboxSteps: readonly Step<MoveContext>[] = [
+  { name: 'prepare', run: ({ durable, sandbox, nextNodeId }) => durable.prepare(sandbox, nextNodeId) },
+  {
+    name: 'reserve',
+    async run(context) {
+      const { deps, sandbox, nextNodeId } = context;
+      if (sandbox.state === 'moving') return;
+      const { cpuCount, memoryMiB } = sandbox;
+      const moving = await beginMove(deps.db, sandbox, { nextNodeId, replicaId: deps.busy.replicaId }, db =>
+        hasRoom(db, { nodeId: nextNodeId, cpuCount, memoryMiB }),
+      );
+      if (moving === 'node_full')
+        throw new AtollError('unavailable', 'The machine that was chosen has no room any more');
+      if (!moving) throw sandboxMoved(sandbox.sandboxId);
+      context.sandbox = moving;
+    },
+    async undo({ deps, sandbox }) {
+      if (sandbox.state === 'moving') await settleMove(deps, sandbox);
+    },
+  },
+  {
+    name: 'cut',
+    async run({ deps, sandbox }) {
+      deps.directory.apply(sandbox);
+      await deps.directory.settled();
+    },
+  },
+  {
+    name: 'keep',
+    async run({ deps, sandbox }) {
+      const { kept } = await deps.nodes.get(sandbox.nodeId).pause(executionOf(sandbox), { memory: true });
+      if (kept !== 'memory') throw new AtollError('internal', 'Its processes ended when its memory was to be kept');
+    },
+  },
+  { name: 'store', run: ({ durable, sandbox }) => durable.store(sandbox) },
+  {
+    name: 'bring',
+    run: ({ durable, sandbox, nextNodeId }) => durable.bring({ ...executionOf(sandbox), nodeId: nextNodeId }),
+    async undo({ deps, sandbox, nextNodeId }) {
+      // Where it can't be done now, adoption does it; but nobody would know it once the sandbox is killed.
+      await deps.nodes
+        .get(nextNodeId)
+        .kill(executionOf(sandbox))
+        .catch((error: unknown) =>
+          deps.log.warn('the copy of a sandbox that was not moved stays for now', { error: messageOf(error) }),
+        );
+    },
+  },
+  {
+    name: 'start',
+    async run(context) {
+      const { deps, sandbox, nextNodeId, nextExecutionId } = context;
+      const next = { nextNodeId, nextExecutionId, durability: 'cluster', replicaId: deps.busy.replicaId } as const;
+      const recorded = await recordNextRun(deps.db, sandbox, next);
+      if (!recorded) throw sandboxMoved(sandbox.sandboxId);
+      context.sandbox = recorded;
+      const settings = await startSettings(deps, recorded);
+      context.policy = settings.network;
+      await deps.nodes.get(nextNodeId).resume({ ...settings, nextExecutionId, memory: true });
+    },
+  },
+  {
+    name: 'switch',
+    async run(context) {
+      const { deps, sandbox, nextExecutionId, policy } = context;
+      if (sandbox.executionId === nextExecutionId) return;
+      const moved = await finishMove(deps.db, sandbox, nextExecutionId, deps.clock());
+      if (!moved) throw sandboxMoved(sandbox.sandboxId);
+      context.sandbox = moved;
+      deps.directory.apply(moved);
+      await removeLeft(deps, sandbox);
+      if (policy) await holdSecrets(deps, moved, policy);
+    },
+  },
+];
+
+/** What has stayed where the sandbox was; adoption does what fails here. */
+async function removeLeft({ nodes, log }: SandboxWork, left: SandboxRecord): Promise<void> {
+  const { sandboxId } = left;
+  try {
+    await nodes.get(left.nodeId).kill(executionOf(left));
+  } catch (error) {
+    log.warn('what has stayed of a sandbox that was moved is removed later', { sandboxId, error: messageOf(error) });
+  }
+}

@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
+import { Sandbox } from 'e2b';
+import { postgresPrograms } from '../api/postgres.ts';
+import { testUnless } from '../support/skip.ts';
+import {
+  allReady,
+  type Cluster,
+  connectionTo,
+  controlOf,
+  createOn,
+  layersEverywhere,
+  startCluster,
+  until,
+} from './support/cluster.ts';
+import { startWriter, written } from './support/writer.ts';
+
+// Machines that are emptied while their sandboxes run on: these go to others, with memory and files.
+
+setDefaultTimeout(600_000);
+const programs = postgresPrograms();
+const clusterTest = testUnless(
+  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
+);
+/** How many sandboxes a machine is emptied of. */
+const count = Number(process.env['DRAINED_SANDBOXES'] ?? 4);
+
+let cluster: Cluster;
+const folder = mkdtempSync(join(tmpdir(), 'atoll-moves-'));
+
+beforeAll(async () => {
+  if (programs)
+    cluster = await startCluster(programs, { controls: 2, nodes: 2 }, { ATOLL_ISOLATION_SECONDS: '600' }, async () => ({
+      ATOLL_STORE: folder,
+    }));
+});
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+clusterTest('sandboxes of a drained machine go on at another one while they write, and none is lost', async () => {
+  await layersEverywhere(cluster);
+  const [one, two] = cluster.nodes;
+  if (!one || !two) throw new Error('two machines were started');
+  const made: Sandbox[] = [];
+  for (let number = 0; number < count; number++) made.push(await createOn(cluster, one, { timeoutMs: 3_600_000 }));
+  const before = new Map<string, { pid: string; count: number }>();
+  for (const sandbox of made) before.set(sandbox.sandboxId, await startWriter(sandbox));
+  const ends = new Map<string, string>();
+  const infoOf = ({ sandboxId }: Sandbox) => Sandbox.getInfo(sandboxId, connectionTo(cluster, 1));
+  for (const sandbox of made) ends.set(sandbox.sandboxId, (await infoOf(sandbox)).endAt.toISOString());
+  for (const [from, to] of [
+    [one, two],
+    [two, one],
+  ] as const) {
+    const dry = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move', '--dry-run');
+    expect(dry).toMatchObject({ code: 0, err: expect.stringContaining(`${count} of ${count} sandboxes can go`) });
+    // Requests that come while they are moved wait for that.
+    const drained = cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move');
+    const asked = made.map(async sandbox => {
+      const again = await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 1));
+      return again.files.exists('/home/user/written');
+    });
+    expect(await drained).toMatchObject({ code: 0, err: expect.stringContaining('It is empty') });
+    expect(await Promise.all(asked)).toEqual(made.map(() => true));
+    for (const sandbox of made) {
+      expect((await infoOf(sandbox)).state).toBe('running');
+      expect(await cluster.homeOf(sandbox.sandboxId)).toBe(to);
+      const known = before.get(sandbox.sandboxId);
+      const now = await written(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)), known?.count ?? 0);
+      expect(now.pid).toBe(known?.pid ?? '');
+      before.set(sandbox.sandboxId, now);
+    }
+    expect((await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).code).toBe(0);
+    await allReady(cluster);
+  }
+  // What has stayed behind is removed, and not set aside.
+  const orphans = JSON.parse((await cluster.atoll(0, 'sandbox', 'orphans', '--json')).out) as { sandboxes: unknown[] };
+  expect(orphans.sandboxes).toEqual([]);
+  for (const sandbox of made) {
+    expect(Date.parse(ends.get(sandbox.sandboxId) ?? '')).toBeLessThanOrEqual((await infoOf(sandbox)).endAt.getTime());
+    expect(await sandbox.kill()).toBe(true);
+  }
+});
+
+clusterTest('a sandbox that can not be moved is listed with the reason first, and stays', async () => {
+  await layersEverywhere(cluster);
+  const volume = await controlOf(cluster, 0).call('POST', '/volumes', { name: 'stays' });
+  expect(volume.status).toBe(201);
+  const made = await controlOf(cluster, 0).call('POST', '/v2/sandboxes', {
+    templateID: 'base',
+    timeout: 3600,
+    volumeMounts: [{ name: 'stays', path: '/mnt/stays' }],
+  });
+  const { sandboxID } = (await made.json()) as { sandboxID: string };
+  expect(made.status).toBe(201);
+  const home = await cluster.homeOf(sandboxID);
+  const goes = await createOn(cluster, home, { timeoutMs: 3_600_000 });
+  for (const flags of [['--dry-run'], []]) {
+    const told = await cluster.atoll(0, 'node', 'drain', home.nodeId, '--mode', 'move', ...flags);
+    expect(told.code).toBe(flags.length > 0 ? 0 : 1);
+    expect(told.out).toMatch(new RegExp(`CAN'T BE MOVED +BECAUSE\\s+${sandboxID} +it has volumes`));
+    expect(told.err).toContain('Nothing was changed');
+  }
+  const drain = await cluster.admin(0, 'GET', `/admin/nodes/${home.nodeId}/drain`);
+  expect(await drain.json()).toMatchObject({ mode: 'none' });
+  const forced = await cluster.atoll(0, 'node', 'drain', home.nodeId, '--mode', 'move', '--force', '--no-wait');
+  expect(forced.code).toBe(0);
+  await until('the other one is elsewhere', async () => (await cluster.homeOf(goes.sandboxId)) !== home);
+  expect(await cluster.homeOf(sandboxID)).toBe(home);
+  expect((await Sandbox.getInfo(sandboxID, connectionTo(cluster, 0))).state).toBe('running');
+  for (const sandboxId of [sandboxID, goes.sandboxId])
+    expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 0))).toBe(true);
+});
