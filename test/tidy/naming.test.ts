@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
+import { dirname } from 'node:path';
 import { importsOf } from './imports.ts';
-import { sourceFiles } from './source-files.ts';
+import { isTest, sourceFiles } from './source-files.ts';
 
 const files = sourceFiles(['src', 'test', 'bench', 'scripts'], ['.ts', '.tsx', '.mjs']);
 
@@ -10,6 +11,8 @@ const files = sourceFiles(['src', 'test', 'bench', 'scripts'], ['.ts', '.tsx', '
 const linesMax = (path: string) => (path.startsWith('test/') ? 750 : 400);
 /** Half of all files are to stay below this, so that a file can be read in one go. */
 const medianLinesMax = 150;
+/** About twenty; one that has more is two rooms. */
+const filesMax = 24;
 
 // A path typed on one machine must work on every other, whatever its file system folds.
 test('files and folders are named in kebab-case', () => {
@@ -33,6 +36,14 @@ test('files stay about one thing', () => {
   expect(lengths.filter(({ path, lines }) => lines > linesMax(path))).toEqual([]);
   const sorted = lengths.map(({ lines }) => lines).sort((a, b) => a - b);
   expect(sorted[Math.floor(sorted.length / 2)] ?? 0).toBeLessThan(medianLinesMax);
+});
+
+// A folder is a room: what it holds is seen at a glance. Unit tests stand beside what they test and count with it.
+test('folders have few files', () => {
+  const counted = files.filter(({ path }) => !(path.startsWith('src/') && isTest(path)));
+  const folders = Map.groupBy(counted, ({ path }) => dirname(path));
+  expect(folders.size).toBeGreaterThan(100);
+  expect([...folders].filter(([, inFolder]) => inFolder.length > filesMax).map(([folder]) => folder)).toEqual([]);
 });
 
 // The built-in has the prefix, so that nothing of npm can take its name.

@@ -12,16 +12,20 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
   'README.md': [
     ['nothing phones home', 'test/parts/rights.test.ts', 'nothing phones home'],
     ['A range of user IDs that nothing else', 'test/e2e/installations.test.ts', 'two installations on one machine'],
-    ['it never does half of it', 'test/api/bad-input.test.ts', 'a create that is refused says why and leaves nothing'],
+    [
+      'it never does half of it',
+      'test/api/http/bad-input.test.ts',
+      'a create that is refused says why and leaves nothing',
+    ],
   ],
   'docs/cluster.md': [
     ['One machine alone', null, 'tells the reader what the page is for'],
     ['The token is never sent', 'src/base/crypto/join-proof.test.ts', 'a proof needs the token'],
-    ['gets a certificate for a week', 'test/api/cluster.test.ts', 'an invitation lets one machine in'],
+    ['gets a certificate for a week', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
     ['The gate lets in who shows a certificate', 'test/wire/tls.test.ts', 'each process of control may call'],
     ['The gate is a process of its own user', null, 'says what the process is'],
     ['A node that was cut off for less', 'test/cluster/machines.test.ts', 'cut off for less than control waits'],
-    ['is for one that never comes back', 'test/api/cluster.test.ts', 'an invitation lets one machine in'],
+    ['is for one that never comes back', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
   ],
   'SECURITY.md': [
     ['Root on the host is trusted', null, 'says what is not protected'],
@@ -33,7 +37,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['whoever takes over the edge', 'test/parts/rights.test.ts', 'each socket is for the one process that calls it'],
     [
       'nothing falls back to less',
-      'test/api/build-permission.test.ts',
+      'test/api/build/permission.test.ts',
       'no name that a team takes leads out of gVisor',
     ],
     ['lead into gVisor and never out of it', 'src/api/template/rules/driver.test.ts', 'an ID alone out of it'],
@@ -64,7 +68,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
       'members of another kind than the protocol has',
     ],
     ['never into the sandbox', 'test/egress/headers.test.ts', 'the values go to the named host alone'],
-    ['never for addresses of the machine', 'test/api/webhooks.test.ts', 'no request goes to an address of the machine'],
+    [
+      'never for addresses of the machine',
+      'test/api/event/webhooks.test.ts',
+      'no request goes to an address of the machine',
+    ],
     ["at most 76 of the host's", 'test/attacks/shares-network.test.ts', 'neighbours: one sandbox adds few'],
     [
       'sandboxes of the other proxies notice nothing',
@@ -77,7 +85,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['never replaces another', 'test/backup/backup.test.ts', 'what is damaged, or in the way, is refused'],
     ['leaves nothing behind', 'test/backup/dump.test.ts', 'nothing stays of them'],
     ['start it where it can reach nothing', null, advice],
-    ['which migrations it does not know', 'test/api/upgrade.test.ts', 'is refused with its name, and left as it is'],
+    [
+      'which migrations it does not know',
+      'test/api/database/upgrade.test.ts',
+      'is refused with its name, and left as it is',
+    ],
   ],
   'docs/code-interpreter.md': [
     [
@@ -144,9 +156,9 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['nothing in front of the same nginx', null, definition],
   ],
   'docs/events.md': [
-    ['at most 100', 'test/api/events.test.ts', 'the whole life of a sandbox is told'],
-    ['A sandbox that never started has none', 'test/api/events.test.ts', 'a start that failed says nothing'],
-    ['at most 20 webhooks', 'test/api/webhooks.test.ts', 'a team has a number of them'],
+    ['at most 100', 'test/api/event/events.test.ts', 'the whole life of a sandbox is told'],
+    ['A sandbox that never started has none', 'test/api/event/events.test.ts', 'a start that failed says nothing'],
+    ['at most 20 webhooks', 'test/api/event/webhooks.test.ts', 'a team has a number of them'],
   ],
   'docs/inside.md': [
     ['at most a second old', 'test/lifecycle/node-memory.test.ts', 'its own numbers are right after a pause too'],
@@ -175,10 +187,14 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
   ],
   'docs/network.md': [
-    ['can prove to others that it is a sandbox', 'test/api/identity-tokens.test.ts', 'a standard library verifies'],
+    [
+      'can prove to others that it is a sandbox',
+      'test/api/account/identity-tokens.test.ts',
+      'a standard library verifies',
+    ],
     [
       'The token never enters the sandbox',
-      'test/api/identity-tokens.test.ts',
+      'test/api/account/identity-tokens.test.ts',
       'requests leave with a token of the sandbox',
     ],
     ['nothing goes past it', 'test/egress/socks.test.ts', 'no other traffic goes past it'],
@@ -186,7 +202,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['carries IPv4 and nothing else', 'test/attacks/network.test.ts', 'a host that answers on the link is heard'],
     ['nothing is changed', 'src/node/network/forwarding.test.ts', 'links of sandboxes are none'],
     ['nothing is reached by them', 'test/egress/addresses.test.ts', 'an allow does not open protected ranges'],
-    ["never a secret's value", 'test/api/egress-secrets.test.ts', 'a secret in a header rule gets to the node alone'],
+    [
+      "never a secret's value",
+      'test/api/sandbox/egress-secrets.test.ts',
+      'a secret in a header rule gets to the node alone',
+    ],
   ],
   'docs/operating.md': [
     ['the capabilities that nothing needs', 'test/setup/unit-file.test.ts', 'systemd'],
@@ -203,33 +223,37 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['as if nothing had been', 'test/snapshot/crash.test.ts', 'a platform that is killed in the middle of a pause'],
   ],
   'docs/platform-api.md': [
-    ['nothing is cached', 'test/api/authentication.test.ts', 'a key that was deleted by another process'],
+    ['nothing is cached', 'test/api/account/authentication.test.ts', 'a key that was deleted by another process'],
     [
       'A refused request (4xx) changed nothing',
-      'test/api/bad-input.test.ts',
+      'test/api/http/bad-input.test.ts',
       'bad timeouts are 400 and change nothing',
     ],
-    ['is refused, never ignored', 'test/api/client-fields.test.ts', 'what has no effect is refused by name'],
-    ['right ones are never held up', 'test/api/authentication.test.ts', 'right ones are let in, also from its address'],
-    ['then 504 and nothing is left', 'test/api/workflows.test.ts', 'a create that fails at any step'],
-    ['and nothing was changed', 'test/api/reconcilers.test.ts', 'every request is refused and changes nothing'],
+    ['is refused, never ignored', 'test/api/http/client-fields.test.ts', 'what has no effect is refused by name'],
+    [
+      'right ones are never held up',
+      'test/api/account/authentication.test.ts',
+      'right ones are let in, also from its address',
+    ],
+    ['then 504 and nothing is left', 'test/api/sandbox/workflows.test.ts', 'a create that fails at any step'],
+    ['and nothing was changed', 'test/api/sandbox/reconcilers.test.ts', 'every request is refused and changes nothing'],
     [
       'When the database never answers',
-      'test/api/database-away.test.ts',
+      'test/api/database/away.test.ts',
       'a commit whose answer was lost is asked about',
     ],
     [
       'nothing of it happens later by itself',
-      'test/api/database-away.test.ts',
+      'test/api/database/away.test.ts',
       'nothing that was refused happens when it is back',
     ],
     [
       'A kill is never left in doubt',
-      'test/api/database-away.test.ts',
+      'test/api/database/away.test.ts',
       'It is true when it is said, whatever the database has written down',
     ],
-    ['1,000 at most; then the log', 'test/api/audit.test.ts', 'every change is told with who'],
-    ['secrets are never in it', 'test/api/audit.test.ts', 'every change is told with who'],
+    ['1,000 at most; then the log', 'test/api/event/audit.test.ts', 'every change is told with who'],
+    ['secrets are never in it', 'test/api/event/audit.test.ts', 'every change is told with who'],
     ['reveals nothing of them', 'src/base/crypto/encryption.test.ts', 'it opens nowhere else, with no other key'],
   ],
   'docs/safety.md': [

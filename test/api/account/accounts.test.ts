@@ -1,0 +1,234 @@
+import { expect, test } from 'bun:test';
+import { routes } from '../../../src/api/routes.ts';
+import { createSignInLink } from '../../../src/api/session/rules/links.ts';
+import { addMember } from '../../../src/api/team/rules/provision-user.ts';
+import { authorizationRows } from '../authorization-rows.ts';
+import { Scene } from '../authorization-scene.ts';
+import { onEachDatabase } from '../databases.ts';
+import { Platform, adminToken, call } from '../platform.ts';
+import { beginSession } from '../session-callers.ts';
+
+const page = { 'sec-fetch-site': 'same-origin', host: 'localhost:3000' };
+const password = 'correct horse battery';
+const cookieOf = (headers: Headers) => /^(__Host-atoll=[0-9a-f]{64});/.exec(headers.get('set-cookie') ?? '')?.[1] ?? '';
+
+const askOf =
+  (platform: Platform) =>
+  (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) =>
+    call(platform.socketPath, method, path, body, { ...page, ...headers });
+
+/** A platform whose operator has an account. */
+async function withOperator(platform: Platform) {
+  const ask = askOf(platform);
+  const code = (await createSignInLink(platform.api.parts, null)).path.split('#')[1];
+  const link = cookieOf((await ask('POST', '/session', {}, { code })).headers);
+  const made = await ask(
+    'POST',
+    '/session/account',
+    { cookie: link },
+    { name: 'Ada', email: 'ada@example.com', password },
+  );
+  expect(made).toMatchObject({ status: 201, body: { operator: true, user: { name: 'Ada', hasPassword: true } } });
+  return { ask, link, cookie: cookieOf(made.headers) };
+}
+
+onEachDatabase(database => {
+  test('the operator’s link makes the first account, and its password signs in from then on', async () => {
+    await using platform = await Platform.start({ database });
+    const { ask, link, cookie } = await withOperator(platform);
+    expect((await ask('GET', '/session', { cookie: link })).status).toBe(401);
+    expect((await ask('GET', '/nodes', { cookie })).status).toBe(200);
+    expect(
+      (await ask('POST', '/session/account', { cookie }, { name: 'B', email: 'b@example.com', password })).status,
+    ).toBe(409);
+
+    const byPassword = await ask('POST', '/session', {}, { email: 'ada@example.com', password });
+    expect(byPassword).toMatchObject({ status: 201, body: { operator: true } });
+    const renewed = await ask('PUT', '/session/password', { cookie }, { password: `${password} staple` });
+    expect(renewed.status).toBe(201);
+    for (const ended of [cookie, cookieOf(byPassword.headers)])
+      expect((await ask('GET', '/session', { cookie: ended })).status).toBe(401);
+    expect((await ask('GET', '/nodes', { cookie: cookieOf(renewed.headers) })).status).toBe(200);
+    expect((await ask('POST', '/session', {}, { email: 'ada@example.com', password })).status).toBe(401);
+    expect(
+      (await ask('PUT', '/session/password', { cookie: cookieOf(renewed.headers) }, { password: 'short' })).status,
+    ).toBe(400);
+  });
+
+  test('who is invited makes an account and is a member with that role; the link is good once', async () => {
+    await using platform = await Platform.start({ database });
+    const { ask, cookie } = await withOperator(platform);
+    const team = { cookie, 'x-team-id': platform.team.teamId };
+    const invite = async (role: string) => {
+      const made = (await ask('POST', '/invitations', team, { role, note: 'for Grace' })).body as { path: string };
+      return made.path.split('#')[1];
+    };
+    const invitation = await invite('viewer');
+    expect(await ask('GET', '/invitations', team)).toMatchObject({ body: [{ role: 'viewer', note: 'for Grace' }] });
+    const account = { invitation, name: 'Grace', email: 'grace@example.com', password };
+    const joined = await ask('POST', '/session/invited', {}, account);
+    expect(joined).toMatchObject({ status: 201, body: { operator: false, teams: [{ role: 'viewer' }] } });
+    expect((await ask('POST', '/session/invited', {}, { ...account, email: 'g@example.com' })).status).toBe(401);
+
+    const viewer = { cookie: cookieOf(joined.headers), 'x-team-id': platform.team.teamId };
+    const { sandboxID } = await platform.createSandbox({ secure: true });
+    const seen = await ask('GET', `/sandboxes/${sandboxID}`, viewer);
+    expect(seen.status).toBe(200);
+    expect(seen.body).not.toHaveProperty('envdAccessToken');
+    expect(await ask('DELETE', `/sandboxes/${sandboxID}`, viewer)).toMatchObject({
+      status: 403,
+      body: { message: 'This takes the role "developer" in the team; yours is "viewer"' },
+    });
+    expect(await ask('GET', '/teams', viewer)).toMatchObject({ status: 200, body: [] });
+
+    const members = (await ask('GET', '/members', viewer)).body as { userID: string }[];
+    const userID = members[0]?.userID ?? '';
+    expect((await ask('PATCH', `/members/${userID}`, team, { role: 'admin' })).status).toBe(204);
+    expect((await ask('DELETE', `/sandboxes/${sandboxID}`, viewer)).status).toBe(204);
+    for (const change of [
+      () => ask('PATCH', `/members/${userID}`, team, { role: 'developer' }),
+      () => ask('DELETE', `/members/${userID}`, team),
+    ])
+      expect(await change()).toMatchObject({ status: 409, body: { message: expect.stringContaining('only admin') } });
+
+    // Who has an account joins with it.
+    const { user } = await platform.user();
+    const other = { cookie: (await beginSession(platform, user.userId)).cookie };
+    const second = await invite('developer');
+    expect(await ask('POST', '/session/teams', other, { invitation: second })).toMatchObject({
+      status: 201,
+      body: { teams: [{ role: 'developer' }] },
+    });
+    expect((await ask('POST', '/session/teams', other, { invitation: second })).status).toBe(401);
+    expect((await ask('POST', '/session/teams', other, { invitation: await invite('admin') })).status).toBe(409);
+    expect((await ask('DELETE', `/members/${user.userId}`, team)).status).toBe(204);
+    expect((await ask('GET', '/v2/sandboxes', { ...other, 'x-team-id': platform.team.teamId })).status).toBe(401);
+  });
+
+  test('whoever leaves a team, or may less in it, has no key and no invitation left to come back by', async () => {
+    await using platform = await Platform.start({ database });
+    const { ask, cookie } = await withOperator(platform);
+    const { teamId } = platform.team;
+    const team = { cookie, 'x-team-id': teamId };
+    const admin = { 'x-admin-token': adminToken };
+    await addMember(platform.api.parts, platform.team, (await platform.user()).user, 'admin'); // who stays
+    const leaving = {
+      removed: (userId: string) => ask('DELETE', `/members/${userId}`, team),
+      'removed by the operator': (userId: string) => ask('DELETE', `/admin/teams/${teamId}/members/${userId}`, admin),
+      'made a viewer': (userId: string) => ask('PATCH', `/members/${userId}`, team, { role: 'viewer' }),
+    };
+    const account = { name: 'Eve', password };
+    for (const [way, leave] of Object.entries(leaving)) {
+      const { user, token } = await platform.user();
+      await addMember(platform.api.parts, platform.team, user, 'admin');
+      const bearer = { authorization: `Bearer ${token}` };
+      const [listed] = (await ask('GET', '/teams', bearer)).body as { apiKey: string }[];
+      const key = { 'x-api-key': listed?.apiKey ?? '' };
+      expect((await ask('GET', '/v2/sandboxes', key)).status).toBe(200);
+      const made = await ask('POST', '/invitations', { ...bearer, 'x-team-id': teamId }, { role: 'admin' });
+      const invitation = (made.body as { path: string }).path.split('#')[1];
+      expect((await leave(user.userId)).status).toBe(204);
+      expect({ way, status: (await ask('GET', '/v2/sandboxes', key)).status }).toEqual({ way, status: 401 });
+      const back = await ask(
+        'POST',
+        '/session/invited',
+        {},
+        { ...account, email: `${way.length}@example.com`, invitation },
+      );
+      expect({ way, status: back.status }).toEqual({ way, status: 401 });
+    }
+    // Who stays what he was keeps what he has, and so do the team's own keys.
+    const { user, token } = await platform.user();
+    await addMember(platform.api.parts, platform.team, user, 'admin');
+    const [listed] = (await ask('GET', '/teams', { authorization: `Bearer ${token}` })).body as { apiKey: string }[];
+    expect((await ask('PATCH', `/members/${user.userId}`, team, { role: 'developer' })).status).toBe(204);
+    expect((await ask('GET', '/v2/sandboxes', { 'x-api-key': listed?.apiKey ?? '' })).status).toBe(200);
+    expect((await platform.call('GET', '/v2/sandboxes')).status).toBe(200);
+  });
+
+  test('whoever is made an operator no more has lost the rights at the next request', async () => {
+    await using platform = await Platform.start({ database });
+    const { ask, cookie } = await withOperator(platform);
+    const users = (await ask('GET', '/admin/users', { cookie })).body as { userID: string; operator: boolean }[];
+    expect(users.map(({ operator }) => operator)).toEqual([true]);
+    const change = [`/admin/users/${users[0]?.userID}`, { 'x-admin-token': adminToken }, { operator: false }] as const;
+    expect((await ask('PATCH', ...change)).status).toBe(204);
+    expect((await ask('GET', '/nodes', { cookie })).status).toBe(401);
+    expect(await ask('GET', '/session', { cookie })).toMatchObject({ status: 200, body: { operator: false } });
+  });
+});
+
+test('a wrong password and an unknown account are answered alike, and limited alike', async () => {
+  await using platform = await Platform.start();
+  const { ask } = await withOperator(platform);
+  // At once, and from many addresses: the limit is the account's, and however slow the checks are, it is reached.
+  const answers = async (email: string, from: number) => {
+    const all = await Promise.all(
+      Array.from({ length: 16 }, (_, i) =>
+        ask('POST', '/session', { 'x-forwarded-for': `192.0.2.${from + i}` }, { email, password: 'wrong' }),
+      ),
+    );
+    return new Map(all.map(({ status, body }) => [status, JSON.stringify(body)]));
+  };
+  const [known, unknown] = [await answers('ada@example.com', 1), await answers('nobody@example.com', 101)];
+  expect([...known.keys()].toSorted()).toEqual([401, 429]);
+  expect(known).toEqual(unknown);
+});
+
+test('a team reads its limits with what is taken, and its admins who changed what of it alone', async () => {
+  await using platform = await Platform.start({ limits: { concurrentSandboxes: 7 } });
+  await platform.createSandbox();
+  expect(await platform.call('GET', '/limits')).toMatchObject({
+    body: { limits: { concurrentSandboxes: 7, volumes: 100 }, taken: { concurrentSandboxes: 1, concurrentBuilds: 0 } },
+  });
+  const other = await platform.otherTeam();
+  await platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { 'x-api-key': other.key });
+  const admin = { 'x-admin-token': adminToken, 'x-team-id': platform.team.teamId };
+  const audit = await askOf(platform)('GET', '/audit', admin);
+  const teams = (audit.body as { teamID: string }[]).map(({ teamID }) => teamID);
+  expect(new Set(teams)).toEqual(new Set([platform.team.teamId]));
+});
+
+test('what is dangerous takes a session that has proven lately whose it is', async () => {
+  await using scene = await Scene.open();
+  const proof = routes.filter(route => route.proof);
+  expect(proof.length).toBeGreaterThan(10);
+  for (const route of routes) {
+    if (route.auth === 'none') continue;
+    const request = await authorizationRows[route.operationId]?.request(scene);
+    const answers = await Promise.all(
+      ['session with team', "operator's session with team"].map(caller =>
+        scene.sendUnproven(caller as never, route.method, request?.path ?? '', request?.body),
+      ),
+    );
+    const asked = answers.some(({ body }) => (body as { error_code?: string } | null)?.error_code === 'proof_needed');
+    expect({ operation: route.operationId, asked }).toEqual({ operation: route.operationId, asked: route.proof });
+    await scene.tidy();
+  }
+}, 120_000);
+
+test('a session proves itself again by password, token or link of the same account alone', async () => {
+  await using platform = await Platform.start();
+  const { ask, cookie } = await withOperator(platform);
+  const { user, token } = await platform.user();
+  await addMember(platform.api.parts, platform.team, user, 'admin');
+  const makeOld = async () => {
+    await platform.store.db.updateTable('sessions').set({ proven_at_us: 0 }).execute();
+    platform.api.parts.credentials.clear();
+  };
+  const invite = () => ask('POST', '/invitations', { cookie, 'x-team-id': platform.team.teamId }, { role: 'viewer' });
+  const codeOf = async (userId: string | null) =>
+    (await createSignInLink(platform.api.parts, userId)).path.split('#')[1];
+  const own = (await ask('GET', '/session', { cookie })).body as { user: { id: string } };
+
+  for (const good of [{ password }, { code: await codeOf(own.user.id) }]) {
+    await makeOld();
+    expect(await invite()).toMatchObject({ status: 403, body: { error_code: 'proof_needed' } });
+    expect((await ask('PUT', '/session/proof', { cookie }, good)).status).toBe(204);
+    expect((await invite()).status).toBe(201);
+  }
+  await makeOld();
+  for (const bad of [{ password: 'wrong' }, { accessToken: token }, { code: await codeOf(user.userId) }, { code: 'x' }])
+    expect((await ask('PUT', '/session/proof', { cookie }, bad)).status).toBe(401);
+  expect((await invite()).status).toBe(403);
+});

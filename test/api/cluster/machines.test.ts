@@ -1,0 +1,184 @@
+import { expect, setDefaultTimeout } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startApi } from '../../../src/api/start.ts';
+import type { Db } from '../../../src/api/database/db.ts';
+import { openStore } from '../../../src/api/database/database.ts';
+import { newKey } from '../../../src/base/crypto/certificate.ts';
+import { joinProof, readJoinToken, rejoinProof } from '../../../src/base/crypto/join-proof.ts';
+import { platformVersion } from '../../../src/base/version.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
+import type { ClusterLinks } from '../../../src/protocol/cluster.ts';
+import { testUnless } from '../../support/skip.ts';
+import { call } from '../platform.ts';
+import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+
+// Joining a cluster by the API: who is let in, and what he gets. Machines that work are in test/cluster.
+
+setDefaultTimeout(180_000);
+const programs = postgresPrograms();
+const postgresTest = testUnless(
+  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
+);
+const admin = { 'x-admin-token': 'a'.repeat(64) };
+
+/** A machine that is out of reach. */
+const cut = { gate: { beat: () => Promise.reject(new Error('cut')) }, node: {}, drop() {}, close() {} };
+
+/** Control, and what it finds where machines are. */
+async function withControl(work: (send: Send, db: Db) => Promise<void>, machine: object = cut): Promise<void> {
+  await using cluster = await PostgresCluster.start(programs!);
+  await using store = await openStore(await cluster.newDatabase());
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-control-'));
+  const socketPath = join(folder, 'api.sock');
+  const links = { connect: () => machine } as unknown as ClusterLinks;
+  const api = await startApi({
+    socketPath,
+    store,
+    cluster: { links, isolationSeconds: 60 },
+    seed: new Uint8Array(32).fill(3),
+    adminToken: admin['x-admin-token'],
+    log: silentLog,
+  });
+  try {
+    await work((method, path, body) => call(socketPath, method, path, body, admin), store.db);
+  } finally {
+    await api.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+type Send = (method: string, path: string, body?: unknown) => ReturnType<typeof call>;
+
+async function invited(send: Send): Promise<string> {
+  const { status, body } = await send('POST', '/admin/cluster/invites');
+  expect(status).toBe(201);
+  return (body as { token: string }).token;
+}
+
+const nodeID = '11111111-2222-4333-8444-555555555555';
+
+/** What a machine proves itself with that has joined before. */
+type Identity = { certificate: string; key: string };
+
+function request(
+  token: string,
+  change: Partial<Record<'address' | 'nodeID' | 'publicKey', string>> = {},
+  known?: Identity,
+) {
+  const { tokenId, key } = readJoinToken(token);
+  const asked = { nodeID, address: '203.0.113.2:3010', publicKey: newKey().publicKey, ...change };
+  const said = [tokenId, asked.nodeID, asked.address, asked.publicKey];
+  const proof = joinProof(key, 'node', said);
+  const before = known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } };
+  return { key, body: { tokenID: tokenId, ...asked, proof, ...before } };
+}
+
+postgresTest('an invitation lets one machine in, once, and proves who answers', async () => {
+  await withControl(async send => {
+    const { key, body } = request(await invited(send));
+    const joined = await send('POST', '/cluster/join', body);
+    expect(joined.status).toBe(201);
+    const { certificate, authority, proof } = joined.body as Record<'certificate' | 'authority' | 'proof', string>;
+    expect(proof).toBe(joinProof(key, 'control', [body.tokenID, certificate, authority]));
+    expect(certificate).toStartWith('-----BEGIN CERTIFICATE-----');
+    expect((await send('POST', '/cluster/join', body)).status).toBe(401);
+    expect((await send('DELETE', `/admin/nodes/${nodeID}`)).status).toBe(204);
+    expect((await send('DELETE', `/admin/nodes/${nodeID}`)).status).toBe(404);
+  });
+});
+
+postgresTest(
+  'a wrong proof, an unknown token and a request that was changed on its way are refused alike',
+  async () => {
+    await withControl(async send => {
+      const token = await invited(send);
+      const { body } = request(token);
+      const wrong = [
+        { ...body, proof: '0'.repeat(64) },
+        { ...body, tokenID: '0'.repeat(16) },
+        { ...body, address: '203.0.113.9:3010' },
+        { ...body, publicKey: newKey().publicKey },
+        { ...body, nodeID: '22222222-2222-4333-8444-555555555555' },
+      ];
+      const answers = await Promise.all(wrong.map(each => send('POST', '/cluster/join', each)));
+      expect(answers.map(({ status }) => status)).toEqual(wrong.map(() => 401));
+      expect(new Set(answers.map(answer => JSON.stringify(answer.body))).size).toBe(1);
+      // None of these has used it up; what it does not allow is said to who has it.
+      for (const change of [{ nodeID: 'node' }, { address: 'nowhere' }, { publicKey: 'none' }])
+        expect((await send('POST', '/cluster/join', request(token, change).body)).status).toBe(400);
+      expect((await send('POST', '/cluster/join', body)).status).toBe(201);
+    });
+  },
+);
+
+postgresTest('under the ID of a machine nobody joins but that machine, or another when it was forgotten', async () => {
+  await withControl(async (send, db) => {
+    const join = async (known?: Identity, token?: string, address = '203.0.113.9:3010') => {
+      const own = newKey();
+      const asked = request(token ?? (await invited(send)), { address, publicKey: own.publicKey }, known);
+      const { status, body } = await send('POST', '/cluster/join', asked.body);
+      const { certificate = '', message = '' } = body as { certificate?: string; message?: string };
+      return { status, message, identity: { certificate, key: own.key } };
+    };
+    const rows = () => db.selectFrom('cluster_nodes').select(['address', 'certificates_json']).execute();
+    const first = await join(undefined, undefined, '203.0.113.2:3010');
+    expect(first.status).toBe(201);
+    const before = await rows();
+    const stranger = { certificate: first.identity.certificate, key: newKey().key };
+    const token = await invited(send);
+    for (const known of [undefined, stranger]) {
+      const taken = await join(known, token);
+      expect(taken).toMatchObject({ status: 409, message: expect.stringContaining(`node forget ${nodeID}`) });
+    }
+    expect(await rows()).toEqual(before);
+    // The invitation was not used up by that: the machine itself moves to another address with it.
+    const moved = await join(first.identity, token);
+    expect(moved.status).toBe(201);
+    expect((await rows()).map(({ address }) => address)).toEqual(['203.0.113.9:3010']);
+    // What it had before is worth nothing any more.
+    expect((await join(first.identity)).status).toBe(409);
+    expect((await send('DELETE', `/admin/nodes/${nodeID}`)).status).toBe(204);
+    expect((await join()).status).toBe(201);
+  });
+});
+
+postgresTest('of two machines that join at once under one ID, one is let in', async () => {
+  await withControl(async send => {
+    const tokens = [await invited(send), await invited(send)];
+    const answers = await Promise.all(tokens.map(token => send('POST', '/cluster/join', request(token).body)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+  });
+});
+
+/** A machine that answers, and has nothing. */
+function answering(): object {
+  const memory = { kept: false, reason: 'a test' };
+  const facts = { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: '' };
+  const size = { cpuCount: 2, memoryBytes: 2 ** 32, sandboxCount: 0, sandboxesMax: 10 };
+  const info = { nodeId: nodeID, ...size, driver: 'crun', memory, memoryByDriver: {}, machine: facts };
+  const answer = { epoch: 'one', nowMs: 1, bootId: 'boot', release: platformVersion, info, isPausing: false };
+  const nothing = async () => [];
+  const absent = () => Promise.reject(new Error('a test'));
+  const lists = { list: nothing, listPaused: nothing, listSetAside: nothing, listSnapshots: nothing };
+  const node = { ...lists, info: async () => info, usage: absent, incidents: absent, volumes: { list: nothing } };
+  return { gate: { beat: async () => answer }, node, drop() {}, close() {} };
+}
+
+postgresTest('a machine that was given up gets work again when it has paused what it had', async () => {
+  await withControl(async (send, db) => {
+    expect((await send('POST', '/cluster/join', request(await invited(send)).body)).status).toBe(201);
+    const status = async () => ((await send('GET', '/nodes')).body as { status: string }[])[0]?.status;
+    const ready = async () => {
+      while ((await status()) !== 'ready') await Bun.sleep(50);
+    };
+    await ready();
+    await db.updateTable('cluster_nodes').set({ given_up: 1, lease_until_us: 1 }).execute();
+    while ((await status()) === 'ready') await Bun.sleep(50);
+    await ready();
+    const row = await db.selectFrom('cluster_nodes').select(['given_up', 'lease_until_us']).executeTakeFirstOrThrow();
+    expect(row.given_up).toBe(0);
+    expect(row.lease_until_us).toBeGreaterThan(1);
+  }, answering());
+});

@@ -1,0 +1,192 @@
+import { expect, setDefaultTimeout } from 'bun:test';
+import { join } from 'node:path';
+import { createLog } from '../../../src/base/telemetry/log.ts';
+import { openStore } from '../../../src/api/database/database.ts';
+import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
+import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
+import { startApi, type Api } from '../../../src/api/start.ts';
+import type { NodeProtocol } from '../../../src/protocol/node.ts';
+import { nodeTable } from '../../../src/protocol/wire/node-table.ts';
+import { testUnless } from '../../support/skip.ts';
+import { wiredInMemory } from '../../wire/support/pair.ts';
+import type { ChildOptions } from '../crash-child.ts';
+import { Platform, call, until } from '../platform.ts';
+import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+import { randomOf } from '../random.ts';
+
+// Several api processes on one database and one node: none of them takes what another works on for something that a
+// crash left.
+
+setDefaultTimeout(120_000);
+const programs = postgresPrograms();
+const postgresTest = testUnless(
+  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
+);
+const seed = Number(process.env['ATOLL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+/** A platform, and a second api beside it. */
+async function withTwo(
+  work: (scene: { first: Platform; second: Api; secondSocket: string }) => Promise<void>,
+  leaseSeconds = 15,
+): Promise<void> {
+  await using cluster = await PostgresCluster.start(programs!);
+  await using first = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newDatabase() } });
+  await using store = await openStore(first.location);
+  const secondSocket = join(first.directory, 'second.sock');
+  const second = await startApi({
+    socketPath: secondSocket,
+    store,
+    node: wiredInMemory(nodeTable, first.node as NodeProtocol, 'api').remote,
+    seed: new Uint8Array(32).fill(7),
+    log: createLog('warn', line => first.logged.push(line)),
+    replica: { leaseSeconds },
+  });
+  try {
+    await work({ first, second, secondSocket });
+  } finally {
+    await second.stop();
+  }
+}
+
+/** What the reconcilers of a process do in the time of a slow call, several times over. */
+async function reconcileOften({ parts }: Api): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    await reconcileLeftovers(parts);
+    await reconcileNodes(parts);
+  }
+}
+
+postgresTest('what one works on for long is left to it: create, pause, resume, snapshot, kill', async () => {
+  await withTwo(async ({ first, second }) => {
+    const reached = { calls: [] as string[] };
+    first.node.before = async name => {
+      if (name === 'list') return;
+      reached.calls.push(name);
+      await reconcileOften(second);
+    };
+    const { sandboxID } = await first.createSandbox();
+    expect((await first.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+    expect((await first.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 })).status).toBe(201);
+    expect((await first.call('POST', `/sandboxes/${sandboxID}/snapshots`, {})).status).toBe(201);
+    expect((await first.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+    expect(reached.calls).toEqual(expect.arrayContaining(['create', 'pause', 'resume', 'snapshot', 'kill']));
+    expect(first.node.executions()).toEqual([]);
+  });
+});
+
+postgresTest('each knows at once what the other has made and ended', async () => {
+  await withTwo(async ({ first, second, secondSocket }) => {
+    const { sandboxID } = await first.createSandbox();
+    expect(await second.forEdge.find(sandboxID)).toMatchObject({ sandboxId: sandboxID, state: 'running' });
+    const key = { 'x-api-key': first.key };
+    expect((await call(secondSocket, 'POST', `/sandboxes/${sandboxID}/pause`, {}, key)).status).toBe(204);
+    await until(() => first.api.directory.find(sandboxID)?.state === 'paused');
+    expect((await first.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+    await until(() => second.directory.find(sandboxID) === undefined);
+    expect(await second.forEdge.find(sandboxID)).toBeNull();
+  });
+});
+
+postgresTest('what one that died had begun is finished by another, and not before its lease is over', async () => {
+  await using cluster = await PostgresCluster.start(programs!);
+  await using first = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newDatabase() } });
+  const { sandboxID } = await first.createSandbox();
+  const options: ChildOptions = {
+    location: first.location,
+    nodeDirectory: join(first.directory, 'node'),
+    socketPath: join(first.directory, 'child.sock'),
+    seed: 1,
+    hangsAt: 'pause',
+    leaseSeconds: 3,
+  };
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../crash-child.ts'), JSON.stringify(options)], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+    stdin: 'ignore',
+  });
+  await child.stdout.getReader().read();
+  const stateOf = async () =>
+    (
+      await first.store.db
+        .selectFrom('sandboxes')
+        .select('state')
+        .where('sandbox_id', '=', sandboxID)
+        .executeTakeFirstOrThrow()
+    ).state;
+  const asked = call(options.socketPath, 'POST', `/sandboxes/${sandboxID}/pause`, {}, { 'x-api-key': first.key });
+  const cutOff = asked.then(
+    () => 'answered',
+    () => 'cut off',
+  );
+  await until(async () => (await stateOf()) === 'pausing');
+  await reconcileOften(first.api);
+  expect(await stateOf()).toBe('pausing');
+  child.kill('SIGKILL');
+  await child.exited;
+  expect(await cutOff).toBe('cut off');
+  await until(async () => (await stateOf()) === 'running', 30_000);
+  expect(await first.call('GET', `/sandboxes/${sandboxID}`)).toMatchObject({ status: 200, body: { state: 'running' } });
+});
+
+postgresTest('one that stops gives up its work at once, and a start in its place too', async () => {
+  await withTwo(async ({ first, second }) => {
+    const replicas = () => first.store.db.selectFrom('replicas').select(['replica_id', 'name']).execute();
+    const before = await replicas();
+    expect(before).toHaveLength(2);
+    await second.stop();
+    expect(await replicas()).toHaveLength(1);
+    await first.restart();
+    const after = await replicas();
+    expect(after.map(({ name }) => name)).toEqual([before[0]?.name ?? '']);
+    expect(after[0]?.replica_id).not.toBe(before[0]?.replica_id ?? '');
+  });
+});
+
+postgresTest(`two under load agree with the node and with what was answered (ATOLL_TEST_SEED=${seed})`, async () => {
+  await withTwo(async ({ first, second, secondSocket }) => {
+    const random = randomOf(seed);
+    const pause = () => Bun.sleep(random() * 10);
+    first.node.before = pause;
+    first.node.after = pause;
+    const key = { 'x-api-key': first.key };
+    const sockets = [first.socketPath, secondSocket];
+    const ask = (method: string, path: string, body?: unknown) =>
+      call(sockets[Math.floor(random() * 2)] ?? '', method, path, body, key);
+    const alive = new Set<string>();
+    const gone = new Set<string>();
+    const client = async () => {
+      for (let operation = 0; operation < 12; operation++) {
+        const created = await ask('POST', '/v2/sandboxes', { templateID: 'base', timeout: 3600 });
+        expect(created.status).toBe(201);
+        const { sandboxID } = created.body as { sandboxID: string };
+        if (random() < 0.5) {
+          expect((await ask('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+          if (random() < 0.5)
+            expect((await ask('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 3600 })).status).toBe(201);
+        }
+        if (random() < 0.5) {
+          expect((await ask('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+          gone.add(sandboxID);
+        } else alive.add(sandboxID);
+      }
+    };
+    const disturbed = { over: false };
+    const disturb = async (api: Api) => {
+      while (!disturbed.over) await reconcileOften(api);
+    };
+    const disturbing = [disturb(first.api), disturb(second)];
+    await Promise.all(Array.from({ length: 4 }, client)).finally(() => (disturbed.over = true));
+    await Promise.all(disturbing);
+    const rows = await first.store.db.selectFrom('sandboxes').select(['sandbox_id', 'state', 'replica_id']).execute();
+    expect(new Set(rows.map(row => row.sandbox_id))).toEqual(alive);
+    expect(rows.filter(row => row.replica_id !== null)).toEqual([]);
+    for (const { sandbox_id: id, state } of rows)
+      for (const api of [first.api, second]) {
+        await until(() => api.directory.find(id)?.state === state);
+      }
+    for (const id of gone)
+      expect([first.api.directory.find(id), await second.forEdge.find(id)]).toEqual([undefined, null]);
+    const there = [...first.node.executions(), ...first.node.paused()].map(({ sandboxId }) => sandboxId);
+    expect(new Set(there)).toEqual(alive);
+  });
+});

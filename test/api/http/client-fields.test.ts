@@ -1,0 +1,79 @@
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { repository } from '../../support/platform.ts';
+import { runToEnd } from '../../support/process.ts';
+import { pythonTimeoutMs, pythonWithSdk } from '../../support/python.ts';
+import { Platform } from '../platform.ts';
+import { type ClientOperations, operationsOfJavaScript, operationsOfPython } from '../support/client-operations.ts';
+import { operationsOfDocument } from '../support/document-operations.ts';
+
+// Every operation, and every field of a request, that the installed clients know, against the API's document: what a
+// newer client can send shows here, and has its effect, is refused by name, or is in the list below with the reason.
+
+const document = operationsOfDocument(JSON.parse(readFileSync(join(repository, 'docs/openapi.json'), 'utf8')));
+
+/** Fields that the document does not name, and what happens. */
+const unnamed: Record<string, string> = {
+  'POST /sandboxes body.mcp.*': 'passed on as it is: servers are named by their template',
+  'POST /v2/sandboxes body.mcp.*': 'passed on as it is: servers are named by their template',
+};
+
+function missing(client: ClientOperations): string[] {
+  return [...client].filter(line => !document.has(line) && !(line in unnamed));
+}
+
+test('the npm client knows nothing that is missing', () => {
+  const client = operationsOfJavaScript(readFileSync(join(repository, 'node_modules/e2b/dist/index.d.ts'), 'utf8'));
+  // Nothing is found missing where nothing was read.
+  expect(client.size).toBeGreaterThan(200);
+  expect(client).toContain('POST /v2/sandboxes body.network.egressProxy.address');
+  expect(missing(client)).toEqual([]);
+});
+
+test(
+  'the PyPI client knows nothing that is missing',
+  async () => {
+    const python = await pythonWithSdk();
+    if ('missing' in python) throw new Error(python.missing);
+    const { stdout } = await runToEnd([python.program, '-c', 'import e2b.api.client as c; print(c.__path__[0])']);
+    const client = operationsOfPython(stdout.trim());
+    expect(client.size).toBeGreaterThan(200);
+    expect(client).toContain('POST /v2/sandboxes body.network.egressProxy.tls.enabled');
+    expect(missing(client)).toEqual([]);
+  },
+  pythonTimeoutMs,
+);
+
+test('what has no effect is refused by name', async () => {
+  await using platform = await Platform.start({ features: { egressProxy: true } });
+  const egressProxy = { address: 'proxy.example.com:1080' };
+  const refused = async (path: string, body: object) => {
+    const answer = await platform.call('POST', path, body);
+    return `${answer.status} ${(answer.body as { message: string }).message}`;
+  };
+  const create = (network: object) => refused('/v2/sandboxes', { templateID: 'base', network });
+  expect(await create({ egressProxy: { ...egressProxy, tls: { enabled: true } } })).toMatch(
+    /^400 .*network\.egressProxy\.tls\.enabled/,
+  );
+  expect(await create({ dnsServers: ['9.9.9.9'] })).toMatch(/^400 .*network\.dnsServers/);
+  const { sandboxID } = await platform.createSandbox({
+    network: { egressProxy: { ...egressProxy, tls: { enabled: false } }, dnsServers: [] },
+  });
+  expect(platform.node.networks.get(sandboxID)).toEqual({ internetAccess: true, egressProxy });
+  expect(await refused(`/sandboxes/${sandboxID}/pause`, { requireHealthyGuest: true })).toMatch(
+    /^400 .*requireHealthyGuest/,
+  );
+});
+
+test('a snapshot keeps memory unless it is told not to', async () => {
+  await using platform = await Platform.start();
+  const { sandboxID } = await platform.createSandbox();
+  const asked: unknown[] = [];
+  platform.node.before = async (call, request) => {
+    if (call === 'snapshot' && request && 'memory' in request) asked.push(request.memory);
+  };
+  for (const body of [{}, { memory: true }, { memory: false }])
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`, body)).status).toBe(201);
+  expect(asked).toEqual([true, true, false]);
+});

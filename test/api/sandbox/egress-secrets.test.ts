@@ -1,0 +1,109 @@
+import { expect, test } from 'bun:test';
+import { onEachDatabase } from '../databases.ts';
+import { Platform } from '../platform.ts';
+
+const features = { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true };
+const rulesOf = (value: string, name = 'Authorization') => ({
+  'api.example.com': [{ transform: { headers: { [name]: value } } }],
+});
+
+onEachDatabase(database => {
+  const start = () => Platform.start({ database, features });
+  const headersAt = (platform: Platform, sandboxID: string) =>
+    platform.node.networks.get(sandboxID)?.headerRules?.['api.example.com'];
+
+  test('a secret in a header rule gets to the node alone, and its changes hold in sandboxes that run', async () => {
+    await using platform = await start();
+    await platform.call('POST', '/secrets', { name: 'api-key', value: 'first-value' });
+    const rules = rulesOf('Bearer ${e2b.secrets.api-key}');
+    const created = await platform.call('POST', '/v2/sandboxes', {
+      templateID: 'base',
+      network: { rules, egressProxy: { address: 'proxy.example.com:1080', username: 'u', password: 'proxy-password' } },
+    });
+    const { sandboxID } = created.body as { sandboxID: string };
+    const other = await platform.createSandbox({ network: { rules: rulesOf('plain-header-value') } });
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'Bearer first-value' });
+    expect(headersAt(platform, other.sandboxID)).toEqual({ Authorization: 'plain-header-value' });
+    expect(platform.node.networks.get(sandboxID)?.egressProxy?.password).toBe('proxy-password');
+
+    expect((await platform.call('POST', '/secrets/API-KEY', { value: 'second-value' })).status).toBe(200);
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'Bearer second-value' });
+    const detail = await platform.call('GET', `/sandboxes/${sandboxID}`);
+    expect(detail.body).toMatchObject({
+      network: { rules, egressProxy: { address: 'proxy.example.com:1080', username: 'u' } },
+    });
+
+    await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+    await platform.call('POST', '/secrets/api-key', { value: 'third-value' });
+    await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 });
+    expect(platform.node.resumed.at(-1)?.network.headerRules?.['api.example.com']).toEqual({
+      Authorization: 'Bearer third-value',
+    });
+
+    const tables = ['sandboxes', 'secrets', 'audit_log'] as const;
+    const stored = JSON.stringify(
+      await Promise.all(tables.map(table => platform.store.db.selectFrom(table).selectAll().execute())),
+    );
+    for (const value of ['first-value', 'second-value', 'third-value', 'plain-header-value', 'proxy-password']) {
+      expect(stored).not.toContain(value);
+      expect(JSON.stringify([created.body, value === 'plain-header-value' ? null : detail.body])).not.toContain(value);
+    }
+    // A request goes without a header rather than with a placeholder in it.
+    expect((await platform.call('PUT', `/sandboxes/${sandboxID}/network`, { rules })).status).toBe(204);
+    expect((await platform.call('DELETE', '/secrets/api-key')).status).toBe(204);
+    expect(headersAt(platform, sandboxID)).toEqual({});
+    expect(headersAt(platform, other.sandboxID)).toEqual({ Authorization: 'plain-header-value' });
+  });
+
+  test('a secret that is changed while a sandbox starts or resumes holds in it all the same', async () => {
+    await using platform = await start();
+    await platform.call('POST', '/secrets', { name: 'k', value: 'before-start' });
+    const change = (call: string, value: string) => {
+      platform.node.after = async ended => {
+        if (ended !== call) return;
+        platform.node.after = async () => {};
+        await platform.call('POST', '/secrets/k', { value });
+      };
+    };
+    change('create', 'while-starting');
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('${e2b.secrets.k}') } });
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-starting' });
+    await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+    change('resume', 'while-resuming');
+    await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 });
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-resuming' });
+    change('snapshot', 'while-snapshotting');
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`, {})).status).toBe(201);
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-snapshotting' });
+  });
+
+  test('what names no secret of the team, no token, or is malformed is refused, and changes nothing', async () => {
+    await using platform = await start();
+    await platform.call('POST', '/secrets', { name: 'lines', value: 'two\r\nlines: x' });
+    await platform.call('POST', '/secrets', { name: 'long', value: 'x'.repeat(20_000) });
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('kept') } });
+    const refusals = [
+      ['${e2b.secrets.unknown}', 'no secret "unknown"'],
+      ['${e2b.secrets.lines}', 'secret "lines" can\'t be in a header'],
+      ['${e2b.secrets.long}', 'secret "long" can\'t be in a header'],
+      ['${e2b.secrets.}', 'malformed placeholder'],
+      ['${e2b.other.x}', 'malformed placeholder'],
+      ['${e2b.identity.tokens.aws}', 'iam.tokens has no token "aws"'],
+    ];
+    for (const [value = '', why = ''] of refusals) {
+      for (const [method, path, body] of [
+        ['POST', '/v2/sandboxes', { templateID: 'base', network: { rules: rulesOf(value) } }],
+        ['PUT', `/sandboxes/${sandboxID}/network`, { rules: rulesOf(value) }],
+      ] as const) {
+        expect(await platform.call(method, path, body)).toMatchObject({
+          status: 400,
+          body: { message: expect.stringContaining(why) },
+        });
+      }
+    }
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'kept' });
+    expect(
+      (await platform.call('PUT', `/sandboxes/${sandboxID}/network`, { rules: rulesOf('${HOME} $x ${') })).status,
+    ).toBe(204);
+  });
+});

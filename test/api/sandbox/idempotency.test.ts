@@ -1,0 +1,80 @@
+import { expect, test } from 'bun:test';
+import { reconcileKeys } from '../../../src/api/sandbox/reconcilers/idempotency.ts';
+import { idempotencyBounds } from '../../../src/protocol/api/sandbox.ts';
+import { onEachDatabase } from '../databases.ts';
+import { Platform } from '../platform.ts';
+
+const body = { templateID: 'base', timeout: 60, network: { allowPublicTraffic: false } };
+
+onEachDatabase(database => {
+  test('the same create with the same key makes one sandbox, and is answered alike for a day', async () => {
+    await using platform = await Platform.start({ database });
+    const create = (key: string, asked: object = body, path = '/v2/sandboxes', headers = {}) =>
+      platform.call('POST', path, asked, { 'idempotency-key': key, ...headers });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => create('once')));
+    const first = answers[0]!;
+    expect(Object.keys(first.body as object)).toContain('trafficAccessToken');
+    for (const { status, body } of answers) expect([status, body]).toEqual([201, first.body]);
+    expect(platform.node.created).toHaveLength(1);
+
+    const { sandboxID } = first.body as { sandboxID: string };
+    expect((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+    await platform.restart();
+    expect((await create('once')).body).toEqual(first.body);
+    expect(platform.node.created).toHaveLength(1);
+
+    for (const [asked, path] of [
+      [{ ...body, timeout: 61 }, '/v2/sandboxes'],
+      [body, '/sandboxes'],
+    ] as const) {
+      const other = await create('once', asked, path);
+      expect(other.status).toBe(409);
+      expect(other.body).toMatchObject({ error_code: 'idempotency_request_mismatch' });
+    }
+    const { key } = await platform.otherTeam();
+    for (const answer of [await create('twice'), await create('once', body, '/v2/sandboxes', { 'x-api-key': key })]) {
+      expect(answer.status).toBe(201);
+      expect((answer.body as { sandboxID: string }).sandboxID).not.toBe(sandboxID);
+    }
+    for (const bad of ['', 'a b', 'x'.repeat(idempotencyBounds.keyCharactersMax + 1)])
+      expect((await create(bad)).status).toBe(400);
+
+    const { parts } = platform.api;
+    const later = (hours: number) => () => parts.clock() + hours * 3600e6;
+    await reconcileKeys({ db: parts.db, clock: later(idempotencyBounds.keptHours - 1) });
+    expect((await create('once')).body).toEqual(first.body);
+    await reconcileKeys({ db: parts.db, clock: later(idempotencyBounds.keptHours + 1) });
+    expect((await create('once')).body).not.toEqual(first.body);
+  });
+
+  test('a create that failed leaves its key free, one that is under way is waited for', async () => {
+    await using platform = await Platform.start({ database });
+    const create = () => platform.call('POST', '/v2/sandboxes', body, { 'idempotency-key': 'once' });
+    let isBroken = true;
+    const reached = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    platform.node.before = async call => {
+      if (call !== 'create') return;
+      if (isBroken) throw new Error('broken');
+      reached.resolve();
+      await goOn.promise;
+    };
+    expect((await create()).status).toBe(500);
+    isBroken = false;
+    const first = create();
+    await reached.promise;
+    const second = create();
+    goOn.resolve();
+    expect((await second).body).toEqual((await first).body);
+    expect((await first).status).toBe(201);
+    expect(platform.node.executions()).toHaveLength(1);
+  });
+
+  test('what is known of a key counts before limits', async () => {
+    await using platform = await Platform.start({ database, limits: { concurrentSandboxes: 1 } });
+    const create = (key: string) => platform.call('POST', '/v2/sandboxes', body, { 'idempotency-key': key });
+    const first = await create('once');
+    expect((await create('once')).body).toEqual(first.body);
+    expect((await create('twice')).status).toBe(429);
+  });
+});

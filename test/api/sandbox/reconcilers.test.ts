@@ -1,0 +1,128 @@
+import { expect, test } from 'bun:test';
+import { newUuid } from '../../../src/base/id.ts';
+import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
+import { onEachDatabase } from '../databases.ts';
+import { Platform, until } from '../platform.ts';
+import { followClosed } from '../follow-closed.ts';
+
+onEachDatabase(database => {
+  test('a restart adopts what runs, forgets what is gone, sets aside what nobody knows', async () => {
+    await using platform = await Platform.start({ database });
+    const kept = await platform.createSandbox({ metadata: { a: 'b' } });
+    const lost = await platform.createSandbox();
+    const before = (await platform.call('GET', `/sandboxes/${kept.sandboxID}`)).body;
+    const lostExecution = platform.node.executions().find(({ sandboxId }) => sandboxId === lost.sandboxID);
+    if (!lostExecution) throw new Error('the sandbox is not on its node');
+    await platform.api.stop();
+
+    await platform.node.kill(lostExecution);
+    const stray = { ...lostExecution, sandboxId: 'istray', executionId: newUuid() };
+    await platform.node.create({ ...platform.node.created[0]!, ...stray });
+    // The ID of a known sandbox in another incarnation is a stray too.
+    await platform.node.create({ ...platform.node.created[0]!, sandboxId: kept.sandboxID, executionId: newUuid() });
+    expect(platform.node.executions()).toHaveLength(3);
+
+    await platform.restart();
+    expect(platform.node.executions().map(({ sandboxId }) => sandboxId)).toEqual([kept.sandboxID]);
+    expect([...platform.node.setAsideIds.keys()].toSorted()).toEqual(['istray', kept.sandboxID].toSorted());
+    expect(platform.node.paused()).toHaveLength(2);
+    expect((await platform.call('GET', `/sandboxes/${kept.sandboxID}`)).body).toEqual(before);
+    expect(platform.api.directory.find(kept.sandboxID)).toMatchObject({ state: 'running' });
+    expect((await platform.call('GET', `/sandboxes/${lost.sandboxID}`)).status).toBe(404);
+    expect((await platform.call('GET', '/v2/sandboxes')).headers.get('x-total-running')).toBe('1');
+  });
+
+  test('a restart takes back what was starting and finishes what was being killed', async () => {
+    await using platform = await Platform.start({ database });
+    const ids = [await platform.createSandbox(), await platform.createSandbox(), await platform.createSandbox()].map(
+      ({ sandboxID }) => sandboxID,
+    );
+    await platform.api.stop();
+    const states = ['starting', 'killing', 'running'] as const;
+    for (const [index, state] of states.entries()) {
+      await platform.store.db
+        .updateTable('sandboxes')
+        .set({ state })
+        .where('sandbox_id', '=', ids[index] ?? '')
+        .execute();
+    }
+    await platform.restart();
+    expect(platform.node.executions().map(({ sandboxId }) => sandboxId)).toEqual([ids[2] ?? '']);
+    expect(await platform.store.db.selectFrom('sandboxes').select('sandbox_id').execute()).toEqual([
+      { sandbox_id: ids[2] ?? '' },
+    ]);
+  });
+
+  test('until the node was heard, every request is refused and changes nothing', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    await platform.api.stop();
+    platform.node.before = async call => {
+      if (call === 'list') throw new Error('not connected');
+    };
+    await platform.restart();
+    expect(platform.api.isReady()).toBe(false);
+    for (const [method, path] of [
+      ['GET', '/health'],
+      ['GET', '/sandboxes'],
+      ['POST', '/v2/sandboxes'],
+      ['DELETE', `/sandboxes/${sandboxID}`],
+    ] as const) {
+      expect(await platform.call(method, path)).toMatchObject({ status: 503, body: { code: 503 } });
+    }
+    platform.node.before = async () => {};
+    await until(() => platform.api.isReady());
+    expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
+  });
+
+  test('a sandbox that ends by itself is gone at once and cut off', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    using followed = followClosed(platform.api.directory);
+    const closed = () => followed.closed.map(({ sandboxId }) => sandboxId);
+    const [execution] = platform.node.executions();
+    platform.node.exit({ ...execution!, executionId: newUuid() });
+    expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
+    expect(closed()).toEqual([]);
+    platform.node.exit(execution!);
+    await until(async () => (await platform.call('GET', `/sandboxes/${sandboxID}`)).status === 404);
+    expect(closed()).toEqual([sandboxID]);
+    expect(platform.api.directory.find(sandboxID)).toBeUndefined();
+  });
+
+  test('reconciling while sandboxes come and go harms none of them', async () => {
+    await using platform = await Platform.start({ database });
+    // Slow calls, so that reconciling meets every moment of a create and a kill.
+    platform.node.before = async () => Bun.sleep(Math.random() * 5);
+    platform.node.after = async () => Bun.sleep(Math.random() * 5);
+    let working = true;
+    let rounds = 0;
+    const reconciling = (async () => {
+      for (; working; rounds++) await reconcileNodes(platform.api.parts);
+    })();
+    const alive = new Set<string>();
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (let i = 0; i < 15; i++) {
+          const { sandboxID } = await platform.createSandbox();
+          alive.add(sandboxID);
+          if (i % 3 === 0) continue;
+          expect((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+          alive.delete(sandboxID);
+        }
+      }),
+    );
+    working = false;
+    await reconciling;
+    expect(rounds).toBeGreaterThan(5);
+    expect(
+      platform.node
+        .executions()
+        .map(({ sandboxId }) => sandboxId)
+        .toSorted(),
+    ).toEqual([...alive].toSorted());
+    expect(platform.api.directory.size).toBe(alive.size);
+    const listed = (await platform.call('GET', '/v2/sandboxes')).body as Array<{ sandboxID: string }>;
+    expect(listed.map(({ sandboxID }) => sandboxID).toSorted()).toEqual([...alive].toSorted());
+  });
+});

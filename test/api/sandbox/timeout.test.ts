@@ -1,0 +1,130 @@
+import { expect, test } from 'bun:test';
+import { onEachDatabase } from '../databases.ts';
+import { Platform, until } from '../platform.ts';
+
+onEachDatabase(database => {
+  const times = async (platform: Platform, sandboxID: string) => {
+    const { body } = await platform.call('GET', `/sandboxes/${sandboxID}`);
+    const { startedAt, endAt } = body as { startedAt: string; endAt: string };
+    return { startMs: Date.parse(startedAt), endMs: Date.parse(endAt) };
+  };
+
+  test('each version has its default lifetime, and v1 alone may be unsecured', async () => {
+    await using platform = await Platform.start({ database });
+    for (const [path, seconds] of [
+      ['/sandboxes', 15],
+      ['/v2/sandboxes', 300],
+    ] as const) {
+      const { sandboxID } = (await platform.call('POST', path, { templateID: 'base' })).body as { sandboxID: string };
+      const { startMs, endMs } = await times(platform, sandboxID);
+      expect(endMs - startMs).toBe(seconds * 1000);
+    }
+    const tokenOf = async (path: string, body: object) => {
+      const answer = await platform.call('POST', path, { templateID: 'base', ...body });
+      return (answer.body as { envdAccessToken: string | null }).envdAccessToken;
+    };
+    expect(await tokenOf('/sandboxes', {})).toBeNull();
+    expect(await tokenOf('/sandboxes', { secure: false })).toBeNull();
+    expect(await tokenOf('/sandboxes', { secure: true })).toMatch(/^[0-9a-f]{64}$/);
+    expect(await tokenOf('/v2/sandboxes', { secure: false })).toMatch(/^[0-9a-f]{64}$/);
+    expect(platform.node.created.map(({ accessToken }) => accessToken !== null)).toEqual([
+      false,
+      true,
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  test('a timeout sets, sooner or later; refresh and connect only extend', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID, envdAccessToken } = await platform.createSandbox({ timeout: 600 });
+    const endAfter = async (suffix: string, body: unknown, expectedStatus: number) => {
+      const beforeMs = Date.now();
+      const prefix = suffix.startsWith('/v2')
+        ? `/v2/sandboxes/${sandboxID}${suffix.slice(3)}`
+        : `/sandboxes/${sandboxID}${suffix}`;
+      const answer = await platform.call('POST', prefix, body);
+      expect({ suffix, status: answer.status }).toEqual({ suffix, status: expectedStatus });
+      if (answer.status === 200) expect(answer.body).toMatchObject({ sandboxID, envdAccessToken, domain: null });
+      return ((await times(platform, sandboxID)).endMs - beforeMs) / 1000;
+    };
+    const near = (seconds: number, expected: number) => expect(Math.abs(seconds - expected)).toBeLessThan(10);
+    near(await endAfter('/timeout', { timeout: 100 }, 204), 100);
+    near(await endAfter('/timeout', { timeout: 2000 }, 204), 2000);
+    near(await endAfter('/refreshes', { duration: 60 }, 204), 2000);
+    near(await endAfter('/refreshes', { duration: 3600 }, 204), 3600);
+    near(await endAfter('/connect', { timeout: 60 }, 200), 3600);
+    near(await endAfter('/connect', { timeout: 5000 }, 200), 5000);
+    near(await endAfter('/v2/connect', undefined, 200), 5000);
+    near(await endAfter('/timeout', { timeout: 20 }, 204), 20);
+    near(await endAfter('/v2/connect', {}, 200), 300);
+    near(await endAfter('/timeout', { timeout: 2 }, 204), 2);
+    near(await endAfter('/refreshes', undefined, 204), 15);
+  });
+
+  test("no operation moves the end beyond the team's longest life", async () => {
+    await using platform = await Platform.start({ database, limits: { lifetimeHours: 1 } });
+    const { sandboxID } = await platform.createSandbox({ timeout: 3600 });
+    // As if it had started half an hour ago.
+    await platform.store.db
+      .updateTable('sandboxes')
+      .set(update => ({
+        started_at_us: update('started_at_us', '-', 1_800_000_000),
+        end_at_us: update('end_at_us', '-', 1_800_000_000),
+      }))
+      .execute();
+    const { startMs } = await times(platform, sandboxID);
+    for (const [suffix, body] of [
+      ['/timeout', { timeout: 3600 }],
+      ['/refreshes', { duration: 3600 }],
+      ['/connect', { timeout: 3600 }],
+    ] as const) {
+      expect((await platform.call('POST', `/sandboxes/${sandboxID}${suffix}`, body)).status).toBeLessThan(300);
+      expect((await times(platform, sandboxID)).endMs).toBe(startMs + 3_600_000);
+    }
+    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', timeout: 3601 })).status).toBe(400);
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 3601 })).status).toBe(400);
+  });
+
+  test('a timeout of 0 ends the sandbox', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/timeout`, { timeout: 0 })).status).toBe(204);
+    await until(async () => (await platform.call('GET', `/sandboxes/${sandboxID}`)).status === 404);
+    await until(() => platform.node.executions().length === 0);
+  });
+
+  test('what expired while the platform was down ends at its start; what did not, runs on', async () => {
+    await using platform = await Platform.start({ database });
+    const short = await platform.createSandbox({ timeout: 3000 });
+    const long = await platform.createSandbox({ timeout: 3000 });
+    await platform.store.db
+      .updateTable('sandboxes')
+      .set({ end_at_us: Date.now() * 1000 })
+      .where('sandbox_id', '=', short.sandboxID)
+      .execute();
+    await platform.restart();
+    await until(() => platform.node.executions().length === 1);
+    expect((await platform.call('GET', `/sandboxes/${short.sandboxID}`)).status).toBe(404);
+    expect((await platform.call('GET', `/sandboxes/${long.sandboxID}`)).body).toMatchObject({
+      envdAccessToken: long['envdAccessToken'],
+    });
+    expect(platform.api.directory.find(long.sandboxID)?.state).toBe('running');
+  });
+
+  test('a sandbox that could not be removed when it expired is cut off at once and removed later', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    let refusals = 1;
+    platform.node.before = async call => {
+      if (call === 'kill' && refusals-- > 0) throw new Error('busy');
+    };
+    await platform.call('POST', `/sandboxes/${sandboxID}/timeout`, { timeout: 0 });
+    await until(() => platform.api.directory.size === 0);
+    expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(404);
+    await until(() => platform.node.executions().length === 0, 15_000);
+    await until(async () => (await platform.store.db.selectFrom('sandboxes').selectAll().execute()).length === 0);
+  });
+});

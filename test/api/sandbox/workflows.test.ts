@@ -1,0 +1,157 @@
+import { expect, test } from 'bun:test';
+import { newSandboxId, newUuid } from '../../../src/base/id.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
+import { createSandboxSteps } from '../../../src/api/sandbox/workflows/create-steps.ts';
+import type { CreateContext } from '../../../src/api/sandbox/workflows/create-steps.ts';
+import { killSandboxSteps } from '../../../src/api/sandbox/workflows/kill-steps.ts';
+import type { KillContext } from '../../../src/api/sandbox/workflows/kill-steps.ts';
+import { runWorkflow } from '../../../src/api/sandbox/workflows/run.ts';
+import type { Step } from '../../../src/api/sandbox/workflows/run.ts';
+import { defaultOptions } from '../../../src/api/sandbox/record.ts';
+import { moveSandbox } from '../../../src/api/sandbox/store/state.ts';
+import { onEachDatabase } from '../databases.ts';
+import { Platform } from '../platform.ts';
+
+/** What a platform holds of sandboxes, in all its places. */
+async function traces(platform: Platform): Promise<{ rows: number; labels: number; onNode: number; routes: number }> {
+  const count = async (table: 'sandboxes' | 'sandbox_labels') =>
+    (await platform.store.db.selectFrom(table).select('sandbox_id').execute()).length;
+  return {
+    rows: await count('sandboxes'),
+    labels: await count('sandbox_labels'),
+    onNode: platform.node.executions().length,
+    routes: platform.api.directory.size,
+  };
+}
+const nothing = { rows: 0, labels: 0, onNode: 0, routes: 0 };
+const one = { rows: 1, labels: 1, onNode: 1, routes: 1 };
+
+function createContext(platform: Platform): CreateContext {
+  const { parts } = platform.api;
+  const nowUs = parts.clock();
+  return {
+    deps: parts,
+    team: platform.team,
+    node: platform.node,
+    image: { templateId: 't', buildId: 'b', layers: [], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
+    sandbox: {
+      ...defaultOptions,
+      sandboxId: newSandboxId(),
+      executionId: newUuid(),
+      teamId: platform.team.teamId,
+      nodeId: 'node-1',
+      state: 'starting',
+      templateId: 't',
+      buildId: 'b',
+      alias: null,
+      agentVersion: '0.6.13',
+      cpuCount: 2,
+      memoryMiB: 1024,
+      diskMiB: 1024,
+      createdAtUs: nowUs,
+      startedAtUs: nowUs,
+      endAtUs: nowUs,
+      timeoutSeconds: 300,
+      secure: true,
+      metadata: { a: 'b' },
+      volumeMounts: [],
+      kept: null,
+      durability: null,
+      nextExecutionId: null,
+      nextNodeId: null,
+      replicaId: null,
+    },
+  };
+}
+
+/** The steps with what `around` makes of one of them. */
+function changed<C>(steps: readonly Step<C>[], at: number, change: (step: Step<C>) => Step<C>): Step<C>[] {
+  return steps.map((step, index) => (index === at ? change(step) : step));
+}
+
+onEachDatabase(database => {
+  test('a create that fails at any step, before or after its work, leaves nothing, also when each undo runs twice', async () => {
+    await using platform = await Platform.start({ database });
+    expect(createSandboxSteps.length).toBe(3);
+    for (let at = 0; at < createSandboxSteps.length; at++) {
+      for (const when of ['before', 'after'] as const) {
+        for (const undos of [1, 2]) {
+          const broken = changed(createSandboxSteps, at, step => ({
+            ...step,
+            async run(context, signal) {
+              if (when === 'after') await step.run(context, signal);
+              throw new Error('broken');
+            },
+          })).map(step => ({
+            ...step,
+            async undo(context: CreateContext) {
+              for (let i = 0; i < undos; i++) await step.undo?.(context);
+            },
+          }));
+          await expect(runWorkflow('create', broken, createContext(platform), { log: silentLog })).rejects.toThrow(
+            'broken',
+          );
+          expect({ at, when, undos, ...(await traces(platform)) }).toEqual({ at, when, undos, ...nothing });
+        }
+      }
+    }
+  });
+
+  test('a kill comes to the same end when each step runs twice, and when it is begun again after a failure at any step', async () => {
+    await using platform = await Platform.start({ database });
+    expect(killSandboxSteps.length).toBe(3);
+    for (let at = 0; at < killSandboxSteps.length; at++) {
+      for (const when of ['before', 'after'] as const) {
+        const context = createContext(platform);
+        await runWorkflow('create', createSandboxSteps, context, { log: silentLog });
+        expect(await traces(platform)).toEqual(one);
+        const sandbox = await moveSandbox(
+          platform.store.db,
+          context.sandbox,
+          ['running'],
+          'killing',
+          platform.api.parts.busy.replicaId,
+        );
+        if (!sandbox) throw new Error('the sandbox did not run');
+        const kill: KillContext = { deps: platform.api.parts, sandbox, reason: 'asked' };
+        await platform.api.parts.busy.while(sandbox.executionId, async () => {
+          const broken = changed(killSandboxSteps, at, step => ({
+            ...step,
+            async run(inner) {
+              if (when === 'after') await step.run(inner);
+              throw new Error('broken');
+            },
+          }));
+          await expect(runWorkflow('kill', broken, kill, { log: silentLog })).rejects.toThrow('broken');
+          const twice = killSandboxSteps.map(step => ({
+            ...step,
+            async run(inner: KillContext) {
+              await step.run(inner);
+              await step.run(inner);
+            },
+          }));
+          await runWorkflow('kill', twice, kill, { log: silentLog });
+        });
+        expect({ at, when, ...(await traces(platform)) }).toEqual({ at, when, ...nothing });
+      }
+    }
+  });
+
+  test('an undo that fails leaves the mark by which the reconciler finishes', async () => {
+    await using platform = await Platform.start({ database });
+    let refusals = 1;
+    platform.node.before = async call => {
+      if (call === 'kill' && refusals-- > 0) throw new Error('busy');
+    };
+    platform.node.after = async call => {
+      if (call === 'create') throw new Error('broken');
+    };
+    expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', metadata: { a: 'b' } })).status).toBe(
+      500,
+    );
+    const deadline = Date.now() + 30_000;
+    while (Date.now() < deadline && JSON.stringify(await traces(platform)) !== JSON.stringify(nothing))
+      await Bun.sleep(20);
+    expect(await traces(platform)).toEqual(nothing);
+  });
+});
