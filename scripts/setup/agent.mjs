@@ -1,9 +1,11 @@
-import { existsSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundleProgram, run, runtimePackage } from './bundle-program.mjs';
 import { step } from './progress.mjs';
-import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
+/** Mount point of the folder in a sandbox: the agent's interpreter and libraries are named by it. */
+const mountPoint = '/.agent';
 /** Sources of the agent, relative to the repository. */
 const inputs = [
   'src/agent',
@@ -14,22 +16,40 @@ const inputs = [
   'native/relay.c',
   'native/remove-tree.c',
   'native/remove-tree.h',
-  'scripts/build-agent.mjs',
+  'scripts/setup/agent.mjs',
   'scripts/setup/bundle-program.mjs',
   'tsconfig.json',
   'package-lock.json',
 ];
 
-/** Builds the in-sandbox agent to dist/agent where its source changed. */
+/**
+ * Builds the in-sandbox agent to dist/agent, which every sandbox mounts at /.agent, where its source changed. Needs gcc
+ * with musl (musl-tools), patchelf and the C library of the machine that it runs on.
+ */
 export async function buildAgent(root) {
   const output = join(root, 'dist/agent');
   const digest = digestOf(
     inputs.map(input => join(root, input)),
-    process.arch,
+    `${process.arch} ${readFileSync(join(runtimePackage(root), 'package.json'), 'utf8')}`,
+    root,
   );
-  if (isMadeFrom(output, digest) && existsSync(output)) return;
-  await step('Building the agent', async tell => {
-    await run([process.execPath, join(root, 'scripts/build-agent.mjs')], { cwd: root, onLine: tell });
+  if (isMadeFrom(output, digest)) return;
+  await step('Building the agent', async () => {
+    const temporary = `${output}.new`;
+    rmSync(temporary, { recursive: true, force: true });
+    mkdirSync(temporary, { recursive: true });
+    buildInit(root, join(temporary, 'init'));
+    bundleProgram({ root, entry: 'src/bin/agent.ts', name: 'agent', folder: temporary, mountPoint });
+    // Sandboxes that run from the former folder keep its files: they are removed, never written to.
+    rmSync(output, { recursive: true, force: true });
+    renameSync(temporary, output);
     markMadeFrom(output, digest);
   });
+}
+
+function buildInit(root, file) {
+  const sources = ['init.c', 'relay.c', 'remove-tree.c'].map(name => join(root, 'native', name));
+  const warnings = ['-Wall', '-Wextra', '-Werror'];
+  const flags = ['-std=gnu11', '-static', '-Os', '-s', ...warnings, '-fstack-protector-strong'];
+  run('musl-gcc', [...flags, '-o', file, ...sources]);
 }

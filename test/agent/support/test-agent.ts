@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { buildAgent } from '../../../scripts/setup/agent.mjs';
 import { controlTokenHeader, type AgentInit } from '../../../src/protocol/agent.ts';
 
 // Runs on Bun and on Node.js, where the published clients are tested.
@@ -45,7 +46,7 @@ export type TestAgent = AsyncDisposable & {
 export const usualInit: AgentInit = { envVars: { E2B_SANDBOX: 'true' }, defaultUser: 'root' };
 
 export async function startAgent({ root = 'host', init = usualInit, cgroup }: AgentOptions = {}): Promise<TestAgent> {
-  execFileSync('node', [join(repository, 'scripts/build-agent.mjs'), builtAgent]);
+  await buildAgent(repository);
   const folder = mkdtempSync(join(tmpdir(), 'atoll-agent-'));
   const enter = join(folder, 'enter-root');
   execFileSync('musl-gcc', ['-static', '-o', enter, join(here, 'enter-root.c')]);

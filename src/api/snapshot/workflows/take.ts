@@ -3,9 +3,8 @@ import { newTemplateId, newUuid, isUuid } from '../../../base/id.ts';
 import { findBuild } from '../../build/store/read.ts';
 import type { Db } from '../../database/db.ts';
 import { recordSandboxEvent } from '../../sandbox/store/events.ts';
-import { insertSnapshotBuild } from '../store/write.ts';
 import { templateByName } from '../../template/store/resolve.ts';
-import { insertTemplate, nameTemplate } from '../../template/store/write.ts';
+import { addReadyBuild, insertTemplate, nameTemplate } from '../../template/store/write.ts';
 import { snapshotSandboxWorkflow } from '../../sandbox/workflows/snapshot-steps.ts';
 import type { TakenSnapshot } from '../../sandbox/workflows/snapshot-steps.ts';
 import { memoryUnavailable } from '../../sandbox/rules/memory.ts';
@@ -143,7 +142,7 @@ async function record(
         ...(taken.kept === 'memory' && { memorySnapshotId: taken.snapshotId, memoryNodeId: sandbox.nodeId }),
       },
     };
-    await insertSnapshotBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
+    await addReadyBuild(db, build, { sandboxId: sandbox.sandboxId, tag, nowUs });
     const data = { snapshot_id: templateId, snapshot_build_id: build.buildId, kept: taken.kept };
     await recordSandboxEvent(db, sandbox, { type: 'checkpointed', atUs: nowUs, data });
     return { templateId, tag, names: alias === null ? [] : [`${team.slug}/${alias}`] };

@@ -36,18 +36,25 @@ export async function nameTemplate(
     .execute();
 }
 
+type ReadyBuild = Omit<BuildRecord, 'status' | 'createdAtUs' | 'updatedAtUs' | 'finishedAtUs'>;
+
 /**
  * Adds a build that is ready and points `tag` at it. When the tag already selects a build with the same layers, sizes
  * and settings, that one stays. Answers the ID of the build that the tag selects.
  */
-export async function insertReadyBuild(
-  db: Db,
-  build: Omit<BuildRecord, 'status' | 'createdAtUs' | 'updatedAtUs' | 'finishedAtUs'>,
-  tag: string,
-  nowUs: number,
-): Promise<string> {
+export async function insertReadyBuild(db: Db, build: ReadyBuild, tag: string, nowUs: number): Promise<string> {
   const present = await taggedBuild(db, build.templateId, tag);
   if (present && isSameBuild(present, build)) return present.buildId;
+  await addReadyBuild(db, build, { sandboxId: null, tag, nowUs });
+  return build.buildId;
+}
+
+/** Adds a build that is ready, as a snapshot of a sandbox is, and points `tag` at it. */
+export async function addReadyBuild(
+  db: Db,
+  build: ReadyBuild,
+  { sandboxId, tag, nowUs }: { sandboxId: string | null; tag: string; nowUs: number },
+): Promise<void> {
   await db
     .insertInto('builds')
     .values({
@@ -61,7 +68,7 @@ export async function insertReadyBuild(
       layers_json: JSON.stringify(build.layers),
       config_json: JSON.stringify(build.config),
       reason_json: null,
-      source_sandbox_id: null,
+      source_sandbox_id: sandboxId,
       request_json: null,
       created_at_us: nowUs,
       updated_at_us: nowUs,
@@ -74,7 +81,6 @@ export async function insertReadyBuild(
     .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))
     .where('template_id', '=', build.templateId)
     .execute();
-  return build.buildId;
 }
 
 type BuildContent = Pick<BuildRecord, 'cpuCount' | 'memoryMiB' | 'diskMiB' | 'agentVersion' | 'layers' | 'config'>;

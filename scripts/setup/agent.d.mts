@@ -1,0 +1,1 @@
+export function buildAgent(root: string): Promise<void>;
