@@ -50,6 +50,7 @@ int opUnmount(struct request *, struct failure *);
 int opAdoptRoot(struct request *, struct failure *); // root.c
 int opBind(struct request *, struct failure *);
 int opSizeSharedMemory(struct request *, struct failure *);
+int opNameHost(struct request *, struct failure *);
 int opLinkUp(struct request *, struct failure *); // link.c
 int opLinkDown(struct request *, struct failure *);
 int opAccessUp(struct request *, struct failure *);

@@ -233,6 +233,20 @@ int opSizeSharedMemory(struct request *r, struct failure *f) {
   return result;
 }
 
+// name-host pid name: what the kernel tells a sandbox's programs as the name of their machine.
+int opNameHost(struct request *r, struct failure *f) {
+  int own = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC), names = openNamespace(r->argument[0], "uts"), result = -1;
+  if (own < 0 || names < 0) fail(f, "namespaces");
+  else if (setns(names, CLONE_NEWUTS) < 0) fail(f, "setns");
+  else {
+    result = sethostname(r->argument[1], strlen(r->argument[1])) < 0 ? fail(f, r->argument[1]) : 0;
+    if (setns(own, CLONE_NEWUTS) < 0) exit(3);
+  }
+  if (names >= 0) close(names);
+  if (own >= 0) close(own);
+  return result;
+}
+
 // bind pid base source target ["ro"]: shows a host directory inside a running sandbox, with owners shifted.
 int opBind(struct request *r, struct failure *f) {
   uint32_t base = strtoul(r->argument[1], NULL, 10);

@@ -69,8 +69,8 @@ test('sandboxes begin with the server as the build has left it, and everything e
   const facts =
     'echo "$COLOUR [$GREETING]"; cat /run/e2b/.E2B_SANDBOX_ID; hostname; grep -c ^BUILD_ID= /.e2b; test -s ~user/started && echo $(($(date +%s)))';
   const [ofOne = '', ofTwo = ''] = await Promise.all([one, two].map(sandbox => run(sandbox!.sandboxId, facts)));
-  expect(ofOne).toMatch(/^red \[\]\nred\n?sandbox\n1\n\d+\n$/);
-  expect(ofTwo).toMatch(/^blue \[\]\nblue\n?sandbox\n1\n\d+\n$/);
+  expect(ofOne).toMatch(new RegExp(`^red \\[\\]\\nred\\n?${one!.sandboxId}\\n1\\n\\d+\\n$`));
+  expect(ofTwo).toMatch(new RegExp(`^blue \\[\\]\\nblue\\n?${two!.sandboxId}\\n1\\n\\d+\\n$`));
   expect(Math.abs(Number(ofOne.trim().split('\n').at(-1)) - Date.now() / 1000)).toBeLessThan(30);
 
   // It goes on over a pause, and starts anew where the sandbox boots.

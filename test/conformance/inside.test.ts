@@ -39,4 +39,13 @@ describeDrivers(({ driver }) => {
     );
     await it.node.protocol.kill(sandbox);
   });
+
+  test('a sandbox is named by its ID, which resolves', async () => {
+    const sandbox = await it.node.protocol.create(it.request());
+    const { sandboxId } = sandbox;
+    const run = async (command: string) => (await runInSandbox(it.node.protocol, sandboxId, command)).stdout.trim();
+    const names = 'hostname; cat /etc/hostname; getent ahostsv4 $(hostname) | head -n 1; grep -c ^127.0.1.1 /etc/hosts';
+    expect(await run(names)).toMatch(new RegExp(`^${sandboxId}\n${sandboxId}\n127\\.0\\.1\\.1 .*\n1$`));
+    await it.node.protocol.kill(sandbox);
+  });
 });

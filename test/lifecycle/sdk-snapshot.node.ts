@@ -108,3 +108,26 @@ test('what can’t be snapshotted or forked says so', async () => {
   await assert.rejects(sandbox.fork({ count: 101 }), /400/);
   await sandbox.kill();
 });
+
+test('each sandbox has a host name of its own, also what was made of another one, and sudo is content with it', async () => {
+  const source = await Sandbox.create({ timeoutMs });
+  const names = async (sandbox: Sandbox) => {
+    const { stdout, stderr } = await sandbox.commands.run(
+      'sudo hostname; cat /etc/hostname; getent ahostsv4 $(hostname) | head -n 1 | tr -s " " | cut -d " " -f 1; grep -c ^127.0.1.1 /etc/hosts',
+    );
+    assert.equal(stderr, '');
+    return stdout.trim().split('\n');
+  };
+  const ownNames = ({ sandboxId }: Sandbox) => [sandboxId, sandboxId, '127.0.1.1', '1'];
+  assert.deepEqual(await names(source), ownNames(source));
+  const [fork] = await source.fork({ timeoutMs });
+  assert.ok(fork instanceof Sandbox);
+  const { snapshotId } = await source.createSnapshot();
+  const made = await Sandbox.create(snapshotId, { timeoutMs });
+  for (const sandbox of [fork, made]) assert.deepEqual(await names(sandbox), ownNames(sandbox));
+  await fork.pause();
+  await fork.connect();
+  assert.deepEqual(await names(fork), ownNames(fork));
+  for (const sandbox of [fork, made, source]) await sandbox.kill();
+  await Sandbox.deleteSnapshot(snapshotId);
+});

@@ -14,7 +14,7 @@ type StartedProcess = {
 type Root = { layers: string[]; disk: string };
 
 /** A root that a sandbox starts with, and directories, owners shifted, that are mounted in it. */
-export type StartRoot = Root & { volumes: { point: string; path: string }[] };
+export type StartRoot = Root & { volumes: { point: string; path: string }[]; hostname?: string | undefined };
 
 /** What the sandboxes of a driver can do, for everything in the node that depends on it. */
 type Capabilities = {
@@ -44,6 +44,8 @@ export type Driver = {
   ): Promise<StartedProcess>;
   /** Lets what was started go on when its link to the host is there. Absent: it runs already. */
   begin?(slot: Slot, pid: number): Promise<void>;
+  /** Gives a sandbox the host name that its kernel tells. Absent: it has it from its start. */
+  nameHost?(pid: number, name: string): Promise<void>;
   /** Puts the root file system in place, where it is not there from the start. */
   giveRoot(slot: Slot, pid: number, root: Root): Promise<void>;
   /**

@@ -74,6 +74,7 @@ export const operations = {
     ],
   ),
   'size-shared-memory': operation(({ pid, bytes }: { pid: number; bytes: number }) => [pid, bytes]),
+  'name-host': operation(({ pid, name }: { pid: number; name: string }) => [pid, name]),
   'overlay-mount': operation(({ baseId, at, disk, layers }: Overlay & { at: string }) => [
     baseId,
     at,

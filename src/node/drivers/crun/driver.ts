@@ -73,6 +73,8 @@ export function createCrunDriver(options: DriverHost): Driver {
       await helper.call('adopt-root', { pid, baseId: slot.baseId, disk, layers });
     },
 
+    nameHost: (pid, name) => helper.call('name-host', { pid, name }),
+
     async mountVolume(slot, pid, { source, path }) {
       await helper
         .call('bind', { pid, baseId: slot.baseId, source, target: path })

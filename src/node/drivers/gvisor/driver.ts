@@ -149,7 +149,7 @@ async function mountedConfig(
     volumes: root.volumes,
     agentDir: layout.agentMount,
     cgroupPath: cgroupOf(slot),
-    hostname,
+    hostname: root.hostname ?? hostname,
     resources,
   });
 }

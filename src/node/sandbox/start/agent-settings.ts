@@ -18,6 +18,8 @@ type AgentSettings = {
   authorities: string | null;
   /** Mixes random bytes into its entropy: nobody else who goes on from the same memory draws the same numbers then. */
   freshEntropy: boolean;
+  /** Absent: the name that its files say. */
+  hostname?: string;
   /** What processes write is put into the sandbox's log. */
   logOutput: boolean;
 };
@@ -28,13 +30,14 @@ export async function configureAgent(
   controlToken: string,
   settings: AgentSettings,
 ): Promise<void> {
-  const { envVars, accessToken, defaults, authorities, freshEntropy, logOutput } = settings;
+  const { envVars, accessToken, defaults, authorities, freshEntropy, hostname, logOutput } = settings;
   const init: AgentInit = {
     accessToken,
     timestamp: new Date().toISOString(),
     logOutput,
     ...(envVars && { envVars }),
     ...(defaults && { defaultUser: defaults.user, defaultWorkdir: defaults.workdir }),
+    ...(hostname !== undefined && { hostname }),
     ...(authorities !== null && { caBundle: authorities }),
     ...(freshEntropy && { entropy: randomBytes(entropyBytes).toString('base64') }),
   };

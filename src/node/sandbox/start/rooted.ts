@@ -24,7 +24,7 @@ export function startRooted(parts: RootedParts, order: BeginOrder, points: strin
 
 async function start(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
   const { layout, disks, helper, slotHost, processControl, egress } = parts;
-  const { driver, sandboxId, resources, network } = order;
+  const { driver, sandboxId, hostname, resources, network } = order;
   const slot = await slotHost.take();
   await using undo = new AsyncDisposableStack();
   const disk = slotMountPoint(layout, slot);
@@ -39,7 +39,7 @@ async function start(parts: RootedParts, order: BeginOrder, points: string[]): P
     }
     const volumes = await showVolumes(parts, slot, order.volumes);
     undo.defer(() => hideVolumes(helper, volumes));
-    const root = { layers: points, disk, volumes };
+    const root = { layers: points, disk, volumes, hostname };
     const { pid } = await driver.start(slot, { controlToken, bootId, resources, root });
     processes = await processControl.watch(driver, slot, pid);
     await processControl.linkUp(slot, pid);

@@ -87,7 +87,11 @@ export async function startSandbox(parts: StartParts, order: StartOrder, origin:
 async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, disk: string): Promise<Started> {
   const { image, ...rest } = order;
   if (origin.kind !== 'memory')
-    return begin(parts, { ...rest, layers: image.layers, disk: origin.kind === 'template' ? null : disk }, parts.pool);
+    return begin(
+      parts,
+      { ...rest, hostname: order.sandboxId, layers: image.layers, disk: origin.kind === 'template' ? null : disk },
+      parts.pool,
+    );
   const points = await Promise.all(image.layers.map(digest => parts.layers.mount(digest)));
   return restoreProcesses(parts, origin.host, {
     ...rest,
@@ -104,7 +108,9 @@ async function configure(
   origin: Origin,
   { processes, controlToken }: Started,
 ): Promise<void> {
-  const { sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
+  const { driver, sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
+  // Who forks a sandbox has another name than it.
+  await driver.nameHost?.(processes.pid, sandboxId);
   const boots = origin.kind !== 'memory';
   const settings = {
     // One that goes on as it was has its environment, and who forks it gives another.
@@ -113,6 +119,7 @@ async function configure(
     defaults: boots ? { user: image.defaultUser, workdir: image.defaultWorkdir } : null,
     authorities: egress.trusted(network) ?? null,
     freshEntropy: !boots,
+    hostname: sandboxId,
     logOutput,
   };
   await configureAgent(processes.namespace, controlToken, settings).catch(error => {
