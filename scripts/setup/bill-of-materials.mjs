@@ -8,6 +8,7 @@ const npmLocks = [
   { file: 'package-lock.json', part: 'platform' },
   { file: 'templates/base/npm/package-lock.json', part: 'template base' },
   { file: 'templates/code-interpreter-v1/package-lock.json', part: 'template code-interpreter-v1' },
+  { file: 'templates/mcp-gateway/package-lock.json', part: 'template mcp-gateway' },
 ];
 const pythonLock = { file: 'templates/code-interpreter-v1/install/packages.txt', part: 'template code-interpreter-v1' };
 /** Programs that set-up unpacks beside the system, by their scripts' description. */

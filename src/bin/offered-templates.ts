@@ -1,5 +1,12 @@
 /** The templates that come with Atoll beside `base`, by the names of their folders in `templates`. */
-export const offeredTemplates: readonly string[] = ['code-interpreter-v1', 'desktop', 'claude', 'codex', 'opencode'];
+export const offeredTemplates: readonly string[] = [
+  'code-interpreter-v1',
+  'desktop',
+  'mcp-gateway',
+  'claude',
+  'codex',
+  'opencode',
+];
 
 /** Those of them that are built after a start where the operator says nothing; the others when they are asked for. */
 export const usualTemplates: readonly string[] = ['code-interpreter-v1'];

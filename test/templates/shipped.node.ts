@@ -5,9 +5,9 @@ import { Sandbox } from 'e2b';
 import { preview } from '../support/preview.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
+import { buildMs, built } from './built.ts';
 
 const agents = { claude: 'claude --version', codex: 'codex --version', opencode: 'opencode --version' };
-const buildMs = 20 * 60_000;
 
 let platform: TestPlatform;
 before(
@@ -19,19 +19,6 @@ before(
   { timeout: 120_000 },
 );
 after(() => platform[Symbol.asyncDispose]());
-
-/** A sandbox of a template that is built for it: who came too early is told so, and comes again. */
-async function built<T>(create: () => Promise<T>): Promise<T> {
-  return waitFor(
-    'the template',
-    () =>
-      create().catch((error: Error) => {
-        if (/is still being built for the first time \(.+\)/.test(error.message)) return undefined;
-        throw error;
-      }),
-    buildMs,
-  );
-}
 
 describe('agents that write code', () => {
   for (const [name, command] of Object.entries(agents))
