@@ -93,6 +93,8 @@ export type ApiParts = {
   readonly streams: OpenStreams;
   readonly health: Health;
   readonly auditBacklog: AuditBacklog;
+  /** Resolves when what was committed outlives a loss of power. */
+  readonly flushed: () => Promise<void>;
   readonly log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   readonly busy: BusyExecutions;
@@ -192,6 +194,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     streams: new OpenStreams(),
     health: new Health(db),
     auditBacklog: new AuditBacklog(options.log),
+    flushed: () => options.store.flushed(),
     log: options.log,
     busy: new BusyExecutions(replica.replicaId),
     replica,

@@ -23,6 +23,9 @@ import { startLoop } from '../base/concurrency/loop.ts';
 import type { Loop } from '../base/concurrency/loop.ts';
 import type { ApiParts } from './parts.ts';
 
+/** What no request waits for, e.g. an automatic pause, outlives a loss of power that much later. Milliseconds. */
+const durabilityIntervalMs = 1_000;
+
 const firstAdoptionRetryMs = 500;
 const flushUsesIntervalMs = 10_000;
 
@@ -71,6 +74,7 @@ export async function startReconcilers(
     thenSettled(every('drains', drainsIntervalMs, emptied.round), emptied.settled),
     every('events', eventsPruneIntervalMs, () => reconcileEvents(parts)),
     every('idempotency-keys', keysIntervalMs, () => reconcileKeys(parts)),
+    every('durability', durabilityIntervalMs, parts.flushed),
     every('audit-backlog', auditBacklogIntervalMs, () => parts.auditBacklog.flush(parts.db)),
     every('audit', auditPruneIntervalMs, () => reconcileAudit(parts)),
     every('team-metrics', teamMetricsIntervalMs, teamWatch(parts)),

@@ -1,4 +1,5 @@
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { systemCodeOf } from './error.ts';
 
 /** Only its owner can read and write it. */
@@ -15,17 +16,15 @@ export function readIfThere(path: string): string | undefined {
   }
 }
 
-/** Writes a small file that only its owner can read. A crash leaves the old one or the new one. */
+/**
+ * Writes a small file that only its owner can read. A crash leaves the old one or the new one, and from the answer on
+ * a loss of power leaves the new one.
+ */
 export function writeWhole(path: string, text: string): void {
   const draft = `${path}.new`;
-  const file = openSync(draft, 'w', ownerOnly);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  writeOut(draft, 'w', text);
   renameSync(draft, path);
+  syncNames(path);
 }
 
 /** Reads a small secret file, or makes it by `make`. It appears whole or not at all, and only its owner can read it. */
@@ -34,16 +33,11 @@ export function readOrMake(path: string, make: () => string): string {
   if (known !== undefined) return known;
   const text = make();
   const draft = `${path}.${process.pid}`;
-  const file = openSync(draft, 'wx', ownerOnly);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  writeOut(draft, 'wx', text);
   try {
     // Unlike a rename, a link never replaces what somebody else has just made.
     linkSync(draft, path);
+    syncNames(path);
     return text;
   } catch (error) {
     const made = readIfThere(path);
@@ -51,5 +45,25 @@ export function readOrMake(path: string, make: () => string): string {
     return made;
   } finally {
     rmSync(draft);
+  }
+}
+
+function writeOut(path: string, flags: 'w' | 'wx', text: string): void {
+  const file = openSync(path, flags, ownerOnly);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A name is of its folder, and on the disk with that. */
+function syncNames(path: string): void {
+  const folder = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }

@@ -3,6 +3,7 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs
 import { dirname, join } from 'node:path';
 import { AtollError, isGone } from '../base/error.ts';
 import { newUuid } from '../base/id.ts';
+import { syncPath } from '../base/sync.ts';
 import type { BlobObject, BlobStore } from '../protocol/blob.ts';
 import { explained } from './errors.ts';
 
@@ -83,7 +84,7 @@ async function write(root: string, file: string, bytes: Uint8Array): Promise<voi
       await handle.close();
     }
     await rename(draft, file);
-    await syncFolder(dirname(file));
+    await syncPath(dirname(file));
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
@@ -95,14 +96,8 @@ async function makeFolders(root: string, folder: string): Promise<void> {
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length && made !== root; made = dirname(made)) {
     await chmod(made, everyOwner.directory);
-    await syncFolder(dirname(made));
+    await syncPath(dirname(made));
   }
-}
-
-/** Names of files are of their folder: without this, a crash may forget them. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
 }
 
 async function* list(root: string, place: string, prefix: string): AsyncGenerator<BlobObject> {

@@ -1,7 +1,8 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { syncPath } from '../../base/sync.ts';
 import { requirePair } from '../installation/check.ts';
 import type { Place } from '../installation/place.ts';
 import { linkLayers, pickLayers } from './layers.ts';
@@ -62,9 +63,10 @@ export async function writeBackup(
     mkdirSync(dirname(file), { recursive: true });
     // Others may link and unlink layers meanwhile, which tar calls a change. Their bytes are checked by their digests.
     await pack(staging, partial, { live: true });
-    await syncFile(partial);
+    await syncPath(partial);
     await recordBackup(database, account);
     renameSync(partial, file);
+    await syncPath(dirname(file));
     const { packed, leftOut } = sandboxes;
     return { file, bytes: statSync(file).size, layers, sandboxes: packed, leftOut, restlessVolumes };
   } finally {
@@ -89,10 +91,4 @@ function removeLeftovers(dataDir: string): void {
     const [, pid] = /^backup-(\d+)-/.exec(name) ?? [];
     if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(dataDir, name), { recursive: true, force: true });
   }
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  await file.sync();
-  await file.close();
 }

@@ -12,6 +12,8 @@ export type Store = {
   readonly db: Kysely<Tables>;
   /** True once after a change of keys or teams that was made over another connection (on SQLite: of anything). */
   changedElsewhere(): boolean;
+  /** Resolves when what was committed before the call outlives a loss of power. */
+  flushed(): Promise<void>;
   /**
    * Reports sandboxes whose rows changed, whoever changed them, until the answer is called. On SQLite nobody else
    * does, and nothing is reported.
@@ -35,14 +37,17 @@ export async function openStore(location: StoreLocation): Promise<Store> {
 /** Connects to a database whatever its schema is: for those who bring it up to date or copy it. */
 export function connectStore(location: StoreLocation): Store {
   if (location.kind === 'sqlite') {
-    const { dialect, changedElsewhere } = connectSqlite(location.path);
+    const { dialect, changedElsewhere, flushed } = connectSqlite(location.path);
     const db = new Kysely<Tables>({ dialect });
     return {
       kind: 'sqlite',
       db,
       changedElsewhere,
+      flushed,
       onSandboxChanges: () => () => {},
-      [Symbol.asyncDispose]: () => db.destroy(),
+      [Symbol.asyncDispose]: async () => {
+        await flushed().finally(() => db.destroy());
+      },
     };
   }
   const db = new Kysely<Tables>({ dialect: connectPostgres(location.url) });
@@ -51,6 +56,8 @@ export function connectStore(location: StoreLocation): Store {
     kind: 'postgres',
     db,
     changedElsewhere: () => watch.changedElsewhere(),
+    // Its commits wait for their disk (`synchronous_commit`), unless its operator has said otherwise.
+    flushed: async () => {},
     onSandboxChanges: listener => watch.onSandboxes(listener),
     async [Symbol.asyncDispose]() {
       await watch.close();

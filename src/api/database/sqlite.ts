@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
 import { chmodSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
 import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
@@ -16,12 +17,15 @@ type SqliteConnection = {
   dialect: Dialect;
   /** True once after each change that another connection, of this or another process, made to the database. */
   changedElsewhere(): boolean;
+  /** Resolves when everything that was committed before the call is on the disk. Callers share a write. */
+  flushed(): Promise<void>;
 };
 
 /**
  * Kysely's SQLite dialect on `bun:sqlite`. `path` is a file, made with mode 0600, or `:memory:`.
- * WAL with `synchronous=NORMAL`: what was committed survives the death of the process at any moment
- * (a loss of power may cost the last commits, and with them go the machine's sandboxes anyway).
+ * WAL with `synchronous=NORMAL`: what was committed survives the death of the process at any moment, and a loss of
+ * power once `flushed` has said so. To have each commit wait for the disk would have creates wait, which a loss of
+ * power takes back anyway.
  */
 export function connectSqlite(path: string): SqliteConnection {
   return withCodes(() => connect(path));
@@ -51,6 +55,39 @@ function connect(path: string): SqliteConnection {
       seenVersion = version;
       return true;
     },
+    flushed: path === ':memory:' ? async () => {} : shared(() => flushLog(`${path}-wal`)),
+  };
+}
+
+/**
+ * Writes the log out; a checkpoint has written out what is not in it any more. The database itself must not be opened
+ * here: to close any descriptor of a file gives up the locks that this process has on it.
+ */
+async function flushLog(path: string): Promise<void> {
+  try {
+    await using file = await open(path, 'r');
+    await file.datasync();
+  } catch (error) {
+    if (systemCodeOf(error) !== 'ENOENT') throw error; // nothing was written yet
+  }
+}
+
+/**
+ * `work` for all callers: never twice at once, and never a run for a caller that it began before. Those who come
+ * meanwhile share the next one.
+ */
+function shared(work: () => Promise<void>): () => Promise<void> {
+  let current = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return () => {
+    next ??= current
+      .catch(() => {})
+      .then(() => {
+        next = undefined;
+        current = work();
+        return current;
+      });
+    return next;
   };
 }
 

@@ -100,6 +100,8 @@ type RouteSpec<
   responses: R;
   /** Whether it changes anything, which the audit log then has. Default: unless it is a GET. */
   changes?: boolean;
+  /** Whether its answer waits until a loss of power takes nothing of it back. Default: where it changes anything. */
+  durable?: boolean;
   /** Its answers, errors included, must be kept by nobody on the way. */
   noStore?: boolean;
   /** Statuses of errors beside those that follow from `auth`, `query` and `body`. */
@@ -129,6 +131,7 @@ export type Route<Uses = never> = {
   bodyBytesMax: number;
   strict: boolean;
   changes: boolean;
+  durable: boolean;
   noStore: boolean;
   headers: TObject | null;
   responses: Responses;
@@ -172,6 +175,7 @@ export function route<
     bodyBytesMax: spec.bodyBytesMax ?? bodyBytesMax.usual,
     strict: spec.strict ?? spec.auth === 'admin',
     changes,
+    durable: spec.durable ?? changes,
     noStore: spec.noStore ?? false,
     headers: spec.headers ?? null,
     responses: spec.responses,

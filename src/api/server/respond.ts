@@ -26,6 +26,8 @@ export type RespondDeps = AuthenticationDeps & {
   rateLimiter: RateLimiter;
   wrongCredentials: RateLimiter;
   auditBacklog: AuditBacklog;
+  /** Resolves when what was committed outlives a loss of power. */
+  flushed: () => Promise<void>;
   measures: Measures;
   log: Log;
 };
@@ -128,6 +130,7 @@ async function answer<Parts extends RespondDeps>(
   }
   compiled.answers.get(reply.status)?.(reply.body);
   await record(reply.status);
+  if (route.durable) await parts.flushed();
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }
 

@@ -1,3 +1,4 @@
+import { syncPath, syncTree } from '../../base/sync.ts';
 import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -5,14 +6,17 @@ import { join } from 'node:path';
  * Keeps a copy of the built agent under the node's data and answers its directory.
  * Sandboxes run from the copy: building the agent anew must not pull it from under them.
  */
-export function keepAgent(built: string, agents: string): string {
+export async function keepAgent(built: string, agents: string): Promise<string> {
   const kept = join(agents, fingerprint(built));
   if (existsSync(kept)) return kept;
   const temporary = join(agents, 'copying');
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(agents, { recursive: true });
   cpSync(built, temporary, { recursive: true, preserveTimestamps: true });
+  // By its name it is trusted from now on, also after a loss of power.
+  await syncTree(temporary);
   renameSync(temporary, kept);
+  await syncPath(agents);
   return kept;
 }
 

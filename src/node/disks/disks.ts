@@ -2,6 +2,7 @@ import { existsSync, linkSync, mkdirSync, renameSync, rmSync, unlinkSync, writeF
 import { mkdtemp } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import { syncPath } from '../../base/sync.ts';
 import type { Helper } from '../native/helper.ts';
 import { formatImage } from './format-image.ts';
 
@@ -80,7 +81,10 @@ async function makeEmpty(
     }
     const image = join(temporary, 'image');
     await formatImage(helper, image, { sizeMiB, tree });
+    // By its name it is trusted from now on, also after a loss of power.
+    await syncPath(image);
     renameSync(image, path);
+    await syncPath(dir);
     return path;
   } finally {
     rmSync(temporary, { recursive: true, force: true });

@@ -1,7 +1,8 @@
 import { constants, openSync } from 'node:fs';
-import { open, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
+import { syncPath } from '../../base/sync.ts';
 import type { LayerProtocol } from '../../protocol/cluster.ts';
 import { layerLimits } from './limits.ts';
 import { digestOf, type Layers } from './store.ts';
@@ -72,8 +73,7 @@ async function admit(dir: string, writes: number, sizeBytes: number): Promise<vo
 
 /** A layer is what its name says, whoever sent it. */
 async function checked(image: string, digest: string): Promise<string> {
-  const file = await open(image, 'r');
-  await file.sync().finally(() => file.close());
+  await syncPath(image);
   if ((await digestOf(image)) !== digest) throw new AtollError('invalid', `what came is not layer ${digest}`);
   return digest;
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { copyFile, link, mkdtemp, open } from 'node:fs/promises';
+import { copyFile, link, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert, AtollError } from '../../base/error.ts';
+import { syncPath } from '../../base/sync.ts';
 import type { Helper } from '../native/helper.ts';
 
 const packTimeoutMs = 10 * 60_000;
@@ -62,7 +63,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
       const digest = await write(image);
       if (digest === null) return null;
       renameSync(image, imageOf(digest));
-      await syncFile(dir);
+      await syncPath(dir);
       return digest;
     } finally {
       rmSync(temporary, { recursive: true, force: true });
@@ -115,7 +116,7 @@ async function packDirectory(helper: Helper, directory: string, image: string): 
     timeoutMs: packTimeoutMs,
   });
   if (status !== 0) throw new AtollError('internal', `mkfs.erofs failed: ${output.trim()}`);
-  await syncFile(image);
+  await syncPath(image);
   return digestOf(image);
 }
 
@@ -132,7 +133,7 @@ export async function linkOrCopy(from: string, to: string): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
     await copyFile(from, to);
-    await syncFile(to);
+    await syncPath(to);
   }
 }
 
@@ -141,9 +142,4 @@ export async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const part of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(part as Buffer);
   return `sha256:${hash.digest('hex')}`;
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  await file.sync().finally(() => file.close());
 }

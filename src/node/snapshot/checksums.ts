@@ -1,8 +1,9 @@
 import { renameSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+
 import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { syncPath } from '../../base/sync.ts';
 import type { Helper } from '../native/helper.ts';
 
 /** Reading and hashing all of a sandbox's memory and disk, cold. */
@@ -39,8 +40,7 @@ export async function makeDurable(host: Host, directory: string): Promise<void> 
   });
   if (status !== 0)
     throw new AtollError(failedWriteCode(directory), `the snapshot could not be written out: ${output.trim()}`);
-  const parent = await open(dirname(directory), 'r');
-  await parent.sync().finally(() => parent.close());
+  await syncPath(dirname(directory));
 }
 
 /** Fails with `unavailable` where a file of the snapshot is missing or changed. */

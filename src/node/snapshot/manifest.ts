@@ -34,13 +34,19 @@ export function hasManifest(directory: string): boolean {
 
 /** Fails with `not_found`, or `unavailable` where the directory holds something else than a whole snapshot of ours. */
 export function readManifest(directory: string): Manifest {
-  const path = join(directory, manifestFile);
-  if (!existsSync(path)) throw new AtollError('not_found', `there is no snapshot at ${directory}`);
-  try {
-    const manifest = JSON.parse(readFileSync(path, 'utf8')) as Manifest;
-    if (manifest.version === 1) return manifest;
-  } catch {
-    // Told below.
-  }
+  if (!hasManifest(directory)) throw new AtollError('not_found', `there is no snapshot at ${directory}`);
+  const manifest = readManifestIfWhole(directory);
+  if (manifest) return manifest;
   throw new AtollError('unavailable', `the snapshot at ${directory} is damaged, or of another version of Atoll`);
+}
+
+/** Undefined where it is damaged or of another version: a loss of power leaves such, of a snapshot being taken. */
+export function readManifestIfWhole(directory: string): Manifest | undefined {
+  const text = readFileSync(join(directory, manifestFile), 'utf8');
+  try {
+    const manifest = JSON.parse(text) as Manifest;
+    return manifest.version === 1 ? manifest : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -55,7 +55,7 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
   for (const dir of [layout.data, layout.mounts, layout.agentMount]) mkdirSync(dir, { recursive: true });
   const helper = await startHelper({ binary: helperBinary, runDir: layout.run, onLost: options.onHelperLost });
   undo.defer(() => helper.stop());
-  const agentDir = keepAgent(options.agentDir, layout.agents);
+  const agentDir = await keepAgent(options.agentDir, layout.agents);
   await helper.call('show', { directory: agentDir, at: layout.agentMount });
   setPriority(platformNiceness);
   for (const { setting, present, least } of raiseHostLimits())

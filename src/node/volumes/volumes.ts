@@ -1,9 +1,10 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import type { Log } from '../../base/telemetry/log.ts';
+import { syncPath } from '../../base/sync.ts';
 import type { NodeVolume } from '../../protocol/volume.ts';
 import type { Slot } from '../layout.ts';
 import type { Helper } from '../native/helper.ts';
@@ -98,17 +99,12 @@ async function make(helper: Helper, dir: string, volumeId: string, sizeMiB: numb
     chmodSync(join(tree, 'data'), rootMode);
     await formatImage(helper, join(temporary, volumeImage), { sizeMiB, tree });
     rmSync(tree, { recursive: true });
-    await sync(join(temporary, volumeImage));
+    await syncPath(join(temporary, volumeImage));
     renameSync(temporary, join(dir, volumeId));
-    await sync(dir);
+    await syncPath(dir);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
-}
-
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  await file.sync().finally(() => file.close());
 }
 
 const isVolumeId = (name: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);

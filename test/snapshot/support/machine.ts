@@ -77,7 +77,7 @@ export async function startMachine(): Promise<Machine> {
   // A copy: building the agent anew must not pull it from under a sandbox.
   const agentDir = layout.agentMount;
   mkdirSync(agentDir, { recursive: true });
-  await helper.call('show', { directory: keepAgent(join(root, 'dist/agent'), layout.agents), at: agentDir });
+  await helper.call('show', { directory: await keepAgent(join(root, 'dist/agent'), layout.agents), at: agentDir });
   const driver = createCrunDriver({
     helper,
     helperBinary,

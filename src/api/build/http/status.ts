@@ -17,6 +17,8 @@ export const readBuildStatus = route({
   auth: 'teamOrUser',
   params,
   query: BuildStatusQuery,
+  // By it clients learn that the template is there.
+  durable: true,
   responses: { 200: { description: 'The build', schema: BuildInfo } },
   errors: [404],
   async handle({ db }: { db: Db }, { caller, params, query }) {

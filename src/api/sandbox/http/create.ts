@@ -33,6 +33,8 @@ export const createSandboxV1 = route({
   body: NewSandbox,
   bodyBytesMax: bodyBytesMax.createSandbox,
   headers: CreateHeaders,
+  // What runs ends with the power, whatever the disk says of it.
+  durable: false,
   responses: { 201: created },
   errors,
   async handle(deps: CreateDeps, input) {
@@ -50,6 +52,8 @@ export const createSandboxV2 = route({
   body: NewSandboxV2,
   bodyBytesMax: bodyBytesMax.createSandbox,
   headers: CreateHeaders,
+  // What runs ends with the power, whatever the disk says of it.
+  durable: false,
   responses: { 201: created },
   errors,
   async handle(deps: CreateDeps, input) {

@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
 import { AtollError } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
+import { syncPath } from '../../../base/sync.ts';
 import type { Layout, Slot } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
 import { mountedDisks } from '../../space/mounted-disks.ts';
@@ -44,10 +44,4 @@ export async function repairDisk({ helper, log }: { helper: Helper; log: Log }, 
     throw new AtollError('internal', `the disk ${image} can't be repaired: ${thorough.output.trim().slice(-300)}`, {
       detail: 'sandbox_state_damaged',
     });
-}
-
-/** Makes a file, or the names in a folder, survive a crash of the host. */
-export async function syncPath(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  await file.sync().finally(() => file.close());
 }

@@ -1,10 +1,10 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { syncPath } from '../../../base/sync.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { Records } from '../records/record-store.ts';
-import { syncPath } from './disk.ts';
 
 /** Reading and hashing a whole disk, cold. */
 const checksumTimeoutMs = 10 * 60_000;

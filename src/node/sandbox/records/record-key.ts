@@ -5,12 +5,15 @@ import { isGone } from '../../../base/error.ts';
 
 const keyBytes = 32;
 
+/** `isNew`: the host has restarted since records were sealed with another. */
+export type RecordKey = { key: Uint8Array; isNew: boolean };
+
 /** The key that seals records, kept in memory (`runDir` is on no disk): a copy of the disk can't open them. */
-export function recordKey(runDir: string): Uint8Array {
+export function recordKey(runDir: string): RecordKey {
   const path = join(runDir, 'record-key');
   try {
     const key = readFileSync(path);
-    if (key.length === keyBytes) return key;
+    if (key.length === keyBytes) return { key, isNew: false };
   } catch (error) {
     if (!isGone(error)) throw error;
   }
@@ -18,5 +21,5 @@ export function recordKey(runDir: string): Uint8Array {
   // A start that is killed leaves none, and never a part of one.
   writeFileSync(`${path}.new`, key, { mode: 0o600 });
   renameSync(`${path}.new`, path);
-  return key;
+  return { key, isNew: true };
 }

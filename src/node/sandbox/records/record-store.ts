@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { open, readdir, rm, truncate } from 'node:fs/promises';
+import { readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isGone, messageOf } from '../../../base/error.ts';
 import { encrypt, decrypt } from '../../../base/crypto/encryption.ts';
+import { syncPath } from '../../../base/sync.ts';
 import type { SandboxNetwork } from '../../../protocol/node.ts';
 import type { SandboxRecord } from './record.ts';
+import type { RecordKey } from './record-key.ts';
 
 /** The sandboxes that the node answers for, one directory each: the record, and a folder with what a pause keeps. */
 export type Records = {
@@ -12,8 +14,8 @@ export type Records = {
   keptOf(sandboxId: string): string;
   diskOf(sandboxId: string): string;
   /**
-   * From here on a restart of the platform finds the sandbox in this state. That it runs is nothing to tell after a
-   * restart of the host; that it is paused also survives that.
+   * From here on a restart of the platform finds the sandbox in this state. That it is paused, and what comes after a
+   * pause, also survives a loss of power; of a sandbox that was never paused nothing is to be told after one.
    */
   write(record: SandboxRecord): Promise<void>;
   /** From here on a restart removes what is left of the sandbox. */
@@ -21,8 +23,8 @@ export type Records = {
   /** Removes the sandbox's files. The host's disk takes its time for a large one: nobody else waits for it. */
   remove(sandboxId: string): Promise<void>;
   /**
-   * Every sandbox with files here. Those without a record are leftovers; of one whose record is damaged nobody can say
-   * what it is. Throws where a record can't be read: what it says is not to be guessed.
+   * Every sandbox with files here. Those without a record are leftovers, as are those whose record a loss of power
+   * took before it was on the disk; of any other whose record is damaged nobody can say what it is. Throws where a record can't be read: what it says is not to be guessed.
    */
   list(): FoundRecord[];
 };
@@ -36,10 +38,13 @@ type FoundRecord = { sandboxId: string; record: SandboxRecord | undefined; damag
  */
 const spareMax = 64;
 
+/** In a sandbox's folder: all that is written of it is on the disk before it counts, since its first pause. */
+const durableMark = 'durable';
+
 /**
  * `key` encrypts the credentials in policies: it is lost when the host restarts, and then nothing runs that needs it.
  */
-export function createRecords(dir: string, key: Uint8Array): Records {
+export function createRecords(dir: string, { key, isNew: hostHasRestarted }: RecordKey): Records {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const spareDir = `${dir}-spare`;
   rmSync(spareDir, { recursive: true, force: true });
@@ -48,6 +53,7 @@ export function createRecords(dir: string, key: Uint8Array): Records {
   const directoryOf = (sandboxId: string) => join(dir, sandboxId);
   const keptOf = (sandboxId: string) => join(directoryOf(sandboxId), 'kept');
   const recordOf = (sandboxId: string) => join(directoryOf(sandboxId), 'record.json');
+  const markOf = (sandboxId: string) => join(directoryOf(sandboxId), durableMark);
   return {
     keptOf(sandboxId) {
       const folder = existsSync(directoryOf(sandboxId)) ? undefined : spare.pop();
@@ -64,10 +70,13 @@ export function createRecords(dir: string, key: Uint8Array): Records {
         JSON.stringify({ ...record, network: encrypt(key, JSON.stringify(record.network), record.sandboxId) }),
         { mode: 0o600 },
       );
-      const durable = record.state === 'paused';
-      if (durable) await sync(`${path}.new`);
+      const durable = record.state === 'paused' || existsSync(markOf(record.sandboxId));
+      if (durable) {
+        writeFileSync(markOf(record.sandboxId), '', { mode: 0o600 });
+        await syncPath(`${path}.new`);
+      }
       renameSync(`${path}.new`, path);
-      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await sync(folder);
+      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await syncPath(folder);
     },
     forget(sandboxId) {
       const path = recordOf(sandboxId);
@@ -88,7 +97,12 @@ export function createRecords(dir: string, key: Uint8Array): Records {
         spare.push(folder);
       } else await rm(directoryOf(sandboxId), { recursive: true, force: true });
     },
-    list: () => readdirSync(dir).map(sandboxId => ({ sandboxId, ...read(recordOf(sandboxId), sandboxId, key) })),
+    list: () =>
+      readdirSync(dir).map(sandboxId => {
+        const found = read(recordOf(sandboxId), sandboxId, key);
+        const wasLost = found.damaged !== undefined && hostHasRestarted && !existsSync(markOf(sandboxId));
+        return { sandboxId, ...(wasLost ? { record: undefined } : found) };
+      }),
   };
 }
 
@@ -107,12 +121,6 @@ async function isBare(directory: string): Promise<boolean> {
 
 function unlessGone(error: unknown): void {
   if (!isGone(error)) throw error;
-}
-
-/** Makes a file, or the names in a folder, survive a crash of the host. */
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  await handle.sync().finally(() => handle.close());
 }
 
 function read(path: string, sandboxId: string, key: Uint8Array): Omit<FoundRecord, 'sandboxId'> {

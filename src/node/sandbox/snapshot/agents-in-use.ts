@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import type { Layout } from '../../layout.ts';
-import { readManifest } from '../../snapshot/manifest.ts';
+import { readManifestIfWhole } from '../../snapshot/manifest.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import { listSnapshots, type SnapshotFacts } from './snapshot-store.ts';
 
 /** The copies of the agent that processes of sandboxes run from, or will again when they go on from their memory. */
 export function agentsInUse(sandboxes: Sandboxes, layout: Pick<Layout, 'snapshots'>): string[] {
-  // Only takeSnapshot writes them.
-  const snapshots = listSnapshots(layout).map(
-    ({ snapshotId }) => (readManifest(join(layout.snapshots, snapshotId)).facts as SnapshotFacts).agentDir,
-  );
+  const snapshots = listSnapshots(layout).flatMap(({ snapshotId }) => {
+    const manifest = readManifestIfWhole(join(layout.snapshots, snapshotId));
+    // Only takeSnapshot writes them.
+    return manifest ? [(manifest.facts as SnapshotFacts).agentDir] : [];
+  });
   return [...sandboxes.records().map(({ agentDir }) => agentDir), ...snapshots];
 }

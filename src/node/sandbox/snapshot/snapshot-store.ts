@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { Layout } from '../../layout.ts';
-import { hasManifest, readManifest } from '../../snapshot/manifest.ts';
+import { hasManifest, readManifestIfWhole } from '../../snapshot/manifest.ts';
 
 /** What must be known of a snapshot's memory beside its files. */
 export type SnapshotFacts = {
@@ -33,12 +33,15 @@ export async function deleteSnapshot(layout: Pick<Layout, 'snapshots'>, snapshot
   await rm(doomed, { recursive: true, force: true });
 }
 
-/** The snapshots with memory on the node, and when they were taken. */
+/** The snapshots with memory on the node, damaged ones too, and when they were taken. */
 export function listSnapshots({ snapshots }: Pick<Layout, 'snapshots'>): { snapshotId: string; takenAtMs: number }[] {
   if (!existsSync(snapshots)) return [];
   return readdirSync(snapshots).flatMap(name => {
     if (!snapshotName.test(name)) return [];
-    return [{ snapshotId: name, takenAtMs: readManifest(join(snapshots, name)).createdAtMs }];
+    const directory = join(snapshots, name);
+    return [
+      { snapshotId: name, takenAtMs: readManifestIfWhole(directory)?.createdAtMs ?? statSync(directory).mtimeMs },
+    ];
   });
 }
 
