@@ -1,11 +1,8 @@
 import { test } from 'bun:test';
-import { writeFileSync } from 'node:fs';
-import { cpus, release, totalmem } from 'node:os';
-import { join } from 'node:path';
-import { commitOf } from '../../src/bin/commit.ts';
 import { runStorm, type StormResult } from '../lifecycle/support/storm.ts';
 import { victims } from '../lifecycle/support/victims.ts';
-import { repository, startPlatform } from '../support/platform.ts';
+import { startPlatform } from '../support/platform.ts';
+import { circumstances, writeSection } from './report.ts';
 
 // `npm run prove`: the storm at its full size, with every process of the platform as a victim. It fails at the first
 // difference between what clients were told and what there is.
@@ -29,18 +26,12 @@ test(`a storm of ${options.operations} operations by ${options.clients} clients 
       console.log(`${minutes().toFixed(1)} min: ${answered} operations answered, ${victim} killed`),
   });
   console.log(`${result.answered} operations, ${result.sandboxes} sandboxes, ${minutes().toFixed(1)} min`);
-  if (process.env['PROOF_WRITE'])
-    writeFileSync(join(repository, 'docs/proof.md'), report(result, startedAt, minutes()));
+  writeSection('Storm', report(result, startedAt, minutes()));
 });
 
 function report({ answered, strikes, sandboxes }: StormResult, startedAt: Date, took: number): string {
   const rows = Object.entries(strikes).map(([victim, count]) => `| ${victim} | ${count} |`);
-  return `# What was proved, and at which size
-
-Written by \`npm run prove -- --write\`; \`npm test\` has a short form of it.
-
-## Storm
-
+  return `
 ${options.clients} clients create, run commands, write files, pause with and without memory, resume, fork, snapshot, change networks and
 times, and kill, while a process of the platform is killed (SIGKILL) at a random moment, ${options.perStrike} operations apart on average. After
 each strike, what the platform has is compared with what the clients were told: states, files, networks, processes in memory. At the
@@ -49,9 +40,7 @@ network namespaces, packet rules, files.
 
 | | |
 |---|---|
-| Date, commit | ${startedAt.toISOString().slice(0, 16).replace('T', ' ')}, ${commitOf(repository).slice(0, 7)} |
-| Machine | ${cpus().length} processors, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()} |
-| Seed | ${options.seed} |
+${circumstances(startedAt, options.seed)}
 | Operations answered | ${answered} in ${took.toFixed(0)} min |
 | Sandboxes | ${sandboxes} |
 | Acknowledged things lost · ended ones back · things left | 0 · 0 · 0 |

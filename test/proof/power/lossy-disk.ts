@@ -1,0 +1,120 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { killGroup, runToEnd, start, textOf, waitFor } from '../../support/process.ts';
+
+/** Sparse: what is written alone takes space. */
+const diskGib = 16;
+
+/** One write or flush that reached the disk. `end`: where it ends in the log; `bytes` is 0 for a flush. */
+type DiskRecord = { end: number; bytes: number };
+
+/** A moment at which the power goes: what is in the log up to `flushed` is on the disk, of the rest up to `end` some. */
+export type Cut = { flushed: number; end: number };
+
+/** Makes disks of which a loss of power takes what was not flushed, in a folder of the test. */
+export class LossyDisks {
+  readonly #folder: string;
+  readonly #program: string;
+  readonly #image: string;
+  readonly #log: string;
+  /** Up to where in the log the image is what the disk was. */
+  #applied = 0;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+    this.#program = join(folder, 'lossy-disk');
+    this.#image = join(folder, 'image');
+    this.#log = join(folder, 'log');
+  }
+
+  /** Compiles the program and formats the disk. */
+  static async make(folder: string): Promise<LossyDisks> {
+    const disks = new LossyDisks(folder);
+    await must('gcc', '-O2', '-o', disks.#program, join(import.meta.dirname, 'lossy-disk.c'));
+    await must('truncate', '-s', `${diskGib}G`, disks.#image);
+    await must('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=1,lazy_journal_init=1', disks.#image);
+    return disks;
+  }
+
+  /** The disk as it is made, mounted at a folder; all that is written to it is logged. */
+  record(): Promise<MountedDisk> {
+    return this.#serve([this.#log]);
+  }
+
+  /** How much has been logged. */
+  loggedBytes(): number {
+    return statSync(this.#log).size;
+  }
+
+  async records(): Promise<DiskRecord[]> {
+    const lines = (await must(this.#program, 'list', this.#log)).trim().split('\n');
+    return lines.map(line => {
+      const [end = 0, bytes = 0] = line.split(' ').map(Number);
+      return { end, bytes };
+    });
+  }
+
+  /** The disk after a loss of power, mounted. Cuts are asked for in the order of their moments. */
+  async after(cut: Cut, seed: number): Promise<MountedDisk> {
+    if (cut.flushed > this.#applied) {
+      await must(this.#program, 'apply', this.#image, this.#log, `${this.#applied}`, `${cut.flushed}`);
+      this.#applied = cut.flushed;
+    }
+    return this.#serve(['/dev/null', this.#log, `${cut.flushed}`, `${cut.end}`, `${seed}`]);
+  }
+
+  async #serve(args: string[]): Promise<MountedDisk> {
+    const [file, point] = [join(this.#folder, 'disk'), join(this.#folder, 'mounted')];
+    writeFileSync(file, '');
+    mkdirSync(point, { recursive: true });
+    const child = start([this.#program, 'serve', file, this.#image, join(this.#folder, 'overlay'), ...args], {});
+    const [output, complaints] = [textOf(child, 'stdout'), textOf(child, 'stderr')];
+    await waitFor('the disk', () => {
+      if (child.exitCode !== null) throw new Error(`the disk can't be served: ${complaints()}`);
+      return output().includes('mounted');
+    });
+    const disk = new MountedDisk(child, file, point);
+    await disk.mount();
+    return disk;
+  }
+}
+
+/** A disk in use. Disposing unmounts it. */
+export class MountedDisk implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #file: string;
+  #loop = '';
+  /** Where its file system is. */
+  readonly point: string;
+
+  constructor(child: ChildProcess, file: string, point: string) {
+    this.#child = child;
+    this.#file = file;
+    this.point = point;
+  }
+
+  async mount(): Promise<void> {
+    this.#loop = (await must('losetup', '--find', '--show', this.#file)).trim();
+    await must('mount', this.#loop, this.point);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // What was mounted in it, and the loop device below it, let go a moment after they were told to.
+    await waitFor('the file system to be let go', () => succeeds('umount', this.point));
+    await must('losetup', '--detach', this.#loop);
+    await waitFor('the disk to be let go', () => succeeds('umount', this.#file));
+    await waitFor('the end of the disk', () => this.#child.exitCode !== null).catch(error => {
+      killGroup(this.#child, 'SIGKILL');
+      throw error;
+    });
+  }
+}
+
+const succeeds = async (...argv: string[]) => (await runToEnd(argv)).exitCode === 0;
+
+async function must(...argv: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await runToEnd(argv);
+  if (exitCode !== 0) throw new Error(`${argv.join(' ')}: ${stderr}`);
+  return stdout;
+}

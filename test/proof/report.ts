@@ -1,0 +1,28 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { commitOf } from '../../src/bin/commit.ts';
+import { repository } from '../support/platform.ts';
+
+const document = join(repository, 'docs/proof.md');
+const head = `# What was proved, and at which size
+
+Written by \`npm run prove -- --write\`; \`npm test\` has short forms of what can be short.
+`;
+
+/** The lines of a proof's table that every proof has. */
+export function circumstances(startedAt: Date, seed: number): string {
+  return `| Date, commit | ${startedAt.toISOString().slice(0, 16).replace('T', ' ')}, ${commitOf(repository).slice(0, 7)} |
+| Machine | ${cpus().length} processors, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()} |
+| Seed | ${seed} |`;
+}
+
+/** Puts a section in the place of the one with the same title in `docs/proof.md`, where that is asked for. */
+export function writeSection(title: string, text: string): void {
+  if (!process.env['PROOF_WRITE']) return;
+  const whole = existsSync(document) ? readFileSync(document, 'utf8') : head;
+  const [start = head, ...sections] = whole.split(/^(?=## )/m);
+  const section = `## ${title}\n\n${text.trim()}\n`;
+  const others = sections.filter(other => !other.startsWith(`## ${title}\n`)).map(other => other.trimEnd());
+  writeFileSync(document, `${[start.trimEnd(), ...others, section.trimEnd()].join('\n\n')}\n`);
+}
