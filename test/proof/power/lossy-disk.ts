@@ -81,7 +81,7 @@ export class LossyDisks {
 }
 
 /** A disk in use. Disposing unmounts it. */
-export class MountedDisk implements AsyncDisposable {
+class MountedDisk implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #file: string;
   #loop = '';

@@ -23,8 +23,9 @@ export type Records = {
   /** Removes the sandbox's files. The host's disk takes its time for a large one: nobody else waits for it. */
   remove(sandboxId: string): Promise<void>;
   /**
-   * Every sandbox with files here. Those without a record are leftovers, as are those whose record a loss of power
-   * took before it was on the disk; of any other whose record is damaged nobody can say what it is. Throws where a record can't be read: what it says is not to be guessed.
+   * Every sandbox with files here. Those without a record are leftovers, as are those whose record a loss of power took
+   * before it was on the disk; of any other whose record is damaged nobody can say what it is. Throws where a record
+   * can't be read: what it says is not to be guessed.
    */
   list(): FoundRecord[];
 };
