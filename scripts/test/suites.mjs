@@ -11,6 +11,7 @@ const notSuites = ['support'];
 /** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */
 export const longSuites = [
   { name: 'cluster-long', script: 'test:cluster' },
+  { name: 'dashboard-scale', script: 'test:dashboard' },
   { name: 'image', script: 'test:image' },
   { name: 'programs', script: 'test:programs' },
   { name: 'templates', script: 'test:templates' },

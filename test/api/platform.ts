@@ -40,6 +40,9 @@ type PlatformOptions = {
   buildsAllowed?: ApiOptions['buildsAllowed'];
   templateDrivers?: ApiOptions['templateDrivers'];
   oidc?: ApiOptions['oidc'];
+  dashboard?: ApiOptions['dashboard'];
+  /** Makes the node on a directory of its own; default: a `FakeNode`. */
+  makeNode?: (directory: string) => FakeNode;
 };
 
 /** The operator's token of every platform in the tests. */
@@ -50,7 +53,7 @@ export const metricsToken = 'scraper-of-the-tests';
 /** A whole API on a temporary directory with a fake node, one team, its key, and the template `base`. */
 export class Platform implements AsyncDisposable {
   readonly directory = mkdtempSync(join(tmpdir(), 'atoll-api-'));
-  readonly node = new FakeNode(join(this.directory, 'node'));
+  readonly node: FakeNode;
   /** What the API logged as warning or error. */
   readonly logged: string[] = [];
   readonly #options: PlatformOptions;
@@ -62,6 +65,8 @@ export class Platform implements AsyncDisposable {
 
   private constructor(options: PlatformOptions) {
     this.#options = options;
+    const directory = join(this.directory, 'node');
+    this.node = options.makeNode?.(directory) ?? new FakeNode(directory);
   }
 
   static async start(options: PlatformOptions = {}): Promise<Platform> {
@@ -134,6 +139,7 @@ export class Platform implements AsyncDisposable {
       metricsToken,
       checkAnswers: true,
       ...(this.#options.clock && { clock: this.#options.clock }),
+      ...(this.#options.dashboard && { dashboard: this.#options.dashboard }),
       ...(this.#options.oidc && { oidc: this.#options.oidc }),
       ...(this.#options.spans && { spans: this.#options.spans }),
       ...(this.#options.limits && { limits: this.#options.limits }),

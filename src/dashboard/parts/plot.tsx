@@ -5,12 +5,17 @@ import uPlot from 'uplot';
 /** One line of a plot; `limit` dashes it. */
 type Series = { name: string; values: (number | null)[]; format: (value: number) => string; limit?: boolean };
 
+/** A moment that a plot shows as an upright line; `at` in seconds. */
+export type Mark = { at: number; text: string; tone: 'ok' | 'warn' | 'danger' };
+
 type PlotProps = {
   title: string;
   times: number[];
   series: Series[];
   max?: number | undefined;
-  /** The values are bytes: the steps are powers of two. */ binary?: boolean;
+  /** The values are bytes: the steps are powers of two. */
+  binary?: boolean;
+  marks?: Mark[];
 };
 
 const height = 190;
@@ -39,11 +44,13 @@ function formatTick(seconds: number, spanSeconds: number): string {
 }
 
 /** Numbers over time; the cursor shows them. `times` are seconds. */
-export function Plot({ title, times, series, max, binary }: PlotProps) {
+export function Plot({ title, times, series, max, binary, marks = [] }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const shape = JSON.stringify([series.map(({ name }) => name), max]);
   const data = aligned(times, series);
   const chart = useRef<uPlot | null>(null);
+  const shownMarks = useRef(marks);
+  shownMarks.current = marks;
   useEffect(() => {
     const element = place.current;
     if (!element) return;
@@ -80,6 +87,7 @@ export function Plot({ title, times, series, max, binary }: PlotProps) {
         ],
         scales: { y: { range: (_, _low, high) => [0, max ?? Math.max(high * 1.1, 1)] } },
         cursor: { sync: { key: 'metrics' } },
+        hooks: { draw: [plot => drawMarks(plot, shownMarks.current, tone => colour(`--${tone}`))] },
       },
       data,
       element,
@@ -95,6 +103,24 @@ export function Plot({ title, times, series, max, binary }: PlotProps) {
   }, [shape]);
   useEffect(() => chart.current?.setData(data));
   return <div className="plot" ref={place} role="img" aria-label={title} />;
+}
+
+/** Draws an upright line at each mark that is within the plot. */
+function drawMarks(plot: uPlot, marks: readonly Mark[], colourOf: (tone: Mark['tone']) => string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at, tone } of marks) {
+    const x = Math.round(plot.valToPos(at, 'x', true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.strokeStyle = colourOf(tone);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 /** A colour that a canvas understands, of one that may depend on the theme. */

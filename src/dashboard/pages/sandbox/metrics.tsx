@@ -6,6 +6,9 @@ import { Empty } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Plot } from '../../parts/plot.tsx';
+import type { Mark } from '../../parts/plot.tsx';
+import { marksOf } from './marks.ts';
+import { MarkList } from './mark-list.tsx';
 import { ranges } from './metrics-search.ts';
 import type { MetricsSearch, Range } from './metrics-search.ts';
 import { useSandbox } from './sandbox.tsx';
@@ -16,10 +19,11 @@ const percent = (value: number) => `${Math.round(value)} %`;
 
 /** Processor, memory and disk of a sandbox over time. */
 export function Metrics() {
-  const { sandboxId } = useSandbox();
+  const { sandboxId, events } = useSandbox();
   const { range = '15m' }: MetricsSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const nowSeconds = Math.floor(Date.now() / 1000 / 5) * 5;
+  const marks = marksOf(events, nowSeconds - ranges[range]);
   const metrics = useRead<SandboxMetric[]>(`/sandboxes/${encodeURIComponent(sandboxId)}/metrics`, {
     query: { start: nowSeconds - ranges[range], end: nowSeconds },
     every: everyMs,
@@ -45,15 +49,16 @@ export function Metrics() {
               <Empty title="Nothing was measured in this range" />
             </div>
           ) : (
-            <Plots samples={samples} />
+            <Plots samples={samples} marks={marks} />
           )
         }
       </Loaded>
+      {marks.length > 0 && <MarkList marks={marks} />}
     </div>
   );
 }
 
-function Plots({ samples }: { samples: SandboxMetric[] }) {
+function Plots({ samples, marks }: { samples: SandboxMetric[]; marks: Mark[] }) {
   const times = samples.map(({ timestampUnix }) => timestampUnix);
   const series = (name: string, of: (sample: SandboxMetric) => number, format: (value: number) => string) => ({
     name,
@@ -65,7 +70,13 @@ function Plots({ samples }: { samples: SandboxMetric[] }) {
     <div className="columns">
       <Card title="Processor">
         <div className="body">
-          <Plot title="Processor" times={times} max={100} series={[series('CPU', one => one.cpuUsedPct, percent)]} />
+          <Plot
+            title="Processor"
+            times={times}
+            max={100}
+            marks={marks}
+            series={[series('CPU', one => one.cpuUsedPct, percent)]}
+          />
         </div>
       </Card>
       <Card title="Memory">
@@ -73,6 +84,7 @@ function Plots({ samples }: { samples: SandboxMetric[] }) {
           <Plot
             title="Memory"
             binary
+            marks={marks}
             times={times}
             max={last?.memTotal}
             series={[
@@ -87,6 +99,7 @@ function Plots({ samples }: { samples: SandboxMetric[] }) {
           <Plot
             title="Disk"
             binary
+            marks={marks}
             times={times}
             max={last?.diskTotal}
             series={[series('Used', one => one.diskUsed, formatBytes)]}

@@ -6,6 +6,7 @@ import { Ago, Copy } from '../../parts/bits.tsx';
 import { CodeTabs } from '../../parts/code.tsx';
 import { Card } from '../../parts/page.tsx';
 import { killOf, reasons } from '../sandboxes/ended.tsx';
+import { Family } from './family.tsx';
 import { Processes } from './processes.tsx';
 import { useSandbox } from './sandbox.tsx';
 
@@ -17,6 +18,7 @@ export function Overview() {
       <div className="stack">
         {detail && <About detail={detail} />}
         {detail?.state === 'running' && <Processes />}
+        <Family />
       </div>
       <div className="stack">
         <Card title="Timeline">

@@ -1,6 +1,7 @@
 import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
 import { ApiFailure } from '../../../api/client.ts';
+import { windowed } from './output-window.ts';
 import { forgetShell, keepOutput, keptShell } from './shell-memory.ts';
 
 /** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
@@ -70,9 +71,10 @@ export function openShell(target: Target, number: number, view: ShellView) {
   const memory = keptShell(place);
   let pid = memory.pid;
 
+  const output = windowed(view.onOutput);
   const show = async (bytes: Uint8Array) => {
     memory.output.push(bytes);
-    await view.onOutput(bytes);
+    await output(bytes);
   };
   const follow = async (): Promise<'ended' | 'lost'> => {
     const method = pid === null ? 'process.Process/Start' : 'process.Process/Connect';

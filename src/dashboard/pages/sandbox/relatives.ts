@@ -1,0 +1,33 @@
+import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
+
+/** A sandbox or snapshot that came of a sandbox. `id`: what a page or a create takes; `at`: since when, where known. */
+export type Relative = { kind: 'sandbox' | 'snapshot'; id: string; at: string | undefined };
+
+type EventData = { forked_from?: string; fork_id?: string; snapshot_id?: string };
+
+const dataOf = (event: LifecycleEvent) => (event.event_data ?? {}) as EventData;
+
+/** The sandbox that a sandbox was forked from, as its events tell. */
+export function ancestorOf(events: readonly LifecycleEvent[]): string | undefined {
+  return events.map(event => dataOf(event).forked_from).find(from => from !== undefined);
+}
+
+/** What came of a sandbox: forks as its events tell, the oldest first, and the snapshots of it that there still are. */
+export function childrenOf(events: readonly LifecycleEvent[], snapshots: readonly SnapshotInfo[]): Relative[] {
+  const takenAt = new Map(
+    events.flatMap(event => {
+      const { snapshot_id: id } = dataOf(event);
+      return id === undefined ? [] : [[id, event.timestamp] as const];
+    }),
+  );
+  const forks = events.flatMap((event): Relative[] => {
+    const { fork_id: id } = dataOf(event);
+    return id === undefined ? [] : [{ kind: 'sandbox', id, at: event.timestamp }];
+  });
+  const kept = snapshots.map(({ snapshotID }): Relative => {
+    const at = takenAt.get(snapshotID.split(':')[0] ?? '');
+    return { kind: 'snapshot', id: snapshotID, at };
+  });
+  return [...kept.toReversed(), ...forks.toReversed()];
+}

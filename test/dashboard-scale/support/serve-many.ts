@@ -1,0 +1,59 @@
+/**
+ * `bun serve-many.ts COUNT`: an API with as many sandboxes on a node without machine. Says as a line of JSON where it
+ * is and how to sign in; each line of its input is how many changes a second there are from then on, and is answered by
+ * how many there have been.
+ */
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { loadDashboard } from '../../../src/api/dashboard/files.ts';
+import { adminToken, call, Platform } from '../../api/platform.ts';
+import { ManyNode } from './many-node.ts';
+
+const atOnce = 16;
+const tickMs = 50;
+const customers = 40;
+const beyond = 1_000_000;
+const [count = 0] = process.argv.slice(2).map(Number);
+
+await using platform = await Platform.start({
+  makeNode: directory => new ManyNode(directory),
+  dashboard: loadDashboard(join(import.meta.dir, '../../../dist/dashboard')),
+  limits: { concurrentSandboxes: beyond, sandboxes: beyond, requestsPerSecond: 0 },
+});
+const ids: string[] = [];
+let made = 0;
+const create = async () => {
+  const metadata = { customer: `customer-${made++ % customers}`, run: String(made) };
+  ids.push((await platform.createSandbox({ timeout: 86_400, metadata })).sandboxID);
+};
+const kill = async () => {
+  // Any of them, not the newest: what is looked at changes as much as what is not.
+  const [id] = ids.splice(Math.floor(Math.random() * ids.length), 1);
+  const { status } = await platform.call('DELETE', `/sandboxes/${id}`);
+  if (status !== 204) throw new Error(`kill answered ${status}`);
+};
+await Promise.all(
+  Array.from({ length: atOnce }, async () => {
+    while (made < count) await create();
+  }),
+);
+
+const link = await call(platform.socketPath, 'POST', '/admin/sign-in-links', undefined, {
+  'x-admin-token': adminToken,
+});
+const { path } = link.body as { path: string };
+process.stdout.write(`${JSON.stringify({ socketPath: platform.socketPath, path, count: ids.length })}\n`);
+
+let [perSecond, changes, underWay, owed] = [0, 0, 0, 0];
+const tick = setInterval(() => {
+  owed = Math.min(perSecond, owed + (perSecond * tickMs) / 1000);
+  for (; owed >= 1 && underWay < atOnce; owed--) {
+    underWay++;
+    void (changes++ % 2 === 0 ? create() : kill()).finally(() => underWay--);
+  }
+}, tickMs);
+for await (const line of createInterface({ input: process.stdin })) {
+  perSecond = Number(line);
+  process.stdout.write(`${JSON.stringify({ changes })}\n`);
+}
+clearInterval(tick);
