@@ -1,4 +1,4 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useProof } from '../parts/proof.tsx';
 import { useToast } from '../parts/toasts.tsx';
@@ -23,7 +23,9 @@ export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryRes
   return useQuery({
     queryKey: [path, teamID, query],
     queryFn: ({ signal }) => askJson<T>(path, { team: teamID, query, signal }),
-    placeholderData: keepPreviousData,
+    // Of another query of the same thing; what is known of another one is not of this.
+    placeholderData: (previous, before) =>
+      before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
     ...(every !== undefined && { refetchInterval: every }),
     ...(enabled !== undefined && { enabled }),
   });

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, keepPreviousData } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { ask } from '../../api/client.ts';
@@ -37,7 +37,7 @@ export function Listing({ search, onFilter }: ListingProps) {
       };
     },
     getNextPageParam: ({ next }) => next,
-    placeholderData: keepPreviousData,
+    placeholderData: (previous, before) => (before?.queryKey[1] === teamID ? previous : undefined),
   });
   const { data, error, refetch } = pages;
   if (!data) return error ? <Problem error={error} onRetry={() => void refetch()} /> : <Loading />;
