@@ -13,10 +13,12 @@ export const longSuites = [
   { name: 'cluster-long', script: 'test:cluster' },
   { name: 'dashboard-scale', script: 'test:dashboard' },
   { name: 'image', script: 'test:image' },
+  { name: 'kubernetes', script: 'test:kubernetes' },
   { name: 'programs', script: 'test:programs' },
   { name: 'templates', script: 'test:templates' },
 ];
 const longTimeoutMs = 40 * 60_000;
+const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs);
 
 /** Folder of the coverage of a suite with this report. */
 export const coverageFolder = report => `${report}.coverage`;
@@ -39,7 +41,7 @@ export function suitesOf(root) {
       ...(measuredSuites.includes(name) ? coverageOptions(coverageFolder(report)) : []),
       path,
     ],
-    timeoutMs: suiteTimeoutMs,
+    timeoutMs: timeoutOf(name),
     only: file => bunTest(name, resolve(root, file)),
   });
   const nodeTest = (name, files, timeoutMs) => ({
@@ -84,10 +86,7 @@ export function suitesOf(root) {
     // Clients run on Node.js as their users run them; everything else on the platform's own runtime.
     const onNode = files.filter(file => file.endsWith('.node.ts')).sort();
     if (files.some(file => file.endsWith('.test.ts'))) suites.push(bunTest(name, `./test/${name}/`));
-    if (onNode.length > 0) {
-      const timeoutMs = longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs;
-      suites.push(nodeTest(`${name} (Node.js)`, onNode, timeoutMs));
-    }
+    if (onNode.length > 0) suites.push(nodeTest(`${name} (Node.js)`, onNode, timeoutOf(name)));
   }
   return suites;
 }

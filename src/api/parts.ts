@@ -3,6 +3,7 @@ import type { Metric } from '../base/telemetry/meter.ts';
 import { type Clock, type ClockSteps, steadyClock } from '../base/clock.ts';
 import { SingleFlight } from '../base/concurrency/single-flight.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
+import type { ReviewPod } from '../protocol/cluster.ts';
 import { ClusterStore } from './blob/rules/cluster-store.ts';
 import { bringLayer } from './blob/rules/layers.ts';
 import { DurablePauses } from './blob/rules/pauses.ts';
@@ -49,6 +50,8 @@ export type ApiParts = {
   /** The machines that have joined; null where none can. */
   readonly machines: Machines | null;
   readonly isolationSeconds: number;
+  /** Says whose the token of a pod is that wants to join; null where no pods do. */
+  readonly reviewPod: ReviewPod | null;
   /** What the cluster keeps beyond its machines; null where it keeps nothing so. */
   readonly store: ClusterStore | null;
   /** Null where nothing is kept beyond its machine. */
@@ -166,6 +169,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     store,
     durablePauses: store && machines && new DurablePauses({ db, clock, store, machines, seed: options.seed }),
     isolationSeconds: options.cluster?.isolationSeconds ?? 0,
+    reviewPod: options.cluster?.reviewPod ?? null,
     directory: new SandboxDirectory(sandbox => tokensOf(options.seed, sandbox)),
     credentials: new CredentialCache(options.store, clock),
     seed: options.seed,

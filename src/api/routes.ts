@@ -37,7 +37,7 @@ import { streamBuildLogs } from './build/http/log-stream.ts';
 import { readBuildLogsRoute, readBuildStatus } from './build/http/status.ts';
 import { listEventsRoute, listSandboxEventsRoute, readSandboxEventsRoute } from './event/http/events.ts';
 import { readOperatorMetrics } from './metrics/http/operator.ts';
-import { forgetNodeRoute, inviteNodeRoute, joinNodeRoute } from './cluster/http/cluster.ts';
+import { forgetNodeRoute, inviteNodeRoute, joinNodeRoute, joinPodRoute } from './cluster/http/cluster.ts';
 import { beginDrainRoute, readDrainRoute } from './operator/http/drain.ts';
 import { listNodesRoute, readNodeRoute, updateNodeRoute } from './operator/http/nodes.ts';
 import { openApiDocument } from './http/openapi.ts';
@@ -209,6 +209,7 @@ export const routes: readonly Route<ApiParts>[] = [
   readNodeRoute,
   updateNodeRoute,
   joinNodeRoute,
+  joinPodRoute,
   inviteNodeRoute,
   forgetNodeRoute,
   readDrainRoute,

@@ -22,9 +22,10 @@ export type Installation = {
 
 /**
  * Locks the data directory and finds its number, which decides about user IDs, addresses and names on the host.
- * A number stays with the data directory until the host is rebooted or the installation surrenders it.
+ * A number stays with the data directory until the host is rebooted or the installation surrenders it. `inMemory`: the
+ * run directory is a file system of its own.
  */
-export function claimInstallation(dataDir: string): Installation {
+export function claimInstallation(dataDir: string, { inMemory } = { inMemory: true }): Installation {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = openSync(join(dataDir, 'lock'), 'w', 0o600);
   if (libc.flock(lock, LOCK_EX_NB) < 0) {
@@ -32,7 +33,7 @@ export function claimInstallation(dataDir: string): Installation {
     throw new AtollError('conflict', `another Atoll runs on ${dataDir}; stop it, or set ATOLL_DATA_DIR`);
   }
   mkdirSync(registry, { recursive: true, mode: 0o755 });
-  const number = findNumber(dataDir);
+  const number = findNumber(dataDir, inMemory);
   const runDir = join(registry, String(number));
   return {
     number,
@@ -67,7 +68,7 @@ function whileOthersWait<T>(work: () => T): T {
   }
 }
 
-function findNumber(dataDir: string): number {
+function findNumber(dataDir: string, inMemory: boolean): number {
   return whileOthersWait(() => {
     const owners = Array.from({ length: installationsMax }, (_, number) => ownerOf(number));
     const mine = owners.indexOf(dataDir);
@@ -86,7 +87,7 @@ function findNumber(dataDir: string): number {
     // Below the mount and on it: who lives in another mount namespace does not see the mount, and must not take the
     // number.
     writeFileSync(join(runDir, 'owner'), dataDir);
-    keepInMemory(runDir);
+    if (inMemory) keepInMemory(runDir);
     writeFileSync(join(runDir, 'owner'), dataDir);
     return number;
   });

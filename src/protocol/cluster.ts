@@ -184,25 +184,48 @@ export type TransferProtocol = {
   receivePause(target: ExecutionRef, key: string, sizeBytes: number, urls: string[]): Promise<PausedSandbox>;
 };
 
-/** Asks control to let a machine join, by a token that an operator made. */
-export type JoinRequest = {
-  tokenId: string;
+/** What a machine says of itself that wants to join. */
+export type JoiningMachine = {
   nodeId: string;
   /** `host:port` at which control reaches the node. */
   address: string;
   /** PEM, on the curve P-256. */
   publicKey: string;
-  /** Proves that the sender has the token, which is never sent itself. */
-  proof: string;
   /** Of a machine that has joined before: the certificate that it has (PEM), and a signature by its key. */
   known?: { certificate: string; proof: string };
 };
 
+/** Asks control to let a machine join, by a token that an operator made. */
+export type JoinRequest = JoiningMachine & {
+  tokenId: string;
+  /** Proves that the sender has the token, which is never sent itself. */
+  proof: string;
+};
+
+/** Asks control to let the machine of a pod join, by the token of the pod's service account. */
+export type PodJoinRequest = JoiningMachine & { token: string };
+
 /** What a machine gets that may join. */
-export type JoinAnswer = {
+export type MachineCertificate = {
   certificate: string;
   /** PEM of the cluster's authority. */
   authority: string;
+};
+
+/** The same for who joined by an operator's token. */
+export type JoinAnswer = MachineCertificate & {
   /** Proves that the answer is from who made the token. */
   proof: string;
 };
+
+/** For whom tokens of service accounts are made by which pods join. */
+export const podTokenAudience = 'atoll';
+
+/** The service account of the pods whose machines may join. */
+export type ServiceAccount = { namespace: string; name: string };
+
+/**
+ * Asks Kubernetes whose a token is, and answers the addresses of the machine of that pod. Errors: `unauthenticated`,
+ * `unavailable`.
+ */
+export type ReviewPod = (token: string) => Promise<{ hostAddresses: string[] }>;

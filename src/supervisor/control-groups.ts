@@ -75,6 +75,9 @@ export function makePartGroups<Name extends string>(
   };
 }
 
+/** No groups: what bounds the container of this process bounds its parts together. */
+export const noPartGroups: PartGroups<string> = { joinFiles: () => [], [Symbol.asyncDispose]: async () => {} };
+
 function writeV2(group: string, { memoryBytes, tasksMax }: Budget): void {
   writeWhereThere(group, 'memory.max', memoryBytes);
   writeWhereThere(group, 'memory.swap.max', 0);

@@ -311,6 +311,14 @@ export const authorizationRows: Record<string, Row> = {
     success: 400,
     foreign: 400,
   },
+  joinClusterAsPod: {
+    request: async () => ({
+      path: '/cluster/join-pod',
+      body: { token: 'a', nodeID: 'node-2', address: 'a:1', publicKey: 'a' },
+    }),
+    success: 400,
+    foreign: 400,
+  },
   adminInviteNode: operator(400, () => '/admin/cluster/invites'),
   adminReadDrain: operator(404, () => '/admin/nodes/node-2/drain'),
   adminBeginDrain: operator(404, () => '/admin/nodes/node-2/drain', { mode: 'wait' }),

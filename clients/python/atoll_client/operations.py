@@ -85,13 +85,32 @@ class ClusterJoin(TypedDict):
     address: str
     # PEM of a public key on the curve P-256
     publicKey: str
-    # HMAC-SHA-256, hexadecimal
-    proof: str
     # Of a machine that has joined before: nobody else may join under its ID
     known: NotRequired[ClusterJoinKnown]
+    # HMAC-SHA-256, hexadecimal
+    proof: str
 
 
 class ClusterJoinKnown(TypedDict):
+    # PEM of the certificate that it has
+    certificate: str
+    # Signature by the key of that certificate, base64
+    proof: str
+
+
+class ClusterJoinPod(TypedDict):
+    # Of the pod's service account, for the audience `atoll`
+    token: str
+    nodeID: str
+    # `host:port` at which control reaches the machine
+    address: str
+    # PEM of a public key on the curve P-256
+    publicKey: str
+    # Of a machine that has joined before: nobody else may join under its ID
+    known: NotRequired[ClusterJoinPodKnown]
+
+
+class ClusterJoinPodKnown(TypedDict):
     # PEM of the certificate that it has
     certificate: str
     # Signature by the key of that certificate, base64
@@ -105,6 +124,13 @@ class ClusterJoined(TypedDict):
     authority: str
     # HMAC-SHA-256, hexadecimal, by which the machine knows who answers
     proof: str
+
+
+class ClusterPodJoined(TypedDict):
+    # PEM, for the key that was sent
+    certificate: str
+    # PEM of the cluster's authority
+    authority: str
 
 
 class ConnectSandbox(TypedDict):
@@ -2905,6 +2931,23 @@ class Operations(Caller):
             "joinCluster",
             "POST",
             "/cluster/join",
+            body=body,
+            timeout=timeout,
+            token=token,
+        )
+
+    def join_cluster_as_pod(
+        self,
+        *,
+        body: ClusterJoinPod,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> ClusterPodJoined:
+        """Join the cluster as the machine of a pod, by the service account of that pod"""
+        return self.ask_json(
+            "joinClusterAsPod",
+            "POST",
+            "/cluster/join-pod",
             body=body,
             timeout=timeout,
             token=token,

@@ -79,8 +79,25 @@ export interface Schemas {
     address: string;
     /** PEM of a public key on the curve P-256; at most 2000 characters */
     publicKey: string;
+    /** Of a machine that has joined before: nobody else may join under its ID */
+    known?: {
+      /** PEM of the certificate that it has; at most 4000 characters */
+      certificate: string;
+      /** Signature by the key of that certificate, base64; at most 200 characters */
+      proof: string;
+    } | undefined;
     /** HMAC-SHA-256, hexadecimal; at most 64 characters */
     proof: string;
+  };
+  ClusterJoinPod: {
+    /** Of the pod's service account, for the audience `atoll`; at most 8192 characters */
+    token: string;
+    /** at most 64 characters */
+    nodeID: string;
+    /** `host:port` at which control reaches the machine; at most 300 characters */
+    address: string;
+    /** PEM of a public key on the curve P-256; at most 2000 characters */
+    publicKey: string;
     /** Of a machine that has joined before: nobody else may join under its ID */
     known?: {
       /** PEM of the certificate that it has; at most 4000 characters */
@@ -96,6 +113,12 @@ export interface Schemas {
     authority: string;
     /** HMAC-SHA-256, hexadecimal, by which the machine knows who answers */
     proof: string;
+  };
+  ClusterPodJoined: {
+    /** PEM, for the key that was sent */
+    certificate: string;
+    /** PEM of the cluster's authority */
+    authority: string;
   };
   ConnectSandbox: {
     /** at least 0 */
@@ -1977,6 +2000,13 @@ export interface Operations {
     };
     answer: Schemas['ClusterJoined'];
   };
+  /** Join the cluster as the machine of a pod, by the service account of that pod */
+  joinClusterAsPod: {
+    request: {
+      body: Schemas['ClusterJoinPod'];
+    };
+    answer: Schemas['ClusterPodJoined'];
+  };
   /** Join a team by an invitation, as whoever is signed in */
   joinTeam: {
     request: {
@@ -2561,6 +2591,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   getVolumePath: { method: 'GET', path: '/volumecontent/{volumeID}/path', query: ['path'], answer: 'json' },
   getWebhook: { method: 'GET', path: '/events/webhooks/{webhookID}', answer: 'json' },
   joinCluster: { method: 'POST', path: '/cluster/join', body: 'json', answer: 'json' },
+  joinClusterAsPod: { method: 'POST', path: '/cluster/join-pod', body: 'json', answer: 'json' },
   joinTeam: { method: 'POST', path: '/session/teams', body: 'json', answer: 'json' },
   listApiKeys: { method: 'GET', path: '/api-keys', answer: 'json' },
   listDefaultTemplates: { method: 'GET', path: '/default-templates', answer: 'json' },

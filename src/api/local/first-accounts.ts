@@ -12,7 +12,15 @@ type Deps = { db: Db; clock: Clock };
 
 /** The installation's own team, made at the first start. */
 export async function ensureFirstTeam(deps: Deps): Promise<TeamRecord> {
-  return (await findTeam(deps.db, { slug: firstTeam.slug })) ?? createTeam(deps, firstTeam);
+  const find = () => findTeam(deps.db, { slug: firstTeam.slug });
+  const known = await find();
+  if (known) return known;
+  return createTeam(deps, firstTeam).catch(async (error: unknown) => {
+    // Another process of control has made it at the same moment.
+    const made = await find();
+    if (made) return made;
+    throw error;
+  });
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Command } from '../../cli/terminal/command.ts';
 import { withProgress } from '../../cli/terminal/progress.ts';
 import { AtollError } from '../../base/error.ts';
 import { recordInstance } from '../platform/instance.ts';
-import type { Settings } from '../settings/settings.ts';
+import { isWildcard, type Settings } from '../settings/settings.ts';
 import { runUntilStopped } from '../until-stopped.ts';
 import { aboutOf } from '../up.ts';
 
@@ -25,7 +25,8 @@ export function roleCommands(settings: () => Settings, environment: Record<strin
             startControl({ settings: own, log, environment, onPhase, signal }),
           );
           const about = aboutOf(own, control);
-          recordInstance(own.dataDir, about.url);
+          // The domain leads to any control process, where it leads from here at all.
+          recordInstance(own.dataDir, isWildcard(own.host) ? `http://127.0.0.1:${control.port}` : about.url);
           terminal.out(
             values.json
               ? `${JSON.stringify({ ...about, pid: process.pid })}\n`
@@ -37,22 +38,29 @@ export function roleCommands(settings: () => Settings, environment: Record<strin
     },
     {
       name: 'node',
-      usage: '[--control URL --token TOKEN] [--json]',
-      summary: 'Runs this machine as a node of a cluster in the foreground; the first time it joins by a token',
+      usage: '[--control URL (--token TOKEN | --pod-token FILE)] [--json]',
+      summary:
+        'Runs this machine as a node of a cluster in the foreground; the first time it joins by a token, in ' +
+        "Kubernetes by that of the pod's service account",
       async run(args, terminal) {
         const { values } = parseArguments(args, {
           control: { type: 'string' },
           token: { type: 'string' },
+          'pod-token': { type: 'string' },
           json: { type: 'boolean' },
         });
-        if ((values.control === undefined) !== (values.token === undefined))
-          throw new AtollError('invalid', '--control and --token go together');
+        const { control, token, 'pod-token': podTokenFile } = values;
+        const invitation =
+          control !== undefined && token !== undefined
+            ? { control, token }
+            : control !== undefined && podTokenFile !== undefined
+              ? { control, podTokenFile }
+              : undefined;
+        const given = [control, token, podTokenFile].filter(value => value !== undefined).length;
+        if (given !== (invitation ? 2 : 0))
+          throw new AtollError('invalid', '--control goes with one of --token and --pod-token');
         const own = settings();
         const log = createLog(own.logLevel, terminal.err);
-        const invitation =
-          values.control === undefined || values.token === undefined
-            ? undefined
-            : { control: values.control, token: values.token };
         const { startMachine } = await import('./machine.ts');
         return runUntilStopped(terminal, async signal => {
           const machine = await withProgress(terminal, 'Starting', onPhase =>

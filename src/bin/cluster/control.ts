@@ -1,12 +1,14 @@
 import { totalmem } from 'node:os';
+import { mayMount } from '../../base/process/may-mount.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
 import { AtollError } from '../../base/error.ts';
 import { prepareDataDirectory } from '../../api/installation/data-directory.ts';
 import { claimInstallation } from '../../node/installation.ts';
+import type { StorePlace } from '../../blob/open.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
 import { watchCertificate } from '../../supervisor/certificates/watch.ts';
-import { makePartGroups } from '../../supervisor/control-groups.ts';
+import { makePartGroups, noPartGroups } from '../../supervisor/control-groups.ts';
 import type { Part } from '../../supervisor/part.ts';
 import { RestartCounts } from '../../supervisor/restart-counts.ts';
 import { beginWith } from '../platform/begin-parts.ts';
@@ -20,11 +22,13 @@ import { makeSocketFolder } from '../parts/sockets.ts';
 import type { Platform, PlatformOptions } from '../platform/platform.ts';
 import { beginApi, beginEdge } from '../platform/platform-parts.ts';
 import { portError, requirePortsFree } from '../preflight/ports.ts';
+import type { Settings } from '../settings/settings.ts';
 import { storePlaceOf } from '../settings/store-place.ts';
 
 /**
  * Starts a control process: an api and an edge without a node, beside any number of equal ones on the same PostgreSQL.
- * Errors: `precondition` without PostgreSQL, or with another seed than the others have.
+ * In a container without the right to mount it does without mounts and control groups of its own. Errors:
+ * `precondition` without PostgreSQL, or with another seed than the others have.
  */
 export async function startControl(options: PlatformOptions): Promise<Platform> {
   const { settings, log, environment, signal } = options;
@@ -34,12 +38,13 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
       'precondition',
       'Control processes share their state in PostgreSQL: set ATOLL_DATABASE_URL. One machine alone is `atoll up`.',
     );
-  const storePlace = storePlaceOf(settings);
+  const isConfined = !mayMount();
+  const storePlace = usableStore(settings, isConfined);
   requirePortsFree(settings);
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
   await using started = new AsyncDisposableStack();
-  const { number: installation, runDir, surrender, unlock } = claimInstallation(dataDir);
+  const { number: installation, runDir, surrender, unlock } = claimInstallation(dataDir, { inMemory: !isConfined });
   started.defer(() => {
     surrender();
     unlock();
@@ -52,7 +57,7 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   prepareDataDirectory(dataDir, api);
   const restarts = new RestartCounts();
   const parts: { api?: Part<ApiAbout> } = {};
-  const groups = started.use(makePartGroups(budgetsOf(totalmem())));
+  const groups = isConfined ? noPartGroups : started.use(makePartGroups(budgetsOf(totalmem())));
   const begin = beginWith(started, {
     ...options,
     onRestart(name, reason) {
@@ -67,7 +72,7 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
     begin,
     common,
     { installation, runDir },
-    { pair: null, restarts, nodeServes: Promise.resolve(), fail: failed.reject, storePlace },
+    { pair: null, restarts, nodeServes: Promise.resolve(), fail: failed.reject, storePlace, isConfined },
   );
   const about = await served(parts.api);
   const certificate = openCertificate(settings, log);
@@ -92,4 +97,16 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
     failed: failed.promise,
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
+}
+
+/** Where the cluster keeps what outlives its machines. Errors: `precondition` for a directory that can't be mounted. */
+function usableStore(settings: Settings, isConfined: boolean): StorePlace | undefined {
+  const place = storePlaceOf(settings);
+  if (isConfined && place?.kind === 'directory')
+    throw new AtollError(
+      'precondition',
+      'ATOLL_STORE is a directory, which is mounted for the api, and this container may not mount (CAP_SYS_ADMIN): ' +
+        'use an S3 store, or give it that right.',
+    );
+  return place;
 }

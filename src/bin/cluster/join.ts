@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { newKey } from '../../base/crypto/certificate.ts';
 import { joinProof, readJoinToken, rejoinProof } from '../../base/crypto/join-proof.ts';
-import { secretsEqual } from '../../base/crypto/secret.ts';
+import { secretsEqual, sha256Hex } from '../../base/crypto/secret.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { ErrorCode } from '../../base/error.ts';
 import { readIfThere, writeWhole } from '../../base/small-file.ts';
@@ -37,7 +37,7 @@ export function keepMachineIdentity(dataDir: string, identity: NodeIdentity): vo
   writeWhole(identityFile(dataDir), JSON.stringify(identity));
 }
 
-const refusals: Record<number, ErrorCode> = { 401: 'unauthenticated', 409: 'conflict' };
+const refusals: Record<number, ErrorCode> = { 400: 'invalid', 401: 'unauthenticated', 409: 'conflict' };
 
 /**
  * Joins a cluster by an invitation. The key never leaves this machine, and the token is not sent: both sides prove that
@@ -45,26 +45,41 @@ const refusals: Record<number, ErrorCode> = { 401: 'unauthenticated', 409: 'conf
  * `invalid`, `unauthenticated`, `unavailable`; `conflict` where the ID is another machine's; `forbidden` where somebody
  * else answers than who made the token.
  */
-export async function joinCluster(asked: {
-  control: string;
-  token: string;
-  nodeId: string;
-  address: string;
-  known: NodeIdentity | undefined;
-}): Promise<NodeIdentity> {
-  const { control, nodeId, address, known } = asked;
+export async function joinCluster(asked: Joining & { token: string }): Promise<NodeIdentity> {
+  const { control } = asked;
   const { tokenId, key } = readJoinToken(asked.token);
+  const { own, said, machine } = joining(asked, tokenId);
+  const body = { tokenID: tokenId, ...machine, proof: joinProof(key, 'node', said) };
+  const { certificate = '', authority = '', proof: theirs = '' } = await askToJoin(control, '/cluster/join', body);
+  if (!secretsEqual(theirs, joinProof(key, 'control', [tokenId, certificate, authority])))
+    throw new AtollError('forbidden', `What answers at ${control} is not the control that made the token.`);
+  return { certificate, authority, key: own.key };
+}
+
+/**
+ * Joins a cluster in Kubernetes by the token of this pod's service account, which is sent: whoever answers at `control`
+ * is believed. Errors: `invalid`, `unauthenticated`, `unavailable`; `conflict` where the ID is another machine's.
+ */
+export async function joinAsPod(asked: Joining & { podToken: string }): Promise<NodeIdentity> {
+  const { own, machine } = joining(asked, sha256Hex(asked.podToken));
+  const body = { token: asked.podToken, ...machine };
+  const { certificate = '', authority = '' } = await askToJoin(asked.control, '/cluster/join-pod', body);
+  return { certificate, authority, key: own.key };
+}
+
+/** A machine that joins, and what it has from before. */
+type Joining = { control: string; nodeId: string; address: string; known: NodeIdentity | undefined };
+
+/** What a machine says of itself. `token`: names by what it joins, in the proof that it is the same as before. */
+function joining({ nodeId, address, known }: Joining, token: string) {
   const own = newKey();
-  const said = [tokenId, nodeId, address, own.publicKey];
-  const body = {
-    tokenID: tokenId,
-    nodeID: nodeId,
-    address,
-    publicKey: own.publicKey,
-    proof: joinProof(key, 'node', said),
-    ...(known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } }),
-  };
-  const response = await fetch(new URL('/cluster/join', control), {
+  const said = [token, nodeId, address, own.publicKey];
+  const before = known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } };
+  return { own, said, machine: { nodeID: nodeId, address, publicKey: own.publicKey, ...before } };
+}
+
+async function askToJoin(control: string, path: string, body: unknown): Promise<Partial<JoinAnswer>> {
+  const response = await fetch(new URL(path, control), {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
@@ -78,8 +93,5 @@ export async function joinCluster(asked: {
       refusals[response.status] ?? 'unavailable',
       `Control at ${control} refused: ${answer.message ?? response.status}`,
     );
-  const { certificate = '', authority = '', proof: theirs = '' } = answer;
-  if (!secretsEqual(theirs, joinProof(key, 'control', [tokenId, certificate, authority])))
-    throw new AtollError('forbidden', `What answers at ${control} is not the control that made the token.`);
-  return { certificate, authority, key: own.key };
+  return answer;
 }

@@ -5,7 +5,7 @@ import { freeBytesOf } from '../../base/disk-room.ts';
 import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
-import { readOrMake } from '../../base/small-file.ts';
+import { readIfThere, readOrMake } from '../../base/small-file.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import { makeRoomToStart } from '../../node/space/ballast.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
@@ -20,7 +20,7 @@ import { beginGate, beginNode } from '../platform/platform-parts.ts';
 import { beginWith } from '../platform/begin-parts.ts';
 import { requireAbleHost } from '../preflight/able-host.ts';
 import type { Settings } from '../settings/settings.ts';
-import { joinCluster, keepMachineIdentity, readMachineIdentity } from './join.ts';
+import { joinAsPod, joinCluster, keepMachineIdentity, readMachineIdentity } from './join.ts';
 
 /** What a machine of a cluster is started with. */
 type MachineOptions = {
@@ -28,8 +28,11 @@ type MachineOptions = {
   log: Log;
   environment: Record<string, string>;
   onPhase(phase: string): void;
-  /** URL of any control process, and the token of an invitation: for a machine that has not joined yet. */
-  invitation: { control: string; token: string } | undefined;
+  /**
+   * URL of any control process, and the token of an invitation, for a machine that has not joined yet; or the file with
+   * the token of this pod's service account.
+   */
+  invitation: { control: string; token: string } | { control: string; podTokenFile: string } | undefined;
   signal: AbortSignal;
 };
 
@@ -78,7 +81,10 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   return { nodeId, address, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-/** A machine that has joined needs no token; one that has a new one joins anew, e.g. at another address. */
+/**
+ * A machine that has joined needs no token; one that has a new one joins anew, e.g. at another address. A pod does so
+ * at each start, and goes on as what it is where control does not answer.
+ */
 async function identityOf(
   { settings: { dataDir }, invitation }: MachineOptions,
   { nodeId, address }: { nodeId: string; address: string },
@@ -92,7 +98,19 @@ async function identityOf(
         'one).',
     );
   }
-  const joined = await joinCluster({ ...invitation, nodeId, address, known });
+  const joined =
+    'token' in invitation
+      ? await joinCluster({ ...invitation, nodeId, address, known })
+      : await joinAsPod({
+          control: invitation.control,
+          podToken: readIfThere(invitation.podTokenFile) ?? '',
+          nodeId,
+          address,
+          known,
+        }).catch((error: unknown) => {
+          if (known && error instanceof AtollError && error.code === 'unavailable') return known;
+          throw error;
+        });
   keepMachineIdentity(dataDir, joined);
   return joined;
 }

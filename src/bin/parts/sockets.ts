@@ -25,12 +25,15 @@ export function socketsIn(runDir: string) {
 const setGroup = 0o2000;
 const ownerAllGroupPass = 0o710;
 
-/** Makes the folder in which the api serves the edge: it belongs to user `api`, and the group of `edge` may pass. */
+/**
+ * Makes the folder in which the api serves the edge: it belongs to user `api`, and the group of `edge` may pass. Where
+ * nothing is mounted on the api's folders in there, it keeps its files in them.
+ */
 export function makeSocketFolder(runDir: string, { api, edge }: { api: number; edge: number }): void {
   const { folder, data } = socketsIn(runDir);
   mkdirSync(folder, { recursive: true });
   chownSync(folder, api, edge);
   chmodSync(folder, setGroup | ownerAllGroupPass);
   for (const name of apiFolders) mkdirSync(join(data, name), { recursive: true, mode: 0o700 });
-  chownSync(data, api, api);
+  for (const path of [data, ...apiFolders.map(name => join(data, name))]) chownSync(path, api, api);
 }

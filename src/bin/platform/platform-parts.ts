@@ -87,6 +87,8 @@ export function beginApi(
     fail(error: AtollError): void;
     /** Of control: where the cluster keeps what outlives its machines. */
     storePlace?: StorePlace | undefined;
+    /** Nothing can be mounted: the api's folders are among its sockets. */
+    isConfined?: boolean;
   },
 ): Part<ApiAbout> {
   const { dataDir } = settings;
@@ -95,10 +97,12 @@ export function beginApi(
     name: 'api',
     command: commandOf(commandOfProgram('api'), {
       rights: 'to drop',
-      shown: [
-        ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
-        ...storeFolder(runDir, also.storePlace),
-      ],
+      shown: also.isConfined
+        ? []
+        : [
+            ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+            ...storeFolder(runDir, also.storePlace),
+          ],
       joinFiles: groups.joinFiles('api'),
     }),
     environment: Object.fromEntries(

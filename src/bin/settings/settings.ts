@@ -3,6 +3,7 @@ import type { Level } from '../../base/telemetry/log.ts';
 import type { EgressPolicy } from '../../protocol/network/network.ts';
 import { offeredParts, offeredTemplates, usualTemplates } from '../offered-templates.ts';
 import type { BuildsAllowed } from '../../protocol/build.ts';
+import type { ServiceAccount } from '../../protocol/cluster.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import {
   Wrong,
@@ -25,6 +26,7 @@ import {
   issuerUrl,
   ratio,
   headerList,
+  serviceAccount,
   storePlace,
   wordOf,
   reserveMiB,
@@ -60,6 +62,8 @@ export type Settings = {
   databaseUrl: string | undefined;
   /** Of a node in a cluster: where control reaches it. */
   nodeAddress: { host: string; port: number } | undefined;
+  /** Of control in Kubernetes: of the pods whose machines may join. Undefined: machines join by invitations alone. */
+  nodeServiceAccount: ServiceAccount | undefined;
   /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
   isolationSeconds: number;
   /** Of control: where a cluster keeps what has to outlive its machines. Undefined: nowhere. */
@@ -167,6 +171,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   nodeAddress: { variable: 'ATOLL_NODE_ADDRESS', fallback: undefined, parse: hostAndPort },
+  nodeServiceAccount: { variable: 'ATOLL_NODE_SERVICE_ACCOUNT', fallback: undefined, parse: serviceAccount },
   isolationSeconds: { variable: 'ATOLL_ISOLATION_SECONDS', fallback: '60', parse: numberFrom(1, isolationSecondsMax) },
   store: { variable: 'ATOLL_STORE', fallback: undefined, parse: storePlace },
   storeEndpoint: { variable: 'ATOLL_STORE_ENDPOINT', fallback: undefined, parse: httpUrl },

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { type EgressPolicy, isDomainPattern, parseBlock } from '../../protocol/network/network.ts';
 import type { Level } from '../../base/telemetry/log.ts';
+import type { ServiceAccount } from '../../protocol/cluster.ts';
 import { volumeMiBMin } from '../../protocol/api/team.ts';
 import type { BuildsAllowed } from '../../protocol/build.ts';
 import { type DriverName, driverNames } from '../../protocol/driver.ts';
@@ -170,6 +171,14 @@ export const addressList = (text: string) => {
 
 /** A text without spaces, e.g. a name. */
 export const wordOf = (what: string) => (text: string) => (/^[!-~]{1,256}$/.test(text) ? text : new Wrong(what));
+
+/** `NAMESPACE/NAME` of a service account of Kubernetes. */
+export const serviceAccount = (text: string): ServiceAccount | Wrong => {
+  const [, namespace, name] = /^([a-z0-9-]{1,63})\/([a-z0-9.-]{1,253})$/.exec(text) ?? [];
+  return namespace === undefined || name === undefined
+    ? new Wrong('NAMESPACE/NAME of a service account')
+    : { namespace, name };
+};
 
 /** Where a cluster keeps what outlives its machines: a directory, or a bucket and what keys in it begin with. */
 export const storePlace = (text: string) => {

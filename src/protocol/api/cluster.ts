@@ -7,32 +7,53 @@ export const ClusterInvite = Type.Object(
   { $id: 'ClusterInvite' },
 );
 
+/** What every machine says of itself that joins. */
+const joining = {
+  nodeID: Type.String({ maxLength: 64 }),
+  address: Type.String({ maxLength: 300, description: '`host:port` at which control reaches the machine' }),
+  publicKey: Type.String({ maxLength: 2_000, description: 'PEM of a public key on the curve P-256' }),
+  known: Type.Optional(
+    Type.Object(
+      {
+        certificate: Type.String({ maxLength: 4_000, description: 'PEM of the certificate that it has' }),
+        proof: Type.String({ maxLength: 200, description: 'Signature by the key of that certificate, base64' }),
+      },
+      { description: 'Of a machine that has joined before: nobody else may join under its ID' },
+    ),
+  ),
+};
+
 /** What a machine says that joins. `proof` shows that it has the token, which is never sent. */
 export const ClusterJoin = Type.Object(
   {
     tokenID: Type.String({ maxLength: 64 }),
-    nodeID: Type.String({ maxLength: 64 }),
-    address: Type.String({ maxLength: 300, description: '`host:port` at which control reaches the machine' }),
-    publicKey: Type.String({ maxLength: 2_000, description: 'PEM of a public key on the curve P-256' }),
+    ...joining,
     proof: Type.String({ maxLength: 64, description: 'HMAC-SHA-256, hexadecimal' }),
-    known: Type.Optional(
-      Type.Object(
-        {
-          certificate: Type.String({ maxLength: 4_000, description: 'PEM of the certificate that it has' }),
-          proof: Type.String({ maxLength: 200, description: 'Signature by the key of that certificate, base64' }),
-        },
-        { description: 'Of a machine that has joined before: nobody else may join under its ID' },
-      ),
-    ),
   },
   { $id: 'ClusterJoin' },
 );
 
+/** What the machine of a pod says that joins. */
+export const ClusterJoinPod = Type.Object(
+  {
+    token: Type.String({ maxLength: 8_192, description: "Of the pod's service account, for the audience `atoll`" }),
+    ...joining,
+  },
+  { $id: 'ClusterJoinPod' },
+);
+
+const certified = {
+  certificate: Type.String({ description: 'PEM, for the key that was sent' }),
+  authority: Type.String({ description: "PEM of the cluster's authority" }),
+};
+
+/** What the machine of a pod gets that has joined. */
+export const ClusterPodJoined = Type.Object(certified, { $id: 'ClusterPodJoined' });
+
 /** What a machine gets that has joined. */
 export const ClusterJoined = Type.Object(
   {
-    certificate: Type.String({ description: 'PEM, for the key that was sent' }),
-    authority: Type.String({ description: "PEM of the cluster's authority" }),
+    ...certified,
     proof: Type.String({ description: 'HMAC-SHA-256, hexadecimal, by which the machine knows who answers' }),
   },
   { $id: 'ClusterJoined' },

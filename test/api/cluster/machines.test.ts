@@ -2,14 +2,18 @@ import { expect, setDefaultTimeout } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ensureFirstTeam } from '../../../src/api/local/first-accounts.ts';
 import { startApi } from '../../../src/api/start.ts';
 import type { Db } from '../../../src/api/database/db.ts';
 import { openStore } from '../../../src/api/database/database.ts';
+import { steadyClock } from '../../../src/base/clock.ts';
 import { newKey } from '../../../src/base/crypto/certificate.ts';
+import { sha256Hex } from '../../../src/base/crypto/secret.ts';
+import { AtollError } from '../../../src/base/error.ts';
 import { joinProof, readJoinToken, rejoinProof } from '../../../src/base/crypto/join-proof.ts';
 import { platformVersion } from '../../../src/base/version.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
-import type { ClusterLinks } from '../../../src/protocol/cluster.ts';
+import type { ClusterLinks, ReviewPod } from '../../../src/protocol/cluster.ts';
 import { testUnless } from '../../support/skip.ts';
 import { call } from '../platform.ts';
 import { PostgresCluster, postgresPrograms } from '../postgres.ts';
@@ -27,7 +31,11 @@ const admin = { 'x-admin-token': 'a'.repeat(64) };
 const cut = { gate: { beat: () => Promise.reject(new Error('cut')) }, node: {}, drop() {}, close() {} };
 
 /** Control, and what it finds where machines are. */
-async function withControl(work: (send: Send, db: Db) => Promise<void>, machine: object = cut): Promise<void> {
+async function withControl(
+  work: (send: Send, db: Db) => Promise<void>,
+  machine: object = cut,
+  reviewPod?: ReviewPod,
+): Promise<void> {
   await using cluster = await PostgresCluster.start(programs!);
   await using store = await openStore(await cluster.newDatabase());
   const folder = mkdtempSync(join(tmpdir(), 'atoll-control-'));
@@ -36,7 +44,7 @@ async function withControl(work: (send: Send, db: Db) => Promise<void>, machine:
   const api = await startApi({
     socketPath,
     store,
-    cluster: { links, isolationSeconds: 60 },
+    cluster: { links, isolationSeconds: 60, ...(reviewPod && { reviewPod }) },
     seed: new Uint8Array(32).fill(3),
     adminToken: admin['x-admin-token'],
     log: silentLog,
@@ -149,6 +157,54 @@ postgresTest('of two machines that join at once under one ID, one is let in', as
     const tokens = [await invited(send), await invited(send)];
     const answers = await Promise.all(tokens.map(token => send('POST', '/cluster/join', request(token).body)));
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+  });
+});
+
+postgresTest('a pod joins at the address of its machine alone, and again as the same machine alone', async () => {
+  const reviewPod: ReviewPod = async token => {
+    if (token === 'forged') throw new AtollError('unauthenticated', 'refused');
+    return { hostAddresses: ['203.0.113.2', 'fd00::2'] };
+  };
+  await withControl(
+    async send => {
+      const join = async (token: string, address: string, known?: Identity) => {
+        const own = newKey();
+        const said = [sha256Hex(token), nodeID, address, own.publicKey];
+        const before = known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } };
+        const asked = { token, nodeID, address, publicKey: own.publicKey, ...before };
+        const { status, body } = await send('POST', '/cluster/join-pod', asked);
+        return { status, identity: { certificate: (body as Partial<Identity>).certificate ?? '', key: own.key } };
+      };
+      expect((await join('forged', '203.0.113.2:3010')).status).toBe(401);
+      // Who has stolen the token is elsewhere.
+      for (const address of ['203.0.113.9:3010', '203.0.113.2', '203.0.113.2:3010:1', 'localhost:3010'])
+        expect((await join('its-own', address)).status).toBe(400);
+      const first = await join('its-own', '203.0.113.2:3010');
+      expect(first.status).toBe(201);
+      expect((await join('its-own', '203.0.113.2:3010')).status).toBe(409);
+      const again = await join('its-next', '[fd00::2]:3010', first.identity);
+      expect(again.status).toBe(201);
+      expect((await join('its-next', '203.0.113.2:3010', first.identity)).status).toBe(409);
+    },
+    cut,
+    reviewPod,
+  );
+});
+
+postgresTest('no pod joins where control knows of no service account', async () => {
+  await withControl(async send => {
+    const body = { token: 'any', nodeID, address: '203.0.113.2:3010', publicKey: newKey().publicKey };
+    const answer = await send('POST', '/cluster/join-pod', body);
+    expect(answer.status).toBe(400);
+    expect((answer.body as { message: string }).message).toContain('ATOLL_NODE_SERVICE_ACCOUNT');
+  });
+});
+
+postgresTest('control processes that start at once on an empty database have one first team', async () => {
+  await withControl(async (_, db) => {
+    const { clock } = steadyClock();
+    const teams = await Promise.all(Array.from({ length: 4 }, () => ensureFirstTeam({ db, clock })));
+    expect(new Set(teams.map(({ teamId }) => teamId)).size).toBe(1);
   });
 });
 

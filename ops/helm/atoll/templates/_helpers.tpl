@@ -13,3 +13,30 @@ app.kubernetes.io/component: {{ .part }}
 - { name: {{ $name }}, value: {{ $value | toString | quote }} }
 {{- end }}
 {{- end }}
+
+{{- define "atoll.nodePlace" -}}
+- { name: ATOLL_DATA_DIR, value: {{ .Values.node.dataDir | quote }} }
+- { name: ATOLL_CACHE_DIR, value: {{ .Values.node.cacheDir | quote }} }
+{{- end }}
+
+{{- define "atoll.nodeMounts" -}}
+- { name: data, mountPath: {{ .Values.node.dataDir }} }
+- { name: cache, mountPath: {{ .Values.node.cacheDir }} }
+# A file system in memory that the pod mounts there has to be the machine's, for the next pod.
+- { name: run, mountPath: /run/atoll, mountPropagation: Bidirectional }
+- { name: dev, mountPath: /dev }
+- { name: cgroup, mountPath: /sys/fs/cgroup }
+{{- end }}
+
+{{- define "atoll.nodeVolumes" -}}
+- name: data
+  hostPath: { path: {{ .Values.node.dataDir }}, type: DirectoryOrCreate }
+- name: cache
+  hostPath: { path: {{ .Values.node.cacheDir }}, type: DirectoryOrCreate }
+- name: run
+  hostPath: { path: /run/atoll, type: DirectoryOrCreate }
+- name: dev
+  hostPath: { path: /dev, type: Directory }
+- name: cgroup
+  hostPath: { path: /sys/fs/cgroup, type: Directory }
+{{- end }}

@@ -1,9 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import { formatTime } from '../../../base/time.ts';
-import { ClusterInvite, ClusterJoin, ClusterJoined } from '../../../protocol/api/cluster.ts';
+import {
+  ClusterInvite,
+  ClusterJoin,
+  ClusterJoined,
+  ClusterJoinPod,
+  ClusterPodJoined,
+} from '../../../protocol/api/cluster.ts';
 import { route } from '../../http/route.ts';
 import { forgetNode, type ForgetDeps } from '../rules/forget.ts';
-import { inviteNode, type JoinDeps, joinNode } from '../rules/join.ts';
+import { inviteNode, type JoinDeps, joinNode, joinPod, type PodJoinDeps } from '../rules/join.ts';
 
 /** `POST /admin/cluster/invites` */
 export const inviteNodeRoute = route({
@@ -37,6 +43,25 @@ export const joinNodeRoute = route({
   async handle(deps: JoinDeps, { body, audit }) {
     const { nodeID, tokenID, ...request } = body;
     const answer = await joinNode(deps, { ...request, nodeId: nodeID, tokenId: tokenID });
+    audit({ target: `node:${nodeID}`, after: { address: body.address } });
+    return { status: 201, body: answer };
+  },
+});
+
+/** `POST /cluster/join-pod` */
+export const joinPodRoute = route({
+  operationId: 'joinClusterAsPod',
+  method: 'POST',
+  path: '/cluster/join-pod',
+  summary: 'Join the cluster as the machine of a pod, by the service account of that pod',
+  auth: 'none',
+  noStore: true,
+  body: ClusterJoinPod,
+  responses: { 201: { description: 'The certificate of the machine', schema: ClusterPodJoined } },
+  errors: [401, 409, 429, 503],
+  async handle(deps: PodJoinDeps, { body, audit }) {
+    const { nodeID, ...request } = body;
+    const answer = await joinPod(deps, { ...request, nodeId: nodeID });
     audit({ target: `node:${nodeID}`, after: { address: body.address } });
     return { status: 201, body: answer };
   },

@@ -3,9 +3,16 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { joinProof, newJoinToken, rejoiner } from '../../../base/crypto/join-proof.ts';
-import { secretsEqual } from '../../../base/crypto/secret.ts';
+import { secretsEqual, sha256Hex } from '../../../base/crypto/secret.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { JoinAnswer, JoinRequest } from '../../../protocol/cluster.ts';
+import type {
+  JoinAnswer,
+  JoiningMachine,
+  JoinRequest,
+  MachineCertificate,
+  PodJoinRequest,
+  ReviewPod,
+} from '../../../protocol/cluster.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { findInvite, keepInvite, takeInvite } from '../store/invites.ts';
@@ -14,6 +21,8 @@ import { type Authority, certificateDigest, renewAfterSeconds } from './authorit
 
 /** What inviting and joining take. */
 export type JoinDeps = { authority: Authority | null; clock: Clock; db: Db; seed: Uint8Array };
+/** What joining as a pod takes. `reviewPod` is null where no pods join. */
+export type PodJoinDeps = JoinDeps & { reviewPod: ReviewPod | null };
 
 /** How long an invitation is good for. */
 const inviteSeconds = 3600;
@@ -48,20 +57,58 @@ export function requireCluster(authority: Authority | null): Authority {
  * saying what is wrong of the token), `invalid`, `conflict`.
  */
 export async function joinNode(deps: JoinDeps, request: JoinRequest): Promise<JoinAnswer> {
-  const authority = requireCluster(deps.authority);
+  requireCluster(deps.authority);
   const { tokenId, nodeId, address, publicKey } = request;
-  const nowUs = deps.clock();
-  const sealed = await findInvite(deps.db, tokenId, nowUs);
+  const sealed = await findInvite(deps.db, tokenId, deps.clock());
   const key = sealed === null ? null : decrypt(encryptionKey(deps.seed, purpose), sealed, tokenId);
   if (key === null || !secretsEqual(joinProof(key, 'node', [tokenId, nodeId, address, publicKey]), request.proof))
     throw refused();
+  const certified = await admit(deps, request, tokenId, async db => {
+    if (!(await takeInvite(db, tokenId))) throw refused();
+  });
+  const proof = joinProof(key, 'control', [tokenId, certified.certificate, certified.authority]);
+  return { ...certified, proof };
+}
+
+/**
+ * Lets the machine of a pod join that has the service account of nodes, at the address of that machine alone: a token
+ * that was stolen is of no use elsewhere. Errors: `precondition`, `unauthenticated`, `unavailable`, `invalid`,
+ * `conflict`, `rate_limited` (too many ask at a time).
+ */
+export async function joinPod(deps: PodJoinDeps, request: PodJoinRequest): Promise<MachineCertificate> {
+  requireCluster(deps.authority);
+  if (!deps.reviewPod)
+    throw new AtollError(
+      'precondition',
+      'No pods join this cluster: ATOLL_NODE_SERVICE_ACCOUNT of control is not set.',
+    );
+  const { hostAddresses } = await deps.reviewPod(request.token);
+  const host = request.address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  if (!hostAddresses.includes(host))
+    throw new AtollError('invalid', `address: the machine of this pod has ${hostAddresses.join(' and ')}, not ${host}`);
+  return admit(deps, request, sha256Hex(request.token), async () => {});
+}
+
+/**
+ * Certifies a machine that may join. Under the ID of one that is there, only that one itself may. `token`: what its
+ * proof of that names; `use`: takes away by what it joins.
+ */
+async function admit(
+  deps: JoinDeps,
+  request: JoiningMachine,
+  token: string,
+  use: (db: Db) => Promise<void>,
+): Promise<MachineCertificate> {
+  const authority = requireCluster(deps.authority);
+  const { nodeId, address, publicKey } = request;
+  const nowUs = deps.clock();
   if (!isUuid(nodeId)) throw new AtollError('invalid', 'nodeId: must be a UUID');
   if (!addressForm.test(address)) throw new AtollError('invalid', 'address: must be host:port');
   const certificate = authority.certifyNode(nodeId, publicKey);
   await inTransaction(deps.db, async db => {
     const before = await certificatesOf(db, nodeId);
-    if (before && !isSameMachine(before, request)) throw takenId(nodeId);
-    if (!(await takeInvite(db, tokenId))) throw refused();
+    if (before && !isSameMachine(before, request, token)) throw takenId(nodeId);
+    await use(db);
     const node = {
       nodeId,
       address,
@@ -71,14 +118,13 @@ export async function joinNode(deps: JoinDeps, request: JoinRequest): Promise<Jo
     };
     if (!(await putClusterNode(db, node, before))) throw takenId(nodeId);
   });
-  const proof = joinProof(key, 'control', [tokenId, certificate, authority.certificate]);
-  return { certificate, authority: authority.certificate, proof };
+  return { certificate, authority: authority.certificate };
 }
 
 /** Whether who asks has the key of a certificate that control has given the machine with this ID. */
-function isSameMachine(certificates: readonly string[], request: JoinRequest): boolean {
-  const { tokenId, nodeId, address, publicKey, known } = request;
-  const digest = known ? rejoiner(known.certificate, known.proof, [tokenId, nodeId, address, publicKey]) : null;
+function isSameMachine(certificates: readonly string[], request: JoiningMachine, token: string): boolean {
+  const { nodeId, address, publicKey, known } = request;
+  const digest = known ? rejoiner(known.certificate, known.proof, [token, nodeId, address, publicKey]) : null;
   return digest !== null && certificates.includes(digest);
 }
 

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
+import { podTokenAudience, type ReviewPod, type ServiceAccount } from '../../../protocol/cluster.ts';
+
+/** Questions that Kubernetes gets at a time: anybody who reaches the API can make one. */
+const atOnce = 2;
+const waitingMax = 64;
+const answerTimeoutMs = 10_000;
+
+/** Where Kubernetes is, and the folder with what its kubelet gives every pod to reach it. */
+type Kubernetes = { url: string; folder: string };
+
+/** As every pod finds it. */
+const ownKubernetes: Kubernetes = {
+  url: 'https://kubernetes.default.svc',
+  folder: '/var/run/secrets/kubernetes.io/serviceaccount',
+};
+
+type TokenReview = {
+  status?: {
+    authenticated?: boolean;
+    audiences?: string[];
+    user?: { username?: string; extra?: Record<string, string[] | undefined> };
+  };
+};
+type Pod = { metadata?: { uid?: string }; status?: { hostIP?: string; hostIPs?: { ip: string }[] } };
+
+/**
+ * Asks Kubernetes whose tokens are (TokenReview), and lets those through that a pod of `account` has which is there:
+ * Kubernetes refuses the token of a pod that is gone.
+ */
+export function podReview(account: ServiceAccount, kubernetes = ownKubernetes): ReviewPod {
+  const semaphore = createSemaphore(atOnce);
+  return async token => {
+    if (semaphore.waiting() >= waitingMax)
+      throw new AtollError('rate_limited', 'Too many machines join at this moment', { retryAfterSeconds: 2 });
+    return semaphore.run(() => review(account, kubernetes, token));
+  };
+}
+
+async function review({ namespace, name }: ServiceAccount, kubernetes: Kubernetes, token: string) {
+  const { status } = await ask<TokenReview>(kubernetes, '/apis/authentication.k8s.io/v1/tokenreviews', {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    spec: { token, audiences: [podTokenAudience] },
+  });
+  const { username, extra = {} } = status?.user ?? {};
+  const [podName] = extra['authentication.kubernetes.io/pod-name'] ?? [];
+  const [podUid] = extra['authentication.kubernetes.io/pod-uid'] ?? [];
+  const isOurs =
+    status?.authenticated === true &&
+    status.audiences?.includes(podTokenAudience) === true &&
+    username === `system:serviceaccount:${namespace}:${name}`;
+  if (!isOurs || podName === undefined || podUid === undefined) throw refused(namespace, name);
+  const pod = await ask<Pod>(kubernetes, `/api/v1/namespaces/${namespace}/pods/${encodeURIComponent(podName)}`);
+  // Another pod of that name would be on another machine.
+  if (pod.metadata?.uid !== podUid) throw refused(namespace, name);
+  const { hostIP, hostIPs = [] } = pod.status ?? {};
+  return { hostAddresses: [...new Set([...hostIPs.map(({ ip }) => ip), ...(hostIP === undefined ? [] : [hostIP])])] };
+}
+
+const refused = (namespace: string, name: string) =>
+  new AtollError(
+    'unauthenticated',
+    `The token was refused: it is not that of a pod with the service account ${namespace}/${name} for the audience ` +
+      `${podTokenAudience}.`,
+  );
+
+async function ask<Answer>({ url, folder }: Kubernetes, path: string, body?: unknown): Promise<Answer> {
+  try {
+    const response = await fetch(new URL(path, url), {
+      // Read each time: the kubelet replaces the token before it runs out.
+      headers: {
+        Authorization: `Bearer ${readFileSync(join(folder, 'token'), 'utf8').trim()}`,
+        'Content-Type': 'application/json',
+      },
+      tls: { ca: readFileSync(join(folder, 'ca.crt'), 'utf8') },
+      redirect: 'error',
+      signal: AbortSignal.timeout(answerTimeoutMs),
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${path} was answered ${response.status}`);
+    return (await response.json()) as Answer;
+  } catch (cause) {
+    throw new AtollError('unavailable', `Kubernetes does not say whose the token is: ${messageOf(cause)}`, {
+      retryAfterSeconds: 5,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,116 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runToEnd } from '../../support/process.ts';
+
+/** From the sources of its module, which Go's own proxy checks; programs that are the distribution's, from its packages. */
+const kubernetes = '1.36.3';
+const helmVersion = '3.22.0';
+const built = [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kube-proxy',
+  'kubelet',
+  'kubectl',
+] as const;
+const packaged = ['etcd-server', 'containerd', 'runc'] as const;
+const cacheDir = process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll';
+const kept = join(cacheDir, `kubernetes-${kubernetes}`);
+const helmFolder = join(cacheDir, `helm-${helmVersion}`);
+/** A quarter of an hour of one processor, where nothing else runs. */
+const buildTimeoutMs = 120 * 60_000;
+
+/** Where the programs are: one folder, in which each has its name. */
+type Programs = { folder: string; helm: string };
+
+const isBuilt = () => existsSync(join(kept, 'complete'));
+const goProgram = () => Bun.which('go') ?? (existsSync('/usr/local/go/bin/go') ? '/usr/local/go/bin/go' : null);
+
+/** Why there is no Kubernetes to test with; undefined where there is one, or it can be built. */
+export function withoutKubernetes(): string | undefined {
+  if (process.getuid?.() !== 0) return 'it needs root';
+  if (!existsSync('/usr/lib/cni/bridge'))
+    return 'the plugins of container networks are missing (Debian: apt-get install containernetworking-plugins)';
+  for (const command of ['openssl', 'nft', 'iptables', 'gcc'])
+    if (Bun.which(command) === null) return `${command} is not installed`;
+  if (isBuilt() && existsSync(join(helmFolder, 'helm'))) return undefined;
+  if (goProgram() === null) return 'Kubernetes is built with Go, which is not installed (https://go.dev/dl)';
+  return Bun.which('apt-get') === null ? 'etcd, containerd and runc come from packages of Debian (apt-get)' : undefined;
+}
+
+/** Builds what is not there yet; the next run finds it. */
+export async function ensurePrograms(): Promise<Programs> {
+  if (!isBuilt()) await build();
+  const helm = join(helmFolder, 'helm');
+  if (!existsSync(helm)) await go(['install', `helm.sh/helm/v3/cmd/helm@v${helmVersion}`], { GOBIN: helmFolder });
+  return { folder: kept, helm };
+}
+
+async function build(): Promise<void> {
+  mkdirSync(cacheDir, { recursive: true });
+  const folder = mkdtempSync(join(cacheDir, 'kubernetes-'));
+  try {
+    const module = join(folder, 'module');
+    await writeModule(module);
+    const version = 'k8s.io/component-base/version';
+    const says = [
+      `${version}.gitVersion=v${kubernetes}`,
+      `${version}.gitMajor=1`,
+      `${version}.gitMinor=${kubernetes.split('.')[1]}`,
+      `k8s.io/client-go/pkg/version.gitVersion=v${kubernetes}`,
+    ];
+    const flags = ['-mod=mod', '-p', '1', '-trimpath', '-ldflags', `-s -w ${says.map(text => `-X ${text}`).join(' ')}`];
+    for (const name of built)
+      await go(['build', ...flags, '-o', join(folder, name), `k8s.io/kubernetes/cmd/${name}`], {}, module);
+    rmSync(module, { recursive: true });
+    await unpackPackages(folder);
+    writeFileSync(join(folder, 'complete'), '');
+    // Another run may have done the same meanwhile.
+    if (!isBuilt()) renameSync(folder, kept);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A module of our own that requires Kubernetes, and says where the modules are that are folders of its repository. */
+async function writeModule(module: string): Promise<void> {
+  mkdirSync(module);
+  const { stdout } = await go(['mod', 'download', '-json', `k8s.io/kubernetes@v${kubernetes}`], {}, module);
+  const { GoMod } = JSON.parse(stdout) as { GoMod: string };
+  const staged = [...readFileSync(GoMod, 'utf8').matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm)].map(
+    ([, name]) => name,
+  );
+  const replaced = staged.map(name => `\t${name} => ${name} v0.${kubernetes.slice(2)}`);
+  const lines = ['module atoll-test', '', 'go 1.26.0', '', `require k8s.io/kubernetes v${kubernetes}`, ''];
+  writeFileSync(join(module, 'go.mod'), [...lines, 'replace (', ...replaced, ')', ''].join('\n'));
+  const imports = built.map(
+    name => `import _ "k8s.io/${name === 'kubectl' ? 'kubectl/pkg/cmd' : `kubernetes/cmd/${name}/app`}"`,
+  );
+  writeFileSync(join(module, 'tools.go'), ['package tools', '', ...imports, ''].join('\n'));
+}
+
+/** Beside everything that runs, so that it takes what nobody else wants. */
+async function go(args: string[], env: Record<string, string>, cwd?: string): Promise<{ stdout: string }> {
+  const program = goProgram();
+  if (program === null) throw new Error(withoutKubernetes());
+  const { exitCode, stdout, stderr } = await runToEnd(['nice', '-n', '19', program, ...args], {
+    env: { ...process.env, GOMAXPROCS: '1', GOFLAGS: '-mod=mod', ...env },
+    timeoutMs: buildTimeoutMs,
+    ...(cwd !== undefined && { cwd }),
+  });
+  if (exitCode !== 0) throw new Error(`go ${args.join(' ')}: ${stderr.slice(-2000)}`);
+  return { stdout };
+}
+
+/** Programs of the distribution, without installing its packages, which would start services. */
+async function unpackPackages(folder: string): Promise<void> {
+  const packages = join(folder, 'packages');
+  mkdirSync(packages);
+  const script =
+    'set -e; apt-get download "$@"; for file in *.deb; do dpkg-deb --extract "$file" tree; done; ' +
+    'mkdir programs; cp tree/usr/bin/* tree/usr/sbin/* programs/ 2>/dev/null || true';
+  const { exitCode, stderr } = await runToEnd(['sh', '-c', script, 'sh', ...packaged], { cwd: packages });
+  if (exitCode !== 0) throw new Error(`the packages ${packaged.join(', ')} could not be fetched: ${stderr}`);
+  cpSync(join(packages, 'programs'), folder, { recursive: true });
+  rmSync(packages, { recursive: true });
+}
