@@ -1,3 +1,5 @@
+import type { ShownSettings } from '../protocol/api/installation.ts';
+import type { HostFinding } from '../protocol/doctor.ts';
 import type { SteadyClock } from '../base/clock.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import type { Metric } from '../base/telemetry/meter.ts';
@@ -93,6 +95,10 @@ export type ApiOptions = {
   spans?: { record(spans: Span[]): void; ratio: number };
   /** Of the source that runs; empty where nobody knows. */
   commit?: string;
+  /** Examines the machine, for the operator; absent: nothing can. */
+  examine?: () => Promise<HostFinding[]>;
+  /** The settings of the process as the operator is shown them. Default: none. */
+  shownSettings?: ShownSettings;
   /** What other parts of the process have counted, for the operator's metrics. */
   metrics?: () => Metric[];
 };

@@ -2,6 +2,8 @@ import type { Log } from '../base/telemetry/log.ts';
 import type { Metric } from '../base/telemetry/meter.ts';
 import { type Clock, type ClockSteps, steadyClock } from '../base/clock.ts';
 import { SingleFlight } from '../base/concurrency/single-flight.ts';
+import type { ShownSettings } from '../protocol/api/installation.ts';
+import type { HostFinding } from '../protocol/doctor.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
 import type { ReviewPod } from '../protocol/cluster.ts';
 import { ClusterStore } from './blob/rules/cluster-store.ts';
@@ -21,6 +23,7 @@ import { AuditBacklog } from './event/rules/audit-backlog.ts';
 import { createIdentity, type Identity } from './identity/rules/identity.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { type Measures, createMeasures } from './metrics/measures.ts';
+import { ChangeWatch } from './operator/rules/stuck.ts';
 import { type OidcProvider, oidcProvider } from './session/rules/oidc-provider.ts';
 import { type Passwords, createPasswords } from './session/rules/passwords.ts';
 import { StartCounts } from './metrics/start-counts.ts';
@@ -82,6 +85,11 @@ export type ApiParts = {
   readonly measures: Measures;
   /** Of the source that runs; empty where nobody knows. */
   readonly commit: string;
+  /** Since when sandboxes have been between two states. */
+  readonly changes: ChangeWatch;
+  /** Examines the machine; null where nothing can. */
+  readonly examine: (() => Promise<HostFinding[]>) | null;
+  readonly shownSettings: ShownSettings;
   /** What other parts of the process have counted. */
   readonly metrics: () => Metric[];
   /** Requests of teams. */
@@ -189,6 +197,9 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     startCounts: new StartCounts(),
     measures: createMeasures(),
     commit: options.commit ?? '',
+    changes: new ChangeWatch(),
+    examine: options.examine ?? null,
+    shownSettings: options.shownSettings ?? { file: '', settings: [] },
     metrics: options.metrics ?? (() => []),
     rateLimiter: new RateLimiter(),
     wrongCredentials: new RateLimiter(),

@@ -15,6 +15,7 @@ import { renewalIntervalMs, tokenRenewal } from './sandbox/reconcilers/token-ren
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './build/reconcilers/layers.ts';
 import { buildRetentionIntervalMs, reconcileBuildRetention } from './build/reconcilers/retention.ts';
 import { drains, drainsIntervalMs } from './operator/reconcilers/drains.ts';
+import { stuckIntervalMs, watchChanges } from './operator/rules/stuck.ts';
 import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
 import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './metrics/reconcilers/team.ts';
 import type { MetricsRetention } from './metrics/reconcilers/team.ts';
@@ -72,6 +73,7 @@ export async function startReconcilers(
     every('expiry', expiryIntervalMs, () => reconcileClock(parts).then(() => reconcileExpiry(parts))),
     thenSettled(every('auto-pause', expiryIntervalMs, pauses.round), pauses.settled),
     thenSettled(every('drains', drainsIntervalMs, emptied.round), emptied.settled),
+    every('stuck', stuckIntervalMs, () => watchChanges(parts)),
     every('events', eventsPruneIntervalMs, () => reconcileEvents(parts)),
     every('idempotency-keys', keysIntervalMs, () => reconcileKeys(parts)),
     every('durability', durabilityIntervalMs, parts.flushed),

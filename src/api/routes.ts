@@ -39,6 +39,8 @@ import { listEventsRoute, listSandboxEventsRoute, readSandboxEventsRoute } from 
 import { readOperatorMetrics } from './metrics/http/operator.ts';
 import { forgetNodeRoute, inviteNodeRoute, joinNodeRoute, joinPodRoute } from './cluster/http/cluster.ts';
 import { beginDrainRoute, readDrainRoute } from './operator/http/drain.ts';
+import { examineRoute, listSettingsRoute } from './operator/http/installation.ts';
+import { listStuckRoute } from './operator/http/stuck.ts';
 import { listNodesRoute, readNodeRoute, updateNodeRoute } from './operator/http/nodes.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { discoveryRoute, jwksRoute } from './identity/http/discovery.ts';
@@ -214,6 +216,9 @@ export const routes: readonly Route<ApiParts>[] = [
   forgetNodeRoute,
   readDrainRoute,
   beginDrainRoute,
+  examineRoute,
+  listStuckRoute,
+  listSettingsRoute,
   killTeamSandboxes,
   cancelTeamBuilds,
   readRunningCounts,

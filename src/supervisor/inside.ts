@@ -10,7 +10,7 @@ type Control = {
   /** Says what is being done that takes long. */
   phase(text: string): void;
   /** Asks the supervisor to do what this process may not. */
-  ask(what: string, value: unknown): Promise<void>;
+  ask<Answer = void>(what: string, value: unknown): Promise<Answer>;
   /** Ends the process: it can't go on, and is started again. */
   fail(error: unknown): void;
 };
@@ -30,7 +30,7 @@ type RunningPart<Update> = {
 export function runPart<Settings, Update = never>(
   start: (settings: Settings, control: Control) => Promise<RunningPart<Update>>,
 ): void {
-  const asked = new Map<number, { resolve(): void; reject(error: Error): void }>();
+  const asked = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   let lastAsk = 0;
   let part: Promise<RunningPart<Update>> | undefined;
   let isStopping = false;
@@ -44,9 +44,9 @@ export function runPart<Settings, Update = never>(
   const control: Control = {
     becomeUser: dropPrivileges,
     phase: text => send({ kind: 'phase', text }),
-    ask(what, value) {
+    ask<Answer>(what: string, value: unknown) {
       const id = ++lastAsk;
-      const answer = new Promise<void>((resolve, reject) => asked.set(id, { resolve, reject }));
+      const answer = new Promise<unknown>((resolve, reject) => asked.set(id, { resolve, reject })) as Promise<Answer>;
       send({ kind: 'ask', id, what, value });
       return answer;
     },
@@ -75,7 +75,7 @@ export function runPart<Settings, Update = never>(
       const waiting = asked.get(message.id);
       asked.delete(message.id);
       if (message.error) waiting?.reject(fromWire(message.error));
-      else waiting?.resolve();
+      else waiting?.resolve(message.value);
     } else {
       void stop();
     }

@@ -7,7 +7,7 @@ export type ToPart =
   | { kind: 'start'; settings: string }
   /** A change of what it was started with. */
   | { kind: 'update'; update: string }
-  | { kind: 'answer'; id: number; error?: WireError }
+  | { kind: 'answer'; id: number; value?: unknown; error?: WireError }
   | { kind: 'stop' };
 
 /**
@@ -26,7 +26,7 @@ export type FromPart =
   | { kind: 'phase'; text: string }
   | { kind: 'ready'; about: unknown }
   | { kind: 'failed'; error: WireError }
-  /** Asks for what it has no right to do itself; answered with whether it was done. */
+  /** Asks for what it has no right to do itself; answered with whether it was done, or with what was asked for. */
   | { kind: 'ask'; id: number; what: string; value: unknown };
 
 /** Interval of beats. */

@@ -21,8 +21,8 @@ export type PartOptions<About> = ProcessOptions & {
   /** Ends in a row after which the supervisor gives up. */
   endsMax?: number;
   onPhase(text: string): void;
-  /** Does what the part asks for. */
-  onAsk(what: string, value: unknown): Promise<void>;
+  /** Does what the part asks for, and says what it wants to know. */
+  onAsk(what: string, value: unknown): Promise<unknown>;
   /** It serves, for the first time or again. */
   onReady(about: About): void;
   onRestart(reason: RestartReason): void;
@@ -112,8 +112,11 @@ async function answer(
   asker: PartProcess,
   { onAsk }: Pick<PartOptions<unknown>, 'onAsk'>,
 ): Promise<void> {
-  const error = await onAsk(what, value).then(() => undefined, toWire);
-  asker.send({ kind: 'answer', id, ...(error && { error }) });
+  const said = await onAsk(what, value).then(
+    answered => (answered === undefined ? {} : { value: answered }),
+    (error: unknown) => ({ error: toWire(error) }),
+  );
+  asker.send({ kind: 'answer', id, ...said });
 }
 
 function startError(name: string, { failure, how }: ProcessEnd): AtollError {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { finish, outputUntil, start, startedPid, type ProcessEvent } from './support/process.ts';
-import { unary, unaryError, type RpcStream } from './support/rpc.ts';
+import { stream, unary, unaryError, type RpcStream } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
 import { addUser, as } from './support/users.ts';
 
@@ -64,6 +64,43 @@ test('the end of input is a key, not CloseStdin, and input of the other kind is 
   );
   await type(pid, 'text\n\x04');
   expect((await finish(events)).pty).toContain('over');
+});
+
+/** What is shown again of a terminal, by the number of bytes that the start event has. */
+async function replayed(events: RpcStream<ProcessEvent>): Promise<string> {
+  const bytes = (await events.next())?.event.start?.replayed ?? 0;
+  const parts: Buffer[] = [];
+  while (Buffer.concat(parts).length < bytes)
+    parts.push(Buffer.from((await events.next())?.event.data?.pty ?? '', 'base64'));
+  return Buffer.concat(parts).toString();
+}
+
+test('who attaches later is shown what the terminal has shown, once, also what came while nobody was there', async () => {
+  const { events, pid } = await startTerminal(['--norc', '--noprofile', '-i']);
+  await outputUntil(events, 'prompt> ');
+  await type(pid, 'echo $((6*7)); sleep 0.3; echo alo""ne\n');
+  await outputUntil(events, '42');
+  events.abort();
+  const connect = (body: object) =>
+    stream<ProcessEvent>(agent, 'process.Process/Connect', { process: { pid }, ...body });
+  // Nobody is told; it is asked until it is there.
+  for (;;) {
+    const again = await connect({ replay: true });
+    const shown = await replayed(again);
+    again.abort();
+    if (shown.includes('\nalone')) break;
+  }
+  const [first, second] = [await connect({ replay: true }), await connect({})];
+  const shown = await replayed(first);
+  expect(shown.match(/prompt> /g)?.length).toBe(2);
+  expect(shown.match(/42\r/g)?.length).toBe(1);
+  await startedPid(second);
+  await type(pid, 'exit 4\n');
+  const ends = [await finish(first), await finish(second)];
+  for (const { pty, end } of ends) {
+    expect(end?.exitCode).toBe(4);
+    expect(pty).not.toContain('42');
+  }
 });
 
 test('the terminal is the user’s own', async () => {

@@ -138,6 +138,7 @@ export class Platform implements AsyncDisposable {
       adminToken,
       metricsToken,
       checkAnswers: true,
+      examine: async () => [{ name: 'a sandbox', status: 'ok', detail: 'it ran', needed: true }],
       ...(this.#options.clock && { clock: this.#options.clock }),
       ...(this.#options.dashboard && { dashboard: this.#options.dashboard }),
       ...(this.#options.oidc && { oidc: this.#options.oidc }),

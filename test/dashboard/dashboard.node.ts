@@ -33,6 +33,7 @@ const pages: [path: string, name: string][] = [
   ['/operator/nodes', 'Nodes'],
   ['/operator/teams', 'Teams and users'],
   ['/operator/leftovers', 'Left over'],
+  ['/operator/settings', 'Settings'],
   ['/operator/audit', 'Audit'],
 ];
 

@@ -239,6 +239,11 @@ class ApiError(TypedDict):
     error_code: NotRequired[str]
 
 
+class Examination(TypedDict):
+    examinedAt: str
+    findings: List[HostFinding]
+
+
 class FromImageRegistryValue1(TypedDict):
     type: Literal["registry"]
     username: str
@@ -255,6 +260,18 @@ class FromImageRegistryValue2(TypedDict):
 class FromImageRegistryValue3(TypedDict):
     type: Literal["gcp"]
     serviceAccountJson: str
+
+
+class HostFinding(TypedDict):
+    # Short and stable: programs select by it
+    name: str
+    status: Literal["ok", "limited", "missing"]
+    # What was seen
+    detail: str
+    # No sandbox can run without it
+    needed: bool
+    # What to do, where something is to be done
+    remedy: NotRequired[str]
 
 
 class IdentifierMaskingDetails(TypedDict):
@@ -870,6 +887,19 @@ class SessionTeam(TypedDict):
     role: Literal["viewer", "developer", "admin"]
 
 
+class ShownSetting(TypedDict):
+    # The variable
+    name: str
+    value: Optional[str]
+    source: Literal["environment", "settings file", "default"]
+
+
+class ShownSettings(TypedDict):
+    # The settings file
+    file: str
+    settings: List[ShownSetting]
+
+
 class SignIn(TypedDict):
     # Of a sign-in link
     code: NotRequired[str]
@@ -894,6 +924,15 @@ class SnapshotInfo(TypedDict):
     # What a create takes as templateID: namespace/name:tag, or templateID:tag
     snapshotID: str
     names: List[str]
+
+
+class StuckSandbox(TypedDict):
+    sandboxID: str
+    teamID: str
+    nodeID: str
+    state: Literal["starting", "running", "pausing", "paused", "resuming", "snapshotting", "killing"]
+    # Seen in this state since then; it may have been so before
+    since: str
 
 
 class Team(TypedDict):
@@ -1581,6 +1620,21 @@ class Operations(Caller):
             token=token,
         )
 
+    def admin_examine(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> Examination:
+        """Examine the machine that answers, as `atoll doctor` does; takes some seconds and changes nothing"""
+        return self.ask_json(
+            "adminExamine",
+            "GET",
+            "/admin/doctor",
+            timeout=timeout,
+            token=token,
+        )
+
     def admin_forget_node(
         self,
         node_id: str,
@@ -1692,6 +1746,36 @@ class Operations(Caller):
             "adminListOrphans",
             "GET",
             "/admin/orphans",
+            timeout=timeout,
+            token=token,
+        )
+
+    def admin_list_settings(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> ShownSettings:
+        """List the settings that the process which answers was started with, and where each comes from"""
+        return self.ask_json(
+            "adminListSettings",
+            "GET",
+            "/admin/settings",
+            timeout=timeout,
+            token=token,
+        )
+
+    def admin_list_stuck_sandboxes(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> List[StuckSandbox]:
+        """List sandboxes of all teams that have been between two states for over 60 seconds"""
+        return self.ask_json(
+            "adminListStuckSandboxes",
+            "GET",
+            "/admin/sandboxes/stuck",
             timeout=timeout,
             token=token,
         )

@@ -221,6 +221,11 @@ export interface Schemas {
     /** Machine-readable detail */
     error_code?: string | undefined;
   };
+  Examination: {
+    /** a time as RFC 3339 has it */
+    examinedAt: string;
+    findings: Array<Schemas['HostFinding']>;
+  };
   FromImageRegistry: {
     type: 'registry';
     username: string;
@@ -233,6 +238,17 @@ export interface Schemas {
   } | {
     type: 'gcp';
     serviceAccountJson: string;
+  };
+  HostFinding: {
+    /** Short and stable: programs select by it */
+    name: string;
+    status: 'ok' | 'limited' | 'missing';
+    /** What was seen */
+    detail: string;
+    /** No sandbox can run without it */
+    needed: boolean;
+    /** What to do, where something is to be done */
+    remedy?: string | undefined;
   };
   IdentifierMaskingDetails: {
     prefix: string;
@@ -829,6 +845,17 @@ export interface Schemas {
     slug: string;
     role: 'viewer' | 'developer' | 'admin';
   };
+  ShownSetting: {
+    /** The variable */
+    name: string;
+    value: string | null;
+    source: 'environment' | 'settings file' | 'default';
+  };
+  ShownSettings: {
+    /** The settings file */
+    file: string;
+    settings: Array<Schemas['ShownSetting']>;
+  };
   SignIn: {
     /** Of a sign-in link; at most 64 characters */
     code?: string | undefined;
@@ -858,6 +885,14 @@ export interface Schemas {
     /** What a create takes as templateID: namespace/name:tag, or templateID:tag */
     snapshotID: string;
     names: Array<string>;
+  };
+  StuckSandbox: {
+    sandboxID: string;
+    teamID: string;
+    nodeID: string;
+    state: 'starting' | 'running' | 'pausing' | 'paused' | 'resuming' | 'snapshotting' | 'killing';
+    /** Seen in this state since then; it may have been so before; a time as RFC 3339 has it */
+    since: string;
   };
   Team: {
     teamID: string;
@@ -1397,6 +1432,11 @@ export interface Operations {
     };
     answer: void;
   };
+  /** Examine the machine that answers, as `atoll doctor` does; takes some seconds and changes nothing */
+  adminExamine: {
+    request: Record<never, never>;
+    answer: Schemas['Examination'];
+  };
   /** Forget a machine for good: what only it had is lost */
   adminForgetNode: {
     request: {
@@ -1447,6 +1487,16 @@ export interface Operations {
   adminListOrphans: {
     request: Record<never, never>;
     answer: Schemas['Orphans'];
+  };
+  /** List the settings that the process which answers was started with, and where each comes from */
+  adminListSettings: {
+    request: Record<never, never>;
+    answer: Schemas['ShownSettings'];
+  };
+  /** List sandboxes of all teams that have been between two states for over 60 seconds */
+  adminListStuckSandboxes: {
+    request: Record<never, never>;
+    answer: Array<Schemas['StuckSandbox']>;
   };
   /** List all teams */
   adminListTeams: {
@@ -2514,6 +2564,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminDeleteApiKey: { method: 'DELETE', path: '/admin/teams/{teamID}/api-keys/{apiKeyID}', answer: 'nothing' },
   adminDiscardSandbox: { method: 'DELETE', path: '/admin/orphans/sandboxes/{sandboxID}', answer: 'nothing' },
   adminDiscardVolume: { method: 'DELETE', path: '/admin/orphans/volumes/{volumeID}', answer: 'nothing' },
+  adminExamine: { method: 'GET', path: '/admin/doctor', answer: 'json' },
   adminForgetNode: { method: 'DELETE', path: '/admin/nodes/{nodeID}', answer: 'nothing' },
   adminForgetUnknown: { method: 'POST', path: '/admin/orphans/forget-unknown', answer: 'nothing' },
   adminGetAudit: { method: 'GET', path: '/admin/audit', query: ['teamID', 'operation', 'target', 'limit', 'nextToken'], answer: 'json' },
@@ -2521,6 +2572,8 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminInviteNode: { method: 'POST', path: '/admin/cluster/invites', answer: 'json' },
   adminKillTeamSandboxes: { method: 'POST', path: '/admin/teams/{teamID}/sandboxes/kill', answer: 'json' },
   adminListOrphans: { method: 'GET', path: '/admin/orphans', answer: 'json' },
+  adminListSettings: { method: 'GET', path: '/admin/settings', answer: 'json' },
+  adminListStuckSandboxes: { method: 'GET', path: '/admin/sandboxes/stuck', answer: 'json' },
   adminListTeams: { method: 'GET', path: '/admin/teams', answer: 'json' },
   adminListUsers: { method: 'GET', path: '/admin/users', answer: 'json' },
   adminReadDrain: { method: 'GET', path: '/admin/nodes/{nodeID}/drain', query: ['mode'], answer: 'json' },

@@ -3,7 +3,7 @@ import type { Agent } from '../agent.ts';
 import type { Call, Method } from '../connect/call.ts';
 import { deadline } from '../connect/deadline.ts';
 import { keepAlive } from '../connect/keepalive.ts';
-import { asMessage, bytesField, enumField, messageField, type Message } from '../connect/message.ts';
+import { asMessage, booleanField, bytesField, enumField, messageField, type Message } from '../connect/message.ts';
 import type { Outbox } from '../connect/outbox.ts';
 import { readTerminalSize } from './config.ts';
 import type { Process } from './process.ts';
@@ -55,7 +55,8 @@ function connect(agent: Agent, message: Message, call: Call, outbox: Outbox): vo
     return;
   }
   const { process } = selected;
-  process.attach(outbox);
+  // Atoll's own: what a terminal has shown comes first.
+  process.attach(outbox, { replays: booleanField(message, 'replay') ?? false });
   outbox.onClose = () => process.detach(outbox);
   deadline(outbox, call.timeoutMs, 'the timeout of the call is over; the process goes on');
   keepAlive(outbox, call.keepaliveMs);

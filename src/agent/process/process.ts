@@ -5,6 +5,7 @@ import type { ProcessConfig } from './config.ts';
 import { endEventOf, type EndEvent, type Ending } from './end-status.ts';
 import { FanOut } from './fan-out.ts';
 import type { Output, OutputName, Program } from './program.ts';
+import { Replay } from './replay.ts';
 
 /** Longest piece of output in one event, bytes. */
 const pieceBytesMax: Record<OutputName, number> = { stdout: 32 << 10, stderr: 32 << 10, pty: 16 << 10 };
@@ -29,6 +30,8 @@ export class Process {
   isAlive = true;
 
   #fanOut = new FanOut();
+  /** Of a terminal: what it has shown. */
+  #replay: Replay | undefined;
   #log: ProcessLog;
   #wasSignalled = false;
   #signalled = Promise.withResolvers<void>();
@@ -46,12 +49,19 @@ export class Process {
     this.config = config;
     this.tag = tag;
     this.#log = log;
+    if (program.outputs.some(({ name }) => name === 'pty')) this.#replay = new Replay();
     this.ended = this.#run(outOfMemory);
   }
 
-  /** Sends `outbox` the start event and everything from now on. */
-  attach(outbox: Outbox): void {
-    outbox.addMessage({ event: { start: { pid: this.pid } } });
+  /**
+   * Sends `outbox` the start event and everything from now on. `replays`: what a terminal has shown comes first, and the
+   * start event says how many bytes that is.
+   */
+  attach(outbox: Outbox, { replays = false }: { replays?: boolean } = {}): void {
+    const pieces = (replays && this.#replay?.pieces()) || [];
+    const replayed = pieces.reduce((sum, { length }) => sum + length, 0);
+    outbox.addMessage({ event: { start: { pid: this.pid, ...(replays && { replayed }) } } });
+    for (const piece of pieces) outbox.add(encodeBytesMessage(dataBefore('pty'), piece, dataAfter));
     this.#fanOut.attach(outbox);
   }
 
@@ -92,7 +102,7 @@ export class Process {
     const progress = { bytesSinceEnd: 0, readingSince: 0, isOver: false };
     this.#outputs.push(progress);
     const lines = this.#log.linesOf(name);
-    const [before, after] = [`{"event":{"data":{"${name}":"`, '"}}}'];
+    const before = dataBefore(name);
     for (;;) {
       progress.readingSince = performance.now();
       // A terminal whose last program has ended answers EIO.
@@ -101,8 +111,12 @@ export class Process {
       if (done || value === undefined) break;
       if (!this.isAlive) progress.bytesSinceEnd += value.length;
       lines?.take(value);
-      for (let at = 0; at < value.length && !this.#fanOut.isEmpty; at += pieceBytesMax[name]) {
-        this.#fanOut.add(encodeBytesMessage(before, value.subarray(at, at + pieceBytesMax[name]), after));
+      for (let at = 0; at < value.length; at += pieceBytesMax[name]) {
+        const piece = value.subarray(at, at + pieceBytesMax[name]);
+        // Both at once: who attaches between two pieces gets each of them once.
+        this.#replay?.add(piece);
+        if (this.#fanOut.isEmpty) continue;
+        this.#fanOut.add(encodeBytesMessage(before, piece, dataAfter));
         await this.#fanOut.room();
       }
     }
@@ -121,6 +135,10 @@ export class Process {
     while (!isQuiet()) await Bun.sleep(quietMs / 5);
   }
 }
+
+/** What stands around the bytes of an output in its event. */
+const dataBefore = (name: OutputName) => `{"event":{"data":{"${name}":"`;
+const dataAfter = '"}}}';
 
 /** SIGKILL, or a shell's report of it: the two ways in which the kernel's choice of a victim shows. */
 const endedByKernel = (ending: Ending): boolean =>

@@ -12,10 +12,12 @@ export const isCompiled: boolean = import.meta.dir.startsWith('/$bunfs/');
 /** Neither .env nor bunfig.toml of the working directory changes what runs. The executable looks for none. */
 const fromSource = ['--no-env-file', '--config=/dev/null', join(import.meta.dir, '../../bin/executable.ts')];
 
-/** The command line of a program: that of this process, compiled or from the same source, as another one. */
-export const commandOfProgram = (name: OwnProgram): string[] => [
+/** The command line of `atoll`, with the source of this process. */
+export const commandOfAtoll = (...args: string[]): string[] => [
   process.execPath,
   ...(isCompiled ? [] : fromSource),
-  programOption,
-  name,
+  ...args,
 ];
+
+/** The command line of a program: that of this process, compiled or from the same source, as another one. */
+export const commandOfProgram = (name: OwnProgram): string[] => commandOfAtoll(programOption, name);

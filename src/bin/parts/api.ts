@@ -10,6 +10,8 @@ import { openBlobStore, type StorePlace } from '../../blob/open.ts';
 import type { Metric } from '../../base/telemetry/meter.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import type { EdgeStats } from '../../protocol/directory.ts';
+import type { ShownSettings } from '../../protocol/api/installation.ts';
+import type { HostFinding } from '../../protocol/doctor.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { OidcFile } from '../../protocol/oidc.ts';
 import { sandboxLogDays } from '../../protocol/logs.ts';
@@ -58,6 +60,8 @@ export type ApiSettings = {
   apiKey: string | undefined;
   shippedBuilds: string | undefined;
   restarts: Metric;
+  /** As the operator is shown them: without secrets. */
+  shownSettings: ShownSettings;
   /** The identity provider at which people sign in; null: there is none. The file is readable to root alone. */
   oidc: OidcFile | null;
 };
@@ -93,6 +97,8 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     store,
     ...(node ? { node: node.node, builder: node.builds } : { cluster: clusterOf(given, log) }),
     commit: given.commit,
+    examine: () => control.ask<HostFinding[]>('doctor', null),
+    shownSettings: given.shownSettings,
     dashboard,
     docs,
     ...(spans && { spans: { record: spans.record, ratio: settings.traceRatio } }),

@@ -18,6 +18,8 @@ import { commandOf } from '../../supervisor/program.ts';
 import type { RestartCounts } from '../../supervisor/restart-counts.ts';
 import { readOidcFile } from '../settings/oidc-file.ts';
 import { commitOf } from '../commit.ts';
+import { shownSettings } from '../settings/config.ts';
+import { examineApart } from './examine.ts';
 import type { Identity } from './identity.ts';
 import type { ApiAbout, EdgeAbout } from '../parts/about.ts';
 import type { ApiSettings } from '../parts/api.ts';
@@ -93,6 +95,9 @@ export function beginApi(
 ): Part<ApiAbout> {
   const { dataDir } = settings;
   let firstPair: Pair | null | undefined = also.pair;
+  const examine = examineApart(environment);
+  // What the file says later holds from the next start on.
+  const shown = shownSettings(environment);
   return begin<ApiAbout>({
     name: 'api',
     command: commandOf(commandOfProgram('api'), {
@@ -123,14 +128,17 @@ export function beginApi(
         apiKey: readIfThere(apiKeyFile(dataDir)),
         shippedBuilds: readIfThere(join(dataDir, shippedBuildsFile)),
         restarts: also.restarts.metric(),
+        shownSettings: shown,
       };
     },
     async onAsk(what, value) {
+      if (what === 'doctor') return examine();
       if (what === 'installation facts') writeFacts(dataDir, value as InstallationFacts);
       else if (what === 'shipped templates') writeWhole(join(dataDir, shippedBuildsFile), String(value));
       else if (what === 'node') await also.nodeServes;
       else if (what === 'end') also.fail(new AtollError('precondition', String(value)));
       else throw new AtollError('unimplemented', `nobody may ask for ${what}`);
+      return undefined;
     },
     onReady: ({ apiKey }) => keepApiKey(dataDir, apiKey),
   });

@@ -1,6 +1,7 @@
 import { parseArguments } from '../../cli/terminal/arguments.ts';
 import type { Command } from '../../cli/terminal/command.ts';
 import { tableText } from '../../cli/terminal/table.ts';
+import type { ShownSettings } from '../../protocol/api/installation.ts';
 import { mergedSettings } from './file.ts';
 import { readSettings, settingsTable } from './settings.ts';
 
@@ -16,22 +17,28 @@ export function configCommand(environment: Record<string, string | undefined>): 
       'directory, or the default',
     async run(args, terminal) {
       const { values: options } = parseArguments(args, { json: { type: 'boolean' } });
-      const { values, sourceOf, file } = mergedSettings(environment);
-      readSettings(values);
-      const rows = Object.values(settingsTable).map(({ variable, fallback, isSecret }) => ({
-        name: variable,
-        value: shown(values[variable] || fallback, isSecret ?? false),
-        source: sourceText[sourceOf(variable)],
-      }));
-      if (options.json) terminal.out(`${JSON.stringify({ file, settings: rows }, null, 2)}\n`);
-      else terminal.out(`${tableOf(rows)}\nThe settings file is ${file}.\n`);
+      const shown = shownSettings(environment);
+      if (options.json) terminal.out(`${JSON.stringify(shown, null, 2)}\n`);
+      else terminal.out(`${tableOf(shown.settings)}\nThe settings file is ${shown.file}.\n`);
       return 0;
     },
   };
 }
 
+/** The settings in force with the source of each; secrets are hidden. Errors: `invalid`, as reading them. */
+export function shownSettings(environment: Record<string, string | undefined>): ShownSettings {
+  const { values, sourceOf, file } = mergedSettings(environment);
+  readSettings(values);
+  const settings = Object.values(settingsTable).map(({ variable, fallback, isSecret }) => ({
+    name: variable,
+    value: shownValue(values[variable] || fallback, isSecret ?? false),
+    source: sourceText[sourceOf(variable)],
+  }));
+  return { file, settings };
+}
+
 /** Never a password. */
-function shown(value: string | undefined, isSecret: boolean): string | null {
+function shownValue(value: string | undefined, isSecret: boolean): string | null {
   if (value === undefined) return null;
   if (isSecret) return '(hidden)';
   const [, scheme, rest] = /^([a-z]+:\/\/)([^@]*@)/i.exec(value) ?? [];
@@ -40,5 +47,5 @@ function shown(value: string | undefined, isSecret: boolean): string | null {
     : `${scheme}(hidden)@${value.slice(scheme.length + rest.length)}`;
 }
 
-const tableOf = (rows: { name: string; value: string | null; source: string }[]) =>
+const tableOf = (rows: ShownSettings['settings']) =>
   tableText([['NAME', 'VALUE', 'FROM'], ...rows.map(({ name, value, source }) => [name, value ?? '', source])]);

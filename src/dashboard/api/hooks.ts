@@ -11,6 +11,8 @@ type ReadOptions = {
   /** Ask again after so long, ms, where no event tells of a change. */
   every?: number | false;
   enabled?: boolean;
+  /** What was answered stays until it is asked for again: asking is work. */
+  keep?: boolean;
   /** Ask as the person or the operator, not for a team. */
   personal?: boolean;
 };
@@ -19,7 +21,7 @@ type ReadOptions = {
 export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryResult<T> {
   const { team } = useViewer();
   const teamID = options.personal ? undefined : team?.teamID;
-  const { query, every, enabled } = options;
+  const { query, every, enabled, keep } = options;
   return useQuery({
     queryKey: [path, teamID, query],
     queryFn: ({ signal }) => askJson<T>(path, { team: teamID, query, signal }),
@@ -28,6 +30,7 @@ export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryRes
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
     ...(every !== undefined && { refetchInterval: every }),
     ...(enabled !== undefined && { enabled }),
+    ...(keep && { staleTime: Number.POSITIVE_INFINITY }),
   });
 }
 

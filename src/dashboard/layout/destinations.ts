@@ -12,6 +12,8 @@ import {
   Lock,
   ScrollText,
   Server,
+  SlidersHorizontal,
+  Stethoscope,
   Unplug,
   UserRound,
   Users,
@@ -44,5 +46,7 @@ export const destinations: { team: Destination[]; account: Destination[]; operat
     { to: '/operator/teams', name: 'Teams and users', icon: Building2 },
     { to: '/operator/leftovers', name: 'Left over', icon: Unplug },
     { to: '/operator/audit', name: 'Audit', icon: ScrollText },
+    { to: '/operator/doctor', name: 'Doctor', icon: Stethoscope, key: 'd' },
+    { to: '/operator/settings', name: 'Settings', icon: SlidersHorizontal },
   ],
 };

@@ -49,6 +49,8 @@ export function pageRoutes(shell: AnyRoute): AnyRoute[] {
     page('/operator/nodes', () => import('./operator/nodes.tsx'), 'Nodes'),
     page('/operator/teams', () => import('./operator/teams.tsx'), 'Teams'),
     page('/operator/leftovers', () => import('./operator/leftovers.tsx'), 'Leftovers'),
+    page('/operator/doctor', () => import('./operator/doctor.tsx'), 'Doctor'),
+    page('/operator/settings', () => import('./operator/settings.tsx'), 'Settings'),
     page('/operator/audit', () => import('./audit.tsx'), 'Audit', readAuditSearch),
   ];
 }

@@ -3,7 +3,7 @@ import { stream, type Headers, type RpcError, type RpcStream, type Target } from
 type End = { exitCode?: number; exited?: boolean; status: string; error?: string };
 export type ProcessEvent = {
   event: {
-    start?: { pid: number };
+    start?: { pid: number; replayed?: number };
     data?: { stdout?: string; stderr?: string; pty?: string };
     end?: End;
     keepalive?: object;

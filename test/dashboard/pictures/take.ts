@@ -37,6 +37,8 @@ const pages: Record<string, string> = {
   nodes: '/operator/nodes',
   teams: '/operator/teams',
   leftovers: '/operator/leftovers',
+  doctor: '/operator/doctor',
+  settings: '/operator/settings',
   audit: '/operator/audit',
   'sign-in': '/signin',
 };

@@ -1,8 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import type { Node } from '../../../protocol/api/node.ts';
 import type { Orphans } from '../../../protocol/api/orphan.ts';
+import type { StuckSandbox } from '../../../protocol/api/stuck.ts';
 import { useRead } from '../../api/hooks.ts';
 import { formatCount } from '../../format.ts';
+import { Ago, Badge, Copy, Problem } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -18,7 +20,9 @@ export function OperatorOverview() {
   const orphans = useRead<Orphans>('/admin/orphans', { personal: true, every: everyMs });
   const counts = useRead<Record<string, number>>('/admin/sandboxes/running-counts', { personal: true, every: everyMs });
   const teams = useRead<TeamName[]>('/admin/teams', { personal: true });
+  const nameOf = (id: string) => teams.data?.find(({ teamID }) => teamID === id)?.name ?? id;
   const sum = (of: (node: Node) => number) => (nodes.data ?? []).reduce((total, node) => total + of(node), 0);
+  const stuck = useRead<StuckSandbox[]>('/admin/sandboxes/stuck', { personal: true, every: everyMs });
   const leftOver = (orphans.data?.sandboxes.length ?? 0) + (orphans.data?.volumes.length ?? 0);
   return (
     <Page title="Overview" about="The whole installation">
@@ -27,6 +31,7 @@ export function OperatorOverview() {
         <Number label="starting" value={sum(node => node.sandboxStartingCount)} />
         <Number label="created since the start" value={sum(node => node.createSuccesses)} />
         <Number label="failed to start" value={sum(node => node.createFails)} />
+        <Number label="stuck" value={stuck.data?.length ?? 0} />
         <Number label="left over" value={leftOver} />
       </div>
       {leftOver > 0 && (
@@ -36,6 +41,12 @@ export function OperatorOverview() {
             Settle it
           </Link>
         </div>
+      )}
+      {stuck.error && <Problem error={stuck.error} onRetry={() => void stuck.refetch()} />}
+      {stuck.data && stuck.data.length > 0 && (
+        <Card title="Stuck">
+          <StuckTable rows={stuck.data} nameOf={nameOf} />
+        </Card>
       )}
       <Card title="Nodes">
         <Loaded of={nodes}>{rows => <NodeTable rows={rows} />}</Loaded>
@@ -49,7 +60,7 @@ export function OperatorOverview() {
               keyOf={([teamID]) => teamID}
               empty="No team has a sandbox running"
               columns={[
-                { name: 'Team', of: ([id]) => teams.data?.find(({ teamID }) => teamID === id)?.name ?? id },
+                { name: 'Team', of: ([id]) => nameOf(id) },
                 { name: 'Running', end: true, of: ([, count]) => formatCount(count) },
               ]}
             />
@@ -57,6 +68,27 @@ export function OperatorOverview() {
         </Loaded>
       </Card>
     </Page>
+  );
+}
+
+type StuckTableProps = { rows: StuckSandbox[]; nameOf: (teamID: string) => string };
+
+/** Sandboxes whose change takes too long: their node, or the process that works on them, needs a look. */
+function StuckTable({ rows, nameOf }: StuckTableProps) {
+  return (
+    <Table
+      label="Stuck"
+      rows={rows}
+      keyOf={({ sandboxID }) => sandboxID}
+      empty="None"
+      columns={[
+        { name: 'State', of: ({ state }) => <Badge tone="danger">{state}</Badge> },
+        { name: 'Since', of: ({ since }) => <Ago at={since} /> },
+        { name: 'Sandbox', of: ({ sandboxID }) => <Copy text={sandboxID} /> },
+        { name: 'Team', of: ({ teamID }) => nameOf(teamID) },
+        { name: 'Node', of: ({ nodeID }) => <span className="mono">{nodeID}</span> },
+      ]}
+    />
   );
 }
 

@@ -2,7 +2,7 @@ import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
 import { ApiFailure } from '../../../api/client.ts';
 import { windowed } from './output-window.ts';
-import { forgetShell, keepOutput, keptShell } from './shell-memory.ts';
+import { forgetShell, keepShell, keptShell } from './shell-memory.ts';
 
 /** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
 export type ShellState = 'connecting' | 'open' | 'lost' | 'ended';
@@ -13,11 +13,17 @@ type ShellView = {
   size: () => ShellSize;
   /** Settles once the bytes are shown: what comes faster waits. */
   onOutput: (bytes: Uint8Array) => Promise<void>;
+  /** What follows is everything that the shell has shown. */
+  onReplay: () => void;
   onState: (state: ShellState, why?: string) => void;
 };
 
 type ProcessEvent = {
-  event?: { start?: { pid: number }; data?: { pty?: string }; end?: { exitCode?: number; status?: string } };
+  event?: {
+    start?: { pid: number; replayed?: number };
+    data?: { pty?: string };
+    end?: { exitCode?: number; status?: string };
+  };
 };
 
 const reconnectMs = 1_500;
@@ -29,7 +35,7 @@ const messageOf = (pid: number | null, size: ShellSize) =>
         process: { cmd: '/bin/bash', args: ['-i', '-l'], envs: { TERM: 'xterm-256color', LANG: 'C.UTF-8' } },
         pty: { size },
       }
-    : { process: { pid } };
+    : { process: { pid }, replay: true };
 
 const base64Of = (text: string) =>
   btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
@@ -68,19 +74,22 @@ const killShell = (target: Target, pid: number) =>
 export function openShell(target: Target, number: number, view: ShellView) {
   const stop = new AbortController();
   const place = { sandboxId: target.sandboxId, number };
-  const memory = keptShell(place);
-  let pid = memory.pid;
+  let pid = keptShell(place);
+  /** Bytes of what is shown again that are to come. Programs asked the terminal then, and must get no answer now. */
+  let toReplay = 0;
 
-  const output = windowed(view.onOutput);
-  const show = async (bytes: Uint8Array) => {
-    memory.output.push(bytes);
-    await output(bytes);
-  };
+  const show = windowed(async (bytes: Uint8Array) => {
+    await view.onOutput(bytes);
+    toReplay = Math.max(0, toReplay - bytes.length);
+  });
   const follow = async (): Promise<'ended' | 'lost'> => {
     const method = pid === null ? 'process.Process/Start' : 'process.Process/Connect';
     for await (const { event } of streamAgent<ProcessEvent>(target, method, messageOf(pid, view.size()), stop.signal)) {
       if (event?.start) {
         pid = event.start.pid;
+        keepShell(place, pid);
+        toReplay = event.start.replayed ?? 0;
+        if (method === 'process.Process/Connect') view.onReplay();
         view.onState('open', `process ${pid}`);
         void resize(view.size());
       }
@@ -93,7 +102,6 @@ export function openShell(target: Target, number: number, view: ShellView) {
     return 'lost';
   };
   const run = async () => {
-    for (const bytes of memory.output.all()) await view.onOutput(bytes);
     while (!stop.signal.aborted) {
       try {
         if ((await follow()) === 'ended') return;
@@ -112,18 +120,16 @@ export function openShell(target: Target, number: number, view: ShellView) {
     ),
   );
   const resize = (size: ShellSize) => (pid === null ? undefined : resizeShell(target, pid, size));
-  const keep = () => keepOutput(place, pid, memory.output);
-  window.addEventListener('pagehide', keep);
   void run();
   return {
     type(text: string) {
+      if (toReplay > 0) return;
       keys.add(text);
       if (pid !== null) void keys.send();
     },
     resize: (size: ShellSize) => void resize(size),
     /** Ends the shell and what runs in it. */
     async end() {
-      window.removeEventListener('pagehide', keep);
       stop.abort();
       forgetShell(place);
       if (pid === null) return;
@@ -131,10 +137,6 @@ export function openShell(target: Target, number: number, view: ShellView) {
       pid = null;
     },
     /** Leaves the shell running. */
-    leave() {
-      if (!stop.signal.aborted) keep();
-      window.removeEventListener('pagehide', keep);
-      stop.abort();
-    },
+    leave: () => stop.abort(),
   };
 }

@@ -109,6 +109,7 @@ function ShellView({ target, number, isShown, onClose }: ShellViewProps) {
     const shell = openShell({ sandboxId, token }, number, {
       size: () => ({ cols: screen.cols, rows: screen.rows }),
       onOutput: bytes => new Promise(written => screen.write(bytes, written)),
+      onReplay: () => screen.reset(),
       onState: (next, why) => {
         setState(next);
         setMessage(why ?? '');
