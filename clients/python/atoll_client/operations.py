@@ -930,7 +930,7 @@ class StuckSandbox(TypedDict):
     sandboxID: str
     teamID: str
     nodeID: str
-    state: Literal["starting", "running", "pausing", "paused", "resuming", "snapshotting", "killing"]
+    state: Literal["starting", "running", "pausing", "paused", "resuming", "snapshotting", "moving", "killing"]
     # Seen in this state since then; it may have been so before
     since: str
 

@@ -890,7 +890,7 @@ export interface Schemas {
     sandboxID: string;
     teamID: string;
     nodeID: string;
-    state: 'starting' | 'running' | 'pausing' | 'paused' | 'resuming' | 'snapshotting' | 'killing';
+    state: 'starting' | 'running' | 'pausing' | 'paused' | 'resuming' | 'snapshotting' | 'moving' | 'killing';
     /** Seen in this state since then; it may have been so before; a time as RFC 3339 has it */
     since: string;
   };

@@ -54,8 +54,8 @@ export class Process {
   }
 
   /**
-   * Sends `outbox` the start event and everything from now on. `replays`: what a terminal has shown comes first, and the
-   * start event says how many bytes that is.
+   * Sends `outbox` the start event and everything from now on. `replays`: what a terminal has shown comes first, and
+   * the start event says how many bytes that is.
    */
   attach(outbox: Outbox, { replays = false }: { replays?: boolean } = {}): void {
     const pieces = (replays && this.#replay?.pieces()) || [];

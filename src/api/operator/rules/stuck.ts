@@ -14,7 +14,7 @@ const changing = sandboxStates.filter(state => state !== 'running' && state !== 
 type Changing = Pick<SandboxRecord, 'sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state'>;
 
 /** A sandbox that has been between two states that last for long: since this time at least. */
-export type StuckSandbox = Changing & { sinceUs: number };
+type StuckSandbox = Changing & { sinceUs: number };
 
 /** Remembers since when each sandbox has been seen between two states. A process that starts begins anew. */
 export class ChangeWatch {
