@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildOptions } from '../crash-child.ts';
+import { bundleCrashChild } from '../crash-program.ts';
 import { onEachDatabase } from '../databases.ts';
 import { FakeNode } from '../fake-node.ts';
 import { call, until } from '../platform.ts';
@@ -126,12 +127,15 @@ async function work(
 }
 
 class Scene implements AsyncDisposable {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'atoll-crash-'));
+  readonly #directory: string;
+  readonly #program: string;
   readonly #options: Omit<ChildOptions, 'seed'>;
   readonly #node: FakeNode;
   readonly #children: Bun.Subprocess[] = [];
 
-  private constructor(location: ChildOptions['location'] | undefined) {
+  private constructor(directory: string, program: string, location: ChildOptions['location'] | undefined) {
+    this.#directory = directory;
+    this.#program = program;
     this.#options = {
       location: location ?? { kind: 'sqlite', path: join(this.#directory, 'atoll.db') },
       nodeDirectory: join(this.#directory, 'node'),
@@ -141,7 +145,8 @@ class Scene implements AsyncDisposable {
   }
 
   static async open(location: ChildOptions['location'] | undefined): Promise<Scene> {
-    return new Scene(location);
+    const directory = mkdtempSync(join(tmpdir(), 'atoll-crash-'));
+    return new Scene(directory, await bundleCrashChild(directory), location);
   }
 
   get socketPath(): string {
@@ -150,7 +155,7 @@ class Scene implements AsyncDisposable {
 
   spawn(childSeed: number) {
     const options: ChildOptions = { ...this.#options, seed: childSeed };
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, '../crash-child.ts'), JSON.stringify(options)], {
+    const child = Bun.spawn([process.execPath, this.#program, JSON.stringify(options)], {
       stdout: 'pipe',
       stderr: 'inherit',
       stdin: 'ignore',

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildOptions } from '../crash-child.ts';
+import { bundleCrashChild } from '../crash-program.ts';
 import { onEachDatabase } from '../databases.ts';
 import { call, until } from '../platform.ts';
 import { Receiver, isGenuine } from '../webhook-receiver.ts';
@@ -35,8 +36,9 @@ onEachDatabase(database => {
         attemptsMax: 100,
       },
     };
+    const program = await bundleCrashChild(directory);
     const start = async () => {
-      const child = Bun.spawn([process.execPath, join(import.meta.dir, '../crash-child.ts'), JSON.stringify(options)], {
+      const child = Bun.spawn([process.execPath, program, JSON.stringify(options)], {
         stdout: 'pipe',
         stderr: 'inherit',
         stdin: 'ignore',
