@@ -34,7 +34,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 
 const names = process.argv.slice(2);
 /** Suites that start no sandbox. */
-const withoutSandboxes = ['types', 'tidy', 'unit', 'wire', 'fuzz', 'native'];
+const withoutSandboxes = ['types', 'tidy', 'unit', 'wire', 'fuzz', 'native', 'simulation'];
 
 try {
   await prepare(root, { forTests: true });

@@ -1,0 +1,33 @@
+import { expect, setDefaultTimeout, test } from 'bun:test';
+import { simulateSeeds } from './support/seeds.ts';
+
+// What decides where sandboxes are, against machines, a network and a clock that are simulated: the seed decides all.
+
+setDefaultTimeout(20 * 60_000);
+const seeds = Number(process.env['SIMULATION_SEEDS'] ?? 40);
+const first = Number(process.env['SIMULATION_SEED'] ?? 1);
+
+test(`${seeds} clusters lose nothing, run nothing twice, and come to rest (SIMULATION_SEED repeats one)`, async () => {
+  const outcomes = await simulateSeeds(first, seeds);
+  const sum = (of: 'answered' | 'moves') => outcomes.reduce((all, outcome) => all + outcome[of], 0);
+  // Runs in which little was done would show little.
+  expect(sum('answered')).toBeGreaterThan(5 * seeds);
+  expect(sum('moves')).toBeGreaterThan(seeds / 2);
+});
+
+test('a seed comes to the same again', async () => {
+  const [one] = await simulateSeeds(first, 1);
+  const [two] = await simulateSeeds(first, 1);
+  expect(one?.events.split('\n').length).toBeGreaterThan(10);
+  expect(namesOut(two?.events ?? '')).toBe(namesOut(one?.events ?? ''));
+});
+
+/** IDs are by chance: the first that is named is 1. */
+function namesOut(events: string): string {
+  const names = new Map<string, number>();
+  return events.replaceAll(/\bi[a-z0-9]{20}\b/g, id => {
+    const number = names.get(id) ?? names.size + 1;
+    names.set(id, number);
+    return `#${number}`;
+  });
+}

@@ -1,0 +1,128 @@
+import { SingleFlight } from '../../../src/base/concurrency/single-flight.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
+import type { BlobStore } from '../../../src/protocol/blob.ts';
+import type { ClusterLinks } from '../../../src/protocol/cluster.ts';
+import { collectBlobs } from '../../../src/api/blob/reconcilers/collect.ts';
+import { ClusterStore } from '../../../src/api/blob/rules/cluster-store.ts';
+import { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
+import { reconcileMachines } from '../../../src/api/cluster/reconcilers/beat.ts';
+import { Machines } from '../../../src/api/cluster/rules/machines.ts';
+import type { Db } from '../../../src/api/database/db.ts';
+import { StartCounts } from '../../../src/api/metrics/start-counts.ts';
+import { createMeasures } from '../../../src/api/metrics/measures.ts';
+import { drains } from '../../../src/api/operator/reconcilers/drains.ts';
+import { startReplica } from '../../../src/api/replica/rules/replica.ts';
+import { SandboxDirectory } from '../../../src/api/sandbox/directory/directory.ts';
+import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
+import { followChanges } from '../../../src/api/sandbox/reconcilers/changes.ts';
+import { reconcileExpiry } from '../../../src/api/sandbox/reconcilers/expiry.ts';
+import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
+import { BusyExecutions } from '../../../src/api/sandbox/rules/busy.ts';
+import { limitsFrom } from '../../../src/api/team/rules/limits.ts';
+import type { SimMachine } from './machine.ts';
+import { Process, type World } from './world.ts';
+
+/** Of what a control process is made that decides about sandboxes: its real parts. */
+export type Control = { process: Process; parts: Awaited<ReturnType<typeof partsOf>> };
+
+const epochUs = 1_800_000_000_000_000;
+/** For how long a machine serves without control, seconds. */
+const isolationSeconds = 5;
+
+/** How often each of its loops comes round, ms: less often than in a real one, in the same order of size. */
+const every = {
+  beat: 5000,
+  machines: 3000,
+  leftovers: 2500,
+  adoption: 8000,
+  expiry: 5000,
+  drains: 3000,
+  store: 15_000,
+};
+
+async function partsOf(world: World, name: string, db: Db, machines: readonly SimMachine[]) {
+  const { current } = world;
+  const clock = () => epochUs + world.nowMs * 1000;
+  const log = silentLog;
+  const seed = new Uint8Array(32).fill(7);
+  const replica = await startReplica({ db, clock }, { place: name });
+  const links = {
+    connect(nodeId: string) {
+      const machine = machines.find(one => one.nodeId === nodeId);
+      if (!machine) throw new Error(`no machine ${nodeId}`);
+      return machine.reachedFrom(current);
+    },
+  } as unknown as ClusterLinks;
+  const nodes = new Machines(links, () => ({}) as never, log);
+  const check = async () => {};
+  const store = await ClusterStore.open({ blobs: urls, db, clock, links, replicaId: replica.replicaId, log, check });
+  return {
+    db,
+    clock,
+    log,
+    seed,
+    replica,
+    store,
+    nodes,
+    machines: nodes,
+    authority: {} as never,
+    identity: {} as never,
+    isolationSeconds,
+    busy: new BusyExecutions(replica.replicaId),
+    directory: new SandboxDirectory(() => ({ accessToken: null, trafficToken: null })),
+    durablePauses: new DurablePauses({ db, clock, store, machines: nodes, seed }),
+    measures: createMeasures(),
+    limitsOf: limitsFrom({}),
+    resuming: new SingleFlight() as never,
+    startCounts: new StartCounts(),
+  };
+}
+
+/** What machines read and write by URLs; nothing is done by control itself but to name them. */
+const urls: BlobStore = {
+  place: 'simulated',
+  put: async () => {},
+  get: async () => new Uint8Array(),
+  head: async () => 1,
+  remove: async () => {},
+  async *list() {},
+  presign: key => key,
+};
+
+/** Starts a control process, with the loops that the real one has for sandboxes and machines. */
+export async function startControl(
+  world: World,
+  name: string,
+  db: Db,
+  machines: readonly SimMachine[],
+): Promise<Control> {
+  const process = new Process(name);
+  return world.as(process, async () => {
+    const parts = await partsOf(world, name, db, machines);
+    const heard: ((changed: null) => void)[] = [];
+    const emptied = drains(parts);
+    followChanges(parts, {
+      onSandboxChanges(listener) {
+        heard.push(listener as (changed: null) => void);
+        return () => {};
+      },
+    });
+    const loop = (ms: number, work: () => Promise<void> | void) =>
+      void (async () => {
+        for (;;) {
+          // What fails is tried again in the next round, as by the real loops.
+          await Promise.resolve(work()).catch(() => {});
+          await world.sleep(ms);
+        }
+      })();
+    loop(every.beat, () => parts.replica.beat());
+    loop(every.machines, () => reconcileMachines(parts));
+    loop(every.leftovers, () => reconcileLeftovers(parts));
+    loop(every.adoption, () => reconcileNodes(parts));
+    loop(every.expiry, () => reconcileExpiry(parts));
+    loop(every.drains, () => emptied.round());
+    loop(every.store, () => collectBlobs(parts));
+    loop(2500, () => heard.forEach(listener => listener(null)));
+    return { process, parts };
+  });
+}

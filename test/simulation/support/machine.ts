@@ -1,0 +1,282 @@
+import { AtollError } from '../../../src/base/error.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
+import { platformVersion } from '../../../src/base/version.ts';
+import { Gate } from '../../../src/gate/gate.ts';
+import type { Machine, PauseFacts } from '../../../src/protocol/cluster.ts';
+import type {
+  CreateSandbox,
+  ExecutionRef,
+  MemoryFacts,
+  NodeInfo,
+  NodeSandbox,
+  PausedSandbox,
+  ResumeSandbox,
+} from '../../../src/protocol/node.ts';
+import { Process, type World } from './world.ts';
+
+/** What a sandbox is at a moment: how often what it is was kept so far. What is lost shows as a lower number. */
+type Held = ExecutionRef & { version: number };
+
+const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 1024 };
+const restores: MemoryFacts = { architecture: 'x86_64', kernel: '6.1.0', criu: '4.2', cpuFlags: [], agent: 'a' };
+/** How often the gate looks whether control is there, ms: less often than a real one. */
+const tickMs = 1000;
+
+/** A machine that hosts sandboxes: they are names, and all that may happen to them takes time. */
+export class SimMachine {
+  readonly nodeId: string;
+  readonly running = new Map<string, Held>();
+  readonly paused = new Map<string, Held>();
+  readonly setAsides = new Map<string, Held>();
+  /** Control processes that it can't hear, nor they it. */
+  readonly cut = new Set<string>();
+  isDestroyed = false;
+  process: Process;
+  gate: Gate;
+  readonly #world: World;
+  readonly #objects: Map<string, Held>;
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(world: World, nodeId: string, objects: Map<string, Held>) {
+    this.#world = world;
+    this.nodeId = nodeId;
+    this.#objects = objects;
+    this.process = new Process(nodeId);
+    this.gate = this.#start();
+  }
+
+  /** Its platform ends and begins anew; its sandboxes run on, and what it was doing was not done. */
+  restart(): void {
+    this.process.end();
+    this.process = new Process(this.nodeId);
+    this.#turns.clear();
+    this.gate = this.#start();
+  }
+
+  destroy(): void {
+    this.process.end();
+    this.isDestroyed = true;
+    for (const held of [this.running, this.paused, this.setAsides]) held.clear();
+  }
+
+  #start(): Gate {
+    const { node } = this.service;
+    const nowMs = () => this.#world.nowMs;
+    const gate = new Gate({ node, bootId: 'b', release: platformVersion, log: silentLog, nowMs });
+    void this.#world.as(this.process, async () => {
+      for (;;) {
+        await this.#world.sleep(tickMs);
+        await gate.tick();
+      }
+    });
+    return gate;
+  }
+
+  /** What it does when it is asked: a part of the real services, as the rest of control calls them. */
+  readonly service = this.#service();
+
+  #service(): Pick<Machine, 'node' | 'pauses' | 'transfers' | 'gate'> {
+    const node = {
+      info: async () => this.#info(),
+      create: async (request: CreateSandbox) => this.#leased(() => this.#create(request)),
+      kill: (target: ExecutionRef) => this.#kill(target),
+      list: async () => [...this.running.values()].map(held => this.#view(held)),
+      listPaused: async () => [...this.paused.values()].map(held => this.#pausedView(held)),
+      listSetAside: async () =>
+        [...this.setAsides.values()].map(({ sandboxId }) => ({ sandboxId, known: null, sinceMs: 0, reason: '' })),
+      memoryAbility: async () => ({ kept: true as const }),
+      pause: (target: ExecutionRef, { memory }: { memory: boolean }) => this.#pause(target, memory),
+      resume: async (request: ResumeSandbox) => this.#leased(() => this.#resume(request)),
+      setAside: async (target: ExecutionRef) => this.#setAside(target),
+    };
+    const pauses = { describe: async (target: ExecutionRef) => this.#describe(target) };
+    const transfers = {
+      sendPause: (target: ExecutionRef, _key: string, urls: string[]) => this.#send(target, urls[0] ?? ''),
+      receivePause: async (target: ExecutionRef, _key: string, _bytes: number, urls: string[]) =>
+        this.#leased(() => this.#receive(target, urls[0] ?? '')),
+    };
+    const gate = { beat: async (beat: Parameters<Gate['beat']>[0]) => this.gate.beat(beat) };
+    return { node, pauses, transfers, gate } as never;
+  }
+
+  #leased<T>(work: () => Promise<T>): Promise<T> {
+    this.gate.requireLease();
+    return work();
+  }
+
+  /** One thing at a time happens to a sandbox. */
+  #inTurn<T>(sandboxId: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(sandboxId) ?? Promise.resolve()).then(work, work);
+    this.#turns.set(sandboxId, turn);
+    return turn;
+  }
+
+  #takes(): Promise<void> {
+    return this.#world.sleep(this.#world.chance(0.05) ? this.#world.between(1000, 8000) : this.#world.between(20, 400));
+  }
+
+  #info(): NodeInfo {
+    return {
+      nodeId: this.nodeId,
+      cpuCount: 1,
+      memoryBytes: 4 * 2 ** 30,
+      sandboxCount: this.running.size,
+      sandboxesMax: 100,
+      driver: 'crun',
+      memory: { kept: true },
+      memoryByDriver: { crun: { kept: true } },
+      restores,
+    };
+  }
+
+  #view({ sandboxId, executionId }: Held): NodeSandbox {
+    return { sandboxId, executionId, startedAtMs: 0, resources, diskFailed: false };
+  }
+
+  #pausedView({ sandboxId, executionId }: Held): PausedSandbox {
+    return { sandboxId, executionId, kept: 'memory', pausedAtMs: 0 };
+  }
+
+  #create({ sandboxId, executionId }: CreateSandbox): Promise<NodeSandbox> {
+    return this.#inTurn(sandboxId, async () => {
+      await this.#takes();
+      const held = this.running.get(executionId) ?? { sandboxId, executionId, version: 0 };
+      this.running.set(executionId, held);
+      return this.#view(held);
+    });
+  }
+
+  #kill({ sandboxId, executionId }: ExecutionRef): Promise<void> {
+    return this.#inTurn(sandboxId, async () => {
+      await this.#takes();
+      this.running.delete(executionId);
+      this.paused.delete(executionId);
+    });
+  }
+
+  #pause({ sandboxId, executionId }: ExecutionRef, memory: boolean): Promise<PausedSandbox> {
+    return this.#inTurn(sandboxId, async () => {
+      const known = this.paused.get(executionId);
+      if (known) return this.#pausedView(known);
+      if (!this.running.has(executionId)) throw gone();
+      await this.#takes();
+      const running = this.running.get(executionId);
+      if (!running) throw gone();
+      // One that can't be paused at all is ended by a gate, which no test of losses can tell from a fault.
+      if (memory && this.#world.chance(0.05)) throw new AtollError('internal', 'its memory could not be kept');
+      const held = { ...running, version: running.version + 1 };
+      this.running.delete(executionId);
+      this.paused.set(executionId, held);
+      return this.#pausedView(held);
+    });
+  }
+
+  #resume({ sandboxId, executionId, nextExecutionId }: ResumeSandbox): Promise<NodeSandbox & { from: 'memory' }> {
+    return this.#inTurn(sandboxId, async () => {
+      const known = this.running.get(nextExecutionId);
+      if (known) return { ...this.#view(known), from: 'memory' };
+      if (!this.paused.has(executionId)) throw gone();
+      await this.#takes();
+      if (this.#world.chance(0.05)) throw new AtollError('unavailable', 'there is no slot left');
+      const paused = this.paused.get(executionId);
+      if (!paused) throw gone();
+      const held = { ...paused, executionId: nextExecutionId };
+      this.paused.delete(executionId);
+      this.running.set(nextExecutionId, held);
+      return { ...this.#view(held), from: 'memory' };
+    });
+  }
+
+  async #setAside({ executionId }: ExecutionRef): Promise<void> {
+    const held = this.running.get(executionId) ?? this.paused.get(executionId);
+    if (!held) return;
+    this.running.delete(executionId);
+    this.paused.delete(executionId);
+    this.setAsides.set(executionId, held);
+  }
+
+  #describe({ executionId }: ExecutionRef): PauseFacts {
+    if (!this.running.has(executionId) && !this.paused.has(executionId)) throw gone();
+    return { kept: 'memory', sizeBytes: 1, layers: [], driver: 'crun', memory: restores };
+  }
+
+  /** The sandbox keeps its turn until all was sent. */
+  #send({ sandboxId, executionId }: ExecutionRef, key: string): Promise<void> {
+    return this.#inTurn(sandboxId, async () => {
+      await this.#takes();
+      const held = this.paused.get(executionId);
+      if (!held) throw gone();
+      if (this.#world.chance(0.05)) throw new AtollError('unavailable', 'the store is out of reach');
+      this.#objects.set(key, held);
+    });
+  }
+
+  async #receive({ sandboxId, executionId }: ExecutionRef, key: string): Promise<PausedSandbox> {
+    await this.#takes();
+    const held = this.#objects.get(key);
+    if (!held) throw new AtollError('not_found', 'It is not in the store');
+    return this.#inTurn(sandboxId, async () => {
+      const there = this.paused.get(executionId);
+      if (there) return this.#pausedView(there);
+      const all = [...this.running.values(), ...this.paused.values()];
+      if (all.some(other => other.sandboxId === sandboxId))
+        throw new AtollError('conflict', 'another execution is here');
+      this.paused.set(executionId, held);
+      return this.#pausedView(held);
+    });
+  }
+
+  /** As one control process reaches it: each call goes there and comes back, or does not. */
+  reachedFrom(caller: Process): Machine {
+    let dropped = Promise.withResolvers<never>();
+    dropped.promise.catch(() => {});
+    const isCut = () => this.isDestroyed || this.process.ended || this.cut.has(caller.name);
+    const lost = () => new AtollError('unavailable', 'the connection was lost');
+    const call = async (work: () => Promise<unknown>): Promise<unknown> => {
+      const world = this.#world;
+      const over = dropped.promise;
+      await world.sleep(world.between(1, 20));
+      if (isCut()) {
+        await Promise.race([world.sleep(2000), over]);
+        throw lost();
+      }
+      const process = this.process;
+      const outcome = world
+        .as(process, async () => work())
+        .then(
+          result => ({ result }),
+          (error: unknown) => ({ error }),
+        );
+      const ended = process.over.then(() => ({ error: lost() }));
+      const answer = await Promise.race([outcome, over, ended]);
+      await world.sleep(world.between(1, 20));
+      if (isCut()) throw lost();
+      if ('error' in answer) throw answer.error;
+      return answer.result;
+    };
+    const over = (table: object): object =>
+      Object.fromEntries(
+        Object.entries(table).map(([name, work]) => [
+          name,
+          (...args: unknown[]) => call(() => (work as (...args: unknown[]) => Promise<unknown>)(...args)),
+        ]),
+      );
+    const { node, pauses, transfers, gate } = this.service;
+    const drop = () => {
+      dropped.reject(lost());
+      dropped = Promise.withResolvers<never>();
+      dropped.promise.catch(() => {});
+    };
+    return {
+      node: over(node),
+      pauses: over(pauses),
+      transfers: over(transfers),
+      gate: over(gate),
+      layers: { missing: async () => [] },
+      drop,
+      close: drop,
+    } as unknown as Machine;
+  }
+}
+
+const gone = () => new AtollError('not_found', 'it is not on this node');

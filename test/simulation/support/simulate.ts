@@ -1,0 +1,376 @@
+import { spyOn } from 'bun:test';
+import { newSandboxId, newUuid } from '../../../src/base/id.ts';
+import { AtollError } from '../../../src/base/error.ts';
+import { forgetNode } from '../../../src/api/cluster/rules/forget.ts';
+import { setNodeStatus } from '../../../src/api/placement/node-status.ts';
+import { placeSandbox } from '../../../src/api/placement/place.ts';
+import { defaultOptions, type SandboxRecord } from '../../../src/api/sandbox/record.ts';
+import { sandboxesIn } from '../../../src/api/sandbox/store/read.ts';
+import { createSandboxWorkflow } from '../../../src/api/sandbox/workflows/create-steps.ts';
+import { killSandbox } from '../../../src/api/sandbox/workflows/kill.ts';
+import { moveSandbox } from '../../../src/api/sandbox/workflows/move/move.ts';
+import { pauseSandbox } from '../../../src/api/sandbox/workflows/pause.ts';
+import { resumeTeamsSandbox } from '../../../src/api/sandbox/workflows/resume.ts';
+import type { TeamRecord } from '../../../src/api/team/record.ts';
+import { sandboxStates } from '../../../src/protocol/state.ts';
+import { type Control, startControl } from './control.ts';
+import type { SharedDatabase } from './database.ts';
+import { SimMachine } from './machine.ts';
+import { Process, World } from './world.ts';
+
+const controlsMax = 2;
+const machinesMax = 3;
+/** Shorter than a control process counts as alive: what a longer stop can do, docs/cluster.md says. */
+const stoppedMsMax = 9_000;
+const faultyMs = 45_000;
+const healedMs = 45_000;
+/** For resumes of all that is in the store. */
+const resumedMs = 20_000;
+
+/** What clients of a run were answered. */
+type Answers = {
+  /** Created, and not known to have ended. */
+  created: Set<string>;
+  /** A kill was asked for: it may be gone. */
+  condemned: Set<string>;
+  killed: Set<string>;
+  /** Of an answered pause that outlives its machine: as what it was kept. It never runs as less again. */
+  kept: Map<string, number>;
+  /** Those of which nothing was asked since. */
+  durable: Set<string>;
+};
+
+/** What a run came to. */
+export type Outcome = { seed: number; moves: number; answered: number; events: string };
+
+/**
+ * Runs a cluster for two simulated minutes: at first control processes and machines are cut off, stopped, killed and
+ * destroyed while clients create, pause, resume, move and kill; then all heals. Throws at the first thing that must not
+ * be.
+ */
+export async function simulate(seed: number, database: SharedDatabase, team: TeamRecord): Promise<Outcome> {
+  await database.empty();
+  const world = new World(seed);
+  // What the product waits for, and what it leaves to chance.
+  const spies = [
+    spyOn(Bun, 'sleep').mockImplementation(ms => world.sleep(Number(ms))),
+    spyOn(performance, 'now').mockImplementation(() => world.nowMs),
+    spyOn(Math, 'random').mockImplementation(() => world.random()),
+  ];
+  try {
+    return await new Run(seed, world, database, team).whole();
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+class Run {
+  readonly #seed: number;
+  readonly #world: World;
+  readonly #db: SharedDatabase['db'];
+  readonly #team: TeamRecord;
+  readonly #objects = new Map<string, never>();
+  readonly #machines: SimMachine[] = [];
+  #controls: Control[] = [];
+  readonly #answers: Answers = {
+    created: new Set(),
+    condemned: new Set(),
+    killed: new Set(),
+    kept: new Map(),
+    durable: new Set(),
+  };
+  readonly #trace: string[] = [];
+  #moves = 0;
+  #answered = 0;
+  #isHealed = false;
+
+  constructor(seed: number, world: World, { db }: SharedDatabase, team: TeamRecord) {
+    this.#seed = seed;
+    this.#world = world;
+    this.#db = db;
+    this.#team = team;
+  }
+
+  async whole(): Promise<Outcome> {
+    const outside = new Process('outside');
+    await this.#world.as(outside, async () => {
+      for (let number = 1; number <= machinesMax; number++) await this.#join(`node-${number}`);
+      for (let number = 1; number <= controlsMax; number++) await this.#begin(`control-${number}`);
+      for (let number = 0; number < 3; number++) void this.#client();
+      void this.#faults();
+    });
+    await this.#world.run(faultyMs, () => this.#check());
+    this.#isHealed = true;
+    await this.#world.as(outside, () => this.#heal());
+    await this.#world.run(faultyMs + healedMs, () => this.#check());
+    await this.#checkAll();
+    await this.#resumeStored();
+    // What is left of this run must not wake up in the next one.
+    for (const { process } of [...this.#controls, ...this.#machines, { process: outside }]) process.end();
+    return { seed: this.#seed, moves: this.#moves, answered: this.#answered, events: this.#trace.join('\n') };
+  }
+
+  async #join(nodeId: string): Promise<void> {
+    const machine = new SimMachine(this.#world, nodeId, this.#objects as never);
+    this.#machines.push(machine);
+    const info = await machine.service.node.info();
+    const never = Number.MAX_SAFE_INTEGER;
+    const row = { node_id: nodeId, address: '203.0.113.1:1', certificates_json: '[]', renew_at_us: never };
+    const rest = { joined_at_us: 0, lease_until_us: null, given_up: 0 as const, boot_id: null };
+    await this.#db
+      .insertInto('cluster_nodes')
+      .values({ ...row, ...rest, info_json: JSON.stringify(info) })
+      .execute();
+  }
+
+  async #begin(name: string): Promise<void> {
+    this.#controls = this.#controls.filter(({ process }) => process.name !== name);
+    this.#controls.push(await startControl(this.#world, name, this.#db, this.#machines));
+  }
+
+  #note(what: string): void {
+    this.#trace.push(`${this.#world.nowMs} ${what}`);
+  }
+
+  /** Asks again and again for something, of some control process. */
+  async #client(): Promise<void> {
+    const world = this.#world;
+    while (!this.#isHealed) {
+      await world.sleep(world.between(200, 3000));
+      const control = world.pick(this.#controls.filter(({ process }) => !process.ended));
+      if (!control || this.#isHealed) continue;
+      const asked = world
+        .as(control.process, () => this.#ask(control))
+        .catch((error: unknown) => {
+          if (!(error instanceof AtollError)) throw error;
+          this.#note(`refused: ${error.message}`);
+        });
+      // One that is not answered is given up.
+      await Promise.race([asked, world.sleep(20_000)]);
+    }
+  }
+
+  async #ask({ parts }: Control): Promise<void> {
+    const world = this.#world;
+    const { created } = this.#answers;
+    const sandboxId = world.pick([...created]);
+    const what = world.pick([
+      'create',
+      'create',
+      'pause',
+      'store',
+      'resume',
+      'resume',
+      'move',
+      'move',
+      'kill',
+    ] as const);
+    if (what === 'create' || !sandboxId) return this.#create(parts);
+    this.#note(`${what} ${sandboxId}`);
+    this.#answers.durable.delete(sandboxId);
+    if (what === 'kill') {
+      this.#answers.condemned.add(sandboxId);
+      await killSandbox(parts, this.#team, sandboxId);
+      created.delete(sandboxId);
+      this.#answers.killed.add(sandboxId);
+    } else if (what === 'pause' || what === 'store') {
+      const durability = what === 'store' ? 'cluster' : 'node';
+      const paused = await pauseSandbox(parts, this.#team, sandboxId, { memory: true, durability });
+      const held = this.#machines.flatMap(({ paused: there }) => there.get(paused.executionId) ?? [])[0];
+      if (paused.durability === 'cluster' && held) {
+        this.#answers.kept.set(sandboxId, held.version);
+        this.#answers.durable.add(sandboxId);
+      }
+    } else if (what === 'resume') {
+      await resumeTeamsSandbox(parts, this.#team, sandboxId, { seconds: 3600, memory: true });
+    } else {
+      const row = (await sandboxesIn(this.#db, ['running'])).find(one => one.sandboxId === sandboxId);
+      if (!row) return;
+      await moveSandbox(parts, row);
+      this.#moves++;
+    }
+    this.#answered++;
+  }
+
+  async #create(parts: Control['parts']): Promise<void> {
+    const { cpuCount, memoryMiB } = { cpuCount: 1, memoryMiB: 512 };
+    const { nodeId, protocol } = await placeSandbox(parts.nodes, this.#db, { cpuCount, memoryMiB });
+    const sandbox = newRow(this.#team.teamId, nodeId, parts.clock());
+    this.#note(`create ${sandbox.sandboxId} on ${nodeId}`);
+    const image = { templateId: 't', buildId: 'b', layers: [], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} };
+    const context = { deps: parts, team: this.#team, node: protocol, image, sandbox };
+    await createSandboxWorkflow(context, new AbortController().signal);
+    this.#answers.created.add(sandbox.sandboxId);
+    this.#answered++;
+  }
+
+  /** One fault after the other, and sometimes two at a time. */
+  async #faults(): Promise<void> {
+    const world = this.#world;
+    while (!this.#isHealed) {
+      await world.sleep(world.between(1000, 12_000));
+      if (this.#isHealed) return;
+      const machine = world.pick(this.#machines.filter(({ isDestroyed }) => !isDestroyed));
+      const control = world.pick(this.#controls.filter(({ process }) => !process.ended));
+      if (!machine || !control) continue;
+      const fault = world.pick(['cut', 'cut one way', 'kill', 'stop', 'restart', 'drain', 'destroy'] as const);
+      this.#note(`${fault} ${machine.nodeId} ${control.process.name}`);
+      if (fault === 'cut')
+        void this.#cut(
+          machine,
+          this.#controls.map(({ process }) => process.name),
+        );
+      if (fault === 'cut one way') void this.#cut(machine, [control.process.name]);
+      if (fault === 'kill') void this.#kill(control);
+      if (fault === 'stop') control.process.stoppedUntilMs = world.nowMs + world.between(1000, stoppedMsMax);
+      if (fault === 'restart') machine.restart();
+      if (fault === 'drain') void this.#drain(machine);
+      if (fault === 'destroy' && this.#machines.every(({ isDestroyed }) => !isDestroyed) && world.chance(0.4))
+        machine.destroy();
+    }
+  }
+
+  async #cut(machine: SimMachine, from: string[]): Promise<void> {
+    for (const name of from) machine.cut.add(name);
+    await this.#world.sleep(this.#world.between(500, 35_000));
+    for (const name of from) machine.cut.delete(name);
+  }
+
+  async #kill({ process }: Control): Promise<void> {
+    process.end();
+    await this.#world.sleep(this.#world.between(500, 20_000));
+    if (!this.#isHealed) await this.#begin(process.name);
+  }
+
+  async #drain({ nodeId }: SimMachine): Promise<void> {
+    await setNodeStatus(this.#db, { nodeId, status: 'moving', changedAtUs: 0 });
+    await this.#world.sleep(this.#world.between(3000, 20_000));
+    await setNodeStatus(this.#db, { nodeId, status: 'ready', changedAtUs: 0 });
+  }
+
+  async #heal(): Promise<void> {
+    this.#note('healed');
+    for (const { process } of this.#controls) process.stoppedUntilMs = 0;
+    for (const machine of this.#machines) machine.cut.clear();
+    for (let number = 1; number <= controlsMax; number++) {
+      const there = this.#controls.find(({ process }) => process.name === `control-${number}`);
+      if (!there || there.process.ended) await this.#begin(`control-${number}`);
+    }
+    for (const { nodeId } of this.#machines) await setNodeStatus(this.#db, { nodeId, status: 'ready', changedAtUs: 0 });
+    for (const { nodeId, isDestroyed } of this.#machines) if (isDestroyed) void this.#forget(nodeId);
+  }
+
+  /** An operator takes a machine out that never comes back, once control knows that it is away. */
+  async #forget(nodeId: string): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(3000);
+      const [control] = this.#controls;
+      if (!control) continue;
+      const forgotten = this.#world.as(control.process, () => forgetNode(control.parts, nodeId));
+      if (await forgotten.catch(() => null)) return;
+    }
+  }
+
+  #fail(why: string): never {
+    throw new Error(`seed ${this.#seed} at ${this.#world.nowMs} ms: ${why}\n${this.#trace.slice(-40).join('\n')}`);
+  }
+
+  /** What must hold at every moment. */
+  #check(): void {
+    const seen = new Map<string, string>();
+    for (const { nodeId, running } of this.#machines)
+      for (const { sandboxId, version } of running.values()) {
+        const other = seen.get(sandboxId);
+        if (other !== undefined) this.#fail(`I1: ${sandboxId} runs on ${other} and ${nodeId}`);
+        if (this.#answers.killed.has(sandboxId)) this.#fail(`I2: ${sandboxId} was killed and runs on ${nodeId}`);
+        if (version < (this.#answers.kept.get(sandboxId) ?? 0)) this.#fail(`I3: ${sandboxId} runs as it once was`);
+        seen.set(sandboxId, nodeId);
+      }
+  }
+
+  /** What must hold once all has healed. */
+  async #checkAll(): Promise<void> {
+    const rows = await sandboxesIn(this.#db, sandboxStates);
+    const at = new Map(this.#machines.map(machine => [machine.nodeId, machine]));
+    for (const row of rows) {
+      const { sandboxId, executionId, state, nodeId, durability } = row;
+      const machine = at.get(nodeId);
+      if (state !== 'running' && state !== 'paused') this.#fail(`I5: ${sandboxId} is still ${state}`);
+      const isThere = machine?.[state].has(executionId);
+      if (!isThere && !(state === 'paused' && durability === 'cluster'))
+        this.#fail(`I12: ${sandboxId} is ${state} and not on ${nodeId}`);
+      for (const { process, parts } of this.#controls)
+        if (parts.directory.find(sandboxId)?.executionId !== executionId)
+          this.#fail(`I12: ${process.name} has another route of ${sandboxId}`);
+    }
+    const executions = new Set(rows.map(({ executionId }) => executionId));
+    for (const { nodeId, running, paused } of this.#machines)
+      for (const held of [...running.values(), ...paused.values()])
+        if (!executions.has(held.executionId)) this.#fail(`I12: ${held.sandboxId} on ${nodeId} is nobody's`);
+    await this.#checkAnswers(new Set(rows.map(({ sandboxId }) => sandboxId)));
+  }
+
+  async #checkAnswers(there: ReadonlySet<string>): Promise<void> {
+    const { created, condemned, killed, durable } = this.#answers;
+    const ends = await this.#db.selectFrom('events').select(['subject_id', 'type']).execute();
+    const told = new Set(ends.filter(({ type }) => type === 'sandbox.lifecycle.killed').map(row => row.subject_id));
+    for (const sandboxId of created) {
+      if (there.has(sandboxId) || condemned.has(sandboxId)) continue;
+      if (!told.has(sandboxId)) this.#fail(`I2: ${sandboxId} is gone and nobody was told`);
+      if (this.#machines.every(({ isDestroyed }) => !isDestroyed)) this.#fail(`I2: ${sandboxId} was lost`);
+    }
+    for (const sandboxId of killed) if (there.has(sandboxId)) this.#fail(`I2: ${sandboxId} was killed and is there`);
+    for (const sandboxId of durable) if (!there.has(sandboxId)) this.#fail(`I3: ${sandboxId} was stored and is gone`);
+  }
+
+  /** What is in the store goes on, wherever there is room. */
+  async #resumeStored(): Promise<void> {
+    const [control] = this.#controls;
+    const stored = [...this.#answers.durable];
+    if (!control) return;
+    const refused: string[] = [];
+    for (const sandboxId of stored) {
+      const resumed = this.#world.as(control.process, () =>
+        resumeTeamsSandbox(control.parts, this.#team, sandboxId, { seconds: 3600, memory: true }),
+      );
+      resumed.catch((error: unknown) => refused.push(String(error)));
+    }
+    await this.#world.run(faultyMs + healedMs + resumedMs, () => this.#check());
+    // What had been asked for before, and was answered to nobody, may have come to its end.
+    const isUnlucky = (text: string) => /no room|no slot|has room|that much left|is running already/.test(text);
+    for (const text of refused) if (!isUnlucky(text)) this.#fail(`I3: what is stored is not resumed: ${text}`);
+    const running = this.#machines.flatMap(machine => [...machine.running.values()]);
+    const there = new Set(running.map(({ sandboxId }) => sandboxId));
+    const resumed = stored.filter(sandboxId => there.has(sandboxId)).length;
+    if (resumed + refused.length < stored.length) this.#fail(`I3: ${resumed} of ${stored.length} are resumed`);
+  }
+}
+
+function newRow(teamId: string, nodeId: string, nowUs: number): SandboxRecord {
+  return {
+    ...defaultOptions,
+    sandboxId: newSandboxId(),
+    executionId: newUuid(),
+    teamId,
+    nodeId,
+    state: 'starting',
+    templateId: 't',
+    buildId: 'b',
+    alias: null,
+    agentVersion: '1',
+    cpuCount: 1,
+    memoryMiB: 512,
+    diskMiB: 1024,
+    createdAtUs: nowUs,
+    startedAtUs: nowUs,
+    endAtUs: nowUs,
+    timeoutSeconds: 3600,
+    secure: false,
+    volumeMounts: [],
+    kept: null,
+    durability: null,
+    nextExecutionId: null,
+    nextNodeId: null,
+    replicaId: null,
+  };
+}

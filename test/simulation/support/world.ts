@@ -1,0 +1,93 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomOf } from '../../api/random.ts';
+
+/** A process of the simulation. One that has ended hears nothing more; one that is stopped hears all of it later. */
+export class Process {
+  readonly name: string;
+  stoppedUntilMs = 0;
+  ended = false;
+  readonly #over = Promise.withResolvers<void>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  end(): void {
+    this.ended = true;
+    this.#over.resolve();
+  }
+}
+
+/** Time, chance, and whose turn it is: all that happens is decided by the seed. */
+export class World {
+  readonly random: () => number;
+  readonly #current = new AsyncLocalStorage<Process>();
+  readonly #waiting: { atMs: number; order: number; resolve: () => void }[] = [];
+  nowMs = 0;
+
+  constructor(seed: number) {
+    this.random = randomOf(seed);
+  }
+
+  between(min: number, max: number): number {
+    return min + Math.floor(this.random() * (max - min + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.random() < probability;
+  }
+
+  pick<T>(items: readonly T[]): T | undefined {
+    return items[Math.floor(this.random() * items.length)];
+  }
+
+  /** Runs `work` as a process: what it waits for does not come true once that has ended. */
+  as<T>(process: Process, work: () => T): T {
+    return this.#current.run(process, work);
+  }
+
+  get current(): Process {
+    const process = this.#current.getStore();
+    if (!process) throw new Error('nobody’s turn');
+    return process;
+  }
+
+  /** Waits as the present process does. */
+  async sleep(ms: number): Promise<void> {
+    const process = this.current;
+    await this.#until(this.nowMs + ms);
+    while (process.stoppedUntilMs > this.nowMs && !process.ended) await this.#until(process.stoppedUntilMs);
+    if (process.ended) await new Promise<never>(() => {});
+  }
+
+  /** Lets time go by until then; all that is due happens one after the other. */
+  async run(untilMs: number, check: () => Promise<void> | void): Promise<void> {
+    await turn();
+    for (;;) {
+      const next = this.#waiting.reduce<number>((best, each, index) => {
+        const other = this.#waiting[best];
+        const isSooner = !other || each.atMs < other.atMs || (each.atMs === other.atMs && each.order < other.order);
+        return isSooner ? index : best;
+      }, -1);
+      const due = this.#waiting[next];
+      if (!due || due.atMs > untilMs) break;
+      this.#waiting.splice(next, 1);
+      this.nowMs = Math.max(this.nowMs, due.atMs);
+      due.resolve();
+      await turn();
+      await check();
+    }
+    this.nowMs = untilMs;
+  }
+
+  #until(atMs: number): Promise<void> {
+    return new Promise(resolve => this.#waiting.push({ atMs, order: this.random(), resolve }));
+  }
+}
+
+/** All that can go on without waiting has gone on. */
+const turn = () => new Promise<void>(resolve => void setImmediate(resolve));
