@@ -1,12 +1,14 @@
 // `npm run release [-- FOLDER]`: makes what people install, by default in dist/release: a Debian package and an
 // archive, each with one executable that needs neither Node.js nor npm, and everything that set-up would have built or
-// fetched; an image for container engines; a bill of materials; and the digests of all. Two builds of one commit are
-// equal, octet by octet. Exit code 2: the release is made, without its image.
+// fetched; a package for npm with the executable alone; an image for container engines; a bill of materials; and the
+// digests of all. Two builds of one commit are equal, octet by octet. Exit code 2: the release is made, without its
+// image.
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeArchive, writeChecksums } from './release/archive.mjs';
 import { writeDebianPackage } from './release/debian-package.mjs';
+import { writeNpmPackage } from './release/npm-package.mjs';
 import { writeImage } from './release/image.mjs';
 import { releaseFacts, writeTree } from './release/tree.mjs';
 import { prepare } from './setup/prepare.mjs';
@@ -39,6 +41,7 @@ try {
   await step('Putting the files together', () => writeTree(root, tree, facts));
   await step('Writing the Debian package', () => writeDebianPackage(tree, output, facts));
   await step('Writing the archive', () => writeArchive(tree, output, facts));
+  await step('Writing the package for npm', () => writeNpmPackage(tree, output, facts));
   const missing = await imageOf(tree, facts);
   rmSync(tree, { recursive: true });
   process.stdout.write(`${writeChecksums(output)}`);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { writeNpmPackage } from '../../scripts/release/npm-package.mjs';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 import { killGroup, runToEnd, start, textOf, waitFor, type Finished } from '../support/process.ts';
 
@@ -45,6 +46,30 @@ test('the login is this user’s alone, and a wrong key is refused', async () =>
   assert.equal(refused.exitCode, 1);
   assert.equal(readFileSync(file, 'utf8'), kept);
   assert.equal((await run(['login', 'nowhere', '--key', 'k'])).exitCode, 1);
+});
+
+test('the package for npm is all of it, without the checkout', { timeout: 300_000 }, async () => {
+  const [tree, output, prefix] = ['tree', 'output', 'prefix'].map(name => join(home, name));
+  mkdirSync(join(tree!, 'bin'), { recursive: true });
+  mkdirSync(output!);
+  cpSync(join(repository, 'dist/atoll'), join(tree!, 'bin/atoll'));
+  cpSync(join(repository, 'LICENSE'), join(tree!, 'LICENSE'));
+  const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+  const facts = { version: '1.2.3', description: 'of a test', architecture, epoch: 1_700_000_000 };
+  await writeNpmPackage(tree!, output!, facts);
+  const file = join(output!, `atoll-1.2.3-${architecture}.npm.tar.gz`);
+  const install = ['npm', 'install', '--global', '--offline', '--prefix', prefix!, file];
+  const installed = await runToEnd(install, { env, cwd: home });
+  assert.equal(installed.exitCode, 0, installed.stderr);
+  const elsewhere = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await runToEnd([join(prefix!, 'bin/atoll'), ...args], { env, cwd: home });
+    assert.equal(exitCode, 0, stdout + stderr);
+    return stdout.trim();
+  };
+  assert.ok((await elsewhere('sandbox', 'list')).includes(sandboxId));
+  assert.equal(await elsewhere('sandbox', 'exec', sandboxId, '--', 'printenv', 'COLOUR'), 'blue');
+  assert.match(await elsewhere('completion', 'bash'), /complete .*atoll/);
+  assert.ok((await elsewhere('__complete', '--', 'sandbox', 'info', '')).split('\n').includes(sandboxId));
 });
 
 test('exec has the output, input and exit code of the command', async () => {

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeArchive, writeChecksums } from '../../scripts/release/archive.mjs';
 import { writeDebianPackage } from '../../scripts/release/debian-package.mjs';
+import { writeNpmPackage } from '../../scripts/release/npm-package.mjs';
 import { settle } from '../../scripts/release/tree.mjs';
 import { buildExecutable, compileExecutable } from '../../scripts/setup/executable.mjs';
 import { repository } from '../support/platform.ts';
@@ -32,7 +33,7 @@ const digestOf = (path: string) => createHash('sha256').update(readFileSync(path
 /** A tree as a build leaves it: its times, modes and order of files depend on who made it. */
 function treeAt(place: string, text: string, later: boolean): string {
   const tree = join(folder, place, 'tree');
-  const names = ['docs/a.md', 'docs/z/b.md', 'sbom.json', 'bin/atoll'];
+  const names = ['docs/a.md', 'docs/z/b.md', 'sbom.json', 'LICENSE', 'bin/atoll'];
   for (const name of later ? names.toReversed() : names) {
     const path = join(tree, name);
     mkdirSync(join(path, '..'), { recursive: true, mode: later ? 0o700 : 0o755 });
@@ -51,12 +52,13 @@ async function pack(place: string, text: string, later: boolean): Promise<string
   settle(tree, facts.epoch);
   await writeDebianPackage(tree, output, facts);
   await writeArchive(tree, output, facts);
+  await writeNpmPackage(tree, output, facts);
   return writeChecksums(output);
 }
 
 test('equal contents make equal packages, archives and digests, and others do not', async () => {
   const sums = await pack('one', '', false);
-  expect(sums.trim().split('\n')).toHaveLength(3);
+  expect(sums.trim().split('\n')).toHaveLength(4);
   expect(await pack('a/place/of/another', '', true)).toBe(sums);
   const other = await pack('changed', '!', false);
   for (const line of other.trim().split('\n')) expect(sums).not.toContain(line);

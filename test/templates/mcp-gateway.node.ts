@@ -148,7 +148,9 @@ describe('a server of a repository', () => {
         const { progressToken } = params._meta ?? {};
         send({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2 } });
       }
-      if (id !== undefined) send({ id, result: results[method]?.(params) ?? {} });
+      // Work that takes a while: what is told of it comes before its end, and not with it.
+      const answer = () => send({ id, result: results[method]?.(params) ?? {} });
+      if (id !== undefined) setTimeout(answer, method === 'tools/call' ? 200 : 0);
     });`;
 
   it(
