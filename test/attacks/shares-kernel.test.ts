@@ -140,7 +140,7 @@ test('memory: what one sandbox wants beyond its own ends there, and its agent st
   expect(await run(greedy, 'echo here')).toBe('here\n');
   expect(usage(greedy)).toBeLessThanOrEqual(memoryBytes);
   expect(await run(modest, `python3 -c 'print(len(bytearray(300<<20)))'`)).toBe(`${300 << 20}\n`);
-}, 60_000);
+}, 120_000);
 
 test('files of shared layers in memory: they count for who read them, and give way', async () => {
   await run(
