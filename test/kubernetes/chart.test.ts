@@ -215,5 +215,9 @@ kubernetesTest('helm uninstall leaves no process, mount, link or rule on the mac
   expect(links.stdout).not.toMatch(/ at\d+-/);
   expect(rules.stdout).not.toContain('atoll');
   expect(readdirSync(dataDir)).toContain('cluster-identity');
-  expect((await inNamespace('get', 'all', '-o', 'name')).trim()).toBe('');
+  await waitFor(
+    'the pods that ended it to be gone',
+    async () => (await inNamespace('get', 'all', '-o', 'name')).trim() === '',
+    readyTimeoutMs,
+  );
 });
