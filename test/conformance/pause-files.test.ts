@@ -164,7 +164,7 @@ describeDrivers(subject => {
     ]);
     for (const { sandboxId } of children) {
       expect(await run(sandboxId, 'cat /root/file; ls /usr/bin/curl /run/own 2>/dev/null; cat /etc/hostname')).toBe(
-        'one\nsandbox\n',
+        `one\n${sandboxId}\n`,
       );
     }
     const again = await protocol().snapshot({ ...children[0], snapshotId: newUuid(), memory: false });

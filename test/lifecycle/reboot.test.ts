@@ -145,7 +145,7 @@ test('after a reboot of the host every paused sandbox resumes, and the answer sa
     const seconds = Number(lines.at(-2));
     expect(Math.abs(seconds - Date.now() / 1000)).toBeLessThan(30);
     expect(lines.filter((_, index) => index !== lines.length - 2)).toEqual(
-      from === 'memory' ? ['1', '1', 'mine', 'sandbox'] : ['1', '0', 'sandbox'],
+      from === 'memory' ? ['1', '1', 'mine', id] : ['1', '0', id],
     );
     expect(await run(platform, id, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(boot);
     expect((await platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
