@@ -196,7 +196,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     assert.equal(await editor.inputValue(), `<b>${hostile}</b>`);
     await editor.fill('changed ☃');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved').waitFor();
+    await page.getByText('Saved', { exact: true }).waitFor();
     await page.reload();
     await editor.waitFor();
     assert.equal(await editor.inputValue(), 'changed ☃');

@@ -39,7 +39,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     const path = new URL(page.url()).searchParams.get('file') ?? '';
     await editor.fill('written here');
     await page.keyboard.press('Control+s');
-    await page.getByText('Saved').waitFor();
+    await page.getByText('Saved', { exact: true }).waitFor();
     assert.equal(await there.read(path), 'written here');
 
     // What changed there meanwhile is not lost without a question.

@@ -1,3 +1,4 @@
+import { sandboxNotFound } from '../answer/answer.ts';
 import { type Client, type ClientUser, closesAfter } from '../connection/client.ts';
 import { listHas } from '../../http1/list.ts';
 import { composeRequest } from './compose-request.ts';
@@ -298,8 +299,12 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
 
   cut(): void {
     if (this.#state.kind === 'over') return;
-    this.#leave();
-    this.#client.terminate();
+    const { traffic, port } = this.#target;
+    const before = this.#fail();
+    if (before === undefined) return;
+    // What has ended answers nothing any more, and who has seen nothing of an answer can be told so.
+    if (traffic === null || this.#client.context.stopping) this.#client.terminate();
+    else this.#client.refuse(sandboxNotFound({ sandboxId: traffic.sandboxId, port }), this.#headOf(before));
   }
 
   clientDrained(): void {

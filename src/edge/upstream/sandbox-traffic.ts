@@ -61,7 +61,7 @@ export class SandboxTraffic {
       }
   }
 
-  /** Resets every connection to the sandbox and every client that is in the middle of a request to it. */
+  /** Resets every connection to the sandbox and every client that is in the middle of an answer of it. */
   cut(): void {
     this.#cut.abort();
     for (const pool of this.#allPools()) pool.cut();

@@ -12,7 +12,7 @@ export type UpstreamUser = {
   upstreamEnded(): void;
   /** The connection is gone; `error` where it did not end in order. */
   upstreamClosed(error: Error | undefined): void;
-  /** The sandbox was killed or paused: nothing may look as if it had ended in order. */
+  /** The sandbox was killed or paused: no answer that has begun may look as if it had ended in order. */
   cut(): void;
 };
 
