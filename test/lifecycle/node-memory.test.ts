@@ -209,8 +209,9 @@ test('forks have the memory and the files of one moment, their own environment, 
   );
   for (const { sandboxId } of forks) {
     expect(await count(sandboxId)).toBe(before + 1);
+    // Its own name is looked up in whatever file there is.
     expect(await run(sandboxId, 'cat /root/file /etc/hosts; ls /usr/bin/curl 2>/dev/null; ls /dev/shm')).toBe(
-      'one\nmine\nmine\n',
+      `one\nmine\n127.0.1.1 ${sandboxId}\nmine\n`,
     );
   }
   expect(await Promise.all(forks.map(({ sandboxId }) => run(sandboxId, 'echo $FORK')))).toEqual(['1\n', '2\n', '3\n']);
