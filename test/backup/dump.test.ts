@@ -127,6 +127,8 @@ onEachDatabase(database => {
             .values({ team_id: platform.team.teamId, user_id: `u${i}`, is_default: 0, role: 'admin', created_at_us: i })
             .execute();
         });
+        // SQLite answers at once: without this, nobody else would have a turn.
+        await new Promise(resolve => setImmediate(resolve));
       }
     })();
     for (let round = 0; round < 5; round++) {

@@ -1,5 +1,4 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
