@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test';
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readIfThere } from '../../src/base/small-file.ts';
 import { shell } from './support/process.ts';
 import { stream, unary, unaryError, type RpcStream } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
@@ -42,9 +43,12 @@ async function eventsUntilMark(events: RpcStream<WatchMessage>): Promise<Event[]
 /** How many directories the kernel watches for the agent (proc(5), fdinfo of an inotify descriptor). */
 function kernelWatches(): number {
   const folder = `/proc/${agent.agentPid()}/fdinfo`;
-  return readdirSync(folder)
-    .map(fd => readFileSync(join(folder, fd), 'utf8').match(/^inotify wd:/gm)?.length ?? 0)
-    .reduce((sum, count) => sum + count, 0);
+  return (
+    readdirSync(folder)
+      // The agent opens and closes others meanwhile.
+      .map(fd => readIfThere(join(folder, fd))?.match(/^inotify wd:/gm)?.length ?? 0)
+      .reduce((sum, count) => sum + count, 0)
+  );
 }
 
 /** All events until each of `wanted` was told. */
