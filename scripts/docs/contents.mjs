@@ -64,6 +64,7 @@ export const contents = [
       ['docs/hosts.md', 'Hosts'],
       ['docs/safety.md', 'Safety'],
       ['docs/security-tests.md', 'Security tests'],
+      ['docs/proof.md', 'Proof'],
       ['docs/performance.md', 'Performance'],
       ['docs/glossary.md', 'Glossary'],
     ],
