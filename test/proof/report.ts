@@ -10,11 +10,10 @@ const head = `# What was proved, and at which size
 Written by \`npm run prove -- --write\`; \`npm test\` has short forms of what can be short.
 `;
 
-/** The lines of a proof's table that every proof has. */
-export function circumstances(startedAt: Date, seed: number): string {
+/** The lines of a proof's table that every proof has; the last one where chance has a part in it. */
+export function circumstances(startedAt: Date, seed?: number): string {
   return `| Date, commit | ${startedAt.toISOString().slice(0, 16).replace('T', ' ')}, ${commitOf(repository).slice(0, 7)} |
-| Machine | ${cpus().length} processors, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()} |
-| Seed | ${seed} |`;
+| Machine | ${cpus().length} processors, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()} |${seed === undefined ? '' : `\n| Seed | ${seed} |`}`;
 }
 
 /** Puts a section in the place of the one with the same title in `docs/proof.md`, where that is asked for. */

@@ -1,0 +1,154 @@
+import { test } from 'bun:test';
+import { loadavg } from 'node:os';
+import { clientOf, type Client, type Sandbox } from '../../bench/platform/client.ts';
+import { summarize } from '../../bench/measure/statistics.ts';
+import { startPlatform } from '../support/platform.ts';
+import { hostilities, type Hostility } from './neighbours/hostilities.ts';
+import { circumstances, writeSection } from './report.ts';
+
+// `npm run prove -- neighbours`: one sandbox does its worst in each of many ways, while ten others and the API go on at
+// a measured pace. It fails where one of them is not answered; how long they took is reported, not judged.
+
+const seconds = Number(process.env['PROOF_SECONDS'] ?? 20);
+const neighboursCount = 10;
+/** Time from the start of one request to the start of the next of the same kind and client, ms. */
+const paceMs = { exec: 250, request: 100, create: 500, list: 250 };
+type Kind = keyof typeof paceMs;
+const kinds = Object.keys(paceMs) as Kind[];
+/** How long a hostile sandbox has been at it before anything is measured, ms. */
+const leadMs = 2_000;
+/** A quiet stretch is measured before so many hostile ones, and at the end. */
+const hostileInARow = 5;
+
+type Times = Record<Kind, number[]>;
+type Row = { name: string; times: Times };
+
+/** Repeats some work at a pace until a moment, and answers how long each took, ms. */
+async function atPace(everyMs: number, until: number, work: () => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  for (let due = performance.now(); due < until; due += everyMs) {
+    const early = due - performance.now();
+    if (early > 0) await Bun.sleep(early);
+    const startedAt = performance.now();
+    await work();
+    times.push(performance.now() - startedAt);
+  }
+  return times;
+}
+
+/** What ten neighbours and a client of the API wait for, over a stretch of time. */
+async function measure(client: Client, url: string, neighbours: Sandbox[]): Promise<Times> {
+  const until = performance.now() + seconds * 1000;
+  const reach = async (sandbox: Sandbox) => {
+    const answer = await fetch(`${url}/health`, { headers: client.toAgent(sandbox) });
+    await answer.arrayBuffer();
+    if (!answer.ok) throw new Error(`a request to a neighbour: ${answer.status}`);
+  };
+  const createAndKill = async () => {
+    const startedAt = performance.now();
+    const sandbox = await client.create();
+    creates.push(performance.now() - startedAt);
+    await client.kill(sandbox);
+  };
+  const creates: number[] = [];
+  const [exec, request, list] = await Promise.all([
+    Promise.all(neighbours.map(one => atPace(paceMs.exec, until, () => client.run(one, 'true')))),
+    Promise.all(neighbours.map(one => atPace(paceMs.request, until, () => reach(one)))),
+    atPace(paceMs.list, until, async () => (await client.api('GET', '/v2/sandboxes?limit=50')).json()),
+    atPace(paceMs.create, until, createAndKill),
+  ]);
+  return { exec: exec.flat(), request: request.flat(), create: creates, list };
+}
+
+async function measureBeside(
+  { command, user }: Hostility,
+  client: Client,
+  url: string,
+  neighbours: Sandbox[],
+): Promise<Times> {
+  const hostile = await client.create();
+  const call = new AbortController();
+  const going = startProcess(url, client, hostile, { command, user, signal: call.signal });
+  try {
+    await Bun.sleep(leadMs);
+    return await measure(client, url, neighbours);
+  } finally {
+    await client.kill(hostile);
+    call.abort();
+    await going;
+  }
+}
+
+/** Starts a command, reads what it says for as long as the sandbox is there, and forgets it. */
+async function startProcess(
+  url: string,
+  client: Client,
+  sandbox: Sandbox,
+  { command, user, signal }: { command: string; user: string; signal: AbortSignal },
+): Promise<void> {
+  const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }));
+  const envelope = Buffer.concat([Buffer.alloc(5), message]);
+  envelope.writeUInt32BE(message.length, 1);
+  try {
+    const answer = await fetch(`${url}/process.Process/Start`, {
+      method: 'POST',
+      headers: {
+        ...client.toAgent(sandbox),
+        'content-type': 'application/connect+json',
+        'connect-protocol-version': '1',
+        authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}`,
+      },
+      body: envelope,
+      signal,
+    });
+    for await (const _ of answer.body ?? []);
+  } catch {
+    // Its end is the end of its sandbox.
+  }
+}
+
+test(`ten neighbours of one that does its worst in ${hostilities.length} ways`, async () => {
+  const startedAt = new Date();
+  await using platform = await startPlatform({ ATOLL_POOL_SIZE: '4' });
+  const { url, apiKey, dataDir, pid } = platform.ready;
+  const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });
+  const neighbours = await Promise.all(Array.from({ length: neighboursCount }, () => client.create()));
+  const quiet: Times = { exec: [], request: [], create: [], list: [] };
+  const measureQuiet = async () => {
+    const times = await measure(client, url, neighbours);
+    for (const kind of kinds) quiet[kind].push(...times[kind]);
+    console.log(`quiet: ${p99sOf(times)}`);
+  };
+  const rows: Row[] = [];
+  for (const [index, hostility] of hostilities.entries()) {
+    if (index % hostileInARow === 0) await measureQuiet();
+    const times = await measureBeside(hostility, client, url, neighbours);
+    rows.push({ name: hostility.name, times });
+    console.log(`${hostility.name}: ${p99sOf(times)}`);
+  }
+  await measureQuiet();
+  writeSection('Hostile neighbours', report(quiet, rows, startedAt));
+});
+
+const p99 = (times: number[]) => summarize(times).p99;
+const p99sOf = (times: Times) => kinds.map(kind => `${kind} ${p99(times[kind]).toFixed(0)} ms`).join(', ');
+
+function report(quiet: Times, rows: Row[], startedAt: Date): string {
+  const cell = (times: Times, kind: Kind) =>
+    `${p99(times[kind]).toFixed(0)} (${(p99(times[kind]) / p99(quiet[kind])).toFixed(1)})`;
+  return `
+One sandbox does its worst, one way after the other, ${seconds} s each. ${neighboursCount} others run \`true\` four times a second and answer ten
+requests a second each, sandboxes are created and killed, and lists are asked for. Nobody may go unanswered. The 99th percentile, ms,
+and in brackets its ratio to the quiet stretches before, between and after.
+
+| | |
+|---|---|
+${circumstances(startedAt)}
+| Load at the end | ${loadavg()[0]?.toFixed(1)} |
+
+| The one | command | request | create | list |
+|---|---|---|---|---|
+| quiet | ${kinds.map(kind => p99(quiet[kind]).toFixed(0)).join(' | ')} |
+${rows.map(({ name, times }) => `| ${name} | ${kinds.map(kind => cell(times, kind)).join(' | ')} |`).join('\n')}
+`;
+}
