@@ -10,11 +10,11 @@ const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
 /**
- * Of all sandboxes together. Under version 1 every process of the host that is in no group has 1024 by itself, and the
- * platform's groups have three times that and more; under version 2 the groups beside theirs have 100, and the
- * platform's have 200.
+ * Of all sandboxes together. Under version 1 a process of the host that is in no group has 1024 by itself, or all of a
+ * session together where the kernel groups them (autogroup, sched(7)): the platform and what it was started beside.
+ * Under version 2 the groups beside theirs have 100, and the platform's have 200.
  */
-const parentWeight = { v1: 1024, v2: 50 } as const;
+const parentWeight = { v1: 256, v2: 50 } as const;
 /** Of one sandbox among the others, which have 1024 (v1) or 100 (v2). */
 const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
 
