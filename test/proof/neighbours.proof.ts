@@ -4,7 +4,9 @@ import { clientOf, type Client, type Sandbox } from '../../bench/platform/client
 import { summarize } from '../../bench/measure/statistics.ts';
 import { startPlatform } from '../support/platform.ts';
 import { hostilities, type Hostility } from './neighbours/hostilities.ts';
-import { circumstances, writeSection } from './report.ts';
+import { runLong } from './support/long-process.ts';
+import { atPace } from './support/pace.ts';
+import { circumstances, writeSection } from './support/report.ts';
 
 // `npm run prove -- neighbours`: one sandbox does its worst in each of many ways, while ten others and the API go on at
 // a measured pace. It fails where one of them is not answered; how long they took is reported, not judged.
@@ -24,19 +26,6 @@ const hostileInARow = 5;
 
 type Times = Record<Kind, number[]>;
 type Row = { name: string; times: Times };
-
-/** Repeats some work at a pace until a moment, and answers how long each took, ms. */
-async function atPace(everyMs: number, until: number, work: () => Promise<unknown>): Promise<number[]> {
-  const times: number[] = [];
-  for (let due = performance.now(); due < until; due += everyMs) {
-    const early = due - performance.now();
-    if (early > 0) await Bun.sleep(early);
-    const startedAt = performance.now();
-    await work();
-    times.push(performance.now() - startedAt);
-  }
-  return times;
-}
 
 /** What ten neighbours and a client of the API wait for, over a stretch of time. */
 async function measure(client: Client, url: string, neighbours: Sandbox[]): Promise<Times> {
@@ -70,7 +59,7 @@ async function measureBeside(
 ): Promise<Times> {
   const hostile = await client.create();
   const call = new AbortController();
-  const going = startProcess(url, client, hostile, { command, user, signal: call.signal });
+  const going = runLong({ url, client, sandbox: hostile, command, user, signal: call.signal });
   try {
     await Bun.sleep(leadMs);
     return await measure(client, url, neighbours);
@@ -78,34 +67,6 @@ async function measureBeside(
     await client.kill(hostile);
     call.abort();
     await going;
-  }
-}
-
-/** Starts a command, reads what it says for as long as the sandbox is there, and forgets it. */
-async function startProcess(
-  url: string,
-  client: Client,
-  sandbox: Sandbox,
-  { command, user, signal }: { command: string; user: string; signal: AbortSignal },
-): Promise<void> {
-  const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }));
-  const envelope = Buffer.concat([Buffer.alloc(5), message]);
-  envelope.writeUInt32BE(message.length, 1);
-  try {
-    const answer = await fetch(`${url}/process.Process/Start`, {
-      method: 'POST',
-      headers: {
-        ...client.toAgent(sandbox),
-        'content-type': 'application/connect+json',
-        'connect-protocol-version': '1',
-        authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}`,
-      },
-      body: envelope,
-      signal,
-    });
-    for await (const _ of answer.body ?? []);
-  } catch {
-    // Its end is the end of its sandbox.
   }
 }
 

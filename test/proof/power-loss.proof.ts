@@ -7,7 +7,7 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { work } from './power/clients.ts';
 import { type Fact, Ledger, type Looker } from './power/ledger.ts';
 import { type Cut, LossyDisks } from './power/lossy-disk.ts';
-import { circumstances, writeSection } from './report.ts';
+import { circumstances, writeSection } from './support/report.ts';
 
 // The data directory is on a disk of which a loss of power takes what was not flushed, in any order and by halves. The
 // platform works on it once, from its first start on, while everything that reaches the disk is logged. Then the power

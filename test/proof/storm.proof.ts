@@ -2,7 +2,7 @@ import { test } from 'bun:test';
 import { runStorm, type StormResult } from '../lifecycle/support/storm.ts';
 import { victims } from '../lifecycle/support/victims.ts';
 import { startPlatform } from '../support/platform.ts';
-import { circumstances, writeSection } from './report.ts';
+import { circumstances, writeSection } from './support/report.ts';
 
 // `npm run prove`: the storm at its full size, with every process of the platform as a victim. It fails at the first
 // difference between what clients were told and what there is.

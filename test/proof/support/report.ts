@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { commitOf } from '../../src/bin/commit.ts';
-import { repository } from '../support/platform.ts';
+import { commitOf } from '../../../src/bin/commit.ts';
+import { repository } from '../../support/platform.ts';
 
 const document = join(repository, 'docs/proof.md');
 const head = `# What was proved, and at which size

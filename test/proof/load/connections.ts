@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** Connections of one address; the edge lets an address have 4,096. */
+const perAddress = 2_500;
+const openedAtOnce = 100;
+
+/** Connections that are kept and used again. */
+export type Connections = Disposable & {
+  readonly count: number;
+  /** Sends a request on one of them, chosen by number, and resolves with the status of its answer. */
+  ask(index: number): Promise<string>;
+};
+
+/** Opens connections to an edge from several loopback addresses, each of which asks `request` once. */
+export async function openConnections(port: number, count: number, request: string): Promise<Connections> {
+  const sockets: Socket[] = [];
+  const ask = async (socket: Socket) => {
+    const answer = once(socket, 'data', { signal: AbortSignal.timeout(60_000) }) as Promise<[Buffer]>;
+    socket.write(request);
+    return (await answer)[0].toString('latin1').slice(9, 12);
+  };
+  const open = async (index: number) => {
+    const socket = connect({ host: '127.0.0.1', port, localAddress: `127.0.1.${1 + Math.floor(index / perAddress)}` });
+    sockets.push(socket);
+    await once(socket, 'connect');
+    const status = await ask(socket);
+    if (status !== '204') throw new Error(`connection ${index} was answered with ${status}`);
+  };
+  for (let index = 0; index < count; index += openedAtOnce)
+    await Promise.all(
+      Array.from({ length: Math.min(openedAtOnce, count - index) }, (_, offset) => open(index + offset)),
+    );
+  return {
+    count,
+    ask: index => ask(sockets[index % count]!),
+    [Symbol.dispose]: () => sockets.forEach(socket => socket.destroy()),
+  };
+}

@@ -1,0 +1,49 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { familyOf, pssMiBOf } from '../../../bench/measure/processes.ts';
+
+/** What a platform has at one moment. */
+export type Holdings = {
+  /** Of its own processes, not of sandboxes: proportional set size, MiB. */
+  memoryMiB: number;
+  /** The same processes' open descriptors. */
+  descriptors: number;
+  /** Of the kernel, for everything on the machine: what it can't give back, MiB. */
+  kernelMiB: number;
+  /** Of the data directory, MiB. */
+  diskMiB: number;
+};
+
+export async function holdingsNow(pid: number, dataDir: string): Promise<Holdings> {
+  const own = familyOf(pid).filter(isOfPlatform);
+  const { stdout } = await Bun.$`du -sxm ${dataDir}`.quiet().nothrow();
+  const meminfo = readFileSync('/proc/meminfo', 'utf8');
+  return {
+    memoryMiB: sumOf(own, pssMiBOf),
+    descriptors: sumOf(own, descriptorsOf),
+    kernelMiB: Number(/^SUnreclaim: +(\d+) kB$/m.exec(meminfo)?.[1] ?? Number.NaN) / 1024,
+    // Files that go while it counts make it fail, and its sum is right but for these.
+    diskMiB: Number.parseInt(stdout.toString()),
+  };
+}
+
+/** Processes of sandboxes descend from the platform's helper, and live in control groups of sandboxes. */
+function isOfPlatform(pid: number): boolean {
+  try {
+    return !/\/atoll\d+\//.test(readFileSync(`/proc/${pid}/cgroup`, 'utf8'));
+  } catch {
+    return false; // ended meanwhile
+  }
+}
+
+const descriptorsOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
+
+/** What ends meanwhile counts for nothing. */
+function sumOf(pids: number[], figure: (pid: number) => number): number {
+  return pids.reduce((sum, pid) => {
+    try {
+      return sum + figure(pid);
+    } catch {
+      return sum;
+    }
+  }, 0);
+}
