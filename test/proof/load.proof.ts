@@ -50,19 +50,10 @@ test(`${sandboxCount} sandboxes for ${minutes} minutes`, async () => {
   const request = requestTo(sandboxes.at(-1)!, client, url);
   using connections = await openConnections(Number(new URL(url).port), connectionCount, request);
   const until = performance.now() + minutes * 60_000;
-  const builds = buildInARow(platform, until);
-  const samples: Sample[] = [];
-  for (let minute = 1; minute <= minutes; minute++) {
-    samples.push(await minuteOf(minute, { client, url, pid, dataDir, busy, connections }));
-    console.log(
-      JSON.stringify(samples.at(-1), (_, value: unknown) =>
-        typeof value === 'number' ? Math.round(value * 10) / 10 : value,
-      ),
-    );
-  }
-  const built = await builds;
+  const scene = { client, url, pid, dataDir, busy, connections };
+  const [built, samples] = await Promise.all([buildInARow(platform, until), sampleByMinutes(scene)]);
   expect(terminals.silent()).toBe(0);
-  terminals.end();
+  await terminals.end();
   // Every one is still there, and still answers.
   for (const sandbox of sandboxes) await client.run(sandbox, 'true');
   writeSection('Load', report(samples, { startedAt, built }));
@@ -142,6 +133,16 @@ async function buildInARow({ ready, env }: TestPlatform, until: number): Promise
 }
 
 type Scene = { client: Client; url: string; pid: number; dataDir: string; busy: Sandbox[]; connections: Connections };
+
+async function sampleByMinutes(scene: Scene): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  for (let minute = 1; minute <= minutes; minute++) {
+    const sample = await minuteOf(minute, scene);
+    samples.push(sample);
+    console.log(Bun.inspect(sample, { compact: true }));
+  }
+  return samples;
+}
 
 async function minuteOf(minute: number, { client, url, pid, dataDir, busy, connections }: Scene): Promise<Sample> {
   const until = performance.now() + 60_000;

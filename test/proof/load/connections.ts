@@ -12,13 +12,17 @@ export type Connections = Disposable & {
   ask(index: number): Promise<string>;
 };
 
-/** Opens connections to an edge from several loopback addresses, each of which asks `request` once. */
+/**
+ * Opens connections to an edge from several loopback addresses, each of which asks `request` once. An edge has as many of them as
+ * its share of the open files that a process may have: 10,000 want a limit of 40,000.
+ */
 export async function openConnections(port: number, count: number, request: string): Promise<Connections> {
   const sockets: Socket[] = [];
   const ask = async (socket: Socket) => {
     const answer = once(socket, 'data', { signal: AbortSignal.timeout(60_000) }) as Promise<[Buffer]>;
+    const closed = once(socket, 'close').then(() => Promise.reject(new Error('the edge closed a connection')));
     socket.write(request);
-    return (await answer)[0].toString('latin1').slice(9, 12);
+    return (await Promise.race([answer, closed]))[0].toString('latin1').slice(9, 12);
   };
   const open = async (index: number) => {
     const socket = connect({ host: '127.0.0.1', port, localAddress: `127.0.1.${1 + Math.floor(index / perAddress)}` });

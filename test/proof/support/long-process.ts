@@ -1,6 +1,6 @@
 import type { Client, Sandbox } from '../../../bench/platform/client.ts';
 
-export type LongProcess = {
+type LongProcess = {
   url: string;
   client: Client;
   sandbox: Sandbox;
