@@ -131,7 +131,8 @@ function platformOf(first: Launched, atoll: string, settings: NodeJS.ProcessEnv)
     log: () => logs.map(log => log()).join(''),
     async [Symbol.asyncDispose]() {
       await end('SIGTERM');
-      const down = await runToEnd([atoll, 'down', '--all'], { env, cwd: repository });
+      // This checkout's, of whatever release the platform is: an older one may not know the option.
+      const down = await runToEnd([checkoutProgram, 'down', '--all'], { env, cwd: repository });
       await rm(ready.dataDir, { recursive: true, force: true });
       if (down.exitCode !== 0) throw new Error(`atoll down failed:\n${down.stderr}`);
     },
