@@ -22,9 +22,11 @@ import {
   type SetAsideParts,
 } from './sandbox/lifecycle/set-aside.ts';
 import { updateNetwork, type UpdateParts } from './sandbox/lifecycle/update-network.ts';
+import { withdrawExecution } from './sandbox/lifecycle/withdraw.ts';
 import type { Incidents } from './sandbox/incidents.ts';
 import type { RunningRecord } from './sandbox/records/record.ts';
 import type { Records } from './sandbox/records/record-store.ts';
+import type { Withdrawn } from './sandbox/records/withdrawn.ts';
 import { deleteSnapshot, listSnapshots } from './sandbox/snapshot/snapshot-store.ts';
 import type { SnapshotParts } from './sandbox/snapshot/keep-snapshot.ts';
 import { takeSnapshot } from './sandbox/snapshot/take-snapshot.ts';
@@ -43,6 +45,7 @@ type ProtocolParts = CreateParts &
     nodeId: string;
     drivers: Drivers;
     records: Records;
+    withdrawn: Withdrawn;
     checkpoints: CheckpointSupport;
     incidents: Incidents;
     egress: Egress;
@@ -81,6 +84,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
     }),
     create: async request => summaryOf(await createSandbox(parts, request)),
     kill: (target, reason) => killSandbox(parts, target, reason),
+    withdraw: target => withdrawExecution(parts, target),
     list: async () =>
       sandboxes.running().map(state => summaryOf(state.record, state.kind === 'running' && state.diskFailed)),
     async memoryAbility({ sandboxId }) {

@@ -168,6 +168,13 @@ export type NodeProtocol = {
    */
   kill(target: ExecutionRef, reason?: EndReason): Promise<void>;
 
+  /**
+   * Sees to it that an execution which somebody has asked for, or is about to, does not begin on the node any more: its
+   * create or resume is answered `conflict`, also after a restart of the node. It waits for what is under way, and
+   * answers false where the execution has begun. Who settles what another process has left half done asks this first.
+   */
+  withdraw(target: ExecutionRef): Promise<boolean>;
+
   /** Every sandbox that runs on the node and whose create or resume was answered, adopted ones included. */
   list(): Promise<NodeSandbox[]>;
 

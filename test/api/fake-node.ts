@@ -21,6 +21,7 @@ import type {
   TakeSnapshot,
 } from '../../src/protocol/node.ts';
 import type { NodeUsage, SampleRange, SandboxSample, TrafficCounters } from '../../src/protocol/node-usage.ts';
+import { openWithdrawn, type Withdrawn } from '../../src/node/sandbox/records/withdrawn.ts';
 import { createIncidents } from '../../src/node/sandbox/incidents.ts';
 import { FakeVolumes } from './fake-volumes.ts';
 
@@ -47,11 +48,13 @@ export class FakeNode implements NodeProtocol {
   readonly volumes: FakeVolumes;
   readonly #directory: string;
   readonly #incidents = createIncidents();
+  readonly #withdrawn: Withdrawn;
 
   constructor(directory: string) {
     this.#directory = directory;
     this.volumes = new FakeVolumes(join(directory, 'volumes'));
-    for (const folder of ['paused', 'snapshots']) mkdirSync(join(directory, folder), { recursive: true });
+    for (const folder of ['paused', 'snapshots', 'withdrawn']) mkdirSync(join(directory, folder), { recursive: true });
+    this.#withdrawn = openWithdrawn(join(directory, 'withdrawn'));
   }
 
   async info(): Promise<NodeInfo> {
@@ -91,6 +94,7 @@ export class FakeNode implements NodeProtocol {
   async create(request: CreateSandbox, signal?: AbortSignal): Promise<NodeSandbox> {
     await this.before('create', request, signal);
     signal?.throwIfAborted();
+    this.#withdrawn.require(request.executionId);
     this.created.push(request);
     const sandbox: NodeSandbox = {
       sandboxId: request.sandboxId,
@@ -110,6 +114,12 @@ export class FakeNode implements NodeProtocol {
     rmSync(this.#path(target), { force: true });
     rmSync(this.#pausedPath(target), { force: true });
     await this.after('kill', target);
+  }
+
+  async withdraw({ executionId }: ExecutionRef): Promise<boolean> {
+    if ([...this.executions(), ...this.paused()].some(known => known.executionId === executionId)) return false;
+    this.#withdrawn.add(executionId);
+    return true;
   }
 
   async memoryAbility(): Promise<MemoryAbility> {
@@ -142,6 +152,7 @@ export class FakeNode implements NodeProtocol {
     const paused = this.paused().find(paused => paused.executionId === request.executionId);
     const known = this.executions().find(sandbox => sandbox.executionId === next.executionId);
     if (!known) {
+      this.#withdrawn.require(next.executionId);
       if (!paused) gone();
       this.resumed.push(request);
       const sandbox: NodeSandbox = {

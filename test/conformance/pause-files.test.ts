@@ -71,6 +71,27 @@ describeDrivers(subject => {
     await Promise.all([protocol().kill(one), protocol().kill(two)]);
   });
 
+  test('what was withdrawn does not begin any more, whoever asks, nor after a restart; what has begun goes on', async () => {
+    const request = it.request();
+    expect(await protocol().withdraw(request)).toBe(true);
+    await expect(protocol().create(request)).rejects.toMatchObject({ code: 'conflict' });
+
+    const sandbox = await protocol().create(it.request());
+    expect(await protocol().withdraw(sandbox)).toBe(false);
+    await pauseFiles(sandbox);
+    const late = newUuid();
+    expect(await protocol().withdraw({ sandboxId: sandbox.sandboxId, executionId: late })).toBe(true);
+    await it.restart();
+    await expect(resume(sandbox, { nextExecutionId: late })).rejects.toMatchObject({ code: 'conflict' });
+    const begun = newUuid();
+    const [resumed, withdrawn] = await Promise.all([
+      resume(sandbox, { nextExecutionId: begun }),
+      protocol().withdraw({ sandboxId: sandbox.sandboxId, executionId: begun }),
+    ]);
+    expect([resumed.executionId, withdrawn]).toEqual([begun, false]);
+    await protocol().kill(resumed);
+  });
+
   test('pausing, resuming and killing may be asked for twice, also at the same time', async () => {
     const sandbox = await protocol().create(it.request());
     const pauses = await Promise.all([pauseFiles(sandbox), pauseFiles(sandbox)]);

@@ -20,6 +20,7 @@ import { imagesByPoint } from '../sandbox/image-at.ts';
 import { createKeptFiles } from '../sandbox/keep/kept.ts';
 import { recordKey } from '../sandbox/records/record-key.ts';
 import { createRecords } from '../sandbox/records/record-store.ts';
+import { openWithdrawn } from '../sandbox/records/withdrawn.ts';
 import { createCleanups } from '../sandbox/slot/cleanups.ts';
 import { createProcessControl } from '../sandbox/slot/processes.ts';
 import { createSlotHost } from '../sandbox/slot/slot-host.ts';
@@ -96,6 +97,7 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     logOutput: options.logs?.output ?? true,
     sandboxes,
     records,
+    withdrawn: openWithdrawn(layout.data),
     space,
     egress,
     ...slotRooms({ ...host, egress, records, nameservers: options.nameservers }),

@@ -59,6 +59,7 @@ export const nodeTable = {
   usage: method([], Usage),
   create: method([Create], Running, { deadlineMs: longMs }),
   kill: method([Execution, optional(oneOf('asked', 'timed_out'))], nothing(), { deadlineMs: longMs }),
+  withdraw: method([Execution], Type.Boolean(), { deadlineMs: longMs }),
   list: method([], Type.Array(Running)),
   pause: method([Execution, Type.Object({ memory: Type.Boolean() })], Paused, { deadlineMs: longMs }),
   resume: method([Resume], Resumed, { deadlineMs: longMs }),

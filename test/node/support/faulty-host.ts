@@ -113,6 +113,7 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
     kept: { writeChecksums: () => step('checksums') },
     admit: () => step('admit'),
     discardMemory: () => step('discard memory'),
+    withdrawn: { require: () => {} },
     async startNew(request: CreateSandbox) {
       await step('start');
       const fake = start(request.sandboxId);

@@ -13,6 +13,13 @@ class Lockless extends SqliteQueryCompiler {
   }
 }
 
+/** What asks it for its kind is answered as by PostgreSQL; but there is one connection, which one has at a time. */
+class OneConnection extends PostgresAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return false;
+  }
+}
+
 /** A database that several control processes share, in this process alone and without waiting for anything. */
 export type SharedDatabase = AsyncDisposable & { db: Kysely<Tables>; empty(): Promise<void> };
 
@@ -23,7 +30,7 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
   await (await openStore({ kind: 'sqlite', path }))[Symbol.asyncDispose]();
   const { dialect } = connectSqlite(path);
   const db = new Kysely<Tables>({
-    dialect: { ...dialect, createAdapter: () => new PostgresAdapter(), createQueryCompiler: () => new Lockless() },
+    dialect: { ...dialect, createAdapter: () => new OneConnection(), createQueryCompiler: () => new Lockless() },
   });
   const tables = ['blob_refs', 'blobs', 'sandboxes', 'past_sandboxes', 'events', 'cluster_nodes', 'nodes'] as const;
   return {

@@ -28,6 +28,7 @@ export class SimMachine {
   readonly running = new Map<string, Held>();
   readonly paused = new Map<string, Held>();
   readonly setAsides = new Map<string, Held>();
+  readonly withdrawn = new Set<string>();
   /** Control processes that it can't hear, nor they it. */
   readonly cut = new Set<string>();
   isDestroyed = false;
@@ -80,6 +81,7 @@ export class SimMachine {
       info: async () => this.#info(),
       create: async (request: CreateSandbox) => this.#leased(() => this.#create(request)),
       kill: (target: ExecutionRef) => this.#kill(target),
+      withdraw: (target: ExecutionRef) => this.#withdraw(target),
       list: async () => [...this.running.values()].map(held => this.#view(held)),
       listPaused: async () => [...this.paused.values()].map(held => this.#pausedView(held)),
       listSetAside: async () =>
@@ -140,6 +142,7 @@ export class SimMachine {
   #create({ sandboxId, executionId }: CreateSandbox): Promise<NodeSandbox> {
     return this.#inTurn(sandboxId, async () => {
       await this.#takes();
+      if (this.withdrawn.has(executionId)) throw tooLate();
       const held = this.running.get(executionId) ?? { sandboxId, executionId, version: 0 };
       this.running.set(executionId, held);
       return this.#view(held);
@@ -151,6 +154,14 @@ export class SimMachine {
       await this.#takes();
       this.running.delete(executionId);
       this.paused.delete(executionId);
+    });
+  }
+
+  #withdraw({ sandboxId, executionId }: ExecutionRef): Promise<boolean> {
+    return this.#inTurn(sandboxId, async () => {
+      if (this.running.has(executionId) || this.paused.has(executionId)) return false;
+      this.withdrawn.add(executionId);
+      return true;
     });
   }
 
@@ -175,6 +186,7 @@ export class SimMachine {
     return this.#inTurn(sandboxId, async () => {
       const known = this.running.get(nextExecutionId);
       if (known) return { ...this.#view(known), from: 'memory' };
+      if (this.withdrawn.has(nextExecutionId)) throw tooLate();
       if (!this.paused.has(executionId)) throw gone();
       await this.#takes();
       if (this.#world.chance(0.05)) throw new AtollError('unavailable', 'there is no slot left');
@@ -279,4 +291,5 @@ export class SimMachine {
   }
 }
 
+const tooLate = () => new AtollError('conflict', 'it was withdrawn');
 const gone = () => new AtollError('not_found', 'it is not on this node');

@@ -20,8 +20,8 @@ import { Process, World } from './world.ts';
 
 const controlsMax = 2;
 const machinesMax = 3;
-/** Shorter than a control process counts as alive: what a longer stop can do, docs/cluster.md says. */
-const stoppedMsMax = 9_000;
+/** Others take a control process that stands still for more than 15 s for dead, and it goes on afterwards. */
+const stoppedMsMax = 30_000;
 const faultyMs = 45_000;
 const healedMs = 45_000;
 /** For resumes of all that is in the store. */
@@ -333,7 +333,7 @@ class Run {
       const resumed = this.#world.as(control.process, () =>
         resumeTeamsSandbox(control.parts, this.#team, sandboxId, { seconds: 3600, memory: true }),
       );
-      resumed.catch((error: unknown) => refused.push(String(error)));
+      resumed.catch((error: unknown) => refused.push(withCause(error)));
     }
     await this.#world.run(faultyMs + healedMs + resumedMs, () => this.#check());
     // What had been asked for before, and was answered to nobody, may have come to its end.
@@ -345,6 +345,9 @@ class Run {
     if (resumed + refused.length < stored.length) this.#fail(`I3: ${resumed} of ${stored.length} are resumed`);
   }
 }
+
+const withCause = (error: unknown) =>
+  error instanceof Error && error.cause ? `${String(error)} (${String(error.cause)})` : String(error);
 
 function newRow(teamId: string, nodeId: string, nowUs: number): SandboxRecord {
   return {

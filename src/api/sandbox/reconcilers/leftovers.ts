@@ -37,6 +37,8 @@ async function finish(deps: LeftoversDeps, listed: SandboxRecord): Promise<void>
   if (!sandbox || deps.busy.has(sandbox.executionId)) return;
   if (sandbox.state === 'moving') return deps.busy.while(sandbox.executionId, () => settleMove(deps, sandbox));
   if (sandbox.state !== 'starting' && sandbox.state !== 'killing') return void (await settleSandbox(deps, sandbox));
+  // Whoever was creating it may only stand still.
+  if (sandbox.state === 'starting') await deps.nodes.get(sandbox.nodeId).withdraw(sandbox);
   const marked =
     sandbox.state === 'killing' ? sandbox : await moveSandbox(deps.db, sandbox, ['starting'], 'killing', replicaId);
   if (marked) await killSandboxWorkflow(deps, marked);

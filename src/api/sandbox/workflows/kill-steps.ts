@@ -73,6 +73,9 @@ async function endAt(
   { sandboxId, executionId, nextExecutionId }: SandboxRecord,
   reason: EndReason,
 ): Promise<void> {
-  if (nextExecutionId !== null) await node.kill({ sandboxId, executionId: nextExecutionId }, reason);
+  if (nextExecutionId !== null) {
+    const next = { sandboxId, executionId: nextExecutionId };
+    if (!(await node.withdraw(next))) await node.kill(next, reason);
+  }
   await node.kill({ sandboxId, executionId }, reason);
 }

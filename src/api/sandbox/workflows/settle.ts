@@ -4,6 +4,7 @@ import { finishPause, returnToRunning } from '../store/pause.ts';
 import { cancelResume, finishResume } from '../store/resume.ts';
 import { deleteSandbox } from '../store/state.ts';
 import type { SandboxRecord } from '../record.ts';
+import { findBegun } from './begun.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -32,12 +33,16 @@ async function settle(
   node: NodeProtocol,
 ): Promise<SandboxRecord | null> {
   const { sandboxId, executionId, nextExecutionId } = sandbox;
+  const next = nextExecutionId !== null && { sandboxId, executionId, nextExecutionId };
+  if (next) {
+    const begun = await findBegun(node, { sandboxId, executionId: next.nextExecutionId });
+    const resumed = begun && (await finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds)));
+    if (resumed) return begun === 'running' ? resumed : finishPause(db, resumed, begun.kept, clock());
+  }
   // In this order: what is paused after it was not among the running ones is among the paused ones.
   const running = new Set((await node.list()).map(listed => listed.executionId));
   const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
-  if (nextExecutionId !== null) {
-    const next = { sandboxId, executionId, nextExecutionId };
-    if (running.has(nextExecutionId)) return finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds));
+  if (next) {
     // What is in the store is there, whatever its machine has.
     if (paused || sandbox.durability === 'cluster') return cancelResume(db, next);
   } else {

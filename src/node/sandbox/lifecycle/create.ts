@@ -1,6 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { CreateSandbox } from '../../../protocol/node.ts';
 import type { RunningRecord } from '../records/record.ts';
+import type { Withdrawn } from '../records/withdrawn.ts';
 import type { StartedSandbox } from '../start/start-sandbox.ts';
 import type { Running, Starting } from '../state/sandbox-state.ts';
 import { endWithProcesses, type EndParts } from './end.ts';
@@ -13,6 +14,7 @@ export type CreateParts = EndParts &
     admit(): Promise<void>;
     /** See start/start-new.ts. */
     startNew(request: CreateSandbox): Promise<StartedSandbox>;
+    withdrawn: Pick<Withdrawn, 'require'>;
   };
 
 /**
@@ -27,6 +29,7 @@ export async function createSandbox(parts: CreateParts, request: CreateSandbox):
   if ((known?.kind === 'running' || known?.kind === 'pausing') && known.record.executionId === executionId)
     return known.record;
   if (known) throw new AtollError('conflict', `sandbox ${sandboxId} is here already: it is ${known.kind}`);
+  parts.withdrawn.require(executionId);
   const { promise: started, resolve } = Promise.withResolvers<RunningRecord>();
   const starting = sandboxes.add<Starting>({ kind: 'starting', sandboxId, executionId, started });
   resolve(sandboxes.inTurn(sandboxId, () => create(parts, request, starting)));

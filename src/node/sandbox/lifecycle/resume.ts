@@ -3,6 +3,7 @@ import type { Log } from '../../../base/telemetry/log.ts';
 import type { ResumeSandbox } from '../../../protocol/node.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { PausedRecord, RunningRecord } from '../records/record.ts';
+import type { Withdrawn } from '../records/withdrawn.ts';
 import type { StartedSandbox } from '../start/start-sandbox.ts';
 import type { Frozen, Paused, Running } from '../state/sandbox-state.ts';
 import { endWithProcesses, type EndParts } from './end.ts';
@@ -21,6 +22,7 @@ export type ResumeParts = EndParts &
     thaw(frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox>;
     /** Removes the memory that was kept: it is stale. */
     discardMemory(sandboxId: string): Promise<void>;
+    withdrawn: Pick<Withdrawn, 'require'>;
     logs: Pick<SandboxLogs, 'write' | 'follow' | 'catchUp' | 'leave'>;
     log: Log;
   };
@@ -38,6 +40,7 @@ export async function resumeSandbox(parts: ResumeParts, request: ResumeSandbox):
   return sandboxes.inTurn(sandboxId, async () => {
     const state = sandboxes.get(sandboxId);
     if (state?.kind === 'running' && state.record.executionId === nextExecutionId) return state.record;
+    parts.withdrawn.require(nextExecutionId);
     const paused = sandboxes.findPaused(request);
     if (!paused) throw new AtollError('not_found', `sandbox ${sandboxId} is not paused on this node`);
     const running = await resume(parts, paused, request);

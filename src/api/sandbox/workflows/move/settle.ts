@@ -11,6 +11,7 @@ import { finishMove, recordNextRun } from '../../store/move.ts';
 import { finishPause, returnToRunning } from '../../store/pause.ts';
 import { findExecution } from '../../store/read.ts';
 import { deleteSandbox } from '../../store/state.ts';
+import { findBegun } from '../begun.ts';
 import type { ApplyDeps } from '../network-steps.ts';
 import { holdSecrets } from '../secrets.ts';
 
@@ -27,19 +28,20 @@ export type SettleMoveDeps = ApplyDeps & {
  * until it was given up. Errors: `unavailable` for that.
  */
 export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): Promise<void> {
-  const { db, directory, clock } = deps;
+  const { db, directory } = deps;
   const sandbox = await findExecution(db, listed);
   if (sandbox?.state !== 'moving') return;
   const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
   if (nextNodeId !== null && nextNodeId !== nodeId && nextExecutionId !== null && !(await isGone(db, nextNodeId))) {
     const node = deps.nodes.get(nextNodeId);
-    if (await runs(node, nextExecutionId)) {
-      const moved = await finishMove(db, sandbox, nextExecutionId, clock());
+    const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
+    if (begun) {
+      const moved = await finishBegun(deps, sandbox, nextExecutionId, begun);
       if (moved) directory.apply(moved);
       return;
     }
-    // What is under way there is waited for: after that it can't begin any more.
-    for (const id of [nextExecutionId, executionId]) await node.kill({ sandboxId, executionId: id });
+    // What was brought there goes.
+    await node.kill({ sandboxId, executionId });
   }
   const settled = await goBack(deps, sandbox);
   if (settled) directory.apply(settled);
@@ -47,6 +49,17 @@ export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): P
 
 const runs = async (node: NodeProtocol, executionId: string) =>
   (await node.list()).some(listed => listed.executionId === executionId);
+
+/** The next execution is the sandbox from now on, as what its machine says. */
+async function finishBegun(
+  { db, clock }: SettleMoveDeps,
+  sandbox: SandboxRecord,
+  nextExecutionId: string,
+  begun: 'running' | PausedSandbox,
+): Promise<SandboxRecord | null> {
+  const moved = await finishMove(db, sandbox, nextExecutionId, clock());
+  return moved && begun !== 'running' ? finishPause(db, moved, begun.kept, clock()) : moved;
+}
 
 /** Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else's by now. */
 async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
@@ -56,8 +69,10 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   // Its machine does not run it any more, and does not come back with it; what is in the store is there.
   if (isStored && (await isGone(db, nodeId))) return finishPause(db, sandbox, 'memory', clock(), 'cluster');
   const node = deps.nodes.get(nodeId);
-  if (nextNodeId === nodeId && nextExecutionId !== null && (await runs(node, nextExecutionId)))
-    return finishMove(db, sandbox, nextExecutionId, clock());
+  if (nextNodeId === nodeId && nextExecutionId !== null) {
+    const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
+    if (begun) return finishBegun(deps, sandbox, nextExecutionId, begun);
+  }
   // In this order: what is paused after it was not among the running ones is among the paused ones.
   if (await runs(node, executionId)) return returnToRunning(db, sandbox);
   const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
