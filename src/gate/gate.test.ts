@@ -1,41 +1,51 @@
 import { expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { silentLog } from '../base/telemetry/log.ts';
 import type { Beat } from '../protocol/cluster.ts';
 import type { ExecutionRef, NodeInfo } from '../protocol/node.ts';
 import { Gate } from './gate.ts';
+import { openGateMemory, type GateMemory } from './gate-memory.ts';
+
+type Heard = ReturnType<GateMemory['recall']>;
 
 /** A gate over a node that only writes down what it is told, with a clock that is set by hand. */
 function scene({ refusesPauses = false } = {}) {
-  const it = { nowMs: 1_000, running: ['a', 'b'], calls: [] as string[] };
+  const it = { nowMs: 1_000, running: ['a', 'b'], calls: [] as string[], heard: undefined as Heard };
   const end = (target: ExecutionRef, what: string) => {
     it.calls.push(`${what} ${target.sandboxId}`);
     it.running = it.running.filter(id => id !== target.sandboxId);
   };
   const ref = (id: string) => ({ sandboxId: id, executionId: `${id}1` });
-  const gate = new Gate({
-    node: {
-      info: async () => ({ sandboxCount: it.running.length }) as NodeInfo,
-      list: async () =>
-        it.running.map(id => ({
-          ...ref(id),
-          startedAtMs: 0,
-          resources: { cpuCount: 1, memoryMiB: 1, diskMiB: 1 },
-          diskFailed: false,
-        })),
-      memoryAbility: async () => ({ kept: true }),
-      kill: async target => end(target, 'kill'),
-      async pause(target, { memory }) {
-        if (refusesPauses) throw new AtollError('internal', 'refused');
-        end(target, memory ? 'pause' : 'pause files of');
-        return { ...target, kept: memory ? 'memory' : 'filesystem', pausedAtMs: 0 };
+  const begin = () =>
+    new Gate({
+      node: {
+        info: async () => ({ sandboxCount: it.running.length }) as NodeInfo,
+        list: async () =>
+          it.running.map(id => ({
+            ...ref(id),
+            startedAtMs: 0,
+            resources: { cpuCount: 1, memoryMiB: 1, diskMiB: 1 },
+            diskFailed: false,
+          })),
+        memoryAbility: async () => ({ kept: true }),
+        kill: async target => end(target, 'kill'),
+        async pause(target, { memory }) {
+          if (refusesPauses) throw new AtollError('internal', 'refused');
+          end(target, memory ? 'pause' : 'pause files of');
+          return { ...target, kept: memory ? 'memory' : 'filesystem', pausedAtMs: 0 };
+        },
       },
-    },
-    bootId: 'boot',
-    release: '1',
-    log: silentLog,
-    nowMs: () => it.nowMs,
-  });
+      bootId: 'boot',
+      release: '1',
+      log: silentLog,
+      memory: { recall: () => it.heard, keep: heard => void (it.heard = heard) },
+      nowMs: () => it.nowMs,
+    });
+  let gate = begin();
+  const restart = () => void (gate = begin());
   const beat = (change: Partial<Beat> = {}) =>
     gate.beat({ lease: null, isolationSeconds: 60, pauseFirst: false, ends: [], ...change });
   const leased = async (ms: number, change: Partial<Beat> = {}) => {
@@ -47,7 +57,7 @@ function scene({ refusesPauses = false } = {}) {
     await gate.tick();
     await gate.settled();
   };
-  return { it, gate, beat, leased, at, ref };
+  return { it, gate, beat, leased, at, ref, restart, requireLease: () => gate.requireLease() };
 }
 
 test('a node takes work while it has a lease, and serves on without one', async () => {
@@ -113,4 +123,49 @@ test('what can not be paused at all does not run on', async () => {
   await leased(10_000);
   await at(71_000);
   expect(it.calls.toSorted()).toEqual(['kill a', 'kill b']);
+});
+
+test('a process that comes anew while control is away counts from when it was there, and ends what is due', async () => {
+  const { it, leased, at, ref, restart } = scene();
+  await leased(10_000, { ends: [{ ...ref('a'), inMs: 30_000, then: 'kill', memory: false }] });
+  it.nowMs = 20_000;
+  restart();
+  await at(30_999);
+  expect(it.calls).toEqual([]);
+  await at(31_000);
+  expect(it.calls).toEqual(['kill a']);
+  await at(70_999);
+  restart();
+  expect(it.calls).toEqual(['kill a']);
+  await at(71_000);
+  expect(it.calls).toEqual(['kill a', 'pause b']);
+});
+
+test('a process that comes anew takes no work on the lease of the one before', async () => {
+  const { it, leased, restart, requireLease } = scene();
+  await leased(10_000);
+  expect(requireLease).not.toThrow();
+  it.nowMs = 2_000;
+  restart();
+  expect(requireLease).toThrow('out of touch');
+  await leased(10_000);
+  expect(requireLease).not.toThrow();
+});
+
+test('what a gate has heard is in its file for the next one, also where it becomes less', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-gate-'));
+  try {
+    const path = join(folder, 'heard.json');
+    using first = openGateMemory(path);
+    expect(first.recall()).toBeUndefined();
+    const end = { sandboxId: 's', executionId: 'e', inMs: 1, then: 'kill', memory: false, atMs: 7 } as const;
+    first.keep({ leaseUntilMs: 1, isolationMs: 2, ends: [end] });
+    using second = openGateMemory(path);
+    expect(second.recall()).toEqual({ leaseUntilMs: 1, isolationMs: 2, ends: [end] });
+    second.keep({ leaseUntilMs: 3, isolationMs: 2, ends: [] });
+    expect(first.recall()).toEqual({ leaseUntilMs: 3, isolationMs: 2, ends: [] });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

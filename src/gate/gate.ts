@@ -4,6 +4,7 @@ import { newUuid } from '../base/id.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import type { Beat, BeatAnswer, ComingEnd } from '../protocol/cluster.ts';
 import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+import type { DueEnd, GateMemory } from './gate-memory.ts';
 
 /** How often it looks whether control is there, ms. */
 export const tickMs = 250;
@@ -18,8 +19,9 @@ type GateOptions = {
   bootId: string;
   release: string;
   log: Log;
-  /** A clock that nobody can set, ms. */
-  nowMs?: () => number;
+  memory: GateMemory;
+  /** A clock that nobody can set, that the next process of the gate has too, ms. */
+  nowMs: () => number;
 };
 
 /**
@@ -33,15 +35,21 @@ export class Gate {
   /** The node may count on control until then. */
   #leaseUntilMs: number;
   #isolationMs = firstIsolationSeconds * 1000;
-  #ends: (ComingEnd & { atMs: number })[] = [];
+  #ends: DueEnd[] = [];
   #pausing: Promise<void> | null = null;
   /** All was paused since control was here last. */
   #hasPaused = false;
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#nowMs = options.nowMs;
+    // A process that comes anew takes no work before control was there; how long that is away counts from the last one's.
     this.#leaseUntilMs = this.#nowMs();
+    const last = options.memory.recall();
+    if (!last) return;
+    this.#leaseUntilMs = Math.min(this.#leaseUntilMs, last.leaseUntilMs);
+    this.#isolationMs = last.isolationMs;
+    this.#ends = last.ends;
   }
 
   /** Throws `unavailable` while the node can't know whether control still wants what was asked for. */
@@ -61,6 +69,7 @@ export class Gate {
       this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
       this.#hasPaused = false;
     }
+    this.#remember();
     // Asked for with each beat until it is done; without a lease nothing has begun since.
     if (pauseFirst && !this.#hasPaused) this.#pauseAll();
     const info = await this.#options.node.info();
@@ -80,6 +89,7 @@ export class Gate {
     const nowMs = this.#nowMs();
     const due = this.#ends.filter(({ atMs }) => atMs <= nowMs);
     this.#ends = this.#ends.filter(({ atMs }) => atMs > nowMs);
+    if (due.length > 0) this.#remember();
     for (const end of due) void this.#carryOut(end);
     if (nowMs >= this.#leaseUntilMs + this.#isolationMs && !this.#hasPaused) this.#pauseAll();
   }
@@ -91,6 +101,11 @@ export class Gate {
 
   get #hasLease(): boolean {
     return this.#nowMs() < this.#leaseUntilMs;
+  }
+
+  #remember(): void {
+    const [leaseUntilMs, isolationMs, ends] = [this.#leaseUntilMs, this.#isolationMs, this.#ends];
+    this.#options.memory.keep({ leaseUntilMs, isolationMs, ends });
   }
 
   async #carryOut({ sandboxId, executionId, then, memory }: ComingEnd): Promise<void> {

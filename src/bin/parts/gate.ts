@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { createLog, type Level } from '../../base/telemetry/log.ts';
 import { newKey } from '../../base/crypto/certificate.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { platformVersion } from '../../base/version.ts';
 import { Gate, tickMs } from '../../gate/gate.ts';
+import { hostUptimeMs, openGateMemory } from '../../gate/gate-memory.ts';
 import type { MachineService } from '../../protocol/cluster.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { layersOverNetwork } from '../../wire/layer-copy.ts';
@@ -34,7 +36,8 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const [services, dialing] = [nodeAt(sockets.nodeForApi), nodeAt(sockets.nodeForEdge)];
   const { node, builds, shipped } = services;
-  const gate = new Gate({ node, bootId, release: platformVersion, log });
+  const memory = openGateMemory(join(runDir, 'gate-heard.json'));
+  const gate = new Gate({ node, bootId, release: platformVersion, log, memory, nowMs: hostUptimeMs });
   const leased =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
     async (...args: Args) => {
@@ -84,6 +87,7 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
       await gate.settled();
       services.close();
       dialing.close();
+      memory[Symbol.dispose]();
     },
   };
 });

@@ -2,6 +2,7 @@ import { AtollError } from '../../../src/base/error.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { platformVersion } from '../../../src/base/version.ts';
 import { Gate } from '../../../src/gate/gate.ts';
+import type { GateMemory } from '../../../src/gate/gate-memory.ts';
 import type { Machine, PauseFacts } from '../../../src/protocol/cluster.ts';
 import type {
   CreateSandbox,
@@ -37,6 +38,7 @@ export class SimMachine {
   readonly #world: World;
   readonly #objects: Map<string, Held>;
   readonly #turns = new Map<string, Promise<unknown>>();
+  #heard: ReturnType<GateMemory['recall']>;
 
   constructor(world: World, nodeId: string, objects: Map<string, Held>) {
     this.#world = world;
@@ -63,7 +65,8 @@ export class SimMachine {
   #start(): Gate {
     const { node } = this.service;
     const nowMs = () => this.#world.nowMs;
-    const gate = new Gate({ node, bootId: 'b', release: platformVersion, log: silentLog, nowMs });
+    const memory: GateMemory = { recall: () => this.#heard, keep: heard => void (this.#heard = heard) };
+    const gate = new Gate({ node, bootId: 'b', release: platformVersion, log: silentLog, memory, nowMs });
     void this.#world.as(this.process, async () => {
       for (;;) {
         await this.#world.sleep(tickMs);

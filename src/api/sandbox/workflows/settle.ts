@@ -1,10 +1,9 @@
-import type { NodeProtocol } from '../../../protocol/node.ts';
+import type { ExecutionRef, NodeProtocol, PausedSandbox } from '../../../protocol/node.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { finishPause, returnToRunning } from '../store/pause.ts';
 import { cancelResume, finishResume } from '../store/resume.ts';
 import { deleteSandbox } from '../store/state.ts';
 import type { SandboxRecord } from '../record.ts';
-import { findBegun } from './begun.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -62,4 +61,16 @@ async function settle(
 export function runFrom(clock: Clock, seconds: number): { startedAtUs: number; endAtUs: number } {
   const startedAtUs = clock();
   return { startedAtUs, endAtUs: startedAtUs + seconds * microsPerSecond };
+}
+
+/**
+ * What became of an execution that was asked of a node by somebody who did not hear the answer: it runs, or its node,
+ * cut off from control, has paused it since. Null: it never began, and never will; or it has ended.
+ */
+export async function findBegun(node: NodeProtocol, target: ExecutionRef): Promise<'running' | PausedSandbox | null> {
+  if (await node.withdraw(target)) return null;
+  const isIt = ({ executionId }: ExecutionRef) => executionId === target.executionId;
+  // In this order: what is paused after it was not among the running ones is among the paused ones.
+  if ((await node.list()).some(isIt)) return 'running';
+  return (await node.listPaused()).find(isIt) ?? null;
 }

@@ -11,7 +11,7 @@ import { finishMove, recordNextRun } from '../../store/move.ts';
 import { finishPause, returnToRunning } from '../../store/pause.ts';
 import { findExecution } from '../../store/read.ts';
 import { deleteSandbox } from '../../store/state.ts';
-import { findBegun } from '../begun.ts';
+import { findBegun } from '../settle.ts';
 import type { ApplyDeps } from '../network-steps.ts';
 import { holdSecrets } from '../secrets.ts';
 
