@@ -125,7 +125,7 @@ test('what can not be paused at all does not run on', async () => {
   expect(it.calls.toSorted()).toEqual(['kill a', 'kill b']);
 });
 
-test('a process that comes anew while control is away counts from when it was there, and ends what is due', async () => {
+test('a process that comes anew without control counts from when that was there, and ends what is due', async () => {
   const { it, leased, at, ref, restart } = scene();
   await leased(10_000, { ends: [{ ...ref('a'), inMs: 30_000, then: 'kill', memory: false }] });
   it.nowMs = 20_000;
