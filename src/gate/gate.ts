@@ -43,7 +43,7 @@ export class Gate {
   constructor(options: GateOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs;
-    // A process that comes anew takes no work before control was there, and counts from when the last one has heard of it.
+    // A process that comes anew takes no work before control was there; its silence began with what the last one heard.
     this.#leaseUntilMs = this.#nowMs();
     const last = options.memory.recall();
     if (!last) return;
