@@ -7,7 +7,7 @@ import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
 import { sandboxesById, sandboxesIn } from '../store/read.ts';
 import type { KillReason } from '../store/events.ts';
-import { deleteSandbox } from '../store/state.ts';
+import { deleteLost, deleteSandbox } from '../store/state.ts';
 import { applyNetwork } from '../workflows/network-steps.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { SandboxRecord } from '../record.ts';
@@ -142,7 +142,7 @@ async function removeLeft(
 
 async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: SandboxRecord): Promise<void> {
   log.error('a sandbox is gone from its node', { sandboxId: lost.sandboxId, state: lost.state });
-  if (await deleteSandbox(db, lost, [lost.state], { reason: 'lost', atUs: clock() })) directory.close(lost);
+  if (await deleteLost(db, lost, clock())) directory.close(lost);
 }
 
 /**

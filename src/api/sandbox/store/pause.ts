@@ -2,6 +2,7 @@ import type { Durability } from '../../../protocol/durability.ts';
 import type { Kept } from '../../../protocol/node.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { asItWas, type AsItWas } from './as-it-was.ts';
 import { recordSandboxEvent } from './events.ts';
 import { sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
@@ -32,11 +33,11 @@ export async function beginPause(
 
 /**
  * `pausing` → `paused`; also of what runs, is being snapshotted or moved as far as the store knows, where the node says
- * that it is paused.
+ * that it is paused. Null when somebody else has gone on with it since it was read.
  */
 export async function finishPause(
   db: Db,
-  execution: Execution,
+  sandbox: AsItWas,
   kept: Kept,
   pausedAtUs: number,
   durability: Durability = 'node',
@@ -53,8 +54,7 @@ export async function finishPause(
         next_execution_id: null,
         next_node_id: null,
       })
-      .where('sandbox_id', '=', execution.sandboxId)
-      .where('execution_id', '=', execution.executionId)
+      .where(asItWas(sandbox))
       .where('state', 'in', ['pausing', 'running', 'snapshotting', 'moving'])
       .returningAll()
       .executeTakeFirst();
@@ -89,8 +89,11 @@ export async function correctKept(db: Db, execution: Execution, kept: Kept): Pro
     .execute();
 }
 
-/** `pausing`, `snapshotting` or `moving` → `running`: it has run on, where it was. */
-export async function returnToRunning(db: Db, execution: Execution): Promise<SandboxRecord | null> {
+/**
+ * `pausing`, `snapshotting` or `moving` → `running`: it has run on, where it was. Null when somebody else has gone on
+ * with it since it was read.
+ */
+export async function returnToRunning(db: Db, sandbox: AsItWas): Promise<SandboxRecord | null> {
   const row = await db
     .updateTable('sandboxes')
     .set({
@@ -101,8 +104,7 @@ export async function returnToRunning(db: Db, execution: Execution): Promise<San
       next_execution_id: null,
       next_node_id: null,
     })
-    .where('sandbox_id', '=', execution.sandboxId)
-    .where('execution_id', '=', execution.executionId)
+    .where(asItWas(sandbox))
     .where('state', 'in', ['pausing', 'snapshotting', 'moving'])
     .returningAll()
     .executeTakeFirst();

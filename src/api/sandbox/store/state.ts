@@ -5,6 +5,7 @@ import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
+import { asItWas, type AsItWas } from './as-it-was.ts';
 import { settleKey } from './idempotency.ts';
 import { recordPastSandbox } from './past.ts';
 import { recordSandboxEvent } from './events.ts';
@@ -180,10 +181,23 @@ export async function deleteSandbox(
   return inTransaction(db, async db => {
     const { sandboxId, executionId } = execution;
     const [row] = await remove(db, { sandboxId, executionId }, from);
-    if (row && row.state !== 'starting' && row.state !== 'killing') await writeKilled(db, sandboxOfRow(row), ended);
-    if (row) await recordPastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
+    if (row) await recordEnd(db, row, ended);
     return row !== undefined;
   });
+}
+
+/** The same of one that nobody else has gone on with since it was read: its node has nothing of it. */
+export async function deleteLost(db: Db, sandbox: AsItWas, atUs: number): Promise<boolean> {
+  return inTransaction(db, async db => {
+    const row = await db.deleteFrom('sandboxes').where(asItWas(sandbox)).returningAll().executeTakeFirst();
+    if (row) await recordEnd(db, row, { reason: 'lost', atUs });
+    return row !== undefined;
+  });
+}
+
+async function recordEnd(db: Db, row: Row, ended: { reason: KillReason; atUs: number }): Promise<void> {
+  if (row.state !== 'starting' && row.state !== 'killing') await writeKilled(db, sandboxOfRow(row), ended);
+  await recordPastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
 }
 
 const remove = prepared<Execution, Row, SandboxState>((db, parameter, from) =>

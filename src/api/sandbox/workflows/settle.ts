@@ -2,7 +2,7 @@ import type { ExecutionRef, NodeProtocol, PausedSandbox } from '../../../protoco
 import { microsPerSecond } from '../../../base/clock.ts';
 import { finishPause, returnToRunning } from '../store/pause.ts';
 import { cancelResume, finishResume } from '../store/resume.ts';
-import { deleteSandbox } from '../store/state.ts';
+import { deleteLost } from '../store/state.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
@@ -50,7 +50,7 @@ async function settle(
   }
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
-  if (await deleteSandbox(db, sandbox, unsettledStates, { reason: 'lost', atUs: clock() })) {
+  if (await deleteLost(db, sandbox, clock())) {
     log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
     directory.close(sandbox);
   }

@@ -10,7 +10,7 @@ import { startSettings } from '../../rules/start-settings.ts';
 import { finishMove, recordNextRun } from '../../store/move.ts';
 import { finishPause, returnToRunning } from '../../store/pause.ts';
 import { findExecution } from '../../store/read.ts';
-import { deleteSandbox } from '../../store/state.ts';
+import { deleteLost } from '../../store/state.ts';
 import { findBegun } from '../settle.ts';
 import type { ApplyDeps } from '../network-steps.ts';
 import { holdSecrets } from '../secrets.ts';
@@ -28,9 +28,10 @@ export type SettleMoveDeps = ApplyDeps & {
  * until it was given up. Errors: `unavailable` for that.
  */
 export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): Promise<void> {
-  const { db, directory } = deps;
+  const { busy, db, directory } = deps;
   const sandbox = await findExecution(db, listed);
-  if (sandbox?.state !== 'moving') return;
+  // Another process may have taken it over, and gone on with it.
+  if (sandbox?.state !== 'moving' || sandbox.replicaId !== busy.replicaId) return;
   const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
   if (nextNodeId !== null && nextNodeId !== nodeId && nextExecutionId !== null && !(await isGone(db, nextNodeId))) {
     const node = deps.nodes.get(nextNodeId);
@@ -80,7 +81,7 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
   if (isStored) return finishPause(db, sandbox, 'memory', clock(), 'cluster');
-  if (await deleteSandbox(db, sandbox, ['moving'], { reason: 'lost', atUs: clock() })) {
+  if (await deleteLost(db, sandbox, clock())) {
     log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
     directory.close(sandbox);
   }
