@@ -7,8 +7,6 @@ const openFilesResource = 7;
  * Open files that the platform asks for where the system gives fewer; with so many, no limit of the edge has to shrink.
  */
 const openFilesWanted = 65_536;
-/** The edge's part of them; the rest is for API, node and their files where all is one process. */
-const edgePart = 1 / 2;
 
 /**
  * Open files that this process may hold, after it got as many as the system allows: the runtime raises the soft limit
@@ -24,11 +22,6 @@ export function openFilesMax(): number {
     libc.close();
   }
   return limitNow();
-}
-
-/** The edge's part of the open files; the rest is the reserve of the API, the operators and the node. */
-export function descriptorsOfEdge(openFiles: number): number {
-  return Math.floor(openFiles * edgePart);
 }
 
 function limitNow(): number {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** Connections of one address; the edge lets an address have 4,096. */
-const perAddress = 2_500;
+/** Connections of one address: the edge lets one have 4,096, and fewer where the host gives it few open files. */
+const perAddress = 1_000;
 const openedAtOnce = 100;
 
 /** Connections that are kept and used again. */
@@ -13,12 +13,13 @@ export type Connections = Disposable & {
 };
 
 /**
- * Opens connections to an edge from several loopback addresses, each of which asks `request` once. An edge has as many of them as
- * its share of the open files that a process may have: 10,000 want a limit of 40,000.
+ * Opens connections to an edge from several loopback addresses, each of which asks `request` once. An edge has half as many of
+ * them as it may have open files, and closes idle ones sooner beyond half of that: 10,000 want a limit of 30,000.
  */
 export async function openConnections(port: number, count: number, request: string): Promise<Connections> {
   const sockets: Socket[] = [];
   const ask = async (socket: Socket) => {
+    if (socket.destroyed) throw new Error('the edge had closed a connection that was kept');
     const answer = once(socket, 'data', { signal: AbortSignal.timeout(60_000) }) as Promise<[Buffer]>;
     const closed = once(socket, 'close').then(() => Promise.reject(new Error('the edge closed a connection')));
     socket.write(request);
