@@ -30,6 +30,8 @@ export class SimMachine {
   readonly paused = new Map<string, Held>();
   readonly setAsides = new Map<string, Held>();
   readonly withdrawn = new Set<string>();
+  /** Those that are being paused: a real one stands still from the beginning of that. */
+  readonly still = new Set<string>();
   /** Control processes that it can't hear, nor they it. */
   readonly cut = new Set<string>();
   isDestroyed = false;
@@ -53,6 +55,7 @@ export class SimMachine {
     this.process.end();
     this.process = new Process(this.nodeId);
     this.#turns.clear();
+    this.still.clear();
     this.gate = this.#start();
   }
 
@@ -173,7 +176,9 @@ export class SimMachine {
       const known = this.paused.get(executionId);
       if (known) return this.#pausedView(known);
       if (!this.running.has(executionId)) throw gone();
+      this.still.add(executionId);
       await this.#takes();
+      this.still.delete(executionId);
       const running = this.running.get(executionId);
       if (!running) throw gone();
       // One that can't be paused at all is ended by a gate, which no test of losses can tell from a fault.

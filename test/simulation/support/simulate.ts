@@ -278,8 +278,9 @@ class Run {
   /** What must hold at every moment. */
   #check(): void {
     const seen = new Map<string, string>();
-    for (const { nodeId, running } of this.#machines)
-      for (const { sandboxId, version } of running.values()) {
+    for (const { nodeId, running, still } of this.#machines)
+      for (const { sandboxId, executionId, version } of running.values()) {
+        if (still.has(executionId)) continue;
         const other = seen.get(sandboxId);
         if (other !== undefined) this.#fail(`I1: ${sandboxId} runs on ${other} and ${nodeId}`);
         if (this.#answers.killed.has(sandboxId)) this.#fail(`I2: ${sandboxId} was killed and runs on ${nodeId}`);
