@@ -8,6 +8,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
 import { ApiFailure } from './api/client.ts';
 import { rememberedTheme, showTheme } from './layout/theme.ts';
+import { Clock } from './parts/bits.tsx';
 import { Toasts } from './parts/toasts.tsx';
 import { createAppRouter } from './router.tsx';
 
@@ -33,9 +34,11 @@ const root = document.getElementById('root');
 if (root) {
   createRoot(root).render(
     <QueryClientProvider client={client}>
-      <Toasts>
-        <RouterProvider router={createAppRouter()} />
-      </Toasts>
+      <Clock>
+        <Toasts>
+          <RouterProvider router={createAppRouter()} />
+        </Toasts>
+      </Clock>
     </QueryClientProvider>,
   );
 }

@@ -59,7 +59,7 @@ describe('the dashboard beside many sandboxes', { skip: noBrowser ?? false }, ()
   test(`a filter among ${sandboxes} sandboxes, ${changesPerSecond} of which change each second`, async t => {
     const [before, begun] = [await many.change(changesPerSecond), Date.now()];
     await page.goto('/dashboard/sandboxes');
-    await page.getByRole('row').nth(50).waitFor();
+    await page.getByRole('row').nth(20).waitFor();
     const field = page.getByLabel('Metadata, as key=value');
     const times: number[] = [];
     for (let run = 0; run < filters; run++) {
@@ -78,7 +78,7 @@ describe('the dashboard beside many sandboxes', { skip: noBrowser ?? false }, ()
 
   test('scrolling through the list while it changes', async t => {
     await page.goto('/dashboard/sandboxes');
-    await page.getByRole('row').nth(50).waitFor();
+    await page.getByRole('row').nth(20).waitFor();
     await page.mouse.move(700, 500);
     let deepest = 0;
     const frames = await framesDuring(page, async () => {
@@ -98,7 +98,7 @@ describe('the dashboard beside many sandboxes', { skip: noBrowser ?? false }, ()
 
   test(`the heap over ${soakMinutes} minutes of changes`, async t => {
     await page.goto('/dashboard/sandboxes');
-    await page.getByRole('row').nth(50).waitFor();
+    await page.getByRole('row').nth(20).waitFor();
     const first = await heapBytes(page);
     const sizes: number[] = [];
     const end = Date.now() + soakMinutes * 60_000;

@@ -1,10 +1,10 @@
 import { Check, CircleAlert, Copy as CopyIcon, LoaderCircle } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { createContext, useContext, useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import { formatAgo, formatMoment } from '../format.ts';
 
 /** The present time, renewed so often. */
-export function useNow(everyMs = 1000): number {
+export function useTimer(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), everyMs);
@@ -12,6 +12,16 @@ export function useNow(everyMs = 1000): number {
   }, [everyMs]);
   return now;
 }
+
+const Now = createContext(0);
+
+/** Tells all that is inside what time it is, each second: one timer, however many moments a page shows. */
+export function Clock({ children }: { children: ReactNode }) {
+  return <Now value={useTimer(1000)}>{children}</Now>;
+}
+
+/** The present time, each second. */
+export const useNow = (): number => useContext(Now);
 
 /** A moment as its distance from now; hovering shows it whole. */
 export function Ago({ at }: { at: string | null | undefined }) {

@@ -4,7 +4,7 @@ import type { RefObject } from 'react';
 /** Rows beside those in sight, so that scrolling finds them there. */
 const beside = 20;
 /** Shorter lists are shown whole. */
-const wholeMax = 120;
+const wholeMax = 40;
 
 /** The rows to show of `count`: those from `first` up to, not including, `end`. */
 type RowWindow = { first: number; end: number };

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import { useRead } from '../../api/hooks.ts';
 import { formatBytes } from '../../format.ts';
-import { Empty, useNow } from '../../parts/bits.tsx';
+import { Empty, useTimer } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Plot } from '../../parts/plot.tsx';
@@ -23,7 +23,7 @@ export function Metrics() {
   const { range = '15m' }: MetricsSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   // The range moves on by itself, also while nothing comes of it.
-  const nowSeconds = Math.floor(useNow(everyMs) / everyMs) * (everyMs / 1000);
+  const nowSeconds = Math.floor(useTimer(everyMs) / everyMs) * (everyMs / 1000);
   const marks = marksOf(events, nowSeconds - ranges[range]);
   const metrics = useRead<SandboxMetric[]>(`/sandboxes/${encodeURIComponent(sandboxId)}/metrics`, {
     query: { start: nowSeconds - ranges[range], end: nowSeconds },

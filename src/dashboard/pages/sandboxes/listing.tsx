@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { ask } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
@@ -11,6 +11,9 @@ import { SandboxTable } from './sandbox-table.tsx';
 import type { SandboxesFilter, SandboxesSearch } from './search.ts';
 
 type Page = { items: ListedSandbox[]; next: string | null; running: number | null };
+
+/** So near to the end of the rows that there are, more are asked for. */
+const nearPx = 800;
 
 type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
 
@@ -60,17 +63,31 @@ export function Listing({ search, onFilter }: ListingProps) {
           {running !== null && running !== undefined && `, ${formatCount(running)} running in all`}
         </span>
         {pages.hasNextPage && (
-          <button
-            type="button"
-            className="button tiny"
-            disabled={pages.isFetchingNextPage}
-            onClick={() => void pages.fetchNextPage()}
-          >
-            Show more
-          </button>
+          <More isComing={pages.isFetchingNextPage} onMore={() => void pages.fetchNextPage({ cancelRefetch: false })} />
         )}
       </div>
       {selected.length > 0 && <BulkBar selected={selected} onDone={() => setChosen(new Set())} />}
     </>
+  );
+}
+
+type MoreProps = { isComing: boolean; onMore: () => void };
+
+/** Asks for more as soon as one scrolls near it, or clicks it. */
+function More({ isComing, onMore }: MoreProps) {
+  const button = useRef<HTMLButtonElement>(null);
+  const more = useEffectEvent(onMore);
+  useEffect(() => {
+    if (isComing || !button.current) return;
+    const observer = new IntersectionObserver(([entry]) => void (entry?.isIntersecting && more()), {
+      rootMargin: `${nearPx}px`,
+    });
+    observer.observe(button.current);
+    return () => observer.disconnect();
+  }, [isComing]);
+  return (
+    <button ref={button} type="button" className="button tiny" disabled={isComing} onClick={onMore}>
+      Show more
+    </button>
   );
 }

@@ -1,24 +1,29 @@
-import { Link } from '@tanstack/react-router';
+import { memo } from 'react';
+import type { MouseEvent } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
 import { Ago, Badge, Copy, Meter } from '../../parts/bits.tsx';
-import type { ShownRow } from '../../parts/hold-places.ts';
 import type { SandboxesFilter } from './search.ts';
 import { TimeLeft } from './time-left.tsx';
 
 type SandboxRowProps = {
-  of: ShownRow<ListedSandbox>;
+  row: ListedSandbox;
+  isGone: boolean;
   /** Its place among all rows, from 1, for who can't see them. */
   place: number;
   numbers: SandboxMetric | undefined;
   isChosen: boolean;
-  onChoose: (on: boolean) => void;
+  /** Address of its page. */
+  href: string;
+  onOpen: (id: string) => void;
+  onChoose: (id: string, on: boolean) => void;
   onFilter: (next: SandboxesFilter) => void;
 };
 
 /** A sandbox as a row. One that is gone stays until the rows may move. */
-export function SandboxRow({ of: { row, isGone }, place, numbers, isChosen, onChoose, onFilter }: SandboxRowProps) {
+export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
+  const { row, isGone, place, numbers, isChosen, href, onOpen, onChoose, onFilter } = props;
   const { sandboxID, state, templateID, alias, startedAt, metadata = {} } = row;
   return (
     <tr aria-selected={isChosen} aria-rowindex={place} className={isGone ? 'gone' : undefined}>
@@ -28,7 +33,7 @@ export function SandboxRow({ of: { row, isGone }, place, numbers, isChosen, onCh
           aria-label={`Choose ${sandboxID}`}
           checked={isChosen}
           disabled={isGone}
-          onChange={event => onChoose(event.target.checked)}
+          onChange={event => onChoose(sandboxID, event.target.checked)}
         />
       </td>
       <td>
@@ -36,14 +41,10 @@ export function SandboxRow({ of: { row, isGone }, place, numbers, isChosen, onCh
       </td>
       <td>
         <Copy text={sandboxID}>
-          <Link
-            to="/sandboxes/$sandboxId"
-            params={{ sandboxId: sandboxID }}
-            className="mono"
-            onClick={event => event.stopPropagation()}
-          >
+          {/* The router's own link looks at each change of the address, in every row. */}
+          <a href={href} className="mono" onClick={event => follow(event, () => onOpen(sandboxID))}>
             {sandboxID}
-          </Link>
+          </a>
         </Copy>
       </td>
       <td>
@@ -86,6 +87,14 @@ export function SandboxRow({ of: { row, isGone }, place, numbers, isChosen, onCh
       </td>
     </tr>
   );
+});
+
+/** Goes there without loading the page anew, unless the browser was asked for another window. */
+function follow(event: MouseEvent, open: () => void): void {
+  event.stopPropagation();
+  if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  open();
 }
 
 const Nothing = () => <span className="muted">–</span>;

@@ -1,4 +1,5 @@
-import { useRef } from 'react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback, useRef } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { useRead } from '../../api/hooks.ts';
@@ -19,7 +20,7 @@ const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 
 type SandboxTableProps = {
   rows: ListedSandbox[];
   chosen: ReadonlySet<string>;
-  onChoose: (chosen: ReadonlySet<string>) => void;
+  onChoose: (change: (chosen: ReadonlySet<string>) => ReadonlySet<string>) => void;
   onFilter: (next: SandboxesFilter) => void;
 };
 
@@ -37,8 +38,19 @@ export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: Sandb
     every: metricsEveryMs,
     enabled: running.length > 0,
   });
-  const toggle = (id: string, on: boolean) =>
-    onChoose(new Set(on ? [...chosen, id] : [...chosen].filter(one => one !== id)));
+  // The same functions each time: a row whose sandbox has not changed is not drawn again.
+  const toggle = useCallback(
+    (id: string, on: boolean) =>
+      onChoose(before => new Set(on ? [...before, id] : [...before].filter(one => one !== id))),
+    [onChoose],
+  );
+  const navigate = useNavigate();
+  const open = useCallback(
+    (sandboxId: string) => void navigate({ to: '/sandboxes/$sandboxId', params: { sandboxId } }),
+    [navigate],
+  );
+  const team = useSearch({ strict: false, select: search => search.team });
+  const ofTeam = team === undefined ? '' : `?team=${encodeURIComponent(team)}`;
   const all = latest.every(({ sandboxID }) => chosen.has(sandboxID));
   return (
     <div className="table-wrap sandboxes" tabIndex={0} role="region" aria-label="Sandboxes" {...hold}>
@@ -52,7 +64,7 @@ export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: Sandb
                 aria-label="Choose all"
                 checked={all}
                 onChange={event =>
-                  onChoose(new Set(event.target.checked ? latest.map(({ sandboxID }) => sandboxID) : []))
+                  onChoose(() => new Set(event.target.checked ? latest.map(({ sandboxID }) => sandboxID) : []))
                 }
               />
             </th>
@@ -68,11 +80,14 @@ export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: Sandb
           {inSight.map((shown, index) => (
             <SandboxRow
               key={shown.row.sandboxID}
-              of={shown}
+              row={shown.row}
+              isGone={shown.isGone}
               place={first + index + 2}
               numbers={shown.row.state === 'running' ? metrics.data?.sandboxes[shown.row.sandboxID] : undefined}
               isChosen={chosen.has(shown.row.sandboxID)}
-              onChoose={on => toggle(shown.row.sandboxID, on)}
+              href={`/dashboard/sandboxes/${shown.row.sandboxID}${ofTeam}`}
+              onOpen={open}
+              onChoose={toggle}
               onFilter={onFilter}
             />
           ))}

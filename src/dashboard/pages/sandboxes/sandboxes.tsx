@@ -1,6 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { ArrowDownUp, Plus, X } from 'lucide-react';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useCallback } from 'react';
 import { formText } from '../../parts/form-text.ts';
 import { Page } from '../../parts/page.tsx';
 import { EndedTable } from './ended.tsx';
@@ -20,13 +20,20 @@ const views = [
 export function Sandboxes() {
   const search: SandboxesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
-  const change = (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) =>
-    navigate({ to: '/sandboxes', search: { ...search, ...next } as SandboxesSearch, replace: true });
+  const change = useCallback(
+    (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) =>
+      void navigate({
+        to: '/sandboxes',
+        search: (before: SandboxesSearch) => ({ ...before, ...next }) as SandboxesSearch,
+        replace: true,
+      }),
+    [navigate],
+  );
   return (
     <Page
       title="Sandboxes"
       actions={
-        <button type="button" className="button primary" onClick={() => void change({ create: 'base' })}>
+        <button type="button" className="button primary" onClick={() => change({ create: 'base' })}>
           <Plus size={15} /> New sandbox
         </button>
       }
@@ -45,12 +52,12 @@ export function Sandboxes() {
             </Link>
           ))}
         </div>
-        {search.show !== 'ended' && <Filters search={search} onChange={next => void change(next)} />}
+        {search.show !== 'ended' && <Filters search={search} onChange={change} />}
       </div>
-      {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={next => void change(next)} />}
+      {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={change} />}
       {search.create !== undefined && (
         <Suspense>
-          <CreateSheet template={search.create} onClose={() => void change({ create: undefined })} />
+          <CreateSheet template={search.create} onClose={() => change({ create: undefined })} />
         </Suspense>
       )}
     </Page>
