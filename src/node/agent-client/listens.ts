@@ -2,8 +2,13 @@ import { agentPort } from '../../protocol/agent.ts';
 import { AtollError } from '../../base/error.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 
-/** On an emulated processor, an agent on gVisor needs up to twenty seconds, and clients wait for a minute. */
+/** On an emulated processor, an agent on gVisor needs some seconds, and clients wait for a minute. */
 const startTimeoutMs = 45_000;
+/**
+ * How long a connection may be under way. On crun the kernel answers at once; gVisor's network is a program, which has
+ * to get its turn first, and answers nothing before it is there.
+ */
+const answerTimeoutMs = 100;
 /**
  * Starting takes the agent some milliseconds: looking sooner and more often would take them from it. On a busy machine
  * it takes many, and looks come less and less often.
@@ -20,13 +25,21 @@ export async function agentListens(namespace: NetworkNamespace, ended: Promise<v
   const deadline = performance.now() + startTimeoutMs;
   await Bun.sleep(pollMs.first);
   for (let waitMs: number = pollMs.next; ; waitMs = Math.min(waitMs * pollMs.growth, pollMs.max)) {
-    const { fd, progress } = namespace.connect(namespace.targets[0], agentPort);
-    const connected = progress() === 'connected';
-    namespace.closeSocket(fd);
-    if (connected) return;
+    if (await connects(namespace, () => dead)) return;
     if (dead) throw new AtollError('internal', 'the sandbox ended before its agent listened');
     if (performance.now() > deadline)
       throw new AtollError('internal', 'the agent in the sandbox did not start in time');
     await Bun.sleep(waitMs);
+  }
+}
+
+async function connects(namespace: NetworkNamespace, isDead: () => boolean): Promise<boolean> {
+  const { fd, progress } = namespace.connect(namespace.targets[0], agentPort);
+  try {
+    const late = performance.now() + answerTimeoutMs;
+    while (progress() === 'pending' && performance.now() < late && !isDead()) await Bun.sleep(1);
+    return progress() === 'connected';
+  } finally {
+    namespace.closeSocket(fd);
   }
 }

@@ -3,6 +3,7 @@ import { newUuid } from '../../../base/id.ts';
 import { randomHex } from '../../../base/crypto/secret.ts';
 import type { Semaphore } from '../../../base/concurrency/semaphore.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
+import { warmAgent } from '../../agent-client/call.ts';
 import { agentListens } from '../../agent-client/listens.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Driver } from '../../drivers/driver.ts';
@@ -95,6 +96,7 @@ async function startProcesses(
   try {
     await processControl.linkUp(slot, pid);
     await agentListens(processes.namespace, processes.ended);
+    await warmAgent(processes.namespace, controlToken);
     return { processes, controlToken, bootId };
   } catch (error) {
     processes.namespace.close();
