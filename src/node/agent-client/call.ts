@@ -14,8 +14,8 @@ const refusalCharactersMax = 300;
 const noSettings = Buffer.from('[]');
 
 /**
- * Has the agent of a standby sandbox refuse settings: what it runs for the first time takes it a millisecond longer, and
- * nobody waits for it yet. Errors: `internal` where it does not answer.
+ * Has the agent of a standby sandbox refuse settings: what it runs for the first time takes it a millisecond longer,
+ * which nobody waits for yet. Errors: `internal` where it does not answer.
  */
 export async function warmAgent(namespace: NetworkNamespace, controlToken: string): Promise<void> {
   await sendInit(namespace, controlToken, noSettings);
