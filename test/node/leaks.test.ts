@@ -9,8 +9,8 @@ import { startTestNode, type TestNode } from './support/test-node.ts';
 
 /** Creates and kills, several at a time. */
 const cyclesOf = { crun: 200, gvisor: 8 };
-/** gVisor takes a processor to itself while it starts; the laboratory of hosts emulates all of them by a single one. */
-const atOnce = { crun: 4, gvisor: Number(process.env['GVISOR_AT_ONCE'] ?? availableParallelism()) };
+/** gVisor takes a processor to itself while it starts. */
+const atOnce = { crun: 4, gvisor: availableParallelism() };
 
 /** Everything on the host that sandboxes are made of, as far as it is this installation's. */
 function traces(it: TestNode) {

@@ -25,9 +25,8 @@ export const repositorySuites: Stage = {
     for (const suite of suites.filter(name => scene.only.length === 0 || scene.only.includes(name))) {
       const { exitCode, output } = await sh(
         scene,
-        // Since Debian 13 /tmp is in memory, and has not the room that nodes keep back. The emulator's processors run in
-        // turn: what one of them only waits for takes the others' time too.
-        `TMPDIR=/var/tmp GVISOR_AT_ONCE=1 $bun test --timeout=${testTimeoutMs} ./${suite} 2>&1`,
+        // Since Debian 13 /tmp is in memory, and has not the room that nodes keep back.
+        `TMPDIR=/var/tmp $bun test --timeout=${testTimeoutMs} ./${suite} 2>&1`,
         suiteTimeoutMs,
       );
       const count = (word: string) => Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(output)?.[1] ?? 0);
