@@ -1,5 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
+import type { SimMachine } from './support/machine.ts';
 import { simulateSeeds } from './support/seeds.ts';
+import { Violation } from './support/simulate.ts';
 
 // What decides where sandboxes are, against machines, a network and a clock that are simulated: the seed decides all.
 
@@ -20,6 +22,17 @@ test('a seed comes to the same again', async () => {
   const [two] = await simulateSeeds(first, 1);
   expect(one?.events.split('\n').length).toBeGreaterThan(10);
   expect(namesOut(two?.events ?? '')).toBe(namesOut(one?.events ?? ''));
+});
+
+test('of a failure the shortest history is told that was found', async () => {
+  // A machine that answers kills and does not kill: a create and a kill show it.
+  const liar = (machine: SimMachine) => void Object.assign(machine.service.node, { kill: async () => {} });
+  const failure = await simulateSeeds(first, 1, liar).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(Violation);
+  if (!(failure instanceof Violation)) return;
+  expect(failure.message).toMatch(/I2: i\w+ was killed and runs/);
+  expect(failure.message).toMatch(/create i\w+ on node-\d[\s\S]*kill i\w+/);
+  expect(failure.actions).toBeLessThanOrEqual(6);
 });
 
 /** IDs are by chance: the first that is named is 1. */

@@ -16,16 +16,20 @@ import { sandboxStates } from '../../../src/protocol/state.ts';
 import { type Control, startControl } from './control.ts';
 import type { SharedDatabase } from './database.ts';
 import { SimMachine } from './machine.ts';
-import { Process, World } from './world.ts';
+import { type Chance, Plan, Process, World } from './world.ts';
 
 const controlsMax = 2;
 const machinesMax = 3;
+const clients = 3;
 /** Others take a control process that stands still for more than 15 s for dead, and it goes on afterwards. */
 const stoppedMsMax = 30_000;
 const faultyMs = 45_000;
 const healedMs = 45_000;
 /** For resumes of all that is in the store. */
 const resumedMs = 20_000;
+
+/** What clients ask for, as often as they ask for it. */
+const requests = ['create', 'create', 'pause', 'store', 'resume', 'resume', 'move', 'move', 'kill'] as const;
 
 /** What clients of a run were answered. */
 type Answers = {
@@ -43,12 +47,35 @@ type Answers = {
 /** What a run came to. */
 export type Outcome = { seed: number; moves: number; answered: number; events: string };
 
+/** A run is like others of its seed, but for this. */
+export type Variation = {
+  /** Numbers of actions (of clients, and faults) that are left out. */
+  leftOut?: ReadonlySet<number>;
+  /** Puts a fault into a machine that is none of its world, for tests of the simulation. */
+  sabotage?: (machine: SimMachine) => void;
+};
+
+/** Something that must not be. `actions`: how many actions there had been. */
+export class Violation extends Error {
+  readonly actions: number;
+
+  constructor(message: string, actions: number) {
+    super(message);
+    this.actions = actions;
+  }
+}
+
 /**
  * Runs a cluster for two simulated minutes: at first control processes and machines are cut off, stopped, killed and
  * destroyed while clients create, pause, resume, move and kill; then all heals. Throws at the first thing that must not
  * be.
  */
-export async function simulate(seed: number, database: SharedDatabase, team: TeamRecord): Promise<Outcome> {
+export async function simulate(
+  seed: number,
+  database: SharedDatabase,
+  team: TeamRecord,
+  variation: Variation = {},
+): Promise<Outcome> {
   await database.empty();
   const world = new World(seed);
   // What the product waits for, and what it leaves to chance.
@@ -57,9 +84,11 @@ export async function simulate(seed: number, database: SharedDatabase, team: Tea
     spyOn(performance, 'now').mockImplementation(() => world.nowMs),
     spyOn(Math, 'random').mockImplementation(() => world.random()),
   ];
+  const run = new Run(seed, world, database, team, variation);
   try {
-    return await new Run(seed, world, database, team).whole();
+    return await run.whole();
   } finally {
+    run.end();
     for (const spy of spies) spy.mockRestore();
   }
 }
@@ -69,6 +98,8 @@ class Run {
   readonly #world: World;
   readonly #db: SharedDatabase['db'];
   readonly #team: TeamRecord;
+  readonly #plan: Plan;
+  readonly #sabotage: NonNullable<Variation['sabotage']>;
   readonly #objects = new Map<string, never>();
   readonly #machines: SimMachine[] = [];
   #controls: Control[] = [];
@@ -80,24 +111,33 @@ class Run {
     durable: new Set(),
   };
   readonly #trace: string[] = [];
+  readonly #outside = new Process('outside');
   #moves = 0;
   #answered = 0;
   #isHealed = false;
 
-  constructor(seed: number, world: World, { db }: SharedDatabase, team: TeamRecord) {
+  constructor(
+    seed: number,
+    world: World,
+    { db }: SharedDatabase,
+    team: TeamRecord,
+    { leftOut = new Set(), sabotage = () => {} }: Variation,
+  ) {
     this.#seed = seed;
+    this.#plan = new Plan(seed, leftOut);
+    this.#sabotage = sabotage;
     this.#world = world;
     this.#db = db;
     this.#team = team;
   }
 
   async whole(): Promise<Outcome> {
-    const outside = new Process('outside');
+    const outside = this.#outside;
     await this.#world.as(outside, async () => {
       for (let number = 1; number <= machinesMax; number++) await this.#join(`node-${number}`);
       for (let number = 1; number <= controlsMax; number++) await this.#begin(`control-${number}`);
-      for (let number = 0; number < 3; number++) void this.#client();
-      void this.#faults();
+      for (let number = 0; number < clients; number++) void this.#client(this.#plan.actor(number));
+      void this.#faults(this.#plan.actor(clients));
     });
     await this.#world.run(faultyMs, () => this.#check());
     this.#isHealed = true;
@@ -105,13 +145,17 @@ class Run {
     await this.#world.run(faultyMs + healedMs, () => this.#check());
     await this.#checkAll();
     await this.#resumeStored();
-    // What is left of this run must not wake up in the next one.
-    for (const { process } of [...this.#controls, ...this.#machines, { process: outside }]) process.end();
     return { seed: this.#seed, moves: this.#moves, answered: this.#answered, events: this.#trace.join('\n') };
+  }
+
+  /** What is left of this run must not wake up in the next one. */
+  end(): void {
+    for (const { process } of [...this.#controls, ...this.#machines, { process: this.#outside }]) process.end();
   }
 
   async #join(nodeId: string): Promise<void> {
     const machine = new SimMachine(this.#world, nodeId, this.#objects as never);
+    this.#sabotage(machine);
     this.#machines.push(machine);
     const info = await machine.service.node.info();
     const never = Number.MAX_SAFE_INTEGER;
@@ -133,14 +177,16 @@ class Run {
   }
 
   /** Asks again and again for something, of some control process. */
-  async #client(): Promise<void> {
+  async #client(chance: Chance): Promise<void> {
     const world = this.#world;
     while (!this.#isHealed) {
-      await world.sleep(world.between(200, 3000));
-      const control = world.pick(this.#controls.filter(({ process }) => !process.ended));
-      if (!control || this.#isHealed) continue;
+      await world.sleep(chance.between(200, 3000));
+      const control = chance.pick(this.#controls.filter(({ process }) => !process.ended));
+      const what = chance.pick(requests) ?? 'create';
+      const which = chance.random();
+      if (this.#isHealed || !this.#plan.next() || !control) continue;
       const asked = world
-        .as(control.process, () => this.#ask(control))
+        .as(control.process, () => this.#ask(control, what, which))
         .catch((error: unknown) => {
           if (!(error instanceof AtollError)) throw error;
           this.#note(`refused: ${error.message}`);
@@ -150,21 +196,10 @@ class Run {
     }
   }
 
-  async #ask({ parts }: Control): Promise<void> {
-    const world = this.#world;
+  /** `which`: of the sandboxes that there are, by a number in [0, 1). */
+  async #ask({ parts }: Control, what: (typeof requests)[number], which: number): Promise<void> {
     const { created } = this.#answers;
-    const sandboxId = world.pick([...created]);
-    const what = world.pick([
-      'create',
-      'create',
-      'pause',
-      'store',
-      'resume',
-      'resume',
-      'move',
-      'move',
-      'kill',
-    ] as const);
+    const sandboxId = [...created][Math.floor(which * created.size)];
     if (what === 'create' || !sandboxId) return this.#create(parts);
     this.#note(`${what} ${sandboxId}`);
     this.#answers.durable.delete(sandboxId);
@@ -205,46 +240,45 @@ class Run {
   }
 
   /** One fault after the other, and sometimes two at a time. */
-  async #faults(): Promise<void> {
+  async #faults(chance: Chance): Promise<void> {
     const world = this.#world;
     while (!this.#isHealed) {
-      await world.sleep(world.between(1000, 12_000));
+      await world.sleep(chance.between(1000, 12_000));
       if (this.#isHealed) return;
-      const machine = world.pick(this.#machines.filter(({ isDestroyed }) => !isDestroyed));
-      const control = world.pick(this.#controls.filter(({ process }) => !process.ended));
-      if (!machine || !control) continue;
-      const fault = world.pick(['cut', 'cut one way', 'kill', 'stop', 'restart', 'drain', 'destroy'] as const);
+      const machine = chance.pick(this.#machines.filter(({ isDestroyed }) => !isDestroyed));
+      const control = chance.pick(this.#controls.filter(({ process }) => !process.ended));
+      const fault = chance.pick(['cut', 'cut one way', 'kill', 'stop', 'restart', 'drain', 'destroy'] as const);
+      const scale = chance.random();
+      if (!this.#plan.next() || !machine || !control) continue;
       this.#note(`${fault} ${machine.nodeId} ${control.process.name}`);
-      if (fault === 'cut')
-        void this.#cut(
-          machine,
-          this.#controls.map(({ process }) => process.name),
-        );
-      if (fault === 'cut one way') void this.#cut(machine, [control.process.name]);
-      if (fault === 'kill') void this.#kill(control);
-      if (fault === 'stop') control.process.stoppedUntilMs = world.nowMs + world.between(1000, stoppedMsMax);
+      const all = this.#controls.map(({ process }) => process.name);
+      const lasting = (min: number, max: number) => min + Math.floor(scale * (max - min));
+      if (fault === 'cut') void this.#cut(machine, all, lasting(500, 35_000));
+      if (fault === 'cut one way') void this.#cut(machine, [control.process.name], lasting(500, 35_000));
+      if (fault === 'kill') void this.#kill(control, lasting(500, 20_000));
+      if (fault === 'stop') control.process.stoppedUntilMs = world.nowMs + lasting(1000, stoppedMsMax);
       if (fault === 'restart') machine.restart();
-      if (fault === 'drain') void this.#drain(machine);
-      if (fault === 'destroy' && this.#machines.every(({ isDestroyed }) => !isDestroyed) && world.chance(0.4))
+      if (fault === 'drain') void this.#drain(machine, lasting(3000, 20_000));
+      if (fault === 'destroy' && this.#machines.every(({ isDestroyed }) => !isDestroyed) && scale < 0.4)
         machine.destroy();
     }
   }
 
-  async #cut(machine: SimMachine, from: string[]): Promise<void> {
+  async #cut(machine: SimMachine, from: string[], ms: number): Promise<void> {
     for (const name of from) machine.cut.add(name);
-    await this.#world.sleep(this.#world.between(500, 35_000));
+    await this.#world.sleep(ms);
     for (const name of from) machine.cut.delete(name);
   }
 
-  async #kill({ process }: Control): Promise<void> {
+  async #kill({ process }: Control, ms: number): Promise<void> {
     process.end();
-    await this.#world.sleep(this.#world.between(500, 20_000));
+    await this.#world.sleep(ms);
     if (!this.#isHealed) await this.#begin(process.name);
   }
 
-  async #drain({ nodeId }: SimMachine): Promise<void> {
+  async #drain({ nodeId }: SimMachine, ms: number): Promise<void> {
     await setNodeStatus(this.#db, { nodeId, status: 'moving', changedAtUs: 0 });
-    await this.#world.sleep(this.#world.between(3000, 20_000));
+    await this.#world.sleep(ms);
     await setNodeStatus(this.#db, { nodeId, status: 'ready', changedAtUs: 0 });
   }
 
@@ -272,7 +306,8 @@ class Run {
   }
 
   #fail(why: string): never {
-    throw new Error(`seed ${this.#seed} at ${this.#world.nowMs} ms: ${why}\n${this.#trace.slice(-40).join('\n')}`);
+    const history = this.#trace.slice(-40).join('\n');
+    throw new Violation(`seed ${this.#seed} at ${this.#world.nowMs} ms: ${why}\n${history}`, this.#plan.count);
   }
 
   /** What must hold at every moment. */

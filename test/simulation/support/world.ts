@@ -22,17 +22,41 @@ export class Process {
   }
 }
 
-/** Time, chance, and whose turn it is: all that happens is decided by the seed. */
-export class World {
+/**
+ * What clients and faults do, drawn apart from how long things take, so that leaving some of it out changes little of
+ * the rest. Actions are numbered in the order in which they come.
+ */
+export class Plan {
+  readonly #seed: number;
+  readonly #leftOut: ReadonlySet<number>;
+  /** How many actions there were so far, those that were left out included. */
+  count = 0;
+
+  constructor(seed: number, leftOut: ReadonlySet<number>) {
+    this.#seed = seed;
+    this.#leftOut = leftOut;
+  }
+
+  /** Chance of the actor with that number: what others do does not change it. */
+  actor(number: number): Chance {
+    return new Chance(this.#seed + 1_000_003 * (number + 1));
+  }
+
+  /** Whether the next action is to be done. */
+  next(): boolean {
+    return !this.#leftOut.has(this.count++);
+  }
+}
+
+/** Chance that a seed decides. */
+export class Chance {
   readonly random: () => number;
-  readonly #current = new AsyncLocalStorage<Process>();
-  readonly #waiting: { atMs: number; order: number; resolve: () => void }[] = [];
-  nowMs = 0;
 
   constructor(seed: number) {
     this.random = randomOf(seed);
   }
 
+  /** A whole number of that range, both ends included. */
   between(min: number, max: number): number {
     return min + Math.floor(this.random() * (max - min + 1));
   }
@@ -44,6 +68,13 @@ export class World {
   pick<T>(items: readonly T[]): T | undefined {
     return items[Math.floor(this.random() * items.length)];
   }
+}
+
+/** Time, chance, and whose turn it is: all that happens is decided by the seed. */
+export class World extends Chance {
+  readonly #current = new AsyncLocalStorage<Process>();
+  readonly #waiting: { atMs: number; order: number; resolve: () => void }[] = [];
+  nowMs = 0;
 
   /** Runs `work` as a process: what it waits for does not come true once that has ended. */
   as<T>(process: Process, work: () => T): T {
