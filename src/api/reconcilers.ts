@@ -6,6 +6,7 @@ import { eventsPruneIntervalMs, reconcileEvents } from './event/rules/events.ts'
 import { collectIntervalMs, storeKeeping } from './blob/reconcilers/collect.ts';
 import { layerUploadIntervalMs, storeBuildLayers } from './blob/reconcilers/layers.ts';
 import { beatIntervalMs, reconcileMachines } from './cluster/reconcilers/beat.ts';
+import { noticeTimeline } from './database/timeline.ts';
 import { adoptionIntervalMs, reconcileNodes } from './sandbox/reconcilers/adoption.ts';
 import { reconcileClock } from './sandbox/reconcilers/clock.ts';
 import { autoPauses, expiryIntervalMs, reconcileExpiry } from './sandbox/reconcilers/expiry.ts';
@@ -38,6 +39,7 @@ export async function startReconcilers(
 ): Promise<Loop[]> {
   const { log } = parts;
   const adopt = async () => {
+    await noticeFailover(parts);
     await reconcileNodes(parts, !ready.adopted);
     ready.adopted = true;
   };
@@ -101,6 +103,17 @@ function storeLoops(
 async function beat({ replica, syncClock }: ApiParts): Promise<void> {
   await syncClock();
   await replica.beat();
+}
+
+/** Tells once that the database is another server's than before. */
+async function noticeFailover({ clock, db, log }: ApiParts): Promise<void> {
+  const found = await noticeTimeline(db, clock());
+  if (found?.isNew)
+    log.warn(
+      'the database went over to another server, or came from a backup: what it does not know is kept and shown by ' +
+        '`atoll sandbox orphans`',
+      found.timeline,
+    );
 }
 
 /** A loop that has stopped once what its rounds began has settled too. */

@@ -54,10 +54,7 @@ export class PostgresCluster implements AsyncDisposable {
   /** A new empty database. */
   async newDatabase(): Promise<StoreLocation> {
     const name = `test${++this.#databases}`;
-    const client = new pg.Client({ connectionString: this.#url('postgres') });
-    await client.connect();
-    await client.query(`create database ${name}`);
-    await client.end();
+    await newDatabaseAt(this.#directory, name);
     return { kind: 'postgres', url: this.#url(name) };
   }
 
@@ -83,7 +80,7 @@ export class PostgresCluster implements AsyncDisposable {
   }
 
   #url(database: string): string {
-    return `postgres://atoll@/${database}?host=${encodeURIComponent(this.#directory)}`;
+    return urlAt(this.#directory, database);
   }
 
   async #start(): Promise<void> {
@@ -103,9 +100,7 @@ export class PostgresCluster implements AsyncDisposable {
   }
 
   async #run(program: string, ...args: string[]): Promise<void> {
-    // PostgreSQL refuses to run as root.
-    const user = process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
-    await run([...user, join(this.#programs, program), ...args]);
+    await runPostgres(this.#programs, program, ...args);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,6 +110,22 @@ export class PostgresCluster implements AsyncDisposable {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }
+
+/** Runs a program of PostgreSQL's, which refuses to run as root. */
+export async function runPostgres(programs: string, program: string, ...args: string[]): Promise<void> {
+  const user = process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
+  await run([...user, join(programs, program), ...args]);
+}
+
+/** Makes a database at the server whose unix socket is in a folder. */
+export async function newDatabaseAt(folder: string, name: string): Promise<void> {
+  const client = new pg.Client({ connectionString: urlAt(folder, 'postgres') });
+  await client.connect();
+  await client.query(`create database ${name}`);
+  await client.end();
+}
+
+const urlAt = (folder: string, database: string) => `postgres://atoll@/${database}?host=${encodeURIComponent(folder)}`;
 
 async function run(command: string[]): Promise<void> {
   const child = Bun.spawn(command, { stdout: 'ignore', stderr: 'pipe', stdin: 'ignore', cwd: '/' });

@@ -25,6 +25,10 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['The gate lets in who shows a certificate', 'test/wire/tls.test.ts', 'each process of control may call'],
     ['The gate is a process of its own user', null, 'says what the process is'],
     ['A node that was cut off for less', 'test/cluster/machines.test.ts', 'cut off for less than control waits'],
+    ['never one that was left behind', 'test/api/database/failover.test.ts', 'a primary that comes back after another'],
+    ['nothing is concluded of what the database lacks', 'test/api/database/failover.test.ts', 'an asynchronous standby'],
+    ['nothing that was answered is missing', 'test/api/database/failover.test.ts', 'with a synchronous standby'],
+    ['never deleted but by an operator', 'test/api/database/failover.test.ts', 'an asynchronous standby lacks'],
     ['is for one that never comes back', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
   ],
   'SECURITY.md': [

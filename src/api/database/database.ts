@@ -1,8 +1,8 @@
 import { Kysely } from 'kysely';
 import type { StoreLocation } from './db.ts';
-import { connectPostgres } from './postgres.ts';
+import { connectPostgres } from './postgres/connect.ts';
 import { migrate } from './migrate.ts';
-import { ChangeWatch, type SandboxListener } from './postgres-watch.ts';
+import { ChangeWatch, type SandboxListener } from './postgres/watch.ts';
 import type { Tables } from './schema.ts';
 import { connectSqlite } from './sqlite.ts';
 

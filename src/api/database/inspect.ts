@@ -7,6 +7,8 @@ import type { StoreLocation } from './db.ts';
 import { findInstallation } from './installation.ts';
 import type { InstallationRecord } from './installation.ts';
 import { refuseUnknown, schemaVersion } from './migrate.ts';
+import { hostsOf } from './postgres/hosts.ts';
+import { connectToPrimary } from './postgres/primary.ts';
 
 /** What a database holds, found out without changing it. */
 type StoreContents =
@@ -15,7 +17,6 @@ type StoreContents =
   | { kind: 'state'; installation: InstallationRecord | null };
 
 const sqliteMagic = 'SQLite format 3\0';
-const connectTimeoutMs = 10_000;
 
 /**
  * Looks whether a database can be used, and whose it is. Throws `internal` for one that is damaged, `unavailable` for
@@ -74,10 +75,8 @@ function damaged(path: string, what: string): AtollError {
 }
 
 async function requireServer(url: string): Promise<void> {
-  const client = clientOf(url);
-  client.on('error', () => {});
   try {
-    await client.connect();
+    await using _ = await connectToPrimary(url, { application_name: 'atoll' });
   } catch (error) {
     const reason = messageOf(error) || systemCodeOf(error) || 'no answer';
     throw new AtollError(
@@ -85,24 +84,18 @@ async function requireServer(url: string): Promise<void> {
       `PostgreSQL at ${nameOfDatabase(url)} can't be used: ${reason}. Start it, or correct ATOLL_DATABASE_URL.`,
       { cause: error },
     );
-  } finally {
-    await client.end().catch(() => {});
   }
 }
 
 /** A database by its place, without the password that leads into it. Throws `invalid` for what is no URL of one. */
 export function nameOfDatabase(url: string): string {
-  const { host, port, database } = clientOf(url);
-  return `${host}:${port}/${database ?? ''}`;
+  const clients = hostsOf(url).map(clientOf);
+  return `${clients.map(({ host, port }) => `${host}:${port}`).join(',')}/${clients[0]?.database ?? ''}`;
 }
 
 function clientOf(url: string): pg.Client {
   try {
-    return new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: connectTimeoutMs,
-      application_name: 'atoll',
-    });
+    return new pg.Client({ connectionString: url });
   } catch {
     throw new AtollError('invalid', 'ATOLL_DATABASE_URL is no URL of a PostgreSQL database.');
   }

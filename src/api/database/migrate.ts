@@ -13,6 +13,7 @@ import { bounds } from './migrations/0005-bounds.ts';
 import { store } from './migrations/0006-store.ts';
 import { identities } from './migrations/0007-identities.ts';
 import { pauseDefault } from './migrations/0008-pause-default.ts';
+import { timeline } from './migrations/0009-timeline.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -29,6 +30,7 @@ export const migrations: Record<string, Migration> = {
   '0006-store': store,
   '0007-identities': identities,
   '0008-pause-default': pauseDefault,
+  '0009-timeline': timeline,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

@@ -35,6 +35,7 @@ export type Tables = AccountTables &
     installation: InstallationTable;
     volume_removals: VolumeRemovalTable;
     replicas: ReplicaTable;
+    database_timeline: TimelineTable;
   };
 
 /** Templates. */
@@ -273,4 +274,15 @@ type ReplicaTable = {
   name: Fixed<string>;
   /** Alive until then, in the database's time, unless it says so again. */
   until_us: number;
+};
+
+/** The history of the database that this state was last used in: PostgreSQL's. One row, of place 1. */
+type TimelineTable = {
+  place: Fixed<number>;
+  /** Of the cluster of databases, made by `initdb`. */
+  system_id: string;
+  /** Grows with each promotion of a standby. */
+  timeline: number;
+  /** When it was another one than before. Null: never. */
+  changed_at_us: number | null;
 };

@@ -1,6 +1,7 @@
 import { microsPerSecond } from '../../../base/clock.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
+import { isSuspect } from '../../database/timeline.ts';
 import type { Db } from '../../database/db.ts';
 import type { BlobKind } from '../record.ts';
 import type { ClusterStore } from '../rules/cluster-store.ts';
@@ -83,6 +84,8 @@ export function storeKeeping(deps: CollectDeps): () => Promise<void> {
   return async () => {
     await deps.store.examine();
     if (!deps.store.isUsable) return;
+    // A database that lacks rows would have their objects deleted.
+    if (await isSuspect(deps.db, deps.clock())) return;
     await collectBlobs(deps);
     if (performance.now() - sweptAtMs < sweepIntervalMs) return;
     sweptAtMs = performance.now();

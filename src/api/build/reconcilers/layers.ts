@@ -1,6 +1,8 @@
 import { layersInUse } from '../store/read.ts';
 import { findInstallation } from '../../database/installation.ts';
 import type { BuildProtocol } from '../../../protocol/build.ts';
+import { isSuspect } from '../../database/timeline.ts';
+import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
@@ -12,21 +14,25 @@ export const layersIntervalMs = 10 * 60_000;
 /** Lets the builder delete what no template needs, and keeps its cache within bounds. */
 export async function reconcileLayers({
   builder,
+  clock,
   db,
   log,
 }: {
   builder: BuildProtocol;
+  clock: Clock;
   db: Db;
   log: Log;
 }): Promise<void> {
-  if (await keepsUnknown(db)) return;
+  if (await keepsUnknown({ clock, db })) return;
   const freed = await builder.collect(await layersInUse(db));
   if (freed.bytesFreed > 0) log.info('what builds had cached was deleted', freed);
 }
 
 /**
- * Whether what the store does not know stays, because an operator took a database that may lack what the nodes keep.
+ * Whether what the store does not know stays, because an operator took a database that may lack what the nodes keep, or
+ * because the database went over to another server a short while ago.
  */
-export async function keepsUnknown(db: Db): Promise<boolean> {
-  return ((await findInstallation(db))?.acceptedAtUs ?? null) !== null;
+export async function keepsUnknown({ clock, db }: { clock: Clock; db: Db }): Promise<boolean> {
+  if (((await findInstallation(db))?.acceptedAtUs ?? null) !== null) return true;
+  return isSuspect(db, clock());
 }

@@ -22,7 +22,7 @@ export async function reconcileBuildRetention(
   const waiting = await neverStarted(db, nowUs - kept.waitingHours * microsPerHour, failedAtOnce);
   const reason = { message: `It was not started within ${kept.waitingHours} hours; register it again` };
   await failBuilds(db, waiting, reason, nowUs);
-  if (await keepsUnknown(db)) return;
+  if (await keepsUnknown({ clock, db })) return;
   const failed = { beforeUs: nowUs - kept.failedDays * 24 * microsPerHour, newest: kept.failedPerTeam };
   for (const { team_id: teamId } of await db.selectFrom('teams').select('team_id').execute()) {
     await pruneFailedBuilds(db, teamId, failed);

@@ -1,5 +1,6 @@
 import { messageOf } from '../../../base/error.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
+import { isSuspect } from '../../database/timeline.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxIncident } from '../../../protocol/node.ts';
 import { onceStored } from '../../blob/store/blobs.ts';
@@ -51,20 +52,16 @@ const appliesAtOnce = 8;
  * node's answer had its row before, so the rows read after must have it.
  */
 export async function reconcileNodes(deps: AdoptionDeps, firstRound = false): Promise<void> {
+  const round = { isFirst: firstRound, isSuspect: await isSuspect(deps.db, deps.clock()) };
   const outcomes = await Promise.allSettled(
-    deps.nodes.list().map(({ nodeId, protocol }) => reconcileNode(deps, nodeId, protocol, firstRound)),
+    deps.nodes.list().map(({ nodeId, protocol }) => reconcileNode(deps, nodeId, protocol, round)),
   );
   // One that does not answer keeps nobody from the others.
   const failed = outcomes.find(outcome => outcome.status === 'rejected');
   if (failed) throw failed.reason;
 }
 
-async function reconcileNode(
-  deps: AdoptionDeps,
-  nodeId: string,
-  protocol: NodeProtocol,
-  firstRound: boolean,
-): Promise<void> {
+async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeProtocol, round: Round): Promise<void> {
   const before = (await sandboxesIn(deps.db, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
   await takeBackKnown(deps, nodeId, protocol);
   const setAside = new Set((await protocol.listSetAside()).map(({ sandboxId }) => sandboxId));
@@ -82,7 +79,8 @@ async function reconcileNode(
       !present.has(lost.executionId) &&
       !setAside.has(lost.sandboxId) &&
       unchanged.has(keyOf(lost)) &&
-      !isStored(lost)
+      !isStored(lost) &&
+      !(round.isSuspect && (await mayBeElsewhere(deps.nodes, lost)))
     )
       await forgetLost(deps, lost);
   for (const sandbox of after) {
@@ -91,7 +89,7 @@ async function reconcileNode(
   await recordPaused(deps, after, paused);
   const runningExecutions = new Set(running.map(sandbox => sandbox.executionId));
   const adopted = after.filter(sandbox => sandbox.state === 'running' && runningExecutions.has(sandbox.executionId));
-  if (firstRound) await forEachParallel(adopted, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
+  if (round.isFirst) await forEachParallel(adopted, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
   const known = new Set(after.flatMap(sandbox => [sandbox.executionId, sandbox.nextExecutionId]));
   const unknown = [...running, ...paused].filter(sandbox => !known.has(sandbox.executionId));
   const left = await removeLeft(deps, nodeId, protocol, unknown, paused);
@@ -99,7 +97,26 @@ async function reconcileNode(
     deps.log,
     protocol,
     unknown.filter(sandbox => !left.has(sandbox.executionId)),
+    round.isSuspect ? lacksAnswered : 'the database did not know it',
   );
+}
+
+/**
+ * `isSuspect`: the database went over to another server a short while ago, and may lack what was answered before.
+ */
+type Round = { isFirst: boolean; isSuspect: boolean };
+
+const lacksAnswered =
+  'the database does not know it since it went over to another server, which may lack what was answered before';
+
+/** The row of a sandbox may be an old one: it was resumed or moved since, and has other executions by now. */
+async function mayBeElsewhere(nodes: Nodes, { sandboxId }: SandboxRecord): Promise<boolean> {
+  if ((nodes.away?.() ?? []).length > 0) return true;
+  for (const { protocol } of nodes.list()) {
+    const there = [await protocol.list(), await protocol.listPaused(), await protocol.listSetAside()].flat();
+    if (there.some(sandbox => sandbox.sandboxId === sandboxId)) return true;
+  }
+  return false;
 }
 
 /** The states whose sandbox must be on its node, and no workflow works on it. */
@@ -165,9 +182,9 @@ async function recordPaused(
   }
 }
 
-async function setAsideUnknown(log: Log, node: NodeProtocol, unknown: ExecutionRef[]): Promise<void> {
+async function setAsideUnknown(log: Log, node: NodeProtocol, unknown: ExecutionRef[], reason: string): Promise<void> {
   await forEachParallel(unknown, endsAtOnce, async ({ sandboxId, executionId }) => {
-    await node.setAside({ sandboxId, executionId }, 'the database did not know it').catch((error: unknown) => {
+    await node.setAside({ sandboxId, executionId }, reason).catch((error: unknown) => {
       log.error('a sandbox that the store does not know could not be set aside and runs on', {
         sandboxId,
         error: messageOf(error),

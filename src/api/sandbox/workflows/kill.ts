@@ -1,7 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import { sandboxStates, verdictOn } from '../../../protocol/state.ts';
 import { condemnSandbox } from '../store/state.ts';
-import { isOutcomeUnknown, outcomeUnknown } from '../../database/postgres-driver.ts';
+import { isOutcomeUnknown, outcomeUnknown } from '../../database/postgres/driver.ts';
 import { killSandboxWorkflow } from './kill-steps.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
 import type { SandboxRecord } from '../record.ts';

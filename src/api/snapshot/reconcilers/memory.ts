@@ -12,7 +12,7 @@ const youngSeconds = 10 * 60;
 
 /** Deletes the memory of snapshots that nothing can be made from any more, and of those that a crash cut off. */
 export async function reconcileSnapshots({ clock, db, nodes }: OrphanDeps): Promise<void> {
-  if (await keepsUnknown(db)) return;
+  if (await keepsUnknown({ clock, db })) return;
   for (const { protocol } of nodes.list()) {
     const kept = await protocol.listSnapshots();
     const needed = new Set(await memorySnapshotsInUse(db));

@@ -1,4 +1,4 @@
-import { AtollError } from '../../../base/error.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
 import type { ExecutionRef, PausedSandbox, SetAsideSandbox } from '../../../protocol/node.ts';
 import type { Slot } from '../../layout.ts';
 import type { PausedRecord, RunningRecord } from '../records/record.ts';
@@ -12,13 +12,16 @@ import { pausedSummaryOf, pauseSandbox, type PauseParts } from './pause.ts';
 /** What sandboxes are set aside with. */
 export type SetAsideParts = PauseParts & { records: Pick<Records, 'write'> };
 
-/** Stops a sandbox that nobody answers for, and keeps what it has. */
+/** Stops a sandbox that nobody answers for, and keeps what it has, with its memory where that can be kept. */
 export async function setAside(parts: SetAsideParts, target: ExecutionRef, reason: string): Promise<void> {
   const { sandboxes, log } = parts;
   const { sandboxId } = target;
   const state = sandboxes.get(sandboxId);
   if (state?.kind === 'running' && state.record.executionId === target.executionId)
-    await pauseSandbox(parts, target, { memory: false });
+    await pauseSandbox(parts, target, { memory: true }).catch((error: unknown) => {
+      log.warn('the memory of a sandbox that is set aside is not kept', { sandboxId, error: messageOf(error) });
+      return pauseSandbox(parts, target, { memory: false });
+    });
   await sandboxes.inTurn(sandboxId, async () => {
     const found = sandboxes.findPaused(target);
     if (!found || found.record.setAside) return;

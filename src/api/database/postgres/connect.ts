@@ -1,7 +1,8 @@
 import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import type { Dialect } from 'kysely';
 import pg from 'pg';
-import { PostgresDriver } from './postgres-driver.ts';
+import { PostgresDriver } from './driver.ts';
+import { Primary } from './primary.ts';
 
 /** Connections one process holds at most. */
 const connectionsMax = 10;
@@ -13,11 +14,11 @@ const connectTimeoutMs = 10_000;
 
 /**
  * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but gives 64-bit integers as text with no way to
- * say otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for.
+ * say otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for. `url` may name several
+ * servers, of which one takes changes.
  */
 export function connectPostgres(url: string): Dialect {
-  const pool = new pg.Pool({
-    connectionString: url,
+  const primary = new Primary(url, {
     max: connectionsMax,
     statement_timeout: statementTimeoutMs,
     query_timeout: answerTimeoutMs,
@@ -26,13 +27,9 @@ export function connectPostgres(url: string): Dialect {
     application_name: 'atoll',
     types: { getTypeParser: typeParser },
   });
-  // A connection that the server closes is replaced at the next query; unheard, its error would end the process. The
-  // pool listens to idle ones alone, and one that is in use may have no query at the moment to tell it to.
-  pool.on('error', () => {});
-  pool.on('connect', client => client.on('error', () => {}));
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new PostgresDriver(pool),
+    createDriver: () => new PostgresDriver(primary),
     createIntrospector: db => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };

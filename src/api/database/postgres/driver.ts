@@ -1,6 +1,7 @@
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely';
 import pg from 'pg';
-import { AtollError, assert } from '../../base/error.ts';
+import { AtollError, assert } from '../../../base/error.ts';
+import type { Primary, Timeline } from './primary.ts';
 
 /**
  * How long a commit whose answer was lost is asked about. A server that was started anew answers within a second or
@@ -11,10 +12,10 @@ const outcomeRetryMs = 100;
 const retryAfterSeconds = 2;
 /** A server that ends or starts, and a connection that does. */
 const lostCodes = /^(?:08|57P)/;
-/**
- * A server that is there and refuses: it is full, follows another one, or gave up a statement after its longest time.
- */
-const refusedCodes = /^(?:53300|25006|57014)/;
+/** A server that is there and refuses: it is full, or gave up a statement after its longest time. */
+const refusedCodes = /^(?:53300|57014)/;
+/** A server that follows another one by now: nothing can be changed there. */
+const standbyCode = '25006';
 
 /** `error_code` of a change that was sent, and of which nobody knows whether it was made. Read it again. */
 export const outcomeUnknown = 'database_outcome_unknown';
@@ -25,20 +26,21 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /**
- * Kysely's driver on a pool of `pg`. A database that does not answer is `unavailable`, and says whether anything can
- * have been changed: a transaction knows its ID from its begin, so that one whose commit had no answer is asked about.
+ * Kysely's driver on connections of `pg` to the primary. A database that does not answer is `unavailable`, and says
+ * whether anything can have been changed: a transaction knows its ID from its begin, so that one whose commit had no
+ * answer is asked about.
  */
 export class PostgresDriver implements Driver {
-  readonly #pool: pg.Pool;
+  readonly #primary: Primary;
 
-  constructor(pool: pg.Pool) {
-    this.#pool = pool;
+  constructor(primary: Primary) {
+    this.#primary = primary;
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    return new Connection(await this.#connect());
+    return new Connection(await this.#connect(), this.#primary);
   }
 
   async beginTransaction(
@@ -54,11 +56,11 @@ export class PostgresDriver implements Driver {
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    const { transactionId } = connectionOf(connection);
+    const { transactionId, timeline } = connectionOf(connection);
     try {
       await connectionOf(connection).commit();
     } catch (error) {
-      if (!isOutcomeUnknown(error) || !(await this.#wasCommitted(transactionId, error))) throw error;
+      if (!isOutcomeUnknown(error) || !(await this.#wasCommitted({ transactionId, timeline }, error))) throw error;
     }
   }
 
@@ -71,12 +73,12 @@ export class PostgresDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    await this.#pool.end();
+    await this.#primary.end();
   }
 
   async #connect(): Promise<pg.PoolClient> {
     try {
-      return await this.#pool.connect();
+      return await this.#primary.connect();
     } catch (cause) {
       throw away(cause, false);
     }
@@ -84,11 +86,12 @@ export class PostgresDriver implements Driver {
 
   /**
    * Asks how a transaction ended. Throws `unavailable` where it did not commit; `unanswered` where nobody can say in
-   * time.
+   * time, or another server was promoted meanwhile, on which the ID may be that of another transaction.
    */
-  async #wasCommitted(transactionId: string, unanswered: unknown): Promise<true> {
+  async #wasCommitted(asked: Asked, unanswered: unknown): Promise<true> {
     for (const endMs = performance.now() + outcomeWaitMs; performance.now() < endMs; await Bun.sleep(outcomeRetryMs)) {
-      const status = await this.#statusOf(transactionId);
+      const status = await this.#statusOf(asked);
+      if (status === 'elsewhere') break;
       if (status === 'committed') return true;
       if (status === 'aborted') throw away(unanswered, false);
     }
@@ -96,26 +99,40 @@ export class PostgresDriver implements Driver {
   }
 
   /** Null while the server does not say. */
-  async #statusOf(transactionId: string): Promise<string | null> {
+  async #statusOf({ transactionId, timeline }: Asked): Promise<string | null> {
+    const client = await this.#primary.connect().catch(() => null);
+    if (!client) return null;
     try {
-      const { rows } = await this.#pool.query<{ status: string }>('select pg_xact_status($1::xid8) as status', [
+      if (JSON.stringify(this.#primary.timelineOf(client)) !== JSON.stringify(timeline)) return 'elsewhere';
+      const { rows } = await client.query<{ status: string }>('select pg_xact_status($1::xid8) as status', [
         transactionId,
       ]);
       return rows[0]?.status ?? null;
     } catch {
       return null;
+    } finally {
+      client.release();
     }
   }
 }
 
+/** A transaction, and the history that it was made in. */
+type Asked = { transactionId: string; timeline: Timeline | null };
+
 class Connection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
+  readonly #primary: Primary;
   /** Of the transaction under way, as the server calls it; empty outside of one. */
   transactionId = '';
   #broken: Error | undefined;
 
-  constructor(client: pg.PoolClient) {
+  constructor(client: pg.PoolClient, primary: Primary) {
     this.#client = client;
+    this.#primary = primary;
+  }
+
+  get timeline(): Timeline | null {
+    return this.#primary.timelineOf(this.#client);
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
@@ -167,9 +184,10 @@ class Connection implements DatabaseConnection {
     } catch (error) {
       const code = error instanceof pg.DatabaseError ? (error.code ?? '') : undefined;
       if (code !== undefined && refusedCodes.test(code)) throw away(error, false);
-      if (code !== undefined && !lostCodes.test(code)) throw error;
+      if (code !== undefined && code !== standbyCode && !lostCodes.test(code)) throw error;
       this.#broken = error instanceof Error ? error : new Error(String(error));
-      throw away(error, mayStay);
+      this.#primary.lost(this.#client);
+      throw away(error, mayStay && code !== standbyCode);
     }
   }
 }

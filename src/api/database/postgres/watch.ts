@@ -1,8 +1,11 @@
-import pg from 'pg';
-import { credentialChannel } from './migrations/first/credential-changes.ts';
-import { sandboxChannel } from './migrations/first/replicas.ts';
+import type pg from 'pg';
+import { credentialChannel } from '../migrations/first/credential-changes.ts';
+import { sandboxChannel } from '../migrations/first/replicas.ts';
+import { connectToPrimary } from './primary.ts';
 
 const reconnectMs = 1_000;
+/** A server that has said nothing for so long is asked whether it is there, and has as long for its answer, ms. */
+const silenceMs = 5_000;
 /** Changes that come within this time are reported together, ms. */
 const gatherMs = 5;
 
@@ -61,26 +64,33 @@ export class ChangeWatch {
 
   async #connect(): Promise<void> {
     if (this.#closed) return;
-    const client = new pg.Client({ connectionString: this.#url, application_name: 'atoll watch', keepAlive: true });
-    this.#client = client;
-    const lost = () => {
-      if (this.#client !== client) return;
+    let asking: Timer | undefined;
+    let isOver = false;
+    const over = () => {
+      if (isOver) return;
+      isOver = true;
+      clearInterval(asking);
       this.#client = null;
       this.#listening = false;
       this.#credentialsChanged = true;
       if (!this.#closed) setTimeout(() => void this.#connect(), reconnectMs).unref();
     };
-    client.on('error', lost);
-    client.on('end', lost);
-    client.on('notification', notification => this.#heard(notification));
     try {
-      await client.connect();
+      const settings = { application_name: 'atoll watch', keepAlive: true, query_timeout: silenceMs };
+      const { client } = await connectToPrimary(this.#url, settings);
+      client.on('end', over);
+      if (this.#closed) return void (await client.end());
+      this.#client = client;
+      client.on('notification', notification => this.#heard(notification));
+      const leave = () => void client.end().catch(() => {});
+      asking = setInterval(() => void client.query('select 1').catch(leave), silenceMs);
+      asking.unref();
       await client.query(`listen ${credentialChannel}; listen ${sandboxChannel}`);
       this.#listening = true;
       this.#sandboxListener?.(null);
     } catch {
-      await client.end().catch(() => {});
-      lost();
+      await this.#client?.end().catch(() => {});
+      over();
     }
   }
 }

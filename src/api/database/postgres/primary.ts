@@ -1,0 +1,169 @@
+import pg from 'pg';
+import { messageOf } from '../../../base/error.ts';
+import { hostsOf } from './hosts.ts';
+
+/** For one server among several: another one may answer. Milliseconds. */
+const oneOfSeveralMs = 3_000;
+
+/** Which history of which database a connection leads to: a promoted standby begins a timeline of its own. */
+export type Timeline = { systemId: string; timeline: number };
+
+const question = `
+  select pg_is_in_recovery() as "isStandby", system_identifier::text as "systemId",
+    case when pg_is_in_recovery() then 0
+      else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end as timeline
+  from pg_control_system()
+`;
+
+/** Asks a server what it is. Throws where it follows another one, and takes no changes itself. */
+async function requirePrimary(client: pg.Client | pg.PoolClient): Promise<Timeline> {
+  const { rows } = await client.query<Timeline & { isStandby: boolean }>(question);
+  const [found] = rows;
+  if (!found || found.isStandby) throw new Error('it is a standby: it follows another server and takes no changes');
+  return { systemId: found.systemId, timeline: found.timeline };
+}
+
+/**
+ * The connections of a process to the server that takes changes, of those that `url` names. Where that one goes away or
+ * becomes a standby, the others are asked. A server of a timeline that was left, e.g. a primary that came back after
+ * another one was promoted, is never taken.
+ */
+export class Primary {
+  readonly #places: readonly string[];
+  readonly #settings: pg.PoolConfig;
+  readonly #timelines = new WeakMap<pg.PoolClient, Timeline>();
+  #pool: pg.Pool | null = null;
+  #looking: Promise<pg.Pool> | null = null;
+  #newest: Timeline | null = null;
+  #ended = false;
+
+  constructor(url: string, settings: pg.PoolConfig) {
+    this.#places = hostsOf(url);
+    this.#settings = settings;
+  }
+
+  /** A connection to the server that takes changes. Throws what is wrong of each server. */
+  async connect(): Promise<pg.PoolClient> {
+    const known = this.#pool;
+    const pool = known ?? (await this.#look());
+    try {
+      return await pool.connect();
+    } catch (error) {
+      // All of its connections are in use: another server would not help.
+      if (pool.totalCount >= pool.options.max || this.#places.length === 1) throw error;
+      this.#retire(pool);
+      if (known === null) throw error;
+      return (await this.#look()).connect();
+    }
+  }
+
+  /** The timeline that a connection is on: its server's for as long as the connection lasts. */
+  timelineOf(client: pg.PoolClient): Timeline | null {
+    return this.#timelines.get(client) ?? null;
+  }
+
+  /** Another connection is asked for anew, wherever the primary is by then: this one's server is gone or a standby. */
+  lost(client: pg.PoolClient): void {
+    if (this.#pool && this.#timelines.has(client)) this.#retire(this.#pool);
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true;
+    await this.#looking?.catch(() => {});
+    await this.#pool?.end();
+  }
+
+  #retire(pool: pg.Pool): void {
+    if (this.#pool === pool) this.#pool = null;
+    // Ends when those have given back their connections who have one.
+    if (!pool.ending) void pool.end().catch(() => {});
+  }
+
+  /** One look at a time, however many wait for it. */
+  #look(): Promise<pg.Pool> {
+    this.#looking ??= this.#choose().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #choose(): Promise<pg.Pool> {
+    if (this.#ended) throw new Error('the database was closed');
+    const place = await primaryAmong(this.#places, this.#newest);
+    this.#pool = this.#poolAt(place);
+    return this.#pool;
+  }
+
+  #poolAt(place: string): pg.Pool {
+    const pool = new pg.Pool({
+      ...this.#settings,
+      connectionString: place,
+      ...(this.#places.length > 1 && { connectionTimeoutMillis: oneOfSeveralMs }),
+      onConnect: async client => {
+        const timeline = await requirePrimary(client as pg.PoolClient);
+        if (isLeft(timeline, this.#newest)) throw new Error(leftBehind);
+        this.#newest = timeline;
+        this.#timelines.set(client as pg.PoolClient, timeline);
+      },
+    });
+    // A connection that the server closes is replaced at the next query; unheard, its error would end the process. The
+    // pool listens to idle ones alone, and one that is in use may have no query at the moment to tell it to.
+    pool.on('error', () => {});
+    pool.on('connect', client => client.on('error', () => {}));
+    return pool;
+  }
+}
+
+const leftBehind = 'it is on an older timeline: another server was promoted since';
+
+function isLeft(found: Timeline, newest: Timeline | null): boolean {
+  return newest !== null && found.systemId === newest.systemId && found.timeline < newest.timeline;
+}
+
+/**
+ * Which of several servers takes changes: that of the newest timeline, where more than one say so. A single one is not
+ * asked: its connections are.
+ */
+async function primaryAmong(places: readonly string[], newest: Timeline | null): Promise<string> {
+  const [only] = places;
+  if (places.length === 1 && only !== undefined) return only;
+  const answers = await Promise.all(
+    places.map(async place => {
+      try {
+        await using asked = await connectedTo(place, { connectionTimeoutMillis: oneOfSeveralMs });
+        if (isLeft(asked.timeline, newest)) throw new Error(leftBehind);
+        return { place, ...asked.timeline };
+      } catch (error) {
+        return { place, error: messageOf(error) || 'no answer' };
+      }
+    }),
+  );
+  const primaries = answers.flatMap(answer => ('timeline' in answer ? [answer] : []));
+  const best = primaries.toSorted((a, b) => b.timeline - a.timeline)[0];
+  if (best) return best.place;
+  const reasons = answers.map((answer, number) => `server ${number + 1}: ${'error' in answer ? answer.error : ''}`);
+  throw new Error(`none of ${places.length} servers takes changes (${reasons.join('; ')})`);
+}
+
+/** A connection beside the pool to the server that takes changes, of those that `url` names. */
+export async function connectToPrimary(
+  url: string,
+  settings: pg.ClientConfig,
+): Promise<{ client: pg.Client; timeline: Timeline } & AsyncDisposable> {
+  const places = hostsOf(url);
+  const place = await primaryAmong(places, null);
+  return connectedTo(place, { ...settings, ...(places.length > 1 && { connectionTimeoutMillis: oneOfSeveralMs }) });
+}
+
+async function connectedTo(place: string, settings: pg.ClientConfig) {
+  const client = new pg.Client({ connectionTimeoutMillis: 10_000, ...settings, connectionString: place });
+  client.on('error', () => {});
+  const end = () => client.end().catch(() => {});
+  try {
+    await client.connect();
+    return { client, timeline: await requirePrimary(client), [Symbol.asyncDispose]: end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
