@@ -3,30 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { commitOfCheckout, packSources, preparedDisk, unpack, unpackWithinMs } from './lab/checkout.ts';
-import { checkout, contentsOfGuests, missingIn } from './lab/contents.ts';
+import { checkout, contentsOf, missingIn } from './lab/contents.ts';
 import { makeOverlay, startGuest, type Guest } from './lab/guest.ts';
-import { hosts, type Host } from './lab/host-list.ts';
+import { hosts, type Host, isForeign } from './lab/host-list.ts';
 import { imageOf } from './lab/image.ts';
 import { thisMachine, type Machine } from './lab/machine.ts';
 import { mustRun } from './lab/program.ts';
+import { debianPackageOf } from './lab/release.ts';
 import { type HostReport, newestOf, reportsIn, tableOf, withNewer } from './report.ts';
-import { client } from './stages/client.ts';
-import { doctor } from './stages/doctor.ts';
-import { down } from './stages/down.ts';
-import { figures } from './stages/figures.ts';
-import { groups } from './stages/groups.ts';
+import { type Asked, needsPlatform, stagesFor } from './stages/choice.ts';
 import { finding, type Scene, type Stage } from './stages/stage.ts';
-import { repositorySuites } from './stages/suites.ts';
-import { survival } from './stages/survival.ts';
-import { startFeature, up } from './stages/up.ts';
 
 // The laboratory of hosts: `npm run test:hosts`. CONTRIBUTING.md says how to choose hosts and stages.
-const stages: Stage[] = [doctor, up, client, groups, figures, survival, down, repositorySuites];
-const first = up.name;
-/**
- * What it starts, it starts itself, and none of it keeps memory: asked for alone it needs neither platform nor CRIU.
- */
-const withoutPlatform = [repositorySuites.name];
 /** The moment of a guest that `--again` goes on from: the platform serves, and nothing was done with it yet. */
 const afterUp = 'after-up';
 const here = 'here';
@@ -55,6 +43,8 @@ const privateKey = join(directory, 'key');
 if (!existsSync(privateKey))
   await mustRun(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'lab', '-f', privateKey], { timeoutMs: 60_000 });
 
+const asked: Asked = { stages: values.stage, again: values.again ?? false };
+
 const names = values.host ?? [...hosts.map(({ name }) => name), here];
 const reports: HostReport[] = [];
 for (const name of names) {
@@ -73,26 +63,33 @@ async function lookAtGuest(host: Host): Promise<HostReport> {
     void process.stdout.write(
       `${host.name} ${String(Math.round((Date.now() - startedAt) / 1000)).padStart(5)} s  ${text}\n`,
     );
-  const contents = await contentsOfGuests();
+  const contents = await contentsOf(host);
   const image = await imageOf(host, directory, readFileSync(`${privateKey}.pub`, 'utf8'), contents);
   const work = join(directory, 'runs', host.name);
   const [overlay, sources] = [join(work, 'disk.qcow2'), join(work, 'sources.tar')];
-  const missing = missingIn(image.contents, contents);
+  const missing = isForeign(host) ? [] : missingIn(image.contents, contents);
   const withoutLayers = missing.filter(path => !contents.layers.includes(path));
   if (!values.again) {
-    const disk = needsPlatform()
-      ? { path: await preparedDisk({ host, image, missing: withoutLayers, privateKey, say }), format: 'qcow2' as const }
-      : { path: image.disk, format: 'raw' as const };
+    const disk =
+      host.installs === 'checkout' && needsPlatform(asked)
+        ? {
+            path: await preparedDisk({ host, image, missing: withoutLayers, privateKey, say }),
+            format: 'qcow2' as const,
+          }
+        : { path: image.disk, format: 'raw' as const };
     rmSync(work, { recursive: true, force: true });
     mkdirSync(work, { recursive: true });
     await makeOverlay(disk.path, disk.format, overlay);
   }
   const commit = await commitOfCheckout();
   // A guest that has started Atoll has layers, and unpacking them takes it minutes.
-  await packSources(sources, values.again ? withoutLayers : missing);
+  const debianPackage = host.installs === 'package' ? await debianPackageOf(join(directory, 'release')) : undefined;
+  const further = [...(values.again ? withoutLayers : missing), ...(debianPackage ? [debianPackage] : [])];
+  await packSources(host, sources, further);
   say(values.again ? 'going on after its first start' : 'booting');
   const guest = await startGuest({
     name: host.name,
+    architecture: host.architecture,
     image,
     overlay,
     ...(values.again ? { from: afterUp } : {}),
@@ -105,11 +102,12 @@ async function lookAtGuest(host: Host): Promise<HostReport> {
   try {
     say(`up: ${guest.login}`);
     await guest.run(unpack('/dev/vdb'), { timeoutMs: unpackWithinMs });
-    const place = { dataDir, port: guestPort, log: join(work, 'log') };
+    const place = { dataDir, port: guestPort, log: join(work, 'log'), ...(debianPackage ? { debianPackage } : {}) };
+    const chosen = stagesFor(host.installs, guest.kind, asked);
     return await lookAtMachine(
-      { name: host.name, title: host.title, machine: guest, commit, place, say },
-      async stage => {
-        if (stage.name === first) await guest.keep(afterUp);
+      { name: host.name, title: host.title, machine: guest, chosen, commit, place, say },
+      async ({ starts }) => {
+        if (starts !== undefined) await guest.keep(afterUp);
       },
     );
   } finally {
@@ -128,6 +126,7 @@ async function lookHere(): Promise<HostReport> {
       name: here,
       title: titleHere,
       machine: thisMachine(),
+      chosen: stagesFor('checkout', 'here', asked),
       commit: await commitOfCheckout(),
       place: { dataDir: join(folder, 'data'), port: herePort, log: join(work, 'log') },
       say: text => void process.stdout.write(`${here}: ${text}\n`),
@@ -137,42 +136,25 @@ async function lookHere(): Promise<HostReport> {
   }
 }
 
-function needsPlatform(): boolean {
-  return !values.stage?.every(name => withoutPlatform.includes(name));
-}
-
-/**
- * The stages that were asked for, and those without which they would see nothing, or would leave something on this
- * machine.
- */
-function chosenFor(machine: Machine): Stage[] {
-  const needed = needsPlatform()
-    ? [...(values.again ? [] : [first]), ...(machine.kind === 'here' ? [down.name] : [])]
-    : [];
-  const done = values.again ? [doctor.name, first] : [];
-  return stages.filter(
-    ({ name }) => !done.includes(name) && (values.stage === undefined || [...values.stage, ...needed].includes(name)),
-  );
-}
-
 type Looked = {
   name: string;
   title: string;
   machine: Machine;
+  chosen: Stage[];
   /** What of Atoll it has. */
   commit: string;
-  place: Pick<Scene, 'dataDir' | 'port' | 'log'>;
+  place: Pick<Scene, 'dataDir' | 'port' | 'log' | 'debianPackage'>;
   say(text: string): void;
 };
 
 /** Runs the chosen stages on a machine. Its report is written after each, so that one that is cut short counts too. */
 async function lookAtMachine(
-  { name, title, machine, commit, place, say }: Looked,
+  { name, title, machine, chosen, commit, place, say }: Looked,
   after: (stage: Stage) => Promise<void> = () => Promise.resolve(),
 ): Promise<HostReport> {
   const scene: Scene = { machine, checkout, only: values.only ?? [], ...place };
   const facts = await machine.run(
-    'uname -r; [ -e /sys/fs/cgroup/cgroup.controllers ] && echo v2 alone || { [ -e /sys/fs/cgroup/unified ] && echo v1 beside v2 || echo v1; }; node --version',
+    'uname -r; [ -e /sys/fs/cgroup/cgroup.controllers ] && echo v2 alone || { [ -e /sys/fs/cgroup/unified ] && echo v1 beside v2 || echo v1; }; node --version 2>/dev/null || echo none',
     { timeoutMs: 60_000 },
   );
   const [kernel = '', controlGroups = '', node = ''] = facts.output.split('\n');
@@ -181,7 +163,7 @@ async function lookAtMachine(
   // What was not looked at this time is as it was last seen.
   if ((values.again || values.stage || values.only) && existsSync(file))
     report = { ...report, findings: (JSON.parse(readFileSync(file, 'utf8')) as HostReport).findings };
-  for (const stage of chosenFor(machine)) {
+  for (const stage of chosen) {
     say(`— ${stage.name}`);
     const found = await stage.run(scene).catch((error: unknown) => [finding(stage.name, false, String(error))]);
     for (const { feature, verdict, detail } of found)
@@ -194,8 +176,7 @@ async function lookAtMachine(
       ),
     };
     writeFileSync(file, JSON.stringify(report, null, 2));
-    if (stage.name === first && found.some(({ feature, verdict }) => feature === startFeature && verdict === 'fails'))
-      break;
+    if (found.some(({ feature, verdict }) => feature === stage.starts && verdict === 'fails')) break;
     await after(stage);
   }
   return report;

@@ -6,7 +6,7 @@ import { type Feature, lookAt, Refused, same } from './feature.ts';
 export type Kept = { running: string; paused: string };
 
 //   bun survivors.ts begin                makes them, and prints their IDs
-//   bun survivors.ts WHAT RUNNING PAUSED  looks at them after what has come over the platform: `kill -9`, `reboot`, `down`
+//   bun survivors.ts WHAT RUNNING PAUSED  looks at them after what has come over the platform: `kill -9`, `reboot` …
 const timeoutMs = 3_600_000;
 const commandMs = 120_000;
 
@@ -43,7 +43,7 @@ const runsOn: Feature = {
 };
 
 /** Why a sandbox that ran has ended, by what was over it. */
-const reasons: Record<string, string> = { reboot: 'lost', down: 'request' };
+const reasons: Record<string, string> = { reboot: 'lost', down: 'request', 'atoll uninstall': 'request' };
 
 const isGone: Feature = {
   name: `${what}: what ran is gone, and is said to be`,
@@ -83,5 +83,5 @@ if (what === 'begin') {
   const [one, other] = [await make(), await make()];
   await other.pause({ requestTimeoutMs: commandMs });
   process.stdout.write(`${JSON.stringify({ running: one.sandboxId, paused: other.sandboxId } satisfies Kept)}\n`);
-} else await lookAt([what === 'kill -9' ? runsOn : isGone, comesBack], []);
+} else await lookAt([what in reasons ? isGone : runsOn, comesBack], []);
 process.exit(0);

@@ -3,14 +3,15 @@ import { existsSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:
 import { dirname, join } from 'node:path';
 import { checkout } from './contents.ts';
 import { makeOverlay, startGuest } from './guest.ts';
-import type { Host } from './host-list.ts';
+import { type Host, isForeign } from './host-list.ts';
 import type { Image } from './image.ts';
 import { mustRun } from './program.ts';
 
 const archiveMultiple = '1G';
 const packTimeoutMs = 10 * 60_000;
 const unpackTimeoutMs = 10 * 60_000;
-const prepareTimeoutMs = 60 * 60_000;
+/** Where all of set-up runs on an emulated machine, the base template too. */
+const prepareTimeoutMs = 3 * 60 * 60_000;
 
 /**
  * What set-up takes from the network on a guest, and how: packages of the distribution, and CRIU. Where any of it
@@ -39,25 +40,34 @@ export async function commitOfCheckout(): Promise<string> {
 }
 
 /**
- * An archive of what changes from run to run: the sources, the programs that are built from them, and further files
- * (absolute paths).
+ * An archive of what changes from run to run: the sources, for a checkout of this machine's type the programs that are
+ * built from them, and further files (absolute paths).
  */
-export async function packSources(file: string, further: string[]): Promise<void> {
+export async function packSources(host: Host, file: string, further: string[]): Promise<void> {
   const listed = await mustRun(
     ['git', '-C', checkout, 'ls-files', '-z', '--cached', '--others', '--exclude-standard'],
     { timeoutMs: packTimeoutMs },
   );
   const sources = listed.split('\0').filter(path => path !== '' && existsSync(join(checkout, path)));
   // What fits a kernel is the guest's own, and what is large is there already.
-  const built = readdirSync(join(checkout, 'dist'))
-    .filter(name => !/^(criu|runsc|\.)/.test(name))
-    .map(name => `dist/${name}`);
+  const built =
+    isForeign(host) || host.installs === 'package'
+      ? []
+      : readdirSync(join(checkout, 'dist'))
+          .filter(name => !/^(criu|runsc|release|\.)/.test(name))
+          .map(name => `dist/${name}`);
   const paths = [...[...sources, ...built].map(path => join(checkout, path)), ...further];
   const input = paths.map(path => `${path.slice(1)}\0`).join('');
   await mustRun(['tar', '-cf', file, '-C', '/', '--null', '--files-from=-'], { timeoutMs: packTimeoutMs, input });
   // A guest that goes on from a moment of before knows how large this disk was.
   await mustRun(['truncate', '--size', `%${archiveMultiple}`, file], { timeoutMs: packTimeoutMs });
 }
+
+/** Makes the layers of the base template, for which there are none of another machine. */
+const baseTemplate = `export ATOLL_DATA_DIR=/var/tmp/atoll ATOLL_TEMPLATES=none
+bin/atoll up --json > /var/tmp/up 2>&1 & started=$!
+while ! grep -q '"url"' /var/tmp/up; do kill -0 $started || { cat /var/tmp/up; exit 1; }; sleep 2; done
+bin/atoll down --all && rm -rf /var/tmp/atoll /var/tmp/up`;
 
 /** The command by which a guest takes what an archive holds, to the same places as on this machine; and its time. */
 export const unpack = (disk: string): string => `tar -xf ${disk} -C / 2>&1`;
@@ -85,9 +95,10 @@ export async function preparedDisk(options: {
   await mustRun(['mkdir', '-p', work], { timeoutMs: packTimeoutMs });
   const [overlay, sources] = [join(work, 'disk.qcow2'), join(work, 'sources.tar')];
   await makeOverlay(image.disk, 'raw', overlay);
-  await packSources(sources, options.missing);
+  await packSources(host, sources, options.missing);
   const guest = await startGuest({
     name: host.name,
+    architecture: host.architecture,
     image,
     overlay,
     archives: [sources],
@@ -97,7 +108,7 @@ export async function preparedDisk(options: {
     lifetimeMs: 2 * prepareTimeoutMs,
   });
   try {
-    const script = `set -e; ${unpack('/dev/vdb')}; update-ca-certificates >/dev/null; cd ${checkout}; node scripts/prepare.mjs`;
+    const script = `set -e; ${unpack('/dev/vdb')}; update-ca-certificates >/dev/null; cd ${checkout}; node scripts/prepare.mjs${isForeign(host) ? `\n${baseTemplate}` : ''}`;
     const { exitCode, output } = await guest.run(script, {
       timeoutMs: prepareTimeoutMs,
       log: join(work, 'prepare.log'),

@@ -2,12 +2,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { checkout, missingIn } from './contents.ts';
 
-const then = {
-  packages: ['crun'],
-  npm: { 'node_modules/a': '1', 'node_modules/b': '1' },
-  runsc: 'x',
-  layers: ['/c/1'],
-};
+const then = { npm: { 'node_modules/a': '1', 'node_modules/b': '1' }, runsc: 'x', layers: ['/c/1'] };
 
 test('an image without anything takes it all', () => {
   const paths = missingIn(undefined, then);

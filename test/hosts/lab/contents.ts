@@ -3,12 +3,13 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { shippedOnNode } from '../../../src/bin/shipped-node.ts';
 import { startTestNode } from '../../node/support/test-node.ts';
+import { type Host, isForeign } from './host-list.ts';
 import { repository, startPlatform } from '../../support/platform.ts';
 
 /** Layers of templates that this machine has made: guests need not make them again. */
 const layerCache = '/var/cache/atoll';
 /** Authorities of this machine: what a template trusts depends on them, and so does the name of a layer. */
-const authorities = '/usr/local/share/ca-certificates';
+export const authorities = '/usr/local/share/ca-certificates';
 
 /** The folder of the checkout, on this machine and in guests. */
 export const checkout = repository.replace(/\/$/, '');
@@ -17,8 +18,6 @@ export const checkout = repository.replace(/\/$/, '');
  * What set-up would download for a guest, taken from this machine instead. Paths are absolute, and the same in guests.
  */
 export type Contents = {
-  /** Packages of the distribution. */
-  packages: string[];
   /** Where npm has put a package, and the digest of what is there. */
   npm: Record<string, string>;
   /** Digest of the gVisor that is in `dist/runsc`. */
@@ -27,16 +26,14 @@ export type Contents = {
   layers: string[];
 };
 
-/** What guests of this checkout need. A platform is started for its layers, which makes those that are missing. */
-export async function contentsOfGuests(): Promise<Contents> {
-  const { needed } = (await import(join(checkout, 'scripts/setup/system-packages.mjs'))) as {
-    needed: { name: string }[];
-  };
+/** What a guest needs. A platform is started for its layers, which makes those that are missing. */
+export async function contentsOf(host: Host): Promise<Contents> {
+  // Set-up does all of it there.
+  if (isForeign(host)) return { npm: {}, runsc: '', layers: [] };
   const { packages } = JSON.parse(readFileSync(join(checkout, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, { version?: string; integrity?: string }>;
   };
   return {
-    packages: needed.map(({ name }) => name),
     npm: Object.fromEntries(
       Object.entries(packages).map(([path, { version, integrity }]) => [path, `${version} ${integrity}`]),
     ),

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import type { Architecture } from './host-list.ts';
 import type { Image } from './image.ts';
 import type { Machine } from './machine.ts';
 import { askMonitor } from './monitor.ts';
@@ -30,6 +31,7 @@ export type Guest = Machine & {
 
 type GuestOptions = {
   name: string;
+  architecture: Architecture;
   image: Image;
   /** The disk that it writes to (qcow2). */
   overlay: string;
@@ -45,9 +47,17 @@ type GuestOptions = {
   lifetimeMs: number;
 };
 
+/** QEMU's program for each type of machine, the machine, and the console of that. */
+const emulators: Record<Architecture, { program: string; machine: string; cpu: string; console: string }> = {
+  x64: { program: 'qemu-system-x86_64', machine: 'q35', cpu: 'max', console: 'ttyS0' },
+  // What signs pointers costs an emulated processor a lot, and has no part in what is looked at.
+  arm64: { program: 'qemu-system-aarch64', machine: 'virt', cpu: 'neoverse-n1', console: 'ttyAMA0' },
+};
+
 /** Starts a guest and waits until it lets the laboratory in. */
 export async function startGuest(options: GuestOptions): Promise<Guest> {
   const { directory, image } = options;
+  const emulator = emulators[options.architecture];
   mkdirSync(directory, { recursive: true });
   const port = await freePort();
   const ssh = ['-p', String(port), '-i', options.privateKey, ...sshOptions(directory)];
@@ -59,7 +69,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
       'nice',
       '-n',
       '1',
-      'qemu-system-x86_64',
+      emulator.program,
       ...qemuArguments(options, port),
     ],
     { detached: true, stdio: ['ignore', 'ignore', 'inherit'] },
@@ -116,7 +126,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
       // programs with timeouts see a machine of ordinary speed, however busy its host is.
       ...[
         '-machine',
-        'q35',
+        emulator.machine,
         '-accel',
         'tcg',
         '-icount',
@@ -124,7 +134,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
         '-rtc',
         'clock=vm',
         '-cpu',
-        'max',
+        emulator.cpu,
         '-smp',
         String(cores),
         '-m',
@@ -137,7 +147,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
         '-initrd',
         image.initrd,
         '-append',
-        'root=/dev/vda rw console=ttyS0 mitigations=off',
+        `root=/dev/vda rw console=${emulator.console} mitigations=off`,
       ],
       ...['-drive', `file=${overlay},format=qcow2,if=virtio,cache=unsafe,discard=unmap`],
       ...archives.flatMap(archive => ['-drive', `file=${archive},format=raw,if=virtio,readonly=on`]),

@@ -1,13 +1,30 @@
+import { runtimePackages } from '../../../scripts/release/debian-package.mjs';
+import { needed } from '../../../scripts/setup/system-packages.mjs';
+
+/** Types of machine, as Node.js names them. */
+export type Architecture = 'x64' | 'arm64';
+
 /** A machine of the laboratory: a distribution with the kernel that it ships. */
 export type Host = {
   name: string;
   title: string;
   /** What mmdebstrap makes it from. */
   suite: string;
+  architecture: Architecture;
+  /** What Atoll is put there as: a checkout for `npm run up`, or the Debian package of a release. */
+  installs: 'checkout' | 'package';
 };
 
-/** What a person has on a small server before Atoll comes: systemd, a login, Node.js and git of the distribution. */
-export const everyHost = [
+const debianNames = { x64: 'amd64', arm64: 'arm64' } as const;
+
+/** Whether its programs are not those of this machine. */
+export const isForeign = ({ architecture }: Host): boolean => architecture !== process.arch;
+
+/** What Debian calls a type of machine. */
+export const debianNameOf = (architecture: Architecture): string => debianNames[architecture];
+
+/** What a person has on a small server before Atoll comes: systemd, a login. */
+const bareHost = [
   'systemd-sysv',
   'systemd-resolved',
   'dbus',
@@ -18,15 +35,35 @@ export const everyHost = [
   'openssh-server',
   'iproute2',
   'ca-certificates',
-  'linux-image-cloud-amd64',
-  'nodejs',
-  'npm',
-  'git',
-  'python3',
 ];
 
+/** What `npm run up` is started with, of the distribution; Python, which laboratory and suites use. */
+const forCheckouts = ['nodejs', 'npm', 'git', 'python3'];
+
+/** Packages of a host: what it is, and what would be installed on it while it has no network. */
+export function packagesOf({ architecture, installs }: Host): { own: string[]; later: string[] } {
+  const own = [...bareHost, `linux-image-cloud-${debianNameOf(architecture)}`];
+  return installs === 'checkout'
+    ? { own: [...own, ...forCheckouts], later: needed.map(({ name }) => name) }
+    : { own, later: [...runtimePackages] };
+}
+
 export const hosts: Host[] = [
-  { name: 'debian-12', title: 'Debian 12', suite: 'bookworm' },
-  { name: 'debian-13', title: 'Debian 13', suite: 'trixie' },
-  { name: 'debian-sid', title: 'Debian unstable', suite: 'sid' },
+  { name: 'debian-12', title: 'Debian 12', suite: 'bookworm', architecture: 'x64', installs: 'checkout' },
+  { name: 'debian-13', title: 'Debian 13', suite: 'trixie', architecture: 'x64', installs: 'checkout' },
+  { name: 'debian-sid', title: 'Debian unstable', suite: 'sid', architecture: 'x64', installs: 'checkout' },
+  {
+    name: 'debian-12-package',
+    title: 'Debian 12, Debian package',
+    suite: 'bookworm',
+    architecture: 'x64',
+    installs: 'package',
+  },
+  {
+    name: 'debian-13-arm64',
+    title: 'Debian 13 on arm64',
+    suite: 'trixie',
+    architecture: 'arm64',
+    installs: 'checkout',
+  },
 ];

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -11,8 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { checkout, type Contents, missingIn } from './contents.ts';
-import { everyHost, type Host } from './host-list.ts';
+import { authorities, checkout, type Contents, missingIn } from './contents.ts';
+import { mustRunForeign } from './foreign.ts';
+import { debianNameOf, type Host, isForeign, packagesOf } from './host-list.ts';
 import { mustRun } from './program.ts';
 
 const mirror = 'http://deb.debian.org/debian';
@@ -53,7 +55,7 @@ const masked = [
  */
 export async function imageOf(host: Host, directory: string, publicKey: string, contents: Contents): Promise<Image> {
   const key = createHash('sha256')
-    .update(JSON.stringify([host.suite, everyHost, files, masked, publicKey, diskBytes, checkout]))
+    .update(JSON.stringify([host.suite, packagesOf(host).own, files, masked, publicKey, diskBytes, checkout]))
     .digest('hex')
     .slice(0, 16);
   const made = join(directory, `${host.name}-${key}`);
@@ -64,10 +66,12 @@ export async function imageOf(host: Host, directory: string, publicKey: string, 
   rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
   const tree = join(work, 'tree');
-  await makeTree(host, tree, contents.packages, join(work, 'mmdebstrap.log'));
+  await makeTree(host, tree, join(work, 'mmdebstrap.log'));
+  if (isForeign(host)) await putForeignModules(host, join(work, 'npm'), tree);
   await mustRun(['sh', '-c', 'tar -c -C / --null --files-from=- | tar -x -C "$0"', tree], {
     timeoutMs: diskTimeoutMs,
-    input: missingIn(undefined, contents)
+    input: (isForeign(host) ? [authorities] : missingIn(undefined, contents))
+      .filter(path => host.installs === 'checkout' || !path.startsWith(join(checkout, 'dist')))
       .map(path => `${path.slice(1)}\0`)
       .join(''),
   });
@@ -93,14 +97,17 @@ export async function imageOf(host: Host, directory: string, publicKey: string, 
  * The distribution's packages, from the mirror. One that is away for a moment is asked again, from the beginning: apt
  * gives up an address for good at the first connection that fails, however many retries it is allowed.
  */
-async function makeTree(host: Host, tree: string, packages: string[], log: string): Promise<void> {
+async function makeTree(host: Host, tree: string, log: string): Promise<void> {
   // A mirror that is a snapshot has lists whose time is over; their signatures are checked all the same.
   const aged = '--aptopt=Acquire::Check-Valid-Until "false"';
-  const include = `--include=${[...everyHost, ...packages].join(',')}`;
+  const { own, later } = packagesOf(host);
+  const include = `--include=${[...own, ...later].join(',')}`;
   const argv = [
     'mmdebstrap',
     '--variant=minbase',
     '--dpkgopt=force-unsafe-io',
+    `--architectures=${debianNameOf(host.architecture)}`,
+    ...(isForeign(host) ? ['--mode=root', '--skip=check/qemu'] : []),
     aged,
     include,
     host.suite,
@@ -111,13 +118,27 @@ async function makeTree(host: Host, tree: string, packages: string[], log: strin
     rmSync(tree, { recursive: true, force: true });
     try {
       // In a mount namespace of its own: what it mounts goes with it, however it ends.
-      await mustRun(['unshare', '--mount', ...argv], { timeoutMs: debstrapTimeoutMs, log });
+      if (isForeign(host)) await mustRunForeign(argv, { timeoutMs: debstrapTimeoutMs, log });
+      else await mustRun(['unshare', '--mount', ...argv], { timeoutMs: debstrapTimeoutMs, log });
       return;
     } catch (error) {
       if (left <= 1) throw error;
       await new Promise(resolve => setTimeout(resolve, betweenDebstrapsMs));
     }
   }
+}
+
+/** The packages of npm as a machine of another type has them, by the same lock file. */
+async function putForeignModules({ architecture }: Host, work: string, tree: string): Promise<void> {
+  mkdirSync(work);
+  for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(checkout, name), join(work, name));
+  const type = ['--os=linux', `--cpu=${architecture}`, '--libc=glibc'];
+  await mustRun(['npm', 'ci', ...type, '--ignore-scripts', '--no-audit', '--no-fund'], {
+    timeoutMs: diskTimeoutMs,
+    cwd: work,
+  });
+  mkdirSync(join(tree, checkout), { recursive: true });
+  await mustRun(['mv', join(work, 'node_modules'), join(tree, checkout)], { timeoutMs: diskTimeoutMs });
 }
 
 function furnish(tree: string, publicKey: string): void {

@@ -1,4 +1,5 @@
 import type { HostFinding } from '../../../src/protocol/doctor.ts';
+import type { Finding } from '../inside/feature.ts';
 import { finding, sh, type Stage } from './stage.ts';
 
 const timeoutMs = 30 * 60_000;
@@ -12,17 +13,20 @@ export const doctor: Stage = {
       'node scripts/prepare.mjs >&2 && bin/atoll doctor --json 2>/dev/null',
       timeoutMs,
     );
-    const start = output.indexOf('[\n');
-    const found = start < 0 ? [] : (JSON.parse(output.slice(start)) as HostFinding[]);
-    const lacks = found
-      .filter(({ status }) => status !== 'ok')
-      .map(({ name, status, detail }) => `${name} ${status}: ${detail.slice(0, 120)}`);
-    return [
-      finding(
-        'doctor',
-        exitCode === 0 && found.some(({ name, status }) => name === 'a sandbox' && status === 'ok'),
-        found.length === 0 ? output : lacks.join('; '),
-      ),
-    ];
+    return [doctorFinding(exitCode, output)];
   },
 };
+
+/** What `atoll doctor --json` has found, as one finding: whether a sandbox ran, and what the machine lacks. */
+export function doctorFinding(exitCode: number, output: string): Finding {
+  const start = output.indexOf('[\n');
+  const found = start < 0 ? [] : (JSON.parse(output.slice(start)) as HostFinding[]);
+  const lacks = found
+    .filter(({ status }) => status !== 'ok')
+    .map(({ name, status, detail }) => `${name} ${status}: ${detail.slice(0, 120)}`);
+  return finding(
+    'doctor',
+    exitCode === 0 && found.some(({ name, status }) => name === 'a sandbox' && status === 'ok'),
+    found.length === 0 ? output : lacks.join('; '),
+  );
+}

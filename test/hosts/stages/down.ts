@@ -9,10 +9,10 @@ const timeoutMs = 20 * 60_000;
  * Printed where another platform of the machine has taken the number that was given back: what has it in its name is
  * that one's.
  */
-const taken = 'another installation has its number now';
+export const taken = 'another installation has its number now';
 
 /** What of the installation works on the machine, a line each: nothing, after `atoll down`. */
-const left = `
+export const left = `
 owner=$(cat /run/atoll/$number/owner 2>/dev/null)
 if [ -n "$owner" ] && [ "$owner" != "$ATOLL_DATA_DIR" ]; then echo "${taken}"; else
 ls -d /sys/fs/cgroup/$atoll /sys/fs/cgroup/*/$atoll 2>/dev/null
@@ -49,8 +49,12 @@ export const down: Stage = {
   },
 };
 
+/** Finds the number that the installation has on the machine, and the names that begin with it. */
+export const ownNumber =
+  'number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-';
+
 async function goDown(scene: Scene, command: string, alsoLeft: string): Promise<Finding[]> {
-  const script = `number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-; echo "installation <$number>"; bin/atoll ${command} 2>&1; echo "exit $?"; echo LEFT; ${left}${alsoLeft}`;
+  const script = `${ownNumber}; echo "installation <$number>"; bin/atoll ${command} 2>&1; echo "exit $?"; echo LEFT; ${left}${alsoLeft}`;
   const { output } = await sh(scene, script, timeoutMs);
   const [said = '', remains = ''] = output.split('LEFT\n');
   const known = /^installation <\d+>\n/.test(said);

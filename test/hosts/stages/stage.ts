@@ -12,15 +12,23 @@ export type Scene = {
   only: string[];
   dataDir: string;
   port: number;
+  /** The Debian package on the machine, where it is what Atoll comes as. */
+  debianPackage?: string;
 };
 
 /**
  * A part of what is looked at on a host. A stage that throws is a failure named after it; the next one runs all the
  * same.
  */
-export type Stage = { name: string; run(scene: Scene): Promise<Finding[]> };
+export type Stage = {
+  name: string;
+  /** The feature of it that all further stages need: where that fails, there is nothing to look at. */
+  starts?: string;
+  run(scene: Scene): Promise<Finding[]>;
+};
 
-const bun = (checkout: string) => `${checkout}/node_modules/@oven/bun-linux-x64-baseline/bin/bun`;
+/** The runtime that npm has put there for the machine's type. */
+const bun = (checkout: string) => `$(ls ${checkout}/node_modules/@oven/*/bin/bun)`;
 
 /**
  * Runs a script on the machine in the checkout, with the variables that a client of the platform needs, and answers

@@ -36,12 +36,12 @@ export async function startAgain(scene: Scene, feature: string): Promise<Finding
   return finding(feature, up, up ? '' : output);
 }
 
-/** Where it fails, there is nothing to look at. */
-export const startFeature = 'npm run up';
+const startFeature = 'npm run up';
 
 /** `npm run up`, and the first lines of the README. */
 export const up: Stage = {
   name: 'up',
+  starts: startFeature,
   async run(scene) {
     const { up, output } = await startPlatform(scene, 'npm run up');
     const found = [finding(startFeature, up, up ? (/served after \d+ s/.exec(output)?.[0] ?? '') : output)];
