@@ -61,6 +61,12 @@ const neededByTests = [
 /** Packages for the laboratory of hosts alone. */
 const neededByLaboratory = [
   { name: 'qemu-system-x86', command: 'qemu-system-x86_64', why: 'emulates machines' },
+  { name: 'qemu-system-arm', command: 'qemu-system-aarch64', why: 'emulates machines of arm64' },
+  {
+    name: 'qemu-user-static',
+    command: 'qemu-aarch64-static',
+    why: 'runs what their packages run when they are unpacked',
+  },
   { name: 'qemu-utils', command: 'qemu-img', why: 'makes their disks' },
   { name: 'openssh-client', command: 'ssh', why: 'runs commands on them' },
   { name: 'git', command: 'git', why: 'lists the files of this repository' },

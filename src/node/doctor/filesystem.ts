@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { tryCommand } from '../../base/process/command.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { failedWriteCode, isNoSpace } from '../../base/disk-room.ts';
+import { kernelMin } from './kernel.ts';
 import { limited, missing, ok, placeUnusable, type Probe } from './probe.ts';
 import { Descriptors, makeFilesystem, openIdmapped } from './syscalls.ts';
 import { openUserNamespace } from './user-namespace.ts';
@@ -31,13 +32,13 @@ export function filesystemProbes(dir: string): Probe[] {
     {
       name: 'overlay over idmapped layers',
       needed: true,
-      remedy: 'A kernel of 5.19 or newer with CONFIG_OVERLAY_FS is needed (`modprobe overlay`).',
+      remedy: `A kernel of ${kernelMin.join('.')} or newer with CONFIG_OVERLAY_FS is needed (\`modprobe overlay\`).`,
       look: () => inScratch(dir, lookAtOverlay),
     },
     {
       name: 'EROFS',
       needed: true,
-      remedy: 'Install erofs-utils, and a kernel of 5.19 or newer with CONFIG_EROFS_FS (`modprobe erofs`).',
+      remedy: `Install erofs-utils, and a kernel of ${kernelMin.join('.')} or newer with CONFIG_EROFS_FS (\`modprobe erofs\`).`,
       look: () => inScratch(dir, lookAtErofs),
     },
     {

@@ -4,8 +4,11 @@ import { tryCommand } from '../../base/process/command.ts';
 import { limited, missing, ok, type Probe } from './probe.ts';
 import { openUserNamespace } from './user-namespace.ts';
 
-/** The oldest kernel, major and minor: overlay and EROFS take idmapped mounts since then. */
-export const kernelMin = [5, 19] as const;
+/**
+ * The oldest kernel, major and minor, that Atoll was run on (docs/hosts.md). Overlay and EROFS take idmapped mounts
+ * since 5.19, and no distribution keeps up a kernel between the two.
+ */
+export const kernelMin = [6, 1] as const;
 const openFilesWanted = 65_536;
 
 /** What the kernel itself must offer: its version, namespaces, seccomp, limits. */
