@@ -38,7 +38,9 @@ export function filesystemProbes(dir: string): Probe[] {
     {
       name: 'EROFS',
       needed: true,
-      remedy: `Install erofs-utils, and a kernel of ${kernelMin.join('.')} or newer with CONFIG_EROFS_FS (\`modprobe erofs\`).`,
+      remedy:
+        `Install erofs-utils, and a kernel of ${kernelMin.join('.')} or newer with CONFIG_EROFS_FS ` +
+        '(`modprobe erofs`).',
       look: () => inScratch(dir, lookAtErofs),
     },
     {
