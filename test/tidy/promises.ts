@@ -26,7 +26,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['The gate is a process of its own user', null, 'says what the process is'],
     ['A node that was cut off for less', 'test/cluster/machines.test.ts', 'cut off for less than control waits'],
     ['never one that was left behind', 'test/api/database/failover.test.ts', 'a primary that comes back after another'],
-    ['nothing is concluded of what the database lacks', 'test/api/database/failover.test.ts', 'an asynchronous standby'],
+    [
+      'nothing is concluded of what the database lacks',
+      'test/api/database/failover.test.ts',
+      'an asynchronous standby',
+    ],
     ['nothing that was answered is missing', 'test/api/database/failover.test.ts', 'with a synchronous standby'],
     ['never deleted but by an operator', 'test/api/database/failover.test.ts', 'an asynchronous standby lacks'],
     ['is for one that never comes back', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
@@ -147,6 +151,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['never for the agent', 'test/edge/forwarding.test.ts', 'the Host is masked, but never for the agent'],
     ['its bytes must never pass for the answer', 'test/edge/smuggling.test.ts', 'bytes after a response reach nobody'],
     ['Cleartext HTTP/2', 'test/edge/smuggling.test.ts', 'cleartext HTTP/2 is not offered'],
+    ['nothing else', 'test/edge/http2-services.test.ts', 'another service on the port is asked in what it speaks'],
     [
       'never after a request or response with trailers',
       'test/edge/forwarding.test.ts',

@@ -8,6 +8,7 @@ import { keepRequestHead, type RequestHead } from '../../http1/request-head.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
 import { type HeadUser, ResponseHeads } from './response-heads.ts';
 import { Splice } from './splice.ts';
+import { beginsHttp2 } from '../upstream/http2/first-frame.ts';
 import { type ExchangeTarget, failureOf, goesOn, isSafeToRepeat } from './target.ts';
 import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
 
@@ -50,6 +51,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   readonly #expects: boolean;
   readonly #minorVersion: number;
   readonly #replayable: boolean;
+  readonly #hasBody: boolean;
   #state: State;
   /** The client's connection can't carry another request. */
   #closeAfter: boolean;
@@ -78,7 +80,8 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
       end: head.end,
       heads: new ResponseHeads(this),
     };
-    this.#replayable = upstream.served > 0 && head.framing.kind === 'none' && isSafeToRepeat(head);
+    this.#hasBody = head.framing.kind !== 'none';
+    this.#replayable = upstream.served > 0 && !this.#hasBody && isSafeToRepeat(head);
     upstream.user = this;
   }
 
@@ -130,8 +133,25 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
 
   upstreamData(bytes: Buffer): void {
     this.#touch();
-    if (this.#state.kind === 'awaiting') this.#state.heads.read(bytes, this.#client.context);
+    if (this.#state.kind === 'awaiting') this.#readHead(this.#state.heads, bytes);
     else this.#passBody(bytes, 0, 0);
+  }
+
+  #readHead(heads: ResponseHeads, bytes: Buffer): void {
+    if (!heads.begun && !this.#upstream.isHttp2 && beginsHttp2(bytes)) this.#askInHttp2();
+    else heads.read(bytes, this.#client.context);
+  }
+
+  /** The service has understood nothing of the request, for it speaks HTTP/2 alone. */
+  #askInHttp2(): void {
+    const { traffic, port, plan } = this.#target;
+    if (traffic === null || plan.upgrade) return this.invalidHead('it speaks HTTP/2');
+    const before = this.#fail();
+    traffic.heard(port, 'h2');
+    if (before === undefined) return;
+    const head = this.#headOf(before);
+    if (!this.#hasBody) this.#retry(this.#client, head);
+    else this.#client.refuse(failureOf(this.#target, 'speaks HTTP/2, which is known now: send it again'), head);
   }
 
   interimHead(head: ResponseHead, input: Buffer): void {
@@ -142,6 +162,9 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
 
   finalHead(head: ResponseHead, input: Buffer): void {
     if (head.status === 101) return this.#switchProtocols(head, input);
+    const { protocol, served } = this.#upstream;
+    // A service that speaks both is asked in HTTP/2 for calls of gRPC alone.
+    if (served === 0 && !this.#client.isGrpc) this.#target.traffic?.heard(this.#target.port, protocol);
     const framing = head.framing(this.#toHead);
     if (framing === undefined) return this.invalidHead('where its body ends is ambiguous');
     this.#state = responding;
@@ -288,6 +311,9 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     const before = this.#state;
     this.#leave();
     this.#upstream.terminate();
+    // It may be another service than the one that was known there.
+    if (before.kind === 'awaiting' && this.#upstream.served === 0)
+      this.#target.traffic?.heard(this.#target.port, undefined);
     if (before.kind === 'awaiting' && before.heads.interims === 0) return before;
     this.#client.terminate();
     return undefined;

@@ -18,7 +18,7 @@ import { trafficOf, type Ways } from '../context.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { Route } from '../../protocol/directory.ts';
 import { reachPort, reachSandbox } from './reach.ts';
-import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
+import type { Protocol, SandboxTraffic } from '../upstream/sandbox-traffic.ts';
 import type { Share } from '../../base/concurrency/share.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { Wait } from './wait.ts';
@@ -38,8 +38,10 @@ type Asked = {
   readonly isProbe: boolean;
   /** It wants the connection itself, and no request on it. */
   readonly isTunnel: boolean;
-  /** Its server is asked in HTTP/2. */
-  readonly isHttp2: boolean;
+  /** What it needs its service to speak; undefined: what that speaks. */
+  readonly protocol: Protocol | undefined;
+  /** It comes with a body. */
+  readonly hasBody: boolean;
   readonly signal: AbortSignal;
 };
 
@@ -76,10 +78,11 @@ export async function connect(
   const idle = asked.fresh ? undefined : takeIdle(ways, traffic, to.port, asked);
   if (idle !== undefined) return { route, traffic, upstream: idle };
   const tls = route.ingress.httpsPorts.includes(to.port);
+  const protocol = asked.protocol ?? traffic.protocolOf(to.port);
   try {
     const upstream = asked.isTunnel
       ? await reachPort(ways, traffic, to.port, asked.signal)
-      : await reachSandbox(ways, traffic, to.port, { tls, isHttp2: asked.isHttp2 }, asked.signal);
+      : await reachSandbox(ways, traffic, to.port, { tls, protocol, hasBody: asked.hasBody }, asked.signal);
     return { route, traffic, upstream };
   } catch (error) {
     traffic.requests.give();
@@ -130,7 +133,7 @@ export function takeIdle(
   { limits, clock }: Pick<Ways, 'limits' | 'clock'>,
   traffic: SandboxTraffic,
   port: number,
-  { repeatable, isHttp2 }: Pick<Asked, 'repeatable' | 'isHttp2'>,
+  { repeatable, protocol }: Pick<Asked, 'repeatable' | 'protocol'>,
 ): Upstream | undefined {
   const withinMs =
     port === agentPort
@@ -138,6 +141,7 @@ export function takeIdle(
       : repeatable
         ? limits.idleUpstreamTimeoutMs
         : limits.freshUpstreamMs;
+  const isHttp2 = (protocol ?? traffic.protocolOf(port)) === 'h2';
   return traffic.poolOf(port, isHttp2).take(clock.nowMs, withinMs);
 }
 

@@ -1,37 +1,97 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import type { Ways } from '../context.ts';
-import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
+import type { Protocol, SandboxTraffic } from '../upstream/sandbox-traffic.ts';
 import { Http2Link } from '../upstream/http2/link.ts';
 import { Upstream, type UpstreamHome } from '../upstream/upstream.ts';
 import { Wait } from './wait.ts';
 
 /** What is connected: a descriptor that is connected already, or a unix socket. */
-/** The protocol that a server is asked to speak within TLS (RFC 7301). */
-type Protocol = 'http/1.1' | 'h2';
-
 type Endpoint = { readonly fd: number } | { readonly unix: string };
+
+type Reach = Pick<Ways, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>;
+
+/** What a service is asked in. */
+type Asking = {
+  readonly tls: boolean;
+  /** Undefined: HTTP/1.1, and HTTP/2 where the service shows that it speaks nothing else. */
+  readonly protocol: Protocol | undefined;
+  /** The request can't be sent twice: what the service says first is waited for, for a moment. */
+  readonly hasBody: boolean;
+};
 
 /**
  * A new connection to `port` of a sandbox. A port on which nothing listens is tried again for about a second: clients
  * start a server and use it at once. Errors: those of `dial`; `canceled` when `signal` aborts or the sandbox is cut.
  */
 export async function reachSandbox(
-  ways: Pick<Ways, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>,
+  ways: Reach,
   traffic: SandboxTraffic,
   port: number,
-  { tls, isHttp2 }: { tls: boolean; isHttp2: boolean },
+  { tls, protocol, hasBody }: Asking,
   signal: AbortSignal,
 ): Promise<Upstream> {
   using wait = new Wait([signal, traffic.signal]);
-  const fd = await dialPatiently(ways, traffic.sandboxId, port, wait);
-  const farEnd = ways.farEnds?.take(fd);
-  const pool = traffic.poolOf(port, isHttp2);
-  if (!isHttp2) return await open(ways, new Upstream(pool, { farEnd }), { fd }, tls, wait);
-  const raw = new Upstream(linked, { farEnd });
-  // Such a server may speak first.
-  raw.early = [];
-  const { upstream } = new Http2Link(await open(ways, raw, { fd }, tls, wait, 'h2'), pool, ways.limits, tls);
+  const dialled = async () => {
+    const fd = await dialPatiently(ways, traffic.sandboxId, port, wait);
+    return { fd, farEnd: ways.farEnds?.take(fd) };
+  };
+  const inHttp2 = async () => {
+    const { fd, farEnd } = await dialled();
+    const raw = new Upstream(linked, { farEnd });
+    // Such a server may speak first.
+    raw.early = [];
+    return link(ways, traffic, port, tls, await open(ways, raw, { fd }, tls, wait, 'h2'));
+  };
+  if (protocol === 'h2') return await inHttp2();
+  const { fd, farEnd } = await dialled();
+  const upstream = new Upstream(traffic.poolOf(port), { farEnd });
+  const mayGreet = protocol === undefined && hasBody && !tls;
+  if (mayGreet) upstream.early = [];
+  try {
+    await open(ways, upstream, { fd }, tls, wait);
+  } catch (error) {
+    const isRefused = error instanceof AtollError && error.code === 'invalid';
+    if (protocol !== undefined || !isRefused || !(tls || upstream.greetedInHttp2)) throw error;
+    // It may have refused HTTP/1.1 alone. Where it has not, the first trouble is the one to tell.
+    const secondTry = await inHttp2().catch(() => Promise.reject(error));
+    traffic.heard(port, 'h2');
+    return secondTry;
+  }
+  if (!mayGreet || !(await hasGreeted(upstream, wait))) return upstream;
+  traffic.heard(port, 'h2');
+  return await inHttp2();
+}
+
+/** How long a service that may speak HTTP/2 alone has to say so, ms, where a request can't be sent twice. */
+const greetingMs = 25;
+
+/**
+ * Waits until the service has spoken, or the time is over, and answers whether it speaks HTTP/2; the connection is
+ * given up then. Errors: `invalid` where it says something else; `canceled`.
+ */
+async function hasGreeted(upstream: Upstream, wait: Wait): Promise<boolean> {
+  const { promise: spoken, resolve } = Promise.withResolvers<void>();
+  upstream.onEarly = resolve;
+  try {
+    if (upstream.early?.length === 0) await Promise.race([spoken, wait.sleep(greetingMs)]);
+  } catch (error) {
+    upstream.terminate();
+    throw error;
+  }
+  const isSilent = upstream.early?.length === 0 && !upstream.closed;
+  upstream.onEarly = null;
+  upstream.early = null;
+  if (isSilent) return false;
+  upstream.terminate();
+  if (!upstream.greetedInHttp2) throw new AtollError('invalid', spokeFirst);
+  return true;
+}
+
+/** Speaks HTTP/2 over a connection on which nothing was sent yet. */
+function link({ limits }: Pick<Ways, 'limits'>, traffic: SandboxTraffic, port: number, tls: boolean, raw: Upstream) {
+  const pool = traffic.poolOf(port, true);
+  const { upstream } = new Http2Link(raw, pool, limits, tls);
   pool.add(upstream);
   return upstream;
 }
@@ -41,7 +101,7 @@ const linked: UpstreamHome = { add() {}, give() {}, forget() {} };
 
 /** The same without TLS, to a server that may speak first. */
 export async function reachPort(
-  ways: Pick<Ways, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>,
+  ways: Reach,
   traffic: SandboxTraffic,
   port: number,
   signal: AbortSignal,
@@ -98,14 +158,14 @@ async function open(
     ? openTls(upstreamHandlers, endpoint, upstream, protocol)
     : connect(endpoint, { ...common(upstream), socket: upstreamHandlers });
   await wait.for(opening, limits.handshakeTimeoutMs, () => upstream.terminate());
-  if (upstream.closed)
-    throw new AtollError('invalid', 'The service does not speak HTTP: it closed the connection or spoke first');
+  if (upstream.closed) throw new AtollError('invalid', spokeFirst);
   upstream.home.add(upstream);
   return upstream;
 }
 
+const spokeFirst = 'The service does not speak HTTP: it closed the connection or spoke first';
 /** The one protocol that is offered, behind its length (RFC 7301). */
-const onlyHttp2 = Buffer.from('\x02h2', 'latin1');
+const offers = { 'http/1.1': Buffer.from('\x08http/1.1', 'latin1'), h2: Buffer.from('\x02h2', 'latin1') };
 const notHttp2 = 'The service does not speak HTTP/2 within TLS, as calls of gRPC do';
 
 /** TLS to a service of the sandbox. Its certificate proves nothing to us: whoever answers there is the sandbox. */
@@ -130,8 +190,8 @@ function openTls(
       failed(error);
     },
   };
-  const offered = protocol === 'h2' ? { ALPNProtocols: onlyHttp2 } : {};
-  connect(endpoint, { ...common(upstream), socket, tls: { rejectUnauthorized: false, ...offered } }).catch(failed);
+  const tls = { rejectUnauthorized: false, ALPNProtocols: offers[protocol] };
+  connect(endpoint, { ...common(upstream), socket, tls }).catch(failed);
   return promise;
 }
 

@@ -10,6 +10,7 @@ import type { Route } from '../../protocol/directory.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { isSafeToRepeat, type ServeAgain } from '../exchange/target.ts';
 import type { KeptRequestHead, RequestHead } from '../../http1/request-head.ts';
+import type { Protocol } from '../upstream/sandbox-traffic.ts';
 import { isInternalRoute } from './internal-routes.ts';
 import { serveTunnel, tunnelAsked } from './serve-tunnel.ts';
 import { upgradeFor } from './upgrade.ts';
@@ -41,7 +42,7 @@ export function serveSandbox(ways: Ways, client: Client, head: RequestHead, to: 
     if ('status' in admitted) return client.refuse(admitted, head);
     const upstream = takeIdle(ways, admitted, to.port, {
       repeatable: isSafeToRepeat(head),
-      isHttp2: isHttp2For(client, to),
+      protocol: protocolFor(client, head, to),
     });
     if (upstream !== undefined) {
       admitted.requests.take();
@@ -51,8 +52,14 @@ export function serveSandbox(ways: Ways, client: Client, head: RequestHead, to: 
   void connectAndBegin(ways, client, head.keep(), to, found, attempt);
 }
 
-/** Calls of gRPC go to services of a sandbox's own in HTTP/2; the agent is always asked in HTTP/1.1. */
-const isHttp2For = (client: Client, { port }: NamedPort): boolean => client.isGrpc && port !== agentPort;
+/**
+ * What the service has to speak. The agent is always asked in HTTP/1.1, and so is who is to switch to another protocol;
+ * calls of gRPC go to services of a sandbox's own in HTTP/2.
+ */
+function protocolFor(client: Client, head: RequestHead, { port }: NamedPort): Protocol | undefined {
+  if (port === agentPort || upgradeFor(head, port)) return 'http/1.1';
+  return client.isGrpc ? 'h2' : undefined;
+}
 
 async function connectAndBegin(
   ways: Ways,
@@ -68,7 +75,8 @@ async function connectAndBegin(
     fresh: attempt.fresh,
     isProbe: to.port === agentPort && pathOf(head) === healthPath,
     isTunnel: false,
-    isHttp2: isHttp2For(client, to),
+    protocol: protocolFor(client, head, to),
+    hasBody: head.framing.kind !== 'none',
     signal: client.beginRouting(),
   };
   let connected: Connected | Answer;

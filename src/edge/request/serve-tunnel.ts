@@ -59,7 +59,8 @@ export async function serveTunnel(
       fresh: true,
       isProbe: false,
       isTunnel: true,
-      isHttp2: false,
+      protocol: 'http/1.1',
+      hasBody: false,
       signal: client.beginRouting(),
     });
   } catch (error) {

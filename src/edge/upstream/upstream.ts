@@ -2,6 +2,7 @@ import { assert } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { FarEnd } from '../directory/directory.ts';
 import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
+import { beginsHttp2 } from './http2/first-frame.ts';
 
 /** Who uses an upstream connection at the moment, and hears what happens on it. */
 export type UpstreamUser = {
@@ -41,6 +42,10 @@ export class Upstream {
   keepMs = Number.POSITIVE_INFINITY;
   /** What a server said before anybody listened, where it may speak first; null: it may not. */
   early: Buffer[] | null = null;
+  /** Called with the first of it. */
+  onEarly: (() => void) | null = null;
+  /** It spoke first, as a server of HTTP/2 does. */
+  greetedInHttp2 = false;
   #paused = false;
   #socket: ByteSocket | null = null;
   #sendBuffer: SendBuffer | null = null;
@@ -62,6 +67,10 @@ export class Upstream {
   /** Its server broke off, or the network to it did, which a socket that stands for it can't say. */
   get wasReset(): boolean {
     return this.#farEnd?.wasReset() ?? false;
+  }
+
+  get protocol(): 'http/1.1' | 'h2' {
+    return this.isHttp2 ? 'h2' : 'http/1.1';
   }
 
   get socket(): ByteSocket {
@@ -124,9 +133,11 @@ export function upstreamHandlers(log: Log) {
       const upstream = socket.data;
       // A server that speaks without being asked answers a request that was never sent: don't trust it with the next.
       if (upstream.user !== null) return upstream.user.upstreamData(bytes);
+      upstream.greetedInHttp2 ||= beginsHttp2(bytes);
       if (upstream.early === null) return upstream.terminate();
       upstream.early.push(bytes);
       upstream.pause();
+      upstream.onEarly?.();
     },
     drain(socket) {
       const upstream = socket.data;

@@ -180,7 +180,8 @@ export class Http2Link implements ByteSocket, UpstreamUser {
 
   #respond(call: Call, headers: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number): void {
     const endsAtOnce = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const head = responseHeadBytes(headers, endsAtOnce);
+    const toHead = this.#head.methodIs('HEAD');
+    const head = responseHeadBytes(headers, { endsAtOnce, toHead });
     if (head === undefined) return this.#end(new Error('the head of the response is malformed'));
     call.hasBody = !endsAtOnce;
     if (endsAtOnce) call.answered = true;

@@ -4,20 +4,23 @@ import { fieldsOf } from '../../http2-fields.ts';
 
 /** Lengths are the frames' to say: a body comes in chunks, behind which there may be fields. */
 const ofFraming: ReadonlySet<string> = new Set(['content-length', 'trailer']);
+/** Responses that have no body, whatever their head says (RFC 9110 15.3.5, 15.4.5). */
+const withoutBody: ReadonlySet<number> = new Set([204, 304]);
 const crlf = Buffer.from('\r\n');
 
 /**
- * The head of a response as HTTP/1.1, whose body follows in chunks unless it `endsAtOnce`. Undefined for what can't be
- * one: a service is a stranger.
+ * The head of a response as HTTP/1.1, whose body follows in chunks unless it `endsAtOnce`; `toHead`: it answers HEAD,
+ * and its length is that of another response. Undefined for what can't be one: a service is a stranger.
  */
 export function responseHeadBytes(
   headers: IncomingHttpHeaders & IncomingHttpStatusHeader,
-  endsAtOnce: boolean,
+  { endsAtOnce, toHead }: { endsAtOnce: boolean; toHead: boolean },
 ): Buffer | undefined {
   const { ':status': status } = headers;
-  const fields = fieldsOf(headers)?.filter(({ name }) => !ofFraming.has(name));
+  const fields = fieldsOf(headers)?.filter(({ name }) => !ofFraming.has(name) || (toHead && name === 'content-length'));
   if (fields === undefined || status === undefined || !Number.isInteger(status) || status < 200 || status > 999)
     return undefined;
+  if (toHead || withoutBody.has(status)) return headBytes(`HTTP/1.1 ${status} -`, fields);
   const framing = endsAtOnce ? { name: 'Content-Length', value: '0' } : { name: 'Transfer-Encoding', value: 'chunked' };
   return headBytes(`HTTP/1.1 ${status} -`, [...fields, framing]);
 }

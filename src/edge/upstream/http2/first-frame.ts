@@ -1,0 +1,12 @@
+const settings = 0x04;
+const goAway = 0x07;
+
+/**
+ * Whether the first bytes of a server are those of HTTP/2: the frame SETTINGS, which comes first (RFC 9113 3.4), or
+ * GOAWAY from one that has understood nothing. Responses of HTTP/1.1 begin with a letter, and no such frame is 64 KiB
+ * long.
+ */
+export function beginsHttp2(bytes: Uint8Array): boolean {
+  const type = bytes[3];
+  return bytes[0] === 0 && (type === undefined || type === settings || type === goAway);
+}

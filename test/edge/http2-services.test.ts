@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { localAuthority } from '../../src/supervisor/certificates/local-authority.ts';
+import { type Fixture, startFixture } from './support/fixture.ts';
+import { type Http2Service, startHttp2Service } from './support/http2-service.ts';
+
+// Services that speak HTTP/2 alone, asked by clients that speak HTTP/1.1.
+
+setDefaultTimeout(30_000);
+let folder: string;
+let fixture: Fixture;
+let clear: Http2Service;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'edge-http2-services-'));
+  localAuthority(folder, ['localhost']);
+  fixture = startFixture();
+  clear = await startHttp2Service();
+});
+afterAll(async () => {
+  await clear[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A sandbox whose port 80 is the service's, of which nobody knows yet what it speaks. */
+function sandboxWith(id: string, service: { port: number }, ingress: { httpsPorts?: number[] } = {}) {
+  fixture.sandbox(id, { ingress });
+  fixture.mapPort(80, service.port);
+  const headers = { host: `80-${id}.localhost` };
+  return (path: string, init: RequestInit = {}) =>
+    fetch(new URL(path, fixture.url), { ...init, headers: { ...headers, ...init.headers } });
+}
+
+test('a request without a body, one with, and those that follow', async () => {
+  const ask = sandboxWith('first', clear);
+  const answer = await ask('/one?x=1', { headers: { 'x-mine': 'yes' } });
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toMatchObject({
+    method: 'GET',
+    path: '/one?x=1',
+    authority: '80-first.localhost',
+    mine: 'yes',
+    forwarded: 'http',
+    body: '',
+  });
+  expect(answer.headers.get('x-by')).toBe('http2');
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'])
+    expect(await (await ask('/', { method, body: 'text' })).json()).toMatchObject({ method, body: 'text' });
+});
+
+test('the very first request comes with a body', async () => {
+  const ask = sandboxWith('post', clear);
+  const body = 'x'.repeat(3_000_000);
+  expect(await (await ask('/length', { method: 'POST', body })).text()).toBe('3000000');
+});
+
+test('answers without a body, and HEAD', async () => {
+  const ask = sandboxWith('bare', clear);
+  expect((await ask('/204')).status).toBe(204);
+  const unchanged = await ask('/304');
+  expect([unchanged.status, unchanged.headers.get('etag')]).toEqual([304, '"one"']);
+  const head = await ask('/large', { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '2000000', '']);
+  expect((await (await ask('/large')).arrayBuffer()).byteLength).toBe(2_000_000);
+});
+
+test('events come as they are sent', async () => {
+  const ask = sandboxWith('events', clear);
+  const answer = await ask('/events');
+  const reader = (answer.body ?? new ReadableStream()).getReader();
+  const next = async () => Buffer.from((await reader.read()).value ?? []).toString();
+  expect(await next()).toBe('data: one\n\n');
+  // The second is sent when the first was read, by another request at the same time.
+  expect(await (await ask('/go')).json()).toMatchObject({ path: '/go' });
+  expect(await next()).toBe('data: two\n\n');
+  expect((await reader.read()).done).toBe(true);
+});
+
+test('a service within TLS that agrees to nothing but HTTP/2', async () => {
+  await using secure = await startHttp2Service(join(folder, 'server-key.pem'), join(folder, 'server.pem'));
+  const ask = sandboxWith('tls', secure, { httpsPorts: [80] });
+  expect(await (await ask('/', { method: 'POST', body: 'first' })).json()).toMatchObject({ body: 'first' });
+  expect(await (await ask('/again')).json()).toMatchObject({ path: '/again' });
+});
+
+test('another service on the port is asked in what it speaks', async () => {
+  const former = await startHttp2Service();
+  const ask = sandboxWith('changing', former);
+  expect((await ask('/')).headers.get('x-by')).toBe('http2');
+  await former[Symbol.asyncDispose]();
+  using old = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('old') });
+  fixture.mapPort(80, old.port ?? 0);
+  // The first one finds out.
+  expect((await ask('/')).status).toBe(503);
+  expect(await (await ask('/')).text()).toBe('old');
+  await using next = await startHttp2Service();
+  fixture.mapPort(80, next.port);
+  await old.stop(true);
+  expect((await ask('/')).headers.get('x-by')).toBe('http2');
+});
+
+test('who wants to switch protocols is told that the service can’t', async () => {
+  const ask = sandboxWith('upgrade', clear);
+  const answer = await ask('/', { headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'x' } });
+  expect(answer.status).toBe(503);
+});
