@@ -65,7 +65,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await show('/operator/doctor', 'Doctor');
     const ran = page.getByRole('row').filter({ hasText: /^oka sandbox/ });
     await ran.waitFor({ timeout: 120_000 });
-    await page.getByRole('status').getByText('Sandboxes can run here.').waitFor();
+    await page.getByRole('status').getByText('Sandboxes can run here: one just did.').waitFor();
     const again = page.waitForResponse(response => response.url().endsWith('/admin/doctor'));
     await page.getByRole('button', { name: 'Examine again' }).click();
     await page.getByRole('button', { name: 'Examining…' }).waitFor();

@@ -80,6 +80,7 @@ function Seen({ finding: { detail, remedy } }: { finding: Finding }) {
   );
 }
 
+/** That sandboxes can run is said only where one has run. */
 function Verdict({ findings }: { findings: readonly Finding[] }) {
   const blocking = findings.filter(blocks).map(({ name }) => name);
   const others = findings.filter(({ status }) => status !== 'ok').length - blocking.length;
@@ -89,9 +90,13 @@ function Verdict({ findings }: { findings: readonly Finding[] }) {
         No sandbox can run before this is mended: {blocking.join(', ')}
       </div>
     );
+  const ran = findings.some(({ name, status }) => name === 'a sandbox' && status === 'ok');
   return (
     <div className={`note ${others > 0 ? 'warn' : ''}`} role="status">
-      Sandboxes can run here. {others > 0 && `${others} more ${others === 1 ? 'thing' : 'things'} would be possible.`}
+      {ran
+        ? 'Sandboxes can run here: one just did. '
+        : 'Nothing was found that speaks against sandboxes here, but none was run. '}
+      {others > 0 && `${others} more ${others === 1 ? 'thing' : 'things'} would be possible.`}
     </div>
   );
 }
