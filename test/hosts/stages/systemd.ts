@@ -20,7 +20,7 @@ const survived = [
   { name: 'systemctl restart', script: 'systemctl restart atoll' },
   { name: 'kill -9 of the service', script: 'kill -9 $before' },
   { name: 'a service that stands still', script: 'kill -STOP $before' },
-  { name: 'installing the package again', script: 'apt-get install --yes --no-download --reinstall $package' },
+  { name: 'installing the package again', script: 'apt-get install --yes --reinstall $package' },
 ];
 
 /**
