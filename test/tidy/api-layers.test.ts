@@ -95,3 +95,15 @@ test('a folder of the API has no more files than one sees at a glance', () => {
   expect(counts.size).toBeGreaterThan(30);
   expect([...counts].filter(([, inFolder]) => inFolder.length > 20).map(([folder]) => folder)).toEqual([]);
 });
+
+/** What no test calls by itself: parts of statements, and what writes a row's event or lock in a statement of others. */
+const partsOfStatements = /\/(?:as-it-was|ended|events|labels|lock|row)\.ts$/;
+
+// A statement that only a whole platform's test runs is tested in the cases that the platform has that day.
+test('every store has tests that call its statements', () => {
+  const stores = files.filter(({ path }) => layerOf(path) === 'store' && !partsOfStatements.test(path));
+  expect(stores.length).toBeGreaterThan(45);
+  const tests = sourceFiles(['src', 'test']).filter(({ path }) => isTest(path));
+  const called = new Set(tests.flatMap(file => importsOf(file).map(({ target }) => target)));
+  expect(stores.map(({ path }) => path).filter(path => !called.has(path))).toEqual([]);
+});

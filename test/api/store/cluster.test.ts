@@ -1,0 +1,209 @@
+import { expect, test } from 'bun:test';
+import {
+  abandonBlob,
+  beginBlob,
+  findBlob,
+  finishBlob,
+  hasBlobs,
+  onceStored,
+  referTo,
+  storeIdOf,
+} from '../../../src/api/blob/store/blobs.ts';
+import {
+  blobsToDelete,
+  condemnBlobs,
+  condemnUploads,
+  dropLooseRefs,
+  knownBlobs,
+  pruneGone,
+  removeBlob,
+} from '../../../src/api/blob/store/collect.ts';
+import { findAuthority, keepAuthority } from '../../../src/api/cluster/store/authority.ts';
+import { findInvite, keepInvite, takeInvite } from '../../../src/api/cluster/store/invites.ts';
+import {
+  certificatesOf,
+  deleteClusterNode,
+  giveUpNode,
+  keepLease,
+  listClusterNodes,
+  lockGivenUp,
+  putCertificates,
+  putClusterNode,
+  takeNodeBack,
+} from '../../../src/api/cluster/store/nodes.ts';
+import { kindOf } from '../../../src/api/database/db.ts';
+import type { Db } from '../../../src/api/database/db.ts';
+import { insertBuild } from '../../../src/api/build/store/write.ts';
+import { enterReplica, keepReplica, leaveReplica, pruneReplicas } from '../../../src/api/replica/store/replicas.ts';
+import { onEachDatabase } from '../databases.ts';
+import { atOnce, startUs, storeScene } from './scene.ts';
+
+// What statements about a cluster answer, on both databases: machines and their leases, processes, and what is stored
+// beyond machines.
+
+const layer = (name: string, blobId = `blob-${name}`) => ({
+  blobId,
+  kind: 'layer' as const,
+  name,
+  bytes: 5,
+  sealedKey: null,
+  facts: null,
+});
+
+async function stored(db: Db, name: string, owner: string, atUs: number): Promise<void> {
+  expect(await beginBlob(db, layer(name), { replicaId: 'r', nowUs: atUs })).toBe(true);
+  expect(await finishBlob(db, `blob-${name}`, { kind: 'build', id: owner }, atUs)).toBe(true);
+}
+
+onEachDatabase(database => {
+  test('machines: who joins does not take the place of another who joined meanwhile', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    const node = (certificates: string[]) => ({
+      nodeId: 'a',
+      address: '192.0.2.1:1',
+      certificates,
+      renewAtUs: startUs + 5,
+      joinedAtUs: startUs,
+    });
+    expect(await certificatesOf(db, 'a')).toBeNull();
+    const joined = await atOnce(certificate => putClusterNode(db, node([certificate]), null));
+    expect(joined.toSorted()).toEqual([false, true]);
+    const first = (await certificatesOf(db, 'a')) ?? [];
+    expect(await putClusterNode(db, node(['second']), ['other'])).toBe(false);
+    expect(await putClusterNode(db, node(['second']), first)).toBe(true);
+    const next = { certificates: ['second', 'third'], renewAtUs: startUs + 6 };
+    expect(await putCertificates(db, node(first), next)).toBe(false);
+    expect(await putCertificates(db, node(['second']), next)).toBe(true);
+    expect(await listClusterNodes(db)).toEqual([
+      { ...node(next.certificates), ...next, leaseUntilUs: null, isGivenUp: false, bootId: null, info: null },
+    ]);
+    await deleteClusterNode(db, 'a');
+    expect(await certificatesOf(db, 'a')).toBeNull();
+  });
+
+  test('leases: they grow alone, and a machine that was given up gets none until it is taken back', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    const node = { nodeId: 'a', address: '192.0.2.1:1', certificates: ['c'], renewAtUs: 0, joinedAtUs: startUs };
+    await putClusterNode(db, node, null);
+    expect(await giveUpNode(db, 'a', startUs)).toBe(false); // it never had one
+    expect(await keepLease(db, 'a', startUs + 20)).toBe(true);
+    expect(await keepLease(db, 'a', startUs + 10)).toBe(true);
+    expect((await listClusterNodes(db))[0]?.leaseUntilUs).toBe(startUs + 20);
+    expect(await giveUpNode(db, 'a', startUs + 20)).toBe(false);
+    expect((await atOnce(() => giveUpNode(db, 'a', startUs + 21))).toSorted()).toEqual([false, true]);
+    expect(await keepLease(db, 'a', startUs + 99)).toBe(false);
+    if (kindOf(db) === 'postgres') expect(await lockGivenUp(db, 'a')).toMatchObject({ nodeId: 'a', isGivenUp: true });
+    await takeNodeBack(db, 'a');
+    if (kindOf(db) === 'postgres') expect(await lockGivenUp(db, 'a')).toBeNull();
+    // By the lease of before it would be given up again at once.
+    expect(await giveUpNode(db, 'a', startUs + 1_000)).toBe(false);
+    expect(await keepLease(db, 'a', startUs + 99)).toBe(true);
+    expect(await keepLease(db, 'nobody', startUs + 99)).toBe(false);
+  });
+
+  test('invitations of machines are used once, in their time; the authority is the first that was kept', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    const invite = (tokenId: string, expiresAtUs: number) => ({ tokenId, sealedKey: `key of ${tokenId}`, expiresAtUs });
+    await keepInvite(db, invite('old', startUs + 1), startUs);
+    await keepInvite(db, invite('new', startUs + 9), startUs + 1);
+    expect(await takeInvite(db, 'old')).toBe(false);
+    expect(await findInvite(db, 'new', startUs + 9)).toBeNull();
+    expect(await findInvite(db, 'new', startUs + 8)).toBe('key of new');
+    expect((await atOnce(() => takeInvite(db, 'new'))).toSorted()).toEqual([false, true]);
+    expect(await findAuthority(db)).toBeNull();
+    await keepAuthority(db, { certificate: 'first', sealedKey: 'k' });
+    await keepAuthority(db, { certificate: 'second', sealedKey: 'l' });
+    expect(await findAuthority(db)).toEqual({ certificate: 'first', sealedKey: 'k' });
+  });
+
+  test('blobs: a name is uploaded once at a time, and is there from when it is whole', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    expect(await storeIdOf(db, 'first')).toBe('first');
+    expect(await storeIdOf(db, 'second')).toBe('first');
+    const by = { replicaId: 'r', nowUs: startUs };
+    expect((await atOnce(id => beginBlob(db, layer('one', id), by))).toSorted()).toEqual([false, true]);
+    const { blobId } = (await findBlob(db, 'layer', 'one')) ?? { blobId: '' };
+    expect(await hasBlobs(db)).toBe(false);
+    // Nobody can need what is not there yet.
+    expect(await referTo(db, blobId, { kind: 'build', id: 'b' }, startUs)).toBe(false);
+    expect(await finishBlob(db, blobId, { kind: 'build', id: 'b' }, startUs + 1)).toBe(true);
+    expect(await finishBlob(db, blobId, { kind: 'build', id: 'b' }, startUs + 2)).toBe(false);
+    expect(await findBlob(db, 'layer', 'one')).toEqual({
+      ...layer('one', blobId),
+      state: 'stored',
+      changedAtUs: startUs + 1,
+    });
+    expect(await hasBlobs(db)).toBe(true);
+    // What is given up makes room for another try, and does not come back.
+    await beginBlob(db, layer('two'), by);
+    await abandonBlob(db, 'blob-two', startUs + 3);
+    expect(await finishBlob(db, 'blob-two', { kind: 'build', id: 'b' }, startUs + 4)).toBe(false);
+    expect(await findBlob(db, 'layer', 'two')).toBeNull();
+    expect(await beginBlob(db, layer('two', 'again'), by)).toBe(true);
+  });
+
+  test('blobs: what somebody refers to stays, what nobody does goes once it is old', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const size = { cpuCount: 1, memoryMiB: 512, diskMiB: 512 };
+    await insertBuild(db, { buildId: 'kept', templateId: mine.templateId, tags: ['a'], ...size, nowUs: startUs });
+    await stored(db, 'used', 'kept', startUs);
+    await stored(db, 'unused', 'gone', startUs);
+    await stored(db, 'fresh', 'gone', startUs + 8);
+    await dropLooseRefs(db);
+    await condemnBlobs(db, 'layer', { beforeUs: startUs + 5, nowUs: startUs + 9 });
+    expect(await blobsToDelete(db, 9)).toEqual([{ blobId: 'blob-unused', bytes: 5 }]);
+    // It is decided: nobody gets hold of it any more.
+    expect(await referTo(db, 'blob-unused', { kind: 'build', id: 'kept' }, startUs + 9)).toBe(false);
+    expect(await referTo(db, 'blob-fresh', { kind: 'build', id: 'kept' }, startUs + 9)).toBe(true);
+    expect(await knownBlobs(db, ['blob-unused', 'blob-used', 'none'])).toEqual(new Set(['blob-unused', 'blob-used']));
+    await removeBlob(db, 'blob-unused', startUs + 10);
+    expect(await knownBlobs(db, ['blob-unused'])).toEqual(new Set());
+    // What is not to be deleted is not removed by a mistake.
+    await removeBlob(db, 'blob-used', startUs + 10);
+    expect((await findBlob(db, 'layer', 'used'))?.state).toBe('stored');
+  });
+
+  test('blobs: that a pause was stored is known for a while after it is gone', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    const pause = { blobId: 'p', kind: 'pause' as const, name: 'e1', bytes: 7, sealedKey: 's', facts: null };
+    await beginBlob(db, pause, { replicaId: 'r', nowUs: startUs });
+    await finishBlob(db, 'p', { kind: 'execution', id: 'e1' }, startUs);
+    await dropLooseRefs(db);
+    await condemnBlobs(db, 'pause', { beforeUs: startUs + 1, nowUs: startUs + 2 });
+    await removeBlob(db, 'p', startUs + 3);
+    expect(await knownBlobs(db, ['p'])).toEqual(new Set());
+    expect(await onceStored(db, ['e1', 'e2'])).toEqual(new Set(['e1']));
+    await pruneGone(db, startUs + 3);
+    expect(await onceStored(db, ['e1'])).toEqual(new Set(['e1']));
+    await pruneGone(db, startUs + 4);
+    expect(await onceStored(db, ['e1'])).toEqual(new Set());
+    expect([await onceStored(db, []), await knownBlobs(db, [])]).toEqual([new Set(), new Set()]);
+  });
+
+  test('uploads of a process that is over are given up, those of one that lives are not', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    await enterReplica(db, { replicaId: 'dead', name: 'a' }, startUs + 5);
+    await enterReplica(db, { replicaId: 'alive', name: 'b' }, startUs + 5);
+    await keepReplica(db, { replicaId: 'alive', name: 'b' }, startUs + 50);
+    for (const replicaId of ['dead', 'alive', 'own', 'unknown'])
+      await beginBlob(db, layer(replicaId), { replicaId, nowUs: startUs });
+    await condemnUploads(db, { ownId: 'own', nowUs: startUs + 10 });
+    const states = async () =>
+      Promise.all(['dead', 'alive', 'own', 'unknown'].map(async name => (await findBlob(db, 'layer', name))?.state));
+    expect(await states()).toEqual([undefined, 'uploading', 'uploading', undefined]);
+    // One that is started again in the same place is another process: what the one before did is over.
+    await enterReplica(db, { replicaId: 'next', name: 'b' }, startUs + 50);
+    await condemnUploads(db, { ownId: 'own', nowUs: startUs + 11 });
+    expect(await states()).toEqual([undefined, undefined, 'uploading', undefined]);
+    await leaveReplica(db, 'next');
+    await pruneReplicas(db, startUs + 100);
+    expect(await db.selectFrom('replicas').selectAll().execute()).toEqual([]);
+  });
+});

@@ -1,0 +1,135 @@
+import { expect, test } from 'bun:test';
+import { eventsAfter, newestSequence } from '../../../src/api/event/store/after.ts';
+import { insertAudit, listAudit } from '../../../src/api/event/store/audit.ts';
+import { histories, pruneHistory } from '../../../src/api/event/store/history.ts';
+import { listEvents, pruneEvents } from '../../../src/api/event/store/list.ts';
+import { recordEvent } from '../../../src/api/event/store/write.ts';
+import type { Db } from '../../../src/api/database/db.ts';
+import type { EventType } from '../../../src/protocol/api/event.ts';
+import {
+  highestOfTeam,
+  latestBefore,
+  pruneTeamMetrics,
+  recordTeams,
+  teamSpans,
+} from '../../../src/api/metrics/store/team.ts';
+import { onEachDatabase } from '../databases.ts';
+import { startUs, storeScene } from './scene.ts';
+
+// What statements about what was answer, on both databases: events, the audit log, metrics of teams.
+
+const tell = (db: Db, teamId: string, id: string, number: number, type: EventType = 'sandbox.lifecycle.created') =>
+  db
+    .transaction()
+    .execute(transaction =>
+      recordEvent(transaction, {
+        teamId,
+        type,
+        subject: { kind: 'sandbox', id },
+        atUs: startUs + number,
+        data: { number },
+      }),
+    );
+
+const numberOf = (body: string) => (JSON.parse(body) as { eventData: { number: number } }).eventData.number;
+
+const entry = (entryId: string, teamId: string | null, number: number) => ({
+  entryId,
+  atUs: startUs + number,
+  operation: 'deleteTeam',
+  target: `team:${entryId}`,
+  actorKind: 'admin' as const,
+  actorId: null,
+  teamId,
+  address: '192.0.2.1',
+  status: 204,
+  before: { name: 'x' },
+  after: null,
+});
+
+onEachDatabase(database => {
+  test('events: a team reads its own, by subject and type, and those behind a sequence in their order', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    await tell(db, mine.teamId, 'a', 1);
+    await tell(db, theirs.teamId, 'a', 2);
+    await tell(db, mine.teamId, 'a', 3, 'sandbox.lifecycle.killed');
+    await tell(db, mine.teamId, 'b', 4);
+    const numbers = async (filter: Parameters<typeof listEvents>[2], oldestFirst = true, offset = 0) =>
+      (await listEvents(db, mine.teamId, filter, { offset, limit: 9, oldestFirst })).map(numberOf);
+    expect(await numbers({})).toEqual([1, 3, 4]);
+    expect(await numbers({}, false, 1)).toEqual([3, 1]);
+    expect(await numbers({ kind: 'sandbox', subjectId: 'a' })).toEqual([1, 3]);
+    expect(await numbers({ types: ['sandbox.lifecycle.killed'] })).toEqual([3]);
+    expect(await numbers({ kind: 'build' })).toEqual([]);
+    const all = await eventsAfter(db, mine.teamId, 0, 9);
+    expect(all.map(({ body }) => numberOf(body))).toEqual([1, 3, 4]);
+    const [first, , last] = all;
+    expect((await eventsAfter(db, mine.teamId, first?.sequence ?? 0, 1)).map(({ body }) => numberOf(body))).toEqual([
+      3,
+    ]);
+    expect(await newestSequence(db, mine.teamId)).toBe(last?.sequence ?? -1);
+    expect(await newestSequence(db, 'none')).toBe(0);
+  });
+
+  test('events: what is old goes, and of each team what exceeds its maximum', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    for (const number of [1, 2, 3, 4]) await tell(db, mine.teamId, 'a', number);
+    await tell(db, theirs.teamId, 'a', 5);
+    await pruneEvents(db, startUs + 2, 2);
+    const left = async (teamId: string) => (await eventsAfter(db, teamId, 0, 9)).map(({ body }) => numberOf(body));
+    expect([await left(mine.teamId), await left(theirs.teamId)]).toEqual([[3, 4], [5]]);
+  });
+
+  test('audit: an entry that comes twice is there once, and pages are newest first', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    await insertAudit(db, entry('a', mine.teamId, 1));
+    await insertAudit(db, { ...entry('a', mine.teamId, 1), status: 500 });
+    await insertAudit(db, entry('b', null, 1));
+    await insertAudit(db, { ...entry('c', mine.teamId, 2), operation: 'createTeam' });
+    const ids = async (filter: object, after?: { atUs: number; id: string }) =>
+      (await listAudit(db, filter, { ...(after && { after }), limit: 9 })).map(({ entryId }) => entryId);
+    expect(await ids({})).toEqual(['c', 'b', 'a']);
+    expect(await ids({}, { atUs: startUs + 1, id: 'b' })).toEqual(['a']);
+    expect(await ids({ teamId: mine.teamId, operation: 'deleteTeam' })).toEqual(['a']);
+    expect(await listAudit(db, { target: 'team:a' }, { limit: 9 })).toEqual([entry('a', mine.teamId, 1)]);
+  });
+
+  test('history: what is old goes, and of each team and of nobody what exceeds the maximum', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    for (const number of [1, 2, 3]) await insertAudit(db, entry(`m${number}`, mine.teamId, number));
+    for (const number of [1, 2, 3]) await insertAudit(db, entry(`n${number}`, null, 2));
+    await insertAudit(db, entry('t', theirs.teamId, 2));
+    await pruneHistory(db, histories.audit, { beforeUs: startUs + 2, perTeamMax: 1 });
+    expect((await listAudit(db, {}, { limit: 9 })).map(({ entryId }) => entryId)).toEqual(['m3', 't', 'n3']);
+  });
+
+  test('metrics of teams: the most of a minute counts, starts add up, and spans put minutes together', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const { teamId } = mine;
+    const see = (atSeconds: number, running: number, starts: number) =>
+      recordTeams(db, atSeconds, [{ teamId, running, starts }]);
+    await recordTeams(db, 0, []);
+    await see(600, 2, 1);
+    await see(600, 5, 1);
+    await see(600, 3, 0);
+    await see(660, 1, 4);
+    await see(780, 4, 0);
+    expect(await teamSpans(db, teamId, { startSeconds: 600, endSeconds: 780 }, 120)).toEqual([
+      { startSeconds: 600, concurrent: 5, starts: 6, latest: 1 },
+      { startSeconds: 720, concurrent: 4, starts: 0, latest: 4 },
+    ]);
+    expect(await teamSpans(db, theirs.teamId, { startSeconds: 600, endSeconds: 780 }, 60)).toEqual([]);
+    const range = { startSeconds: 600, endSeconds: 780 };
+    expect(await highestOfTeam(db, teamId, range, 'concurrent')).toEqual({ atSeconds: 600, value: 5 });
+    expect(await highestOfTeam(db, teamId, range, 'starts')).toEqual({ atSeconds: 660, value: 4 });
+    expect([await latestBefore(db, teamId, 660), await latestBefore(db, teamId, 600)]).toEqual([3, null]);
+    await pruneTeamMetrics(db, 661);
+    expect(await latestBefore(db, teamId, 780)).toBeNull();
+    expect(await latestBefore(db, teamId, 840)).toBe(4);
+  });
+});

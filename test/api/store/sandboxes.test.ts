@@ -1,0 +1,275 @@
+import { expect, test } from 'bun:test';
+import type { Db } from '../../../src/api/database/db.ts';
+import { defaultOptions, type SandboxRecord } from '../../../src/api/sandbox/record.ts';
+import { putPausedSandbox } from '../../../src/api/sandbox/store/adopt.ts';
+import { shiftRuns } from '../../../src/api/sandbox/store/clock.ts';
+import { runningCounts, stateCounts } from '../../../src/api/sandbox/store/counts.ts';
+import { countOccupied, insertSandbox } from '../../../src/api/sandbox/store/create.ts';
+import { recordDiskFailed } from '../../../src/api/sandbox/store/disk-failed.ts';
+import { comingEnds } from '../../../src/api/sandbox/store/ends.ts';
+import { findKey } from '../../../src/api/sandbox/store/idempotency.ts';
+import { countSandboxes, listSandboxes } from '../../../src/api/sandbox/store/list.ts';
+import { setSandboxNetwork } from '../../../src/api/sandbox/store/network.ts';
+import { placesOf } from '../../../src/api/sandbox/store/past.ts';
+import { beginResume } from '../../../src/api/sandbox/store/resume.ts';
+import {
+  findExecution,
+  findSandbox,
+  sandboxesDue,
+  sandboxesLeftIn,
+  takeOverSandbox,
+} from '../../../src/api/sandbox/store/read.ts';
+import { deleteSandbox, publishSandbox, setSandboxEnd } from '../../../src/api/sandbox/store/state.ts';
+import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
+import { deleteVolume, insertVolume } from '../../../src/api/volume/store/volumes.ts';
+import { onEachDatabase } from '../databases.ts';
+import { atOnce, startUs, storeScene } from './scene.ts';
+
+// What statements about sandboxes answer, on both databases. Which state may follow which: `sandbox/states.test.ts`.
+
+const many = { concurrentSandboxes: 100, sandboxes: 100 };
+
+function record(teamId: string, sandboxId: string, change: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    ...defaultOptions,
+    sandboxId,
+    executionId: `execution of ${sandboxId}`,
+    teamId,
+    nodeId: 'node-1',
+    state: 'running',
+    templateId: 'template-of-mine',
+    buildId: 'b',
+    alias: null,
+    agentVersion: '1',
+    cpuCount: 1,
+    memoryMiB: 512,
+    diskMiB: 512,
+    createdAtUs: startUs,
+    startedAtUs: startUs,
+    endAtUs: startUs + 1_000,
+    timeoutSeconds: 1,
+    secure: true,
+    volumeMounts: [],
+    kept: null,
+    durability: null,
+    nextExecutionId: null,
+    nextNodeId: null,
+    replicaId: null,
+    ...change,
+  };
+}
+
+async function put(db: Db, sandbox: SandboxRecord): Promise<SandboxRecord> {
+  expect(await insertSandbox(db, sandbox, many)).toBe('inserted');
+  return sandbox;
+}
+
+async function eventsOf(db: Db, sandboxId: string): Promise<string[]> {
+  const rows = await db.selectFrom('events').select('type').where('subject_id', '=', sandboxId).orderBy('sequence');
+  return (await rows.execute()).map(({ type }) => type.replace('sandbox.lifecycle.', ''));
+}
+
+onEachDatabase(database => {
+  test('a create counts and writes in one: two at once do not both take the last place', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const one = { concurrentSandboxes: 1, sandboxes: 9 };
+    const answers = await atOnce(id => insertSandbox(db, record(mine.teamId, id, { state: 'starting' }), one));
+    expect(answers.toSorted()).toEqual(['full', 'inserted']);
+    expect(await insertSandbox(db, record(theirs.teamId, 'theirs'), one)).toBe('inserted');
+    // Paused ones take no place, and count in the other limit.
+    const two = { concurrentSandboxes: 9, sandboxes: 2 };
+    expect(await insertSandbox(db, record(mine.teamId, 'paused', { state: 'paused', kept: 'memory' }), two)).toBe(
+      'inserted',
+    );
+    expect(await countOccupied(db, mine.teamId)).toBe(1);
+    expect(await insertSandbox(db, record(mine.teamId, 'third'), two)).toBe('too_many');
+    expect(await insertSandbox(db, record(mine.teamId, 'fourth'), many, undefined, async () => false)).toBe(
+      'node_full',
+    );
+    expect(await findSandbox(db, mine.teamId, 'fourth')).toBeNull();
+    expect(await stateCounts(db)).toEqual(new Map(Object.entries({ starting: 1, running: 1, paused: 1 })) as never);
+    expect(await runningCounts(db)).toEqual(new Map([[theirs.teamId, 1]]));
+    const next = { nextExecutionId: 'next', replicaId: 'r' };
+    expect(await beginResume(db, record(mine.teamId, 'paused'), next, 1)).toBe('full');
+    expect(await beginResume(db, record(mine.teamId, 'paused'), next, 2, async () => false)).toBe('node_full');
+    expect(await beginResume(db, record(mine.teamId, 'paused'), next, 2)).toMatchObject({ state: 'resuming' });
+  });
+
+  test('a sandbox holds its volumes: none is deleted under it, and none that is gone is mounted', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const volume = {
+      volumeId: 'v',
+      teamId: mine.teamId,
+      nodeId: 'node-1',
+      name: 'v',
+      sizeMiB: 1,
+      createdAtUs: startUs,
+    };
+    const volumeMounts = [{ name: 'v', path: '/mnt/v', volumeId: 'v' }];
+    const last = { shownMax: 10, nowUs: startUs };
+    expect(await insertSandbox(db, record(mine.teamId, 'early', { volumeMounts }), many)).toBe('volume_gone');
+    await insertVolume(db, volume, 9);
+    const sandbox = await put(db, record(mine.teamId, 'a', { volumeMounts }));
+    expect(await deleteVolume(db, volume, last)).toMatchObject({ deleted: false });
+    await deleteSandbox(db, sandbox, ['running'], { reason: 'request', atUs: startUs });
+    expect(await deleteVolume(db, volume, last)).toEqual({ deleted: true });
+  });
+
+  test('a key stands for one create: taken while it is under way, answered from then on, free after an undo', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const key = { key: 'k', requestDigest: 'd' };
+    const first = record(mine.teamId, 'a', { state: 'starting' });
+    expect(await insertSandbox(db, first, many, key)).toBe('inserted');
+    expect(await insertSandbox(db, record(mine.teamId, 'b'), many, key)).toBe('key_taken');
+    expect(await insertSandbox(db, record(theirs.teamId, 'c'), many, key)).toBe('inserted');
+    expect(await findKey(db, mine.teamId, 'k')).toEqual({ requestDigest: 'd', outcome: 'under_way' });
+    await deleteSandbox(db, first, ['starting'], { reason: 'failed', atUs: startUs });
+    expect(await findKey(db, mine.teamId, 'k')).toBeNull();
+    const second = record(mine.teamId, 'd', { state: 'starting' });
+    expect(await insertSandbox(db, second, many, key)).toBe('inserted');
+    const times = { startedAtUs: startUs + 5, endAtUs: startUs + 9 };
+    expect(await publishSandbox(db, second, times, { key: 'k' })).toMatchObject({ state: 'running', ...times });
+    await deleteSandbox(db, second, ['running'], { reason: 'request', atUs: startUs });
+    expect(await findKey(db, mine.teamId, 'k')).toMatchObject({ outcome: { answer: { sandboxId: 'd' } } });
+  });
+
+  test('lists have what was asked for: metadata whole, text anywhere, states as clients see them', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const at = (number: number) => ({ startedAtUs: startUs + number });
+    await put(db, record(mine.teamId, 'a', { ...at(1), metadata: { app: 'Web_1', user: 'x' } }));
+    await put(db, record(mine.teamId, 'b', { ...at(2), metadata: { app: 'web21' }, state: 'snapshotting' }));
+    await put(db, record(mine.teamId, 'c', { ...at(3), state: 'pausing' }));
+    await put(db, record(mine.teamId, 'd', { ...at(4), state: 'killing' }));
+    await put(db, record(theirs.teamId, 'e', { ...at(5), metadata: { app: 'Web_1' } }));
+    const all = { teamId: mine.teamId, shown: ['running', 'paused'], metadata: [] } as const;
+    const ids = async (filter: Partial<Parameters<typeof listSandboxes>[1]>, order: 'asc' | 'desc' = 'asc') =>
+      (await listSandboxes(db, { ...all, ...filter }, { order, limit: 9 })).map(({ sandboxId }) => sandboxId);
+    expect(await ids({})).toEqual(['a', 'b', 'c']);
+    expect(await ids({}, 'desc')).toEqual(['c', 'b', 'a']);
+    expect(await ids({ shown: ['running'] })).toEqual(['a', 'b']);
+    expect(await ids({ metadata: [['app', 'Web_1']] })).toEqual(['a']);
+    expect(
+      await ids({
+        metadata: [
+          ['app', 'Web_1'],
+          ['user', 'y'],
+        ],
+      }),
+    ).toEqual([]);
+    // A sign of a pattern stands for itself.
+    expect(await ids({ text: 'web_' })).toEqual(['a']);
+    expect(await ids({ text: 'WEB' })).toEqual(['a', 'b']);
+    expect(await ids({ startedAfterUs: startUs + 2 })).toEqual(['b', 'c']);
+    expect(await ids({ templateId: 'another' })).toEqual([]);
+    expect(await countSandboxes(db, { ...all, text: 'web' })).toBe(2);
+    const behind = { startedAtUs: startUs + 2, sandboxId: 'b' };
+    const page = await listSandboxes(db, all, { order: 'desc', after: behind, limit: 1 });
+    expect(page.map(({ sandboxId }) => sandboxId)).toEqual(['a']);
+  });
+
+  test('whose time is over comes first, and a timeout is extended unless that would shorten it', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const ending = async (sandboxId: string, inUs: number, autoPause: boolean) =>
+      put(db, record(mine.teamId, sandboxId, { endAtUs: startUs + inUs, autoPause }));
+    const a = await ending('a', 20, false);
+    await ending('b', 10, false);
+    await ending('c', 15, true);
+    const due = async (then: 'kill' | 'pause', nowUs: number, limit = 9) =>
+      (await sandboxesDue(db, then, startUs + nowUs, limit)).map(({ sandboxId }) => sandboxId);
+    expect(await due('kill', 20)).toEqual(['b', 'a']);
+    expect(await due('kill', 20, 1)).toEqual(['b']);
+    expect(await due('kill', 9)).toEqual([]);
+    expect(await due('pause', 15)).toEqual(['c']);
+    expect(await comingEnds(db, 'node-1', { nowUs: startUs, untilUs: startUs + 15 })).toMatchObject([
+      { sandboxId: 'b', inMs: 0.01, then: 'kill' },
+      { sandboxId: 'c', inMs: 0.015, then: 'pause' },
+    ]);
+    expect(await comingEnds(db, 'node-2', { nowUs: startUs, untilUs: startUs + 99 })).toEqual([]);
+    const end = { endAtUs: startUs + 12, onlyLater: true, nowUs: startUs };
+    expect(await setSandboxEnd(db, a, end)).toMatchObject({ endAtUs: startUs + 20 });
+    expect(await setSandboxEnd(db, a, { ...end, onlyLater: false })).toMatchObject({ endAtUs: startUs + 12 });
+    // What changes nothing is no event.
+    await setSandboxEnd(db, a, { ...end, onlyLater: false });
+    expect(await eventsOf(db, 'a')).toEqual(['updated']);
+    await shiftRuns(db, 100);
+    expect(await findSandbox(db, mine.teamId, 'a')).toMatchObject({
+      startedAtUs: startUs + 100,
+      endAtUs: startUs + 112,
+    });
+  });
+
+  test('work on a sandbox is taken over once, from a process that is over', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    await enterReplica(db, { replicaId: 'alive', name: 'alive' }, startUs + 10);
+    for (const replicaId of ['alive', 'dead', 'own', null])
+      await put(db, record(mine.teamId, `of ${replicaId}`, { state: 'pausing', replicaId }));
+    const left = async (nowUs: number) =>
+      (await sandboxesLeftIn(db, ['pausing'], { ownId: 'own', nowUs })).map(({ sandboxId }) => sandboxId).toSorted();
+    expect(await left(startUs)).toEqual(['of dead', 'of null', 'of own']);
+    expect(await left(startUs + 10)).toEqual(['of alive', 'of dead', 'of null', 'of own']);
+    const [listed] = await sandboxesLeftIn(db, ['pausing'], { ownId: 'none', nowUs: startUs });
+    if (!listed) throw new Error('there is one');
+    const taken = await atOnce(id => takeOverSandbox(db, listed, id));
+    expect(taken.filter(one => one !== null)).toHaveLength(1);
+  });
+
+  test('network settings change while it runs, and where asked only if they are still the same', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const sandbox = await put(db, record(mine.teamId, 'a'));
+    const [none, open, shut] = [
+      { allowInternetAccess: null, network: null },
+      { allowInternetAccess: true, network: { allowOut: ['1.2.3.4'] } },
+      { allowInternetAccess: false, network: null },
+    ];
+    expect(await setSandboxNetwork(db, sandbox, open, startUs, shut)).toBeNull();
+    expect(await setSandboxNetwork(db, sandbox, open, startUs, none)).toMatchObject(open);
+    expect(await setSandboxNetwork(db, sandbox, shut, startUs, open)).toMatchObject(shut);
+    expect(await setSandboxNetwork(db, { ...sandbox, executionId: 'over' }, open, startUs)).toBeNull();
+    expect(await eventsOf(db, 'a')).toEqual(['updated', 'updated']);
+    const row = await db.selectFrom('events').select('body_json').executeTakeFirstOrThrow();
+    // Rules may hold credentials.
+    expect(row.body_json).not.toContain('1.2.3.4');
+  });
+
+  test('a disk that failed is an event of the execution that runs, and of no other', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const sandbox = await put(db, record(mine.teamId, 'a'));
+    expect(await recordDiskFailed(db, { ...sandbox, executionId: 'over' }, startUs)).toBe(false);
+    expect(await recordDiskFailed(db, sandbox, startUs)).toBe(true);
+    expect(await eventsOf(db, 'a')).toEqual(['disk_failed']);
+    const paused = await put(db, record(mine.teamId, 'b', { state: 'paused', kept: 'memory' }));
+    expect(await recordDiskFailed(db, paused, startUs)).toBe(false);
+  });
+
+  test('one that was set aside gets its row again, or becomes what another execution was', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const paused = { ...record(mine.teamId, 'a', { state: 'paused' }), kept: 'memory' as const };
+    expect(await putPausedSandbox(db, paused)).toEqual(paused);
+    await put(db, record(mine.teamId, 'b', { state: 'resuming', replicaId: 'r', nextExecutionId: 'n' }));
+    const back = await putPausedSandbox(db, { ...paused, sandboxId: 'b', executionId: 'found', nodeId: 'node-2' });
+    expect(back).toMatchObject({
+      ...{ executionId: 'found', state: 'paused', kept: 'memory', nodeId: 'node-2' },
+      ...{ replicaId: null, nextExecutionId: null },
+    });
+    expect(await findExecution(db, { sandboxId: 'b', executionId: 'execution of b' })).toBeNull();
+    expect(await findExecution(db, { sandboxId: 'b', executionId: 'found' })).toEqual(back);
+    // Where a sandbox was is known to its team, also when it is gone.
+    await deleteSandbox(db, back, ['paused'], { reason: 'lost', atUs: startUs });
+    expect(await eventsOf(db, 'b')).toEqual(['killed']);
+    const places = await placesOf(db, mine.teamId, ['a', 'b', 'none']);
+    expect(places.toSorted((one, other) => (one.sandboxId < other.sandboxId ? -1 : 1))).toEqual([
+      { sandboxId: 'a', nodeId: 'node-1' },
+      { sandboxId: 'b', nodeId: 'node-2' },
+    ]);
+    expect(await placesOf(db, theirs.teamId, ['a', 'b'])).toEqual([]);
+  });
+});
