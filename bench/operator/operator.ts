@@ -1,5 +1,5 @@
 import { insertSandbox } from '../../src/api/sandbox/store/create.ts';
-import { condemnSandbox, deleteSandbox, publishSandbox, setSandboxEnd } from '../../src/api/sandbox/store/state.ts';
+import { markSandboxForKill, deleteSandbox, publishSandbox, setSandboxEnd } from '../../src/api/sandbox/store/state.ts';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
 import { Platform, call } from '../../test/api/platform.ts';
 import { PostgresCluster, postgresPrograms } from '../../test/api/postgres.ts';
@@ -77,7 +77,7 @@ async function lifeOf({ store, team }: Platform): Promise<void> {
   await insertSandbox(store.db, sandbox, { concurrentSandboxes: noLimit, sandboxes: noLimit });
   await publishSandbox(store.db, sandbox, { startedAtUs: nowUs, endAtUs: nowUs + 60_000_000 });
   await setSandboxEnd(store.db, sandbox, { endAtUs: nowUs + 90_000_000, onlyLater: true, nowUs });
-  await condemnSandbox(store.db, sandbox, ['running'], nowUs, 'bench');
+  await markSandboxForKill(store.db, sandbox, ['running'], nowUs, 'bench');
   await deleteSandbox(store.db, sandbox, ['killing'], { reason: 'request', atUs: nowUs });
 }
 

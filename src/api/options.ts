@@ -93,7 +93,7 @@ export type ApiOptions = {
   trace?: boolean;
   /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
   spans?: { record(spans: Span[]): void; ratio: number };
-  /** Of the source that runs; empty where nobody knows. */
+  /** Commit of the source that runs; empty where nobody knows. */
   commit?: string;
   /** Examines the machine, for the operator; absent: nothing can. */
   examine?: () => Promise<HostFinding[]>;

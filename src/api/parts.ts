@@ -83,7 +83,7 @@ export type ApiParts = {
   readonly createCounts: CreateCounts;
   readonly startCounts: StartCounts;
   readonly measures: Measures;
-  /** Of the source that runs; empty where nobody knows. */
+  /** Commit of the source that runs; empty where nobody knows. */
   readonly commit: string;
   /** Since when sandboxes have been between two states. */
   readonly changes: ChangeWatch;

@@ -100,7 +100,7 @@ function storeLoops(
   ];
 }
 
-async function beat({ replica, syncClock }: ApiParts): Promise<void> {
+async function beat({ replica, syncClock }: Pick<ApiParts, 'replica' | 'syncClock'>): Promise<void> {
   await syncClock();
   await replica.beat();
 }

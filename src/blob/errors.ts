@@ -9,7 +9,7 @@ const refusals = new Set([
   'InvalidToken',
   'ExpiredToken',
   'RequestTimeTooSkewed',
-  // Of versitygw, for a key that nobody has.
+  // versitygw's answer for a key that nobody has.
   'XAdminUserNotFound',
 ]);
 const fullCodes = new Set([

@@ -38,26 +38,31 @@ export type ConnectionContext = {
   stopping: boolean;
 };
 
-/** What requests are brought to their server with. */
-export type Ways = {
+/** What every request to a server needs. */
+type Common = {
   readonly limits: EdgeLimits;
   readonly log: Log;
   readonly clock: { readonly nowMs: number };
+  /** Hears the events of every upstream connection. */
+  readonly upstreamHandlers: ReturnType<typeof upstreamHandlers>;
+};
+
+/** The way of requests to the API. */
+export type ApiWay = Common & { readonly apiSocketPath: string; readonly apiPool: UpstreamPool };
+
+/** The way of requests into sandboxes. */
+export type SandboxWay = Common & {
   readonly directory: SandboxDirectory;
   readonly dial: Dial;
-  /** Of those connections that other machines carry. */
+  /** The far ends of connections that other machines carry. */
   readonly farEnds?: FarEnds | undefined;
-  readonly apiSocketPath: string;
-  readonly apiPool: UpstreamPool;
-  /** What hears the events of every upstream connection. */
-  readonly upstreamHandlers: ReturnType<typeof upstreamHandlers>;
   readonly traffic: Map<string, SandboxTraffic>;
   readonly teams: Teams;
 };
 
 /** The traffic of a sandbox's running incarnation. What is left of an earlier one is cut. */
 export function trafficOf(
-  { traffic, limits, teams }: Pick<Ways, 'traffic' | 'limits' | 'teams'>,
+  { traffic, limits, teams }: Pick<SandboxWay, 'traffic' | 'limits' | 'teams'>,
   { sandboxId, executionId, teamId }: Route,
 ): SandboxTraffic {
   const existing = traffic.get(sandboxId);

@@ -4,13 +4,13 @@ export type EdgeLimits = {
   clientConnectionsMax: number;
   /** The same from one IPv4 address, or one /64 of IPv6; this machine's own have no such limit. */
   connectionsPerAddressMax: number;
-  /** Of them all, these are for connections from this machine. */
+  /** Places among them all for connections from this machine. */
   localConnectionsReserved: number;
   /** Requests to the API in flight; more are answered 503. */
   apiRequestsMax: number;
   /** The same from one address or /64. */
   apiRequestsPerAddressMax: number;
-  /** Of them all, these are for requests from this machine. */
+  /** Places among them all for requests from this machine. */
   localApiRequestsReserved: number;
   /** Requests and upgraded connections in flight into all sandboxes; more are answered 503. */
   sandboxRequestsMax: number;

@@ -1,7 +1,7 @@
 import type { Log } from '../base/telemetry/log.ts';
 import { ClientTable } from './clients/client-table.ts';
 import type { EdgeStats } from '../protocol/directory.ts';
-import type { ConnectionContext, Ways } from './context.ts';
+import type { ApiWay, ConnectionContext, SandboxWay } from './context.ts';
 import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
 import { RequestHead } from '../http1/request-head.ts';
 import { ResponseHead } from '../http1/response-head.ts';
@@ -106,7 +106,7 @@ export function startEdge(options: EdgeOptions): Edge {
   };
 }
 
-function partsOf(options: EdgeOptions): { taking: Taking; ways: Ways } {
+function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & SandboxWay } {
   const { log } = options;
   const limits = { ...limitsWithin(options.descriptorsMax ?? Number.POSITIVE_INFINITY), ...options.limits };
   const trustForwardedHeaders = options.trustForwardedHeaders ?? false;
@@ -122,7 +122,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: Ways } {
     clients: new Set(),
     stopping: false,
   };
-  const ways: Ways = {
+  const ways: ApiWay & SandboxWay = {
     limits,
     log,
     clock,
@@ -138,7 +138,10 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: Ways } {
   return { taking: { context, table: new ClientTable(limits, trustForwardedHeaders), serve: serveBy(ways) }, ways };
 }
 
-function statsOf(table: ClientTable, { teams, apiPool, traffic }: Ways): EdgeStats {
+function statsOf(
+  table: ClientTable,
+  { teams, apiPool, traffic }: Pick<ApiWay & SandboxWay, 'teams' | 'apiPool' | 'traffic'>,
+): EdgeStats {
   let upstreamConnections = apiPool.size;
   for (const { connections } of traffic.values()) upstreamConnections += connections;
   return {
@@ -150,7 +153,11 @@ function statsOf(table: ClientTable, { teams, apiPool, traffic }: Ways): EdgeSta
   };
 }
 
-function sweepOnce({ clock, clients }: ConnectionContext, table: ClientTable, { apiPool, traffic }: Ways): void {
+function sweepOnce(
+  { clock, clients }: Pick<ConnectionContext, 'clock' | 'clients'>,
+  table: ClientTable,
+  { apiPool, traffic }: Pick<ApiWay & SandboxWay, 'apiPool' | 'traffic'>,
+): void {
   const nowMs = performance.now();
   clock.nowMs = nowMs;
   for (const client of clients) if (client.deadlineMs < nowMs) client.expired();
@@ -163,7 +170,7 @@ function sweepOnce({ clock, clients }: ConnectionContext, table: ClientTable, { 
 }
 
 /** Lets requests in flight end within `graceMs`, and cuts the rest. */
-async function endClients(context: ConnectionContext, graceMs: number): Promise<void> {
+async function endClients(context: Pick<ConnectionContext, 'clients' | 'stopping'>, graceMs: number): Promise<void> {
   context.stopping = true;
   const endMs = performance.now() + graceMs;
   for (const client of [...context.clients]) client.retire();

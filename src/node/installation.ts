@@ -17,12 +17,12 @@ export type Installation = {
   /** Frees the directory for another process; sandboxes and the number stay. */
   unlock(): void;
   /** Gives the number back. For when nothing is left. */
-  surrender(): void;
+  release(): void;
 };
 
 /**
  * Locks the data directory and finds its number, which decides about user IDs, addresses and names on the host.
- * A number stays with the data directory until the host is rebooted or the installation surrenders it. `inMemory`: the
+ * A number stays with the data directory until the host is rebooted or the installation releases it. `inMemory`: the
  * run directory is a file system of its own.
  */
 export function claimInstallation(dataDir: string, { inMemory } = { inMemory: true }): Installation {
@@ -39,7 +39,7 @@ export function claimInstallation(dataDir: string, { inMemory } = { inMemory: tr
     number,
     runDir,
     unlock: () => closeSync(lock),
-    surrender: () =>
+    release: () =>
       whileOthersWait(() => {
         unmount(runDir);
         rmSync(runDir, { recursive: true, force: true });

@@ -54,7 +54,7 @@ export type ComingEnd = ExecutionRef & {
   /** Milliseconds from the moment at which control has written this. */
   inMs: number;
   then: 'kill' | 'pause';
-  /** Of a pause: with memory, where it can be kept. */
+  /** Keep memory in the pause, where it can be kept. */
   memory: boolean;
 };
 
@@ -78,7 +78,7 @@ export type Beat = {
 
 /** What a node says to that. */
 export type BeatAnswer = {
-  /** Of this process of the gate. */
+  /** ID of this process of the gate. */
   epoch: string;
   /** Its clock, which nobody can set, when it answered. */
   nowMs: number;
@@ -123,9 +123,9 @@ export type LayerProtocol = {
 /** What a paused sandbox is, and what it needs of a machine that is to resume it. */
 export type PauseFacts = {
   kept: Kept;
-  /** Of what is sent, encrypted. */
+  /** Bytes of what is sent, encrypted. */
   sizeBytes: number;
-  /** Of its root, lowest first. */
+  /** Layers of its root, lowest first. */
   layers: string[];
   driver: DriverName;
   memory: MemoryFacts;
@@ -191,7 +191,7 @@ export type JoiningMachine = {
   address: string;
   /** PEM, on the curve P-256. */
   publicKey: string;
-  /** Of a machine that has joined before: the certificate that it has (PEM), and a signature by its key. */
+  /** The certificate of a machine that has joined before (PEM), and a signature by its key. */
   known?: { certificate: string; proof: string };
 };
 

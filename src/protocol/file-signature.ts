@@ -17,7 +17,7 @@ export const signatureParameter = 'signature';
 export function fileSignature({ path, operation, username, expiration }: SignedFile, accessToken: string): string {
   const parts = [path, operation, username, accessToken, ...(expiration === null ? [] : [expiration])];
   const digest = new Bun.CryptoHasher('sha256').update(parts.join(':')).digest('base64');
-  // Of 32 bytes, base64 has one sign of padding.
+  // Base64 of 32 bytes ends in one sign of padding.
   return `v1_${digest.slice(0, -1)}`;
 }
 

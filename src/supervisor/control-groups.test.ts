@@ -43,7 +43,7 @@ test('version 2 has one group of each part, to which the controllers are handed 
 
 test('groups of supervisors that are gone are removed with the next start, and its own at its end', async () => {
   // No process has a number beyond the most that the kernel gives (2^22).
-  // Of another namespace nobody here can say who is gone.
+  // Nobody here can say who is gone in another namespace.
   const others = ['atoll-parts-1-9999999', groupsOf(1), 'other-9999999'].sort();
   for (const name of [groupsOf(9_999_999), ...others]) prepare(`memory/${name}/api`, []);
   const groups = makePartGroups(budgets, root);

@@ -9,7 +9,7 @@ const program = join(import.meta.dir, '../../src/node/installation.ts');
 test('installations in different mount namespaces see each other, and never have the same number', async () => {
   const directories = Array.from({ length: 2 }, () => mkdtempSync(join(tmpdir(), 'atoll-claim-')));
   const [there = '', here = ''] = directories;
-  const claim = `const { claimInstallation } = await import(${JSON.stringify(program)}); const claimed = claimInstallation(${JSON.stringify(there)}); console.log(claimed.number); await new Response(Bun.stdin.stream()).text(); claimed.surrender(); claimed.unlock();`;
+  const claim = `const { claimInstallation } = await import(${JSON.stringify(program)}); const claimed = claimInstallation(${JSON.stringify(there)}); console.log(claimed.number); await new Response(Bun.stdin.stream()).text(); claimed.release(); claimed.unlock();`;
   const child = Bun.spawn(['unshare', '--mount', '--propagation', 'private', process.execPath, '-e', claim], {
     stdin: 'pipe',
     stdout: 'pipe',
@@ -21,7 +21,7 @@ test('installations in different mount namespaces see each other, and never have
     expect(readFileSync(`/run/atoll/${number}/owner`, 'utf8')).toBe(there);
     const own = claimInstallation(here);
     expect(own.number).not.toBe(number);
-    own.surrender();
+    own.release();
     own.unlock();
     await child.stdin.end();
     expect(await child.exited).toBe(0);
@@ -43,11 +43,11 @@ test('a number whose directory is not seen here, as of a container that shares /
     renameSync(elsewhere, away);
     const own = claimInstallation(here);
     expect(own.number).not.toBe(first.number);
-    own.surrender();
+    own.release();
     own.unlock();
     expect(readFileSync(join(first.runDir, 'owner'), 'utf8')).toBe(elsewhere);
   } finally {
-    first.surrender();
+    first.release();
     first.unlock();
     for (const directory of [...directories, away]) rmSync(directory, { recursive: true, force: true });
   }

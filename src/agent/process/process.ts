@@ -30,7 +30,7 @@ export class Process {
   isAlive = true;
 
   #fanOut = new FanOut();
-  /** Of a terminal: what it has shown. */
+  /** Output that the terminal has shown; terminals only. */
   #replay: Replay | undefined;
   #log: ProcessLog;
   #wasSignalled = false;

@@ -16,7 +16,7 @@ export type BlobOwner = { kind: 'build' | 'execution'; id: string };
 export type BlobRecord = {
   blobId: string;
   kind: BlobKind;
-  /** Of a layer its digest, of a pause its execution ID. */
+  /** Digest of a layer, execution ID of a pause. */
   name: string;
   state: BlobState;
   bytes: number;

@@ -12,15 +12,15 @@ export type BuildConfig = {
   readyCommand?: string;
   /** Environment of the start and ready commands only. */
   buildEnv: Record<string, string>;
-  /** Of a snapshot that has kept memory: the ID by which nodes know it. */
+  /** ID by which nodes know the memory of a snapshot; only where it has kept some. */
   memorySnapshotId?: string;
   /** The node that has this memory. */
   memoryNodeId?: string;
-  /** Of a template with a start command whose memory was kept when it was ready. */
+  /** Memory with the started program, kept when it was ready; only templates with a start command. */
   started?: StartedImage;
-  /** Of a snapshot: the volumes that its sandbox had. */
+  /** Volumes of the sandbox that a snapshot was taken of. */
   volumeMounts?: MountedVolume[];
-  /** Of a snapshot whose source had to be isolated so. */
+  /** Driver that a snapshot needs, because its source had it. */
   driver?: DriverName;
 };
 

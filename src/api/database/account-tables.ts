@@ -38,7 +38,7 @@ export type UserTable = {
   name: string;
   created_at_us: Fixed<number>;
   is_operator: Flag;
-  /** Of argon2id, with its parameters (PHC string). Null: the user has none. */
+  /** Hash by argon2id, with its parameters (PHC string). Null: the user has none. */
   password_hash: string | null;
 };
 

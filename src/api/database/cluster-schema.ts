@@ -16,7 +16,7 @@ type ClusterAuthorityTable = {
   place: Fixed<number>;
   /** PEM. */
   certificate: Fixed<string>;
-  /** Of `encrypt`, by the seed. */
+  /** Output of `encrypt`, by the seed. */
   sealed_key: Fixed<string>;
 };
 
@@ -60,7 +60,7 @@ type BlobStoreTable = {
 type BlobTable = {
   blob_id: Fixed<string>;
   kind: Fixed<BlobKind>;
-  /** Of a layer its digest, of a pause its execution ID. Of those that are there or are uploaded, each name has one. */
+  /** Digest of a layer, execution ID of a pause. Each name has one blob that is there or is uploaded. */
   name: Fixed<string>;
   state: BlobState;
   bytes: number;

@@ -78,7 +78,7 @@ export type BuildTable = {
   reason_json: string | null;
   /** A Dockerfile that was given before the build was started. */
   request_json: string | null;
-  /** Of a snapshot: what it was taken of. It may be gone. */
+  /** The sandbox that a snapshot was taken of. It may be gone. */
   source_sandbox_id: Fixed<string | null>;
   created_at_us: Fixed<number>;
   updated_at_us: number;
@@ -125,7 +125,7 @@ type SandboxLabelTable = {
 type IdempotencyKeyTable = {
   team_id: Fixed<string>;
   idempotency_key: Fixed<string>;
-  /** Of the request, by the installation's seed. */
+  /** Digest of the request, by the installation's seed. */
   request_digest: Fixed<string>;
   /** Not a foreign key: the create is answered alike when its sandbox is gone. */
   sandbox_id: Fixed<string>;
@@ -165,7 +165,7 @@ export type SecretTable = {
   team_id: Fixed<string>;
   name: Fixed<string>;
   current_version: number;
-  /** Of `seal`. */
+  /** Output of `seal`. */
   sealed_value: string;
   metadata_json: string;
   created_at_us: Fixed<number>;
@@ -216,7 +216,7 @@ export type WebhookTable = {
   enabled: Flag;
   /** The wanted types, each between commas: whether one is wanted is a `like` on both databases. */
   types_text: string;
-  /** Of `seal`. */
+  /** Output of `seal`. */
   sealed_secret: string;
   /** The last try failed. */
   failing: Flag;

@@ -17,7 +17,7 @@ type ResponseSpec = {
   /** Bytes, and no JSON. */ binary?: true;
   headers?: Record<string, string>;
   contentType?: string;
-  /** Of a stream: what each of its events holds. */
+  /** Content of each event; streams only. */
   item?: TSchema;
 };
 type Responses = { readonly [status: number]: ResponseSpec };

@@ -48,13 +48,13 @@ export async function setNodeStatus(db: Db, { nodeId, status, changedAtUs }: Nod
  */
 export type NodeAllocation = { cpuCount: number; memoryMiB: number; sandboxes: number; starting: number };
 
-/** Of one machine. */
+/** Allocation of one machine. */
 export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAllocation> {
   const known = await nodeAllocations(db, nodeId);
   return known.get(nodeId) ?? { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
 }
 
-/** Of every machine that has any, or of one. */
+/** Allocations of every machine that has sandboxes, or of one. */
 export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<string, NodeAllocation>> {
   const placeOf = sql<string>`coalesce(next_node_id, node_id)`;
   let query = db

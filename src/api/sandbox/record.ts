@@ -45,9 +45,9 @@ export const sandboxColumns = {
   mcp: column('mcp_json').json<Record<string, unknown> | null>(),
   iam: column('iam_json').json<NonNullable<NewSandbox['iam']> | null>(),
   volumeMounts: column('volume_mounts_json').json<MountedVolume[]>(),
-  /** Of a paused sandbox: what was kept. Of one being paused: what is to be kept. Else null. */
+  /** What a paused sandbox has kept, and one being paused is to keep. Else null. */
   kept: changing(column('kept').plain<Kept | null>()),
-  /** Of a paused sandbox, also while it is resumed, and of one that is moved: what its pause outlives. Else null. */
+  /** What the pause of a sandbox outlives, while it is paused, resumed or moved. Else null. */
   durability: changing(column('durability').plain<Durability | null>()),
   /** While it is resumed: the incarnation that begins. While it is moved: the one that a machine was asked to begin. */
   nextExecutionId: changing(column('next_execution_id').plain<string | null>()),

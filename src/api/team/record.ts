@@ -9,7 +9,7 @@ export type TeamLimits = {
   sandboxes: number;
   /** Without snapshots. */
   templates: number;
-  /** Of all templates, in any state; snapshots apart. */
+  /** Builds of all templates, in any state; snapshots apart. */
   builds: number;
   snapshots: number;
   /** Longest life of one run of a sandbox, hours. */

@@ -33,7 +33,7 @@ test('who joins anew is told by the key of a certificate, for these parts alone'
   expect(rejoiner(own.certificate, rejoinProof(other.key, ['a', 'b']), ['a', 'b'])).toBeNull();
   for (const wrong of ['', 'x', own.certificate.slice(0, 100), own.key])
     expect(rejoiner(wrong, proof, ['a', 'b'])).toBeNull();
-  // Of two certificates in one text, the key and the digest are of the same.
+  // The key and the digest are of the same one of two certificates in one text.
   const both = rejoiner(`${other.certificate}${own.certificate}`, rejoinProof(other.key, ['a', 'b']), ['a', 'b']);
   expect(both).not.toBe(digest);
 });

@@ -44,9 +44,9 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
   await using started = new AsyncDisposableStack();
-  const { number: installation, runDir, surrender, unlock } = claimInstallation(dataDir, { inMemory: !isConfined });
+  const { number: installation, runDir, release, unlock } = claimInstallation(dataDir, { inMemory: !isConfined });
   started.defer(() => {
-    surrender();
+    release();
     unlock();
   });
   const identity = readIdentity(dataDir);

@@ -54,7 +54,7 @@ export type ApiSettings = {
   runDir: string;
   /** Commit of the source that runs. */
   commit: string;
-  /** Of a cluster: where it keeps what outlives its machines. */
+  /** Where a cluster keeps what outlives its machines. */
   storePlace: StorePlace | undefined;
   /** Texts of files that it can't read: the key of the first start, and which shipped templates were built. */
   apiKey: string | undefined;

@@ -9,7 +9,7 @@ import { FarEnds } from '../../wire/tls/far-ends.ts';
 /** Connects into sandboxes, and ends that. */
 type Dialing = {
   dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<number>;
-  /** Of those connections that other machines carry. */
+  /** Far ends of connections that other machines carry. */
   farEnds?: Pick<FarEnds, 'take'>;
   close(): void;
 };

@@ -14,7 +14,7 @@ export type NodeSettings = {
   settings: Settings;
   nodeId: string;
   environment: Record<string, string>;
-  /** Of a cluster: the gate of this machine is its one caller. */
+  /** In a cluster: the gate of this machine is its one caller. */
   isForGate: boolean;
 };
 

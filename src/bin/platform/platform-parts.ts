@@ -87,7 +87,7 @@ export function beginApi(
     restarts: RestartCounts;
     nodeServes: Promise<unknown>;
     fail(error: AtollError): void;
-    /** Of control: where the cluster keeps what outlives its machines. */
+    /** Where the cluster keeps what outlives its machines; control only. */
     storePlace?: StorePlace | undefined;
     /** Nothing can be mounted: the api's folders are among its sockets. */
     isConfined?: boolean;

@@ -60,15 +60,15 @@ export type Settings = {
   requireSecure: boolean;
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined;
-  /** Of a node in a cluster: where control reaches it. */
+  /** Where control reaches this node; nodes of a cluster only. */
   nodeAddress: { host: string; port: number } | undefined;
-  /** Of control in Kubernetes: of the pods whose machines may join. Undefined: machines join by invitations alone. */
+  /** Service account of the pods whose machines may join; control in Kubernetes only. Undefined: invitations alone. */
   nodeServiceAccount: ServiceAccount | undefined;
   /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
   isolationSeconds: number;
-  /** Of control: where a cluster keeps what has to outlive its machines. Undefined: nowhere. */
+  /** Where the cluster keeps what has to outlive its machines; control only. Undefined: nowhere. */
   store: { kind: 'directory'; path: string } | { kind: 's3'; bucket: string; prefix: string } | undefined;
-  /** Of an S3 store: its URL; undefined: that of AWS in the region. */
+  /** URL of an S3 store; undefined: that of AWS in the region. */
   storeEndpoint: string | undefined;
   storeRegion: string;
   storeKeyId: string | undefined;

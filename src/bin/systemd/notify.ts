@@ -3,7 +3,7 @@ import { cString, libc, ptr } from '../../node/native/libc.ts';
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000;
 const MSG_NOSIGNAL = 0x4000;
-/** Of `sun_path` (unix(7)), with the final NUL. */
+/** Bytes of `sun_path` (unix(7)), with the final NUL. */
 const pathBytesMax = 108;
 const microsecondsPerMs = 1000;
 

@@ -15,7 +15,7 @@ import { lineOf } from '../sandbox/exec.ts';
 
 const sshPort = 22;
 const defaultUser = 'user';
-/** Of names that `ssh-config` makes OpenSSH's own programs know. */
+/** Ending of the names that `ssh-config` makes OpenSSH's own programs know. */
 const suffix = '.atoll';
 
 /**

@@ -21,7 +21,7 @@ export type Ask = {
   team?: string | undefined;
   query?: Query | undefined;
   body?: unknown;
-  /** Of a volume's content, which no session reads. */
+  /** Token of a volume's content, which no session reads. */
   bearer?: string;
   signal?: AbortSignal | undefined;
 };

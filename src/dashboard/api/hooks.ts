@@ -25,7 +25,7 @@ export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryRes
   return useQuery({
     queryKey: [path, teamID, query],
     queryFn: ({ signal }) => askJson<T>(path, { team: teamID, query, signal }),
-    // Of another query of the same thing; what is known of another one is not of this.
+    // From another query of the same thing; what is known of another thing does not belong here.
     placeholderData: (previous, before) =>
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
     ...(every !== undefined && { refetchInterval: every }),

@@ -2,7 +2,7 @@ import type { FileStore } from './store.ts';
 
 /** Files that are shown or edited in the page. */
 const shownBytesMax = 5 * 1024 ** 2;
-/** Of other bytes, the first so many are shown. */
+/** Bytes that are shown of a file that is no text. */
 const hexBytesMax = 4096;
 const images = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
 

@@ -14,7 +14,7 @@ import {
   unreachable,
   tooManyOfTeam,
 } from '../answer/answer.ts';
-import { trafficOf, type Ways } from '../context.ts';
+import { trafficOf, type SandboxWay } from '../context.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { Route } from '../../protocol/directory.ts';
 import { reachPort, reachSandbox } from './reach.ts';
@@ -51,7 +51,7 @@ type Asked = {
  * the contract.
  */
 export async function connect(
-  ways: Ways,
+  way: SandboxWay,
   to: SandboxPort,
   found: Route | undefined | Promise<Route | undefined>,
   asked: Asked,
@@ -63,26 +63,26 @@ export async function connect(
     if (!isMoving && (!route.ingress.autoResume || asked.isProbe)) return sandboxPaused(to);
     const refusal = (asked.isTunnel ? refusalOfTunnel : refusalOfWake)(route, to, asked.credentials);
     if (refusal !== undefined) return refusal;
-    const { requests } = ways.teams.of(route.teamId);
+    const { requests } = way.teams.of(route.teamId);
     if (requests.full !== null) return noRoom(requests.full, to);
     requests.take();
     try {
-      route = await wake(ways, to.sandboxId, asked.signal);
+      route = await wake(way, to.sandboxId, asked.signal);
     } finally {
       requests.give();
     }
   }
-  const traffic = admit(ways, route, to, asked);
+  const traffic = admit(way, route, to, asked);
   if ('status' in traffic) return traffic;
   traffic.requests.take();
-  const idle = asked.fresh ? undefined : takeIdle(ways, traffic, to.port, asked);
+  const idle = asked.fresh ? undefined : takeIdle(way, traffic, to.port, asked);
   if (idle !== undefined) return { route, traffic, upstream: idle };
   const tls = route.ingress.httpsPorts.includes(to.port);
   const protocol = asked.protocol ?? traffic.protocolOf(to.port);
   try {
     const upstream = asked.isTunnel
-      ? await reachPort(ways, traffic, to.port, asked.signal)
-      : await reachSandbox(ways, traffic, to.port, { tls, protocol, hasBody: asked.hasBody }, asked.signal);
+      ? await reachPort(way, traffic, to.port, asked.signal)
+      : await reachSandbox(way, traffic, to.port, { tls, protocol, hasBody: asked.hasBody }, asked.signal);
     return { route, traffic, upstream };
   } catch (error) {
     traffic.requests.give();
@@ -95,7 +95,7 @@ export async function connect(
 }
 
 async function wake(
-  { directory, limits }: Pick<Ways, 'directory' | 'limits'>,
+  { directory, limits }: Pick<SandboxWay, 'directory' | 'limits'>,
   sandboxId: string,
   signal: AbortSignal,
 ): Promise<Route> {
@@ -110,14 +110,14 @@ async function wake(
 
 /** The traffic of a running sandbox, or why the request may not join it. */
 export function admit(
-  ways: Ways,
+  way: SandboxWay,
   route: Route,
   to: SandboxPort,
   { credentials, isTunnel }: Pick<Asked, 'credentials' | 'isTunnel'>,
 ): SandboxTraffic | Answer {
   const refusal = (isTunnel ? refusalOfTunnel : refusalOfTraffic)(route, to, credentials);
   if (refusal !== undefined) return refusal;
-  const traffic = trafficOf(ways, route);
+  const traffic = trafficOf(way, route);
   const { full } = traffic.requests;
   return full === null ? traffic : noRoom(full, to);
 }
@@ -130,7 +130,7 @@ function noRoom({ holder, max }: Share, to: SandboxPort): Answer {
 
 /** An open connection to a port that nobody uses. */
 export function takeIdle(
-  { limits, clock }: Pick<Ways, 'limits' | 'clock'>,
+  { limits, clock }: Pick<SandboxWay, 'limits' | 'clock'>,
   traffic: SandboxTraffic,
   port: number,
   { repeatable, protocol }: Pick<Asked, 'repeatable' | 'protocol'>,

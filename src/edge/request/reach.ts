@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
-import type { Ways } from '../context.ts';
+import type { ApiWay, SandboxWay } from '../context.ts';
 import type { Protocol, SandboxTraffic } from '../upstream/sandbox-traffic.ts';
 import { Http2Link } from '../upstream/http2/link.ts';
 import { Upstream, type UpstreamHome } from '../upstream/upstream.ts';
@@ -9,7 +9,7 @@ import { Wait } from './wait.ts';
 /** What is connected: a descriptor that is connected already, or a unix socket. */
 type Endpoint = { readonly fd: number } | { readonly unix: string };
 
-type Reach = Pick<Ways, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>;
+type Reach = Pick<SandboxWay, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>;
 
 /** What a service is asked in. */
 type Asking = {
@@ -25,7 +25,7 @@ type Asking = {
  * start a server and use it at once. Errors: those of `dial`; `canceled` when `signal` aborts or the sandbox is cut.
  */
 export async function reachSandbox(
-  ways: Reach,
+  way: Reach,
   traffic: SandboxTraffic,
   port: number,
   { tls, protocol, hasBody }: Asking,
@@ -33,15 +33,15 @@ export async function reachSandbox(
 ): Promise<Upstream> {
   using wait = new Wait([signal, traffic.signal]);
   const dialled = async () => {
-    const fd = await dialPatiently(ways, traffic.sandboxId, port, wait);
-    return { fd, farEnd: ways.farEnds?.take(fd) };
+    const fd = await dialPatiently(way, traffic.sandboxId, port, wait);
+    return { fd, farEnd: way.farEnds?.take(fd) };
   };
   const inHttp2 = async () => {
     const { fd, farEnd } = await dialled();
     const raw = new Upstream(linked, { farEnd });
     // Such a server may speak first.
     raw.early = [];
-    return link(ways, traffic, port, tls, await open(ways, raw, { fd }, tls, wait, 'h2'));
+    return link(way, traffic, port, tls, await open(way, raw, { fd }, tls, wait, 'h2'));
   };
   if (protocol === 'h2') return await inHttp2();
   const { fd, farEnd } = await dialled();
@@ -49,7 +49,7 @@ export async function reachSandbox(
   const mayGreet = protocol === undefined && hasBody && !tls;
   if (mayGreet) upstream.early = [];
   try {
-    await open(ways, upstream, { fd }, tls, wait);
+    await open(way, upstream, { fd }, tls, wait);
   } catch (error) {
     const isRefused = error instanceof AtollError && error.code === 'invalid';
     if (protocol !== undefined || !isRefused || !(tls || upstream.greetedInHttp2)) throw error;
@@ -89,7 +89,13 @@ async function hasGreeted(upstream: Upstream, wait: Wait): Promise<boolean> {
 }
 
 /** Speaks HTTP/2 over a connection on which nothing was sent yet. */
-function link({ limits }: Pick<Ways, 'limits'>, traffic: SandboxTraffic, port: number, tls: boolean, raw: Upstream) {
+function link(
+  { limits }: Pick<SandboxWay, 'limits'>,
+  traffic: SandboxTraffic,
+  port: number,
+  tls: boolean,
+  raw: Upstream,
+) {
   const pool = traffic.poolOf(port, true);
   const { upstream } = new Http2Link(raw, pool, limits, tls);
   pool.add(upstream);
@@ -101,26 +107,26 @@ const linked: UpstreamHome = { add() {}, give() {}, forget() {} };
 
 /** The same without TLS, to a server that may speak first. */
 export async function reachPort(
-  ways: Reach,
+  way: Reach,
   traffic: SandboxTraffic,
   port: number,
   signal: AbortSignal,
 ): Promise<Upstream> {
   using wait = new Wait([signal, traffic.signal]);
-  const fd = await dialPatiently(ways, traffic.sandboxId, port, wait);
-  const upstream = new Upstream(traffic.poolOf(port), { farEnd: ways.farEnds?.take(fd) });
+  const fd = await dialPatiently(way, traffic.sandboxId, port, wait);
+  const upstream = new Upstream(traffic.poolOf(port), { farEnd: way.farEnds?.take(fd) });
   upstream.early = [];
-  return await open(ways, upstream, { fd }, false, wait);
+  return await open(way, upstream, { fd }, false, wait);
 }
 
 /** A new connection to the API. */
 export async function reachApi(
-  ways: Pick<Ways, 'apiPool' | 'apiSocketPath' | 'limits' | 'upstreamHandlers'>,
+  way: Pick<ApiWay, 'apiPool' | 'apiSocketPath' | 'limits' | 'upstreamHandlers'>,
   signal: AbortSignal,
 ): Promise<Upstream> {
   using wait = new Wait([signal]);
   try {
-    return await open(ways, new Upstream(ways.apiPool), { unix: ways.apiSocketPath }, false, wait);
+    return await open(way, new Upstream(way.apiPool), { unix: way.apiSocketPath }, false, wait);
   } catch (cause) {
     if (cause instanceof AtollError) throw cause;
     throw new AtollError('unavailable', 'The API does not answer; try again in a moment', { cause });
@@ -128,7 +134,7 @@ export async function reachApi(
 }
 
 async function dialPatiently(
-  { dial, limits }: Pick<Ways, 'dial' | 'limits'>,
+  { dial, limits }: Pick<SandboxWay, 'dial' | 'limits'>,
   sandboxId: string,
   port: number,
   wait: Wait,
@@ -147,7 +153,7 @@ async function dialPatiently(
 }
 
 async function open(
-  { limits, upstreamHandlers }: Pick<Ways, 'limits' | 'upstreamHandlers'>,
+  { limits, upstreamHandlers }: Pick<SandboxWay, 'limits' | 'upstreamHandlers'>,
   upstream: Upstream,
   endpoint: Endpoint,
   tls: boolean,
@@ -170,7 +176,7 @@ const notHttp2 = 'The service does not speak HTTP/2 within TLS, as calls of gRPC
 
 /** TLS to a service of the sandbox. Its certificate proves nothing to us: whoever answers there is the sandbox. */
 function openTls(
-  upstreamHandlers: Ways['upstreamHandlers'],
+  upstreamHandlers: SandboxWay['upstreamHandlers'],
   endpoint: Endpoint,
   upstream: Upstream,
   protocol: Protocol,

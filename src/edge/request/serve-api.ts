@@ -2,7 +2,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import { agentPort } from '../../protocol/agent.ts';
 import { apiCrowded, plainAnswer } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
-import type { Ways } from '../context.ts';
+import type { ApiWay } from '../context.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { ExchangeTarget, ServeAgain } from '../exchange/target.ts';
 import type { KeptRequestHead, RequestHead } from '../../http1/request-head.ts';
@@ -11,23 +11,23 @@ import { upgradeFor } from './upgrade.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
 /** Sends a request to the API. */
-export function serveApi(ways: Ways, client: Client, head: RequestHead, attempt: ServeAgain): void {
-  const { apiPool, clock, limits } = ways;
+export function serveApi(way: ApiWay, client: Client, head: RequestHead, attempt: ServeAgain): void {
+  const { apiPool, clock, limits } = way;
   if (client.origin.apiRequests.full !== null) return client.refuse(apiCrowded(), head);
   const idle = attempt.fresh ? undefined : apiPool.take(clock.nowMs, limits.idleOwnUpstreamTimeoutMs);
-  if (idle === undefined) void reachAndBegin(ways, client, head.keep(), attempt);
+  if (idle === undefined) void reachAndBegin(way, client, head.keep(), attempt);
   else begin(client, head, idle, attempt);
 }
 
-async function reachAndBegin(ways: Ways, client: Client, head: KeptRequestHead, attempt: ServeAgain): Promise<void> {
+async function reachAndBegin(way: ApiWay, client: Client, head: KeptRequestHead, attempt: ServeAgain): Promise<void> {
   const signal = client.beginRouting();
   client.origin.apiRequests.take();
   let upstream: Upstream | undefined;
   try {
-    upstream = await reachApi(ways, signal);
+    upstream = await reachApi(way, signal);
   } catch (error) {
     if (!(error instanceof AtollError) || error.code !== 'canceled')
-      ways.log.error('api unreachable', { error: messageOf(error) });
+      way.log.error('api unreachable', { error: messageOf(error) });
   }
   client.origin.apiRequests.give();
   if (!client.isRouting) upstream?.close();

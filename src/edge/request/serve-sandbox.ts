@@ -5,7 +5,7 @@ import { admit, answerToTrouble, connect, giveUp, takeIdle, type Connected } fro
 import { type Answer, internalRoute } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
 import { pathOf } from '../exchange/compose-request.ts';
-import type { Ways } from '../context.ts';
+import type { SandboxWay } from '../context.ts';
 import type { Route } from '../../protocol/directory.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { isSafeToRepeat, type ServeAgain } from '../exchange/target.ts';
@@ -27,29 +27,35 @@ export type NamedPort = Omit<Extract<Destination, { kind: 'sandbox' }>, 'by'> & 
  * Sends a request into a sandbox. The order of the checks is part of the contract: internal route, look-up or resume,
  * traffic token, connection limit, connection.
  */
-export function serveSandbox(ways: Ways, client: Client, head: RequestHead, to: NamedPort, attempt: ServeAgain): void {
+export function serveSandbox(
+  way: SandboxWay,
+  client: Client,
+  head: RequestHead,
+  to: NamedPort,
+  attempt: ServeAgain,
+): void {
   if (to.port === agentPort) {
     const path = pathOf(head);
     if (isInternalRoute(path)) return client.refuse(internalRoute(path), head);
     const tunnel = tunnelAsked(head, path, to);
     if (tunnel !== undefined && 'status' in tunnel) return client.refuse(tunnel, head);
-    if (tunnel !== undefined) return void serveTunnel(ways, client, head.keep(), tunnel);
+    if (tunnel !== undefined) return void serveTunnel(way, client, head.keep(), tunnel);
   }
-  const found = ways.directory.find(to.sandboxId);
+  const found = way.directory.find(to.sandboxId);
   // The usual case, without a promise: the sandbox runs and a connection to the port is open.
   if (found !== undefined && !(found instanceof Promise) && found.state === 'running' && !attempt.fresh) {
-    const admitted = admit(ways, found, to, { credentials: credentialsOf(head.fields), isTunnel: false });
+    const admitted = admit(way, found, to, { credentials: credentialsOf(head.fields), isTunnel: false });
     if ('status' in admitted) return client.refuse(admitted, head);
-    const upstream = takeIdle(ways, admitted, to.port, {
+    const upstream = takeIdle(way, admitted, to.port, {
       repeatable: isSafeToRepeat(head),
       protocol: protocolFor(client, head, to),
     });
     if (upstream !== undefined) {
       admitted.requests.take();
-      return begin(ways, client, head, to, { route: found, traffic: admitted, upstream }, attempt);
+      return begin(way, client, head, to, { route: found, traffic: admitted, upstream }, attempt);
     }
   }
-  void connectAndBegin(ways, client, head.keep(), to, found, attempt);
+  void connectAndBegin(way, client, head.keep(), to, found, attempt);
 }
 
 /**
@@ -62,7 +68,7 @@ function protocolFor(client: Client, head: RequestHead, { port }: NamedPort): Pr
 }
 
 async function connectAndBegin(
-  ways: Ways,
+  way: SandboxWay,
   client: Client,
   head: KeptRequestHead,
   to: NamedPort,
@@ -81,21 +87,21 @@ async function connectAndBegin(
   };
   let connected: Connected | Answer;
   try {
-    connected = await connect(ways, to, found, request);
+    connected = await connect(way, to, found, request);
   } catch (error) {
-    connected = answerToTrouble(ways.log, to, error);
+    connected = answerToTrouble(way.log, to, error);
   }
   if (!client.isRouting) {
     if ('upstream' in connected) giveUp(connected);
   } else if ('status' in connected) {
     client.refuse(connected, head);
   } else {
-    begin(ways, client, head, to, connected, attempt);
+    begin(way, client, head, to, connected, attempt);
   }
 }
 
 function begin(
-  { directory }: Pick<Ways, 'directory'>,
+  { directory }: Pick<SandboxWay, 'directory'>,
   client: Client,
   head: RequestHead,
   to: NamedPort,

@@ -4,7 +4,7 @@ import { agentPort } from '../../protocol/agent.ts';
 import { tunnelPath, tunnelProtocol } from '../../protocol/network/tunnel.ts';
 import { type Answer, type SandboxPort, sandboxAnswer } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
-import type { Ways } from '../context.ts';
+import type { SandboxWay } from '../context.ts';
 import { Tunnel } from '../tunnel/tunnel.ts';
 import { acceptOf } from '../../base/websocket-frames.ts';
 import { credentialsOf } from './admit.ts';
@@ -45,7 +45,7 @@ export function tunnelAsked(head: RequestHead, path: string, to: SandboxPort): T
 
 /** Connects a client to a port of a sandbox, or says why not. */
 export async function serveTunnel(
-  ways: Ways,
+  way: SandboxWay,
   client: Client,
   head: KeptRequestHead,
   asked: TunnelAsked,
@@ -53,7 +53,7 @@ export async function serveTunnel(
   const to = { sandboxId: asked.sandboxId, port: asked.port };
   let connected: Connected | Answer;
   try {
-    connected = await connect(ways, to, ways.directory.find(to.sandboxId), {
+    connected = await connect(way, to, way.directory.find(to.sandboxId), {
       credentials: credentialsOf(head.fields),
       repeatable: false,
       fresh: true,
@@ -64,7 +64,7 @@ export async function serveTunnel(
       signal: client.beginRouting(),
     });
   } catch (error) {
-    connected = answerToTrouble(ways.log, to, error);
+    connected = answerToTrouble(way.log, to, error);
   }
   if (!client.isRouting) {
     if ('upstream' in connected) giveUp(connected);

@@ -3,7 +3,7 @@ import { type Destination, destinationOf, type RoutingHeaders } from '../../prot
 import { plainAnswer } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
 import type { Serve } from '../connection/client-connection.ts';
-import type { Ways } from '../context.ts';
+import type { ApiWay, SandboxWay } from '../context.ts';
 import type { ServeAgain } from '../exchange/target.ts';
 import { hostOf } from '../exchange/compose-request.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
@@ -18,6 +18,8 @@ import { sandboxOfSignedFile } from './signed-file.ts';
  * What a Host may hold: names, addresses, ports; nothing that another parser could take for a path or a second host.
  */
 const hostPattern = /^[A-Za-z0-9._~%!$&'()*+;=:[\]-]*$/;
+
+type Ways = ApiWay & SandboxWay;
 
 /** What sends requests to where they belong, or refuses them. */
 export function serveBy(ways: Ways): Serve {

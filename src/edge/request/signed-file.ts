@@ -4,7 +4,7 @@ import { fileSignature, signatureParameter, signedFileOf } from '../../protocol/
 import type { RequestHead } from '../../http1/request-head.ts';
 import { isLoopback } from '../clients/network-of.ts';
 import type { Client } from '../connection/client.ts';
-import type { Ways } from '../context.ts';
+import type { SandboxWay } from '../context.ts';
 import { pathOf } from '../exchange/compose-request.ts';
 import type { NamedPort } from './serve-sandbox.ts';
 
@@ -19,7 +19,7 @@ const sandboxesMax = 1000;
  * what a browser shows of it runs no script. Undefined: none.
  */
 export function sandboxOfSignedFile(
-  { directory }: Pick<Ways, 'directory'>,
+  { directory }: Pick<SandboxWay, 'directory'>,
   client: Client,
   head: RequestHead,
 ): NamedPort | undefined {

@@ -1,4 +1,4 @@
-/** Of one line, without its end. */
+/** Bytes of one line, without its end. */
 const lineBytesMax = 64 << 10;
 
 /** Makes lines of pieces. Throws where one is longer than any agent of ours sends. */

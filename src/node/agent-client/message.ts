@@ -10,7 +10,7 @@ type ProcessMessage = {
   error: AtollError | undefined;
 };
 
-/** Of what an agent says of an error or of an end, characters. */
+/** Characters of an agent's text about an error or an end. */
 const textCharactersMax = 500;
 /** Codes of the Connect protocol that are ours under another name. */
 const codes: Record<string, ErrorCode> = {
@@ -49,7 +49,7 @@ const membersOf = (value: unknown): Record<string, unknown> =>
 const textOf = (value: unknown, fallback: string): string =>
   typeof value === 'string' ? value.slice(0, textCharactersMax) : fallback;
 
-/** Of base64 alone: made of an object, a buffer would be as long as that says. */
+/** Reads base64 alone: a buffer made of an object would be as long as that says. */
 function bytesOf(value: unknown): Buffer | undefined {
   return typeof value === 'string' && value !== '' ? Buffer.from(value, 'base64') : undefined;
 }

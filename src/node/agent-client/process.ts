@@ -16,7 +16,7 @@ export type AgentProcess = {
   cwd: string;
   /** After this time the process is killed; 0: never. */
   timeoutMs: number;
-  /** Of a secured sandbox. */
+  /** Access token of a secured sandbox. */
   accessToken?: string;
   /** Called when the process runs. From then on it does not need the connection. */
   onStart?(): void;
@@ -27,7 +27,7 @@ export type AgentProcess = {
 export type ProcessEnd = {
   /** -1 where a signal ended it. */
   exitCode: number;
-  /** Of the form `exit status 1` or `signal: killed`. */
+  /** The form is `exit status 1` or `signal: killed`. */
   status: string;
 };
 

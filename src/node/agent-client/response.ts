@@ -1,9 +1,9 @@
 import { AtollError } from '../../base/error.ts';
 import { ResponseReader } from '../../http1/response-reader.ts';
 
-/** Of the response's head: the agent sends a few short fields. */
+/** Bytes of a response's head: the agent sends a few short fields. */
 const limits = { headBytesMax: 16 << 10, fieldsMax: 64, interimsMax: 8 } as const;
-/** Of what a response other than 200 says. */
+/** Bytes of the body of a response other than 200. */
 const refusalBytesMax = 500;
 
 /** Takes a piece of the body of a 200, valid only during the call. `enough` ends the request: the rest is of no use. */

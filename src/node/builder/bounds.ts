@@ -5,7 +5,7 @@ type JobBounds = {
   memoryMiB: number;
   cpuSeconds: number;
   timeoutMs: number;
-  /** Of all that it says, its answer included. */
+  /** Bytes of everything that a builder sends, its answer included. */
   saidBytesMax: number;
 };
 

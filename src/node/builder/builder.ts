@@ -17,7 +17,7 @@ import { openJobFiles } from './job-files.ts';
 
 /** Characters of what a builder says about its failure. */
 const complaintCharactersMax = 2_048;
-/** Of the machine's memory that all builders together may take. */
+/** Share of the machine's memory that all builders together may take. */
 const memoryShare = 0.5;
 /** Exit statuses above stand for the signal that ended a builder behind `confine`. */
 const signalStatus = 128;

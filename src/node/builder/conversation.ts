@@ -15,7 +15,7 @@ const questionsMax = 200;
 /** How a job is talked to. */
 type Talk = {
   kind: BuilderJob['kind'];
-  /** Of all that the builder says. */
+  /** Bytes of everything that the builder sends. */
   saidBytesMax: number;
   /** Answers its questions; absent: it has none to ask. */
   reply: ((question: BuilderQuestion) => Promise<string[]>) | undefined;

@@ -1,9 +1,9 @@
 import type { BuildLogEntry, BuildLogLevel, BuildProgress, BuildResult } from '../../protocol/build.ts';
 
-/** Of one build. What is said beyond it is counted, not kept. */
+/** Lines of one build. Further ones are counted, not kept. */
 const entriesMax = 20_000;
 const messageCharactersMax = 8_192;
-/** Of all messages of one build together. */
+/** Characters of all messages of one build together. */
 const logCharactersMax = 16 << 20;
 /** Entries of one answer. */
 const pageMax = 1_000;
@@ -79,7 +79,7 @@ export function createLineSplitter(onLine: (line: string) => void): {
   };
 }
 
-/** Of a progress bar, the last state counts: what is behind the last return that something follows. */
+/** The last state of a progress bar counts: what is behind the last return that something follows. */
 function lastState(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === '\r') end--;

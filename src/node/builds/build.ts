@@ -36,7 +36,7 @@ export type Build = LayerMaker &
     disks: Pick<Disks, 'open' | 'create' | 'close'>;
     cache: StepCache;
     files: UploadedFiles;
-    /** Of the next layer. */
+    /** Limits of the next layer. */
     readonly limits: ImageLimits;
     bytes: BuildBytes;
     /** Aborted when the build is cancelled or its time is over. */

@@ -26,9 +26,9 @@ type BuildsOptions = {
   cacheBytesMax: number;
   buildTimeoutMs: number;
   concurrentMax: number;
-  /** Of each layer. */
+  /** Limits of each layer. */
   limits: ImageLimits;
-  /** Of what builds write. */
+  /** Limits of what builds write. */
   byteBounds: ByteBounds;
 };
 

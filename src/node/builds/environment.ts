@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 
-/** Of all names and values of a build's environment together: programs are started with little more (execve(2)). */
+/** Characters of a build's environment, names and values: programs are started with little more (execve(2)). */
 export const environmentCharactersMax = 128 << 10;
 const variablesMax = 1_000;
 

@@ -6,7 +6,7 @@ export function lineOf({ place, text }: Label, said = text): string {
   return place === undefined ? said : `[${place}] ${said}`;
 }
 
-/** Of what is shown of an instruction, characters. */
+/** Characters of an instruction that are shown. */
 const charactersMax = 200;
 /** What of it is looked at: white space can be most of it. */
 const lookedAtMax = 2_000;

@@ -15,7 +15,7 @@ const cpuPeriodUs = 100_000;
  * Under version 2 the groups beside theirs have 100, and the platform's have 200.
  */
 const parentWeight = { v1: 256, v2: 50 } as const;
-/** Of one sandbox among the others, which have 1024 (v1) or 100 (v2). */
+/** Weight of one sandbox among the others, which have 1024 (v1) or 100 (v2). */
 const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
 
 /** How long processes that were killed may hold their group: the kernel writes out and frees what they had. */
@@ -203,7 +203,7 @@ function handDown(file: string, controller: string): void {
   }
 }
 
-/** Of a file of a group that went while it was open. */
+/** Whether an error is that of a file whose group went while it was open. */
 const isGone = (error: unknown) => ['ENOENT', 'ENODEV'].includes(systemCodeOf(error));
 
 function counter(path: string, name: string): number {

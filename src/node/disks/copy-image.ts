@@ -3,7 +3,7 @@ import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
 
-/** Of a disk of the largest size, to a slow disk. */
+/** Time for a disk of the largest size, to a slow disk. */
 const copyTimeoutMs = 10 * 60_000;
 
 /**

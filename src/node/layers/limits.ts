@@ -1,6 +1,6 @@
 import type { ImageLimits } from '../../protocol/builder.ts';
 
-/** Of one layer, whatever it is made from. */
+/** Limits of one layer, whatever it is made from. */
 export const layerLimits: ImageLimits = { bytesMax: 20 * 2 ** 30, inodesMax: 1_000_000 };
 
 /** From so many on, a stack of layers becomes one: a sandbox's root takes at most 128, and snapshots add to them. */

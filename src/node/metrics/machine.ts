@@ -40,7 +40,7 @@ export function observeMachine(dataDir: string): Machine {
   };
 }
 
-/** Of the first processor. Arm names its parts by numbers of their own (proc(5), arch/arm64). */
+/** Facts about the first processor. Arm names its parts by numbers of their own (proc(5), arch/arm64). */
 export function machineFacts(cpuinfo: string, architecture: string): MachineFacts {
   const value = (...names: string[]) =>
     names

@@ -9,7 +9,7 @@ const IPPROTO_TCP = 6;
 const AF_INET = 2;
 const AF_INET6 = 10;
 const requestBytes = 56;
-/** Of both structures, where the ends of a socket begin: ports, addresses, interface, cookie. */
+/** Offset in both structures of a socket's ends: ports, addresses, interface, cookie. */
 const ends = { inRequest: 8, inAnswer: 4, length: 48 } as const;
 /** TCP_ESTABLISHED to TCP_LAST_ACK and TCP_CLOSING, as bits; neither listening nor waiting for stragglers. */
 const connectedStates = 0b1011_0011_1110;

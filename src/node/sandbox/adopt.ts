@@ -165,7 +165,7 @@ async function adoptRunning(parts: AdoptParts, record: RunningRecord): Promise<v
   }
 }
 
-/** Of a checkpoint whose CRIU was killed with the platform, the files of its run are still there. */
+/** Undoes a checkpoint whose CRIU was killed with the platform: the files of its run are still there. */
 async function undoCutOff({ layout, helper, helperBinary }: AdoptParts, processes: Processes): Promise<void> {
   const { run } = layout;
   const { slot } = processes;

@@ -79,7 +79,7 @@ function triedSandboxes(
 ): SelfTestParts<Tried> {
   const { layout, egress, slotHost, processControl } = parts;
   const disk = join(layout.disks, 'self-test.img');
-  // Of the file system that layers are on: one in memory, as the skeleton is on, takes idmapped mounts since Linux 6.3
+  // On the file system of the layers: one in memory, as the skeleton is on, takes idmapped mounts since Linux 6.3
   // only.
   const root = join(layout.data, 'self-test-root');
   const layers = [root];

@@ -75,7 +75,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
   try {
     const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs });
-    // Of a CRIU that was killed in a stage, the stage goes on: what it has made of the sandbox is known when it has
+    // The stage goes on of a CRIU that was killed in it: what it has made of the sandbox is known when it has
     // ended.
     await listener.settled();
     const wasKilled = status > signalStatus && status <= signalStatus + signalsMax;

@@ -40,7 +40,7 @@ const startsPerCore = 2;
 /** Programs that remove files of sandboxes, at a time. */
 const removalsAtOnce = 2;
 
-/** Of the platform and what it starts, in nice(2)'s numbers: three times the weight of a process at 0. */
+/** Niceness of the platform and of what it starts (nice(2)): three times the weight of a process at 0. */
 const platformNiceness = -5;
 
 const defaultFrozenMs = 20_000;

@@ -35,7 +35,7 @@ export type NodeOptions = {
    * s.
    */
   frozenMs?: number;
-  /** Of each sandbox, what it used in so many hours of its running is kept, and as long when it is gone. Default 24. */
+  /** Retention of a sandbox's samples, hours; also applied after it is gone. Default 24. */
   metricsHours?: number;
   /**
    * The logs of sandboxes: bytes of all together (default 1 GiB), and whether what processes write is in them (default:

@@ -100,7 +100,7 @@ export async function startNode(
       steps.defer(() => builds.stop());
       await steps.disposeAsync();
       // Only where nothing is left: who gets the number next would find it.
-      installation.surrender();
+      installation.release();
       return every;
     },
   };

@@ -1,4 +1,4 @@
-/** Of the agent's port, a path of the edge: behind it stands the port to which a WebSocket is a connection. */
+/** Path of the agent's port that the edge serves: the port behind it is the one that a WebSocket connects to. */
 export const tunnelPath = '/tcp/';
 
 /** The subprotocol of clients for which an empty text message says that no more bytes follow in its direction. */

@@ -9,7 +9,7 @@ import { beginMove, finishMove, recordNextRun } from '../../../src/api/sandbox/s
 import { findSandboxOfAnyTeam } from '../../../src/api/sandbox/store/read.ts';
 import { beginResume, cancelResume, finishResume } from '../../../src/api/sandbox/store/resume.ts';
 import {
-  condemnSandbox,
+  markSandboxForKill,
   deleteLost,
   deleteSandbox,
   expireSandbox,
@@ -67,8 +67,8 @@ const changes: Record<string, Change> = {
     becomes: { running: 'snapshotting' },
   },
   expire: { run: (db, sandbox) => expireSandbox(db, sandbox, nowUs, replicaId), becomes: { running: 'killing' } },
-  condemn: {
-    run: (db, sandbox) => condemnSandbox(db, sandbox, ['running', 'paused'], nowUs, replicaId),
+  'mark for a kill': {
+    run: (db, sandbox) => markSandboxForKill(db, sandbox, ['running', 'paused'], nowUs, replicaId),
     becomes: { running: 'killing', paused: 'killing' },
   },
   'set the end': {

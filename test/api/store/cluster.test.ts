@@ -11,8 +11,8 @@ import {
 } from '../../../src/api/blob/store/blobs.ts';
 import {
   blobsToDelete,
-  condemnBlobs,
-  condemnUploads,
+  markUnusedBlobs,
+  markLeftUploads,
   dropLooseRefs,
   knownBlobs,
   pruneGone,
@@ -155,7 +155,7 @@ onEachDatabase(database => {
     await stored(db, 'unused', 'gone', startUs);
     await stored(db, 'fresh', 'gone', startUs + 8);
     await dropLooseRefs(db);
-    await condemnBlobs(db, 'layer', { beforeUs: startUs + 5, nowUs: startUs + 9 });
+    await markUnusedBlobs(db, 'layer', { beforeUs: startUs + 5, nowUs: startUs + 9 });
     expect(await blobsToDelete(db, 9)).toEqual([{ blobId: 'blob-unused', bytes: 5 }]);
     // It is decided: nobody gets hold of it any more.
     expect(await referTo(db, 'blob-unused', { kind: 'build', id: 'kept' }, startUs + 9)).toBe(false);
@@ -175,7 +175,7 @@ onEachDatabase(database => {
     await beginBlob(db, pause, { replicaId: 'r', nowUs: startUs });
     await finishBlob(db, 'p', { kind: 'execution', id: 'e1' }, startUs);
     await dropLooseRefs(db);
-    await condemnBlobs(db, 'pause', { beforeUs: startUs + 1, nowUs: startUs + 2 });
+    await markUnusedBlobs(db, 'pause', { beforeUs: startUs + 1, nowUs: startUs + 2 });
     await removeBlob(db, 'p', startUs + 3);
     expect(await knownBlobs(db, ['p'])).toEqual(new Set());
     expect(await onceStored(db, ['e1', 'e2'])).toEqual(new Set(['e1']));
@@ -194,13 +194,13 @@ onEachDatabase(database => {
     await keepReplica(db, { replicaId: 'alive', name: 'b' }, startUs + 50);
     for (const replicaId of ['dead', 'alive', 'own', 'unknown'])
       await beginBlob(db, layer(replicaId), { replicaId, nowUs: startUs });
-    await condemnUploads(db, { ownId: 'own', nowUs: startUs + 10 });
+    await markLeftUploads(db, { ownId: 'own', nowUs: startUs + 10 });
     const states = async () =>
       Promise.all(['dead', 'alive', 'own', 'unknown'].map(async name => (await findBlob(db, 'layer', name))?.state));
     expect(await states()).toEqual([undefined, 'uploading', 'uploading', undefined]);
     // One that is started again in the same place is another process: what the one before did is over.
     await enterReplica(db, { replicaId: 'next', name: 'b' }, startUs + 50);
-    await condemnUploads(db, { ownId: 'own', nowUs: startUs + 11 });
+    await markLeftUploads(db, { ownId: 'own', nowUs: startUs + 11 });
     expect(await states()).toEqual([undefined, undefined, 'uploading', undefined]);
     await leaveReplica(db, 'next');
     await pruneReplicas(db, startUs + 100);

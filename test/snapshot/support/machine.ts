@@ -235,7 +235,7 @@ export async function startMachine(): Promise<Machine> {
       await driver.retire();
       await helper.stop();
       installation.unlock();
-      installation.surrender();
+      installation.release();
       rmSync(dataDir, { recursive: true });
     },
   };

@@ -7,8 +7,8 @@ import type { BlobKind } from '../record.ts';
 import type { ClusterStore } from '../rules/cluster-store.ts';
 import {
   blobsToDelete,
-  condemnBlobs,
-  condemnUploads,
+  markUnusedBlobs,
+  markLeftUploads,
   dropLooseRefs,
   knownBlobs,
   pruneGone,
@@ -41,9 +41,9 @@ export async function collectBlobs(
 ): Promise<void> {
   const nowUs = clock();
   await dropLooseRefs(db);
-  await condemnUploads(db, { ownId: busy.replicaId, nowUs });
+  await markLeftUploads(db, { ownId: busy.replicaId, nowUs });
   for (const kind of ['layer', 'pause'] as const)
-    await condemnBlobs(db, kind, { beforeUs: nowUs - graceSeconds[kind] * microsPerSecond, nowUs });
+    await markUnusedBlobs(db, kind, { beforeUs: nowUs - graceSeconds[kind] * microsPerSecond, nowUs });
   const deleted = await blobsToDelete(db, deletionsMax);
   for (const blob of deleted) {
     await store.delete(blob);

@@ -32,7 +32,7 @@ export async function dropLooseRefs(db: Db): Promise<void> {
  * `stored` → `deleting` of what nobody refers to and has not changed since `beforeUs`. On PostgreSQL a reference that
  * is made at the same moment has changed the row: the condition on its time is looked at again.
  */
-export async function condemnBlobs(
+export async function markUnusedBlobs(
   db: Db,
   kind: BlobKind,
   { beforeUs, nowUs }: { beforeUs: number; nowUs: number },
@@ -50,7 +50,7 @@ export async function condemnBlobs(
 }
 
 /** `uploading` → `deleting` of what a process uploaded that is over. */
-export async function condemnUploads(db: Db, replica: { ownId: string; nowUs: number }): Promise<void> {
+export async function markLeftUploads(db: Db, replica: { ownId: string; nowUs: number }): Promise<void> {
   await db
     .updateTable('blobs')
     .set({ state: 'deleting', replica_id: null, changed_at_us: replica.nowUs })

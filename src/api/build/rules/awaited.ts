@@ -83,7 +83,7 @@ async function progressOf(db: Db, templateId: string): Promise<string> {
 
 const newestOf = async (db: Db, templateId: string) => (await newestBuilds(db, [templateId])).get(templateId)?.newest;
 
-/** Of a line of a build's log in an error. */
+/** Characters of a line of a build's log that an error repeats. */
 const shownCharacters = 200;
 
 function givenUp(signal: AbortSignal): Promise<false> {

@@ -25,10 +25,10 @@ export type UploadDeps = {
 
 /** How long an upload may be begun after it was offered. */
 const uploadSeconds = 30 * 60;
-/** Of one archive. */
+/** Bytes of one archive. */
 const uploadBytesMax = 4 * 2 ** 30;
 
-/** Of all archives of a team together, and how many. */
+/** Bytes and number of all archives of a team. */
 const teamBytesMax = 10 * 2 ** 30;
 const teamFilesMax = 2_000;
 /** For so long after its last use an archive may be about to be built with. */

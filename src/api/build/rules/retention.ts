@@ -11,7 +11,7 @@ export const buildRetention = {
   failedDays: 30,
   /** Failed builds of one team; beyond, the oldest go. */
   failedPerTeam: 1_000,
-  /** Of one template: ready builds, or snapshots, that no tag selects and no sandbox was made from. */
+  /** Ready builds, or snapshots, of one template that no tag selects and no sandbox was made from. */
   supersededPerTemplate: 100,
   /** For how long the log of a build that has ended is kept. */
   logDays: 30,

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Db } from '../../database/db.ts';
 import { inBatches } from '../../event/store/history.ts';
 
-/** Of what has ended, what stays: the `newest`, unless they ended before `beforeUs`. */
+/** Ended builds that stay: the `newest`, unless they ended before `beforeUs`. */
 type Kept = { beforeUs: number; newest: number };
 
 /** Builds that were registered before `beforeUs` and not started since, at most `limit`. */

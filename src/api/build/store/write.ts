@@ -8,7 +8,7 @@ import { lockTeam } from '../../team/store/lock.ts';
 import { putTags } from '../../template/store/put-tags.ts';
 import type { BuildConfig, BuildReason, BuildRecord, BuildRequest } from '../record.ts';
 
-/** Of what an event says of a failure; the build's status has all of it. */
+/** Characters of a failure's message in an event; the build's status has all of it. */
 const reasonCharactersMax = 1000;
 
 /** A build that is registered. */

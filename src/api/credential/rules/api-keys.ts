@@ -13,7 +13,7 @@ import type { CredentialCache } from './cache.ts';
 
 /** The name of the keys that `GET /teams` makes, of which each member has few: nobody else may give it. */
 const listedKeyName = 'made by listing teams';
-/** Of these keys a user keeps so many for each team; older ones end. */
+/** Keys of this kind that a user keeps for each team; older ones end. */
 const listedKeysMax = 20;
 /** Keys of a team, without those that listing teams makes. */
 const apiKeysMax = 1_000;

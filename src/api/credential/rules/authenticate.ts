@@ -25,12 +25,12 @@ export type AuthenticationDeps = {
 /** What a request carries to prove who sends it. */
 export type Credentials = {
   apiKey: string | null;
-  /** Of `Authorization: Bearer`. */
+  /** Value of `Authorization: Bearer`. */
   bearer: string | null;
   adminToken: string | null;
-  /** Of the dashboard's cookie, where the browser says that a page of ours sends it. */
+  /** Value of the dashboard's cookie, where the browser says that a page of ours sends it. */
   session: string | null;
-  /** Of `X-Team-ID`: the team for which a user or an operator acts. */
+  /** Value of `X-Team-ID`: the team for which a user or an operator acts. */
   teamId: string | null;
 };
 

@@ -122,7 +122,7 @@ type Asked = { transactionId: string; timeline: Timeline | null };
 class Connection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
   readonly #primary: Primary;
-  /** Of the transaction under way, as the server calls it; empty outside of one. */
+  /** ID of the transaction under way, as the server calls it; empty outside of one. */
   transactionId = '';
   #broken: Error | undefined;
 

@@ -6,7 +6,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** Of a longer range, samples are put together: an hour of samples comes as it was taken. */
+/** Samples of one answer: those of a longer range are put together, and an hour's come as they were taken. */
 const samplesMax = 1_000;
 /** Sandboxes that one request may ask for. */
 export const batchMax = 100;

@@ -123,7 +123,7 @@ async function mayBeElsewhere(nodes: Nodes, { sandboxId }: SandboxRecord): Promi
 const settledStates = ['running', 'paused'] as const;
 const keyOf = ({ executionId, state }: SandboxRecord) => `${executionId} ${state}`;
 
-/** Of a paused sandbox that is in the store, its machine may lack everything. */
+/** The machine of a paused sandbox that is in the store may lack everything of it. */
 const isStored = ({ state, durability }: SandboxRecord) => state === 'paused' && durability === 'cluster';
 
 /**

@@ -24,7 +24,7 @@ export async function placeOfResume(deps: PlaceDeps, paused: SandboxRecord, memo
   // A machine may have gone a moment ago: who can go elsewhere does not find that out by a resume that fails.
   if (isHome && !isEmptied && (!isStored || (await answers(deps.nodes, paused.nodeId)))) return paused.nodeId;
   if (isStored && deps.durablePauses) return elsewhere(deps, deps.durablePauses, paused, memory);
-  // Of a machine that is out of reach it is said so, before anything is changed.
+  // A machine that is out of reach is reported before anything is changed.
   deps.nodes.get(paused.nodeId);
   throw new AtollError(
     'unavailable',

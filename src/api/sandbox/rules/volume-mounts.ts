@@ -7,7 +7,7 @@ import type { VolumeRecord } from '../../volume/record.ts';
 import type { Features } from '../features.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Of one sandbox. */
+/** Volumes of one sandbox. */
 const mountsMax = 16;
 /** What native/root.c can walk. */
 const pathBytesMax = 500;

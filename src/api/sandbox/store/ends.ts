@@ -1,7 +1,7 @@
 import type { ComingEnd } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Of one machine at a time: those that end first. */
+/** Ends of one machine that are read at a time, the earliest first. */
 const endsMax = 5_000;
 
 /** The sandboxes of a machine that run and whose time is over by `untilUs`, seen from `nowUs`. */

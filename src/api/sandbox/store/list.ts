@@ -18,7 +18,7 @@ export type SandboxFilter = {
   /** Inclusive, microseconds. */
   startedAfterUs?: number;
   templateId?: string;
-  /** Of the ID's beginning, or anywhere in a key or value of the metadata; upper and lower case are the same. */
+  /** Text at the beginning of the ID, or anywhere in a key or value of the metadata; case does not matter. */
   text?: string;
 };
 

@@ -41,7 +41,7 @@ export async function setSandboxNetwork(
   });
 }
 
-/** Of a record, the members that these settings are. */
+/** The network settings among the members of a record. */
 const networkOf = ({ allowInternetAccess, network }: NetworkSettings): NetworkSettings => ({
   allowInternetAccess,
   network,

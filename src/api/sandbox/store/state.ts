@@ -119,7 +119,7 @@ export async function expireSandbox(
 /**
  * One of `from` → `killing`, because somebody asked for it. From here on it can't be reached, and there is no way back.
  */
-export async function condemnSandbox(
+export async function markSandboxForKill(
   db: Db,
   execution: { sandboxId: string; executionId: string },
   from: readonly SandboxState[],

@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import { sandboxStates, verdictOn } from '../../../protocol/state.ts';
-import { condemnSandbox } from '../store/state.ts';
+import { markSandboxForKill } from '../store/state.ts';
 import { isOutcomeUnknown, outcomeUnknown } from '../../database/postgres/driver.ts';
 import { killSandboxWorkflow } from './kill-steps.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
@@ -58,7 +58,7 @@ export async function markKilling(
   }: { busy: Pick<BusyExecutions, 'replicaId'>; clock: Clock; db: Db; directory: SandboxDirectory },
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord | null> {
-  const marked = await condemnSandbox(db, sandbox, killableStates, clock(), busy.replicaId);
+  const marked = await markSandboxForKill(db, sandbox, killableStates, clock(), busy.replicaId);
   if (marked) directory.close(marked);
   return marked;
 }

@@ -12,7 +12,7 @@ import type { ApplyDeps } from './network-steps.ts';
 
 const appliesAtOnce = 8;
 
-/** Of the others, a policy is worked out when they run: see `holdSecrets`. */
+/** The others get a policy when they run: see `holdSecrets`. */
 const runsIn: readonly SandboxState[] = ['running', 'snapshotting'];
 
 /**

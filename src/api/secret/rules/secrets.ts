@@ -25,7 +25,7 @@ export type SecretDeps = { clock: Clock; db: Db; seed: Uint8Array };
 export const secretPageMax = 100;
 const idPrefix = 'sec_';
 const namePattern = /^[a-z0-9_-]{1,128}$/;
-/** Of changes to one secret at the same time, each takes its turn; more than so many in a row give up. */
+/** Attempts of one change while others change the same secret. */
 const replaceTriesMax = 5;
 
 /** A value and, where given, metadata of a secret. */

@@ -22,7 +22,7 @@ const flowSeconds = 10 * 60;
 const partBytes = 32;
 const purpose = 'atoll sign-in at an identity provider';
 
-/** Of a flow, what is in its `state`, encrypted: any process can go on with it, and none has to remember it. */
+/** Content of the `state` of a flow, encrypted: any process can go on with it, and none has to remember it. */
 type Sealed = Omit<Flow, 'state'> & { binding: string; expiresAtUs: number };
 
 /**

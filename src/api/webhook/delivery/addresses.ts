@@ -4,7 +4,7 @@ import { AtollError } from '../../../base/error.ts';
 import { hostNameOf } from '../../../base/pinned-fetch.ts';
 import { forbiddenRange } from '../../../protocol/network/network.ts';
 
-/** Of the addresses that a name has, those that are tried. */
+/** Addresses of a name that are tried. */
 const addressesMax = 4;
 
 /**

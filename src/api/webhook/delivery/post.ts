@@ -1,6 +1,6 @@
 import { pinnedFetch } from '../../../base/pinned-fetch.ts';
 
-/** Of the body of an answer, which is read for politeness: who is still sending hears a reset otherwise. */
+/** Bytes of an answer's body that are read: a server that is still sending would hear a reset otherwise. */
 const bodyBytesMax = 65_536;
 const bodyWaitMs = 1_000;
 

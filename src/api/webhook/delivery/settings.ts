@@ -4,7 +4,7 @@ export type WebhookSettings = {
   allowPrivateAddresses: boolean;
   /** Tries of one delivery; then it is dead until somebody asks for it again. */
   attemptsMax: number;
-  /** Of one try: resolving, connecting, sending, and the head of the answer. */
+  /** Time for one try: resolving, connecting, sending, and the head of the answer. */
   timeoutMs: number;
   /** Beyond the timeout of a try, until another process may think that the one which began it is dead. */
   claimMarginMs: number;

@@ -22,7 +22,7 @@ export async function webhooksDue(db: Db, nowUs: number): Promise<WebhookRecord[
   return rows.map(webhookOfRow);
 }
 
-/** Of what is due for a webhook, what is looked through for deliveries that are nobody's turn before. */
+/** Due deliveries of a webhook that are searched for those whose turn it is. */
 const dueLookedAtMax = 1000;
 
 /** What is due for a webhook and the oldest that is pending of its subject: whatever comes behind it waits. */

@@ -45,7 +45,7 @@ export async function openCacheMounts(
     opened.defer(() => build.disks.close(point));
     // Used now, whatever is written there.
     utimesSync(image, new Date(), new Date());
-    // Of a disk's two directories, the empty one.
+    // The empty one of a disk's two directories.
     binds.push({ source: join(point, 'work'), target });
   }
   const disposal = opened.move();

@@ -21,7 +21,7 @@ export function cachedFilesOf(layout: Pick<Layout, 'data'>, uploadsDir: string):
     const found = statOf(path);
     if (!found?.isFile()) return [];
     const isUnfinished = !/^[0-9a-f]+(\.img)?$/.test(path.slice(path.lastIndexOf('/') + 1));
-    // Of a sparse disk counts what it takes.
+    // A sparse disk counts by the blocks that it takes.
     return [
       {
         bytes: found.blocks * 512,

@@ -34,7 +34,7 @@ type Collected = { layersDeleted: number; filesDeleted: number; bytesFreed: numb
 export type CollectParts = {
   layers: Pick<Layers, 'has' | 'bytes' | 'list' | 'madeAtMs' | 'remove'>;
   sandboxes: {
-    /** Of every sandbox of the node, whatever its state. */
+    /** Layers of every sandbox of the node, whatever its state. */
     records(): { image: { layers: string[] } }[];
     /** Whether nobody can say of some sandbox what it stands on. */
     hasUnknown(): boolean;
@@ -62,7 +62,7 @@ export async function collectCached(
       cache.remove(item.key);
       continue;
     }
-    // Of layers that something needs anyway, and of steps without one, the memory costs nothing.
+    // Layers that something needs anyway, and steps without one, cost nothing to remember.
     if (item.kind === 'step' && (layer === null || keep.has(layer) || cached.has(layer))) continue;
     const size = item.kind === 'file' ? item.bytes : layers.bytes(layer ?? '');
     if (item.usedAtMs < usedLately && (stale || bytes + size > options.bytesMax)) {

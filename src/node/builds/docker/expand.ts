@@ -1,8 +1,8 @@
 import { AtollError } from '../../../base/error.ts';
 
-/** Of a word, and of what it becomes, characters: what programs can be given as one variable is not much longer. */
+/** Characters of a word, and of what it becomes: a program's variable can't be much longer. */
 export const wordCharactersMax = 65_536;
-/** Of what is inline in a file, and of what it becomes, characters. */
+/** Characters of what is inline in a file, and of what it becomes. */
 export const textCharactersMax = 1 << 20;
 /** Defaults within defaults. */
 const nestingMax = 16;

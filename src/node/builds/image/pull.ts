@@ -16,7 +16,7 @@ import { originOf, readImageSettings, type ImageSettings } from './settings.ts';
 
 /** Layers fetched and made at a time. */
 const layersAtOnce = 3;
-/** Of one layer as it is transferred. */
+/** Bytes of one layer as it is transferred. */
 const blobBytesMax = 10 * 2 ** 30;
 
 /** What images are fetched with. */

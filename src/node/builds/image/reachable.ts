@@ -5,7 +5,7 @@ import { hostNameOf } from '../../../base/pinned-fetch.ts';
 import type { BuilderQuestion } from '../../../protocol/builder.ts';
 import { forbiddenRange } from '../../../protocol/network/network.ts';
 
-/** Of the addresses that a name has, those that are tried. */
+/** Addresses of a name that are tried. */
 const addressesMax = 4;
 
 /**

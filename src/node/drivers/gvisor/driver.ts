@@ -166,7 +166,7 @@ const flags = [
   '--cpu-num-from-quota',
 ];
 
-/** Of a sandbox's processes the one that gVisor keeps away from every network: its file server. */
+/** The file server among a sandbox's processes, which gVisor keeps away from every network. */
 function outsideOf(pids: number[], sandboxPid: number): number {
   const sandbox = networkOf(sandboxPid);
   const own = networkOf(process.pid);

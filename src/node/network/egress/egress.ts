@@ -57,7 +57,7 @@ export type Egress = {
   counters(slot: Slot): TrafficCounters;
   /** Counts what went through of a sandbox that is about to end into the totals, while its link is still there. */
   countLast(slot: Slot): void;
-  /** Of all sandboxes since the node started. Of one that ended by itself, the last may be missing. */
+  /** Bytes of all sandboxes since the node started; the last ones of a sandbox that ended by itself may be missing. */
   totals(): TrafficCounters;
   /** Ends what runs for it in the platform; the rules stay in force. */
   stop(): Promise<void>;

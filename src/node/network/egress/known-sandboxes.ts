@@ -39,7 +39,7 @@ export type KnownSandboxes = {
   count(): void;
   /** Counts what went through of one into the totals, and answers it; undefined where it is not known. */
   countOne(slotNumber: number): TrafficCounters | undefined;
-  /** Of all sandboxes since the node started. */
+  /** Bytes of all sandboxes since the node started. */
   totals(): TrafficCounters;
 };
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ifThere } from '../../../base/if-there.ts';
 
-/** Of Ethernet, octets. */
+/** MTU of Ethernet, octets. */
 const usualMtu = 1500;
 
 /** The largest packet that the way out takes; links into sandboxes use the same. */

@@ -29,7 +29,7 @@ export type ProxiedSandbox = Holder & {
   connections: Set<Carried>;
   /** Its connections that ask for names. */
   dnsConnections: number;
-  /** Of the process's time. */
+  /** Share of the process's time. */
   share: Share;
   /** Names that it is looking up at this moment. */
   lookups: number;

@@ -31,7 +31,7 @@ export function parseClientHello(bytes: Uint8Array): ClientHello | 'incomplete' 
 /** The same for bytes that come in parts, each of which is gone through once. */
 export class ClientHelloReader {
   readonly #message = new Gathered();
-  /** Of the present record: its header as far as it is there, and how much of its content is not. */
+  /** Header of the present record as far as it is there, and how much of its content is not. */
   #header: number[] = [];
   #recordLeft = 0;
   #seen = 0;
