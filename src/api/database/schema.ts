@@ -279,7 +279,7 @@ type ReplicaTable = {
 /** The history of the database that this state was last used in: PostgreSQL's. One row, of place 1. */
 type TimelineTable = {
   place: Fixed<number>;
-  /** Of the cluster of databases, made by `initdb`. */
+  /** Identifier of the cluster of databases, made by `initdb`. */
   system_id: string;
   /** Grows with each promotion of a standby. */
   timeline: number;

@@ -304,7 +304,7 @@ describe('a connection of a client', () => {
     const quiet = scene();
     quiet.client.halfClosed();
     expect(quiet.near.end).toBe('close');
-    // Of a request whose body will never be whole, the server hears.
+    // The server hears of a request whose body will never be whole.
     const broken = scene();
     broken.send(`${post}a`);
     broken.client.halfClosed();
