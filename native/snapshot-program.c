@@ -19,8 +19,6 @@
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/sock_diag.h>
@@ -170,23 +168,6 @@ static int destroyConnections(int fd, int family) {
     if (send(fd, &destroy, sizeof destroy, 0) < 0 || recv(fd, answer, sizeof answer, 0) < 0) return -1;
   }
   return 0;
-}
-
-// CRIU has put rules in place that let no packet through while a sandbox is dumped. It has no others of its own.
-int removePacketRules(void) {
-  struct {
-    struct nlmsghdr header;
-    struct nfgenmsg body;
-  } request[3] = {
-      {{sizeof *request, NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST, 0, 0}, {.res_id = htons(NFNL_SUBSYS_NFTABLES)}},
-      {{sizeof *request, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE, NLM_F_REQUEST | NLM_F_ACK, 1, 0}, {.nfgen_family = AF_UNSPEC}},
-      {{sizeof *request, NFNL_MSG_BATCH_END, NLM_F_REQUEST, 2, 0}, {.res_id = htons(NFNL_SUBSYS_NFTABLES)}},
-  };
-  char answer[4096];
-  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-  int result = fd < 0 || send(fd, request, sizeof request, 0) < 0 || recv(fd, answer, sizeof answer, 0) < 0 ? -1 : 0;
-  if (fd >= 0) close(fd);
-  return result;
 }
 
 static int cut(const char *pid) {

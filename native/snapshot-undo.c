@@ -3,6 +3,10 @@
 #define _GNU_SOURCE
 #include "helper.h"
 #include <dirent.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -43,6 +47,23 @@ static void endRepairsOf(pid_t pid) {
   }
   if (descriptors) closedir(descriptors);
   if (pidfd >= 0) close(pidfd);
+}
+
+// CRIU has put rules in place that let no packet through while a sandbox is dumped. It has no others of its own.
+int removePacketRules(void) {
+  struct {
+    struct nlmsghdr header;
+    struct nfgenmsg body;
+  } request[3] = {
+      {{sizeof *request, NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST, 0, 0}, {.res_id = htons(NFNL_SUBSYS_NFTABLES)}},
+      {{sizeof *request, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_DELTABLE, NLM_F_REQUEST | NLM_F_ACK, 1, 0}, {.nfgen_family = AF_UNSPEC}},
+      {{sizeof *request, NFNL_MSG_BATCH_END, NLM_F_REQUEST, 2, 0}, {.res_id = htons(NFNL_SUBSYS_NFTABLES)}},
+  };
+  char answer[4096];
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+  int result = fd < 0 || send(fd, request, sizeof request, 0) < 0 || recv(fd, answer, sizeof answer, 0) < 0 ? -1 : 0;
+  if (fd >= 0) close(fd);
+  return result;
 }
 
 // What undo-dump answers where the first process has ended, or is about to: its network went first.

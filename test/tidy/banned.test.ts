@@ -83,6 +83,13 @@ const rules: Rule[] = [
     applies: inSource,
   },
   {
+    name: 'comments that begin with a genitive',
+    reason: 'whoever reads “Of each sandbox, …” waits for what it is about: a comment begins with its subject',
+    pattern: /^\s*(?:\/\*\*|\/\/) Of /m,
+    inText: true,
+    applies: inSource,
+  },
+  {
     name: 'default exports',
     reason: 'a name that the exporter chose can be searched for',
     pattern: /^export default\b/m,
@@ -139,6 +146,7 @@ const examples: Record<string, string> = {
   'loose ends': '// TODO later',
   'driver names': "if (driver.name === 'crun') return;",
   'long lines': `// ${'x'.repeat(120)}`,
+  'comments that begin with a genitive': '/** Of one archive, bytes. */',
   'default exports': 'export default 1;',
   barrels: "export * from './x.ts';",
   'module state': 'const cache = new Map<string, number>();',

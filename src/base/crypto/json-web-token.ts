@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** JSON Web Tokens (RFC 7519) with HMAC-SHA256 and no other algorithm: a token does not choose how it is checked. */
+/** JSON Web Tokens (RFC 7519). The check knows HMAC-SHA256 alone: a token does not choose how it is checked. */
 
 /** The claims of a token by name (RFC 7519 4). */
 type Claims = Record<string, unknown>;
@@ -9,10 +9,20 @@ const algorithm = 'HS256';
 /** Longer tokens were not signed here. */
 const charactersMax = 4096;
 
-/** `header`: further members of the token's header. */
+/** The token with these claims (RFC 7515 7.1). `header`: its members beside `typ`, the algorithm of `sign` among them. */
+export function writeToken(
+  header: { alg: string; kid?: string },
+  claims: Claims,
+  sign: (text: string) => Buffer,
+): string {
+  const { alg, ...others } = header;
+  const signed = `${encode({ alg, typ: 'JWT', ...others })}.${encode(claims)}`;
+  return `${signed}.${sign(signed).toString('base64url')}`;
+}
+
+/** The token with these claims, signed with `key`. `header`: further members of the token's header. */
 export function signToken(key: Uint8Array, header: Record<string, string>, claims: Claims): string {
-  const signed = `${encode({ alg: algorithm, typ: 'JWT', ...header })}.${encode(claims)}`;
-  return `${signed}.${signatureOf(key, signed).toString('base64url')}`;
+  return writeToken({ alg: algorithm, ...header }, claims, text => signatureOf(key, text));
 }
 
 /** The claims of a token that the holder of `key` has signed, else null. The caller checks what they say. */

@@ -1,3 +1,4 @@
+import { ifThere } from '../if-there.ts';
 import { inheritedEnvironment } from './inherited.ts';
 /** Facts of how a program ended. Exactly one of `exitCode` and `signal` is set. */
 export type ProgramEnd = {
@@ -73,9 +74,5 @@ export function startProgram<Input extends ProgramInput>(
 }
 
 function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // Nothing of it is left.
-  }
+  ifThere(() => process.kill(-pid, 'SIGKILL'), undefined);
 }

@@ -84,7 +84,7 @@ function scene({ served = 0 } = {}) {
   upstream.served = served;
   upstream.opened(far);
   const place = traffic.requests;
-  const target = { traffic, directory, place, port: 80, plan: { host: null, upgrade: null } };
+  const target = { traffic, directory, place, port: 80, plan: { host: null, upgrade: false } };
   const serve: Serve = (client, head) => {
     place.take();
     new Exchange(client, { ...target, isForeign: false, isInert: false }, upstream, head, () => void retried++).begin(

@@ -64,3 +64,15 @@ test('a group is removed with what is below it, and one that is gone is no failu
   await cgroups.remove('/g');
   expect(existsSync(join(root, 'g'))).toBe(false);
 });
+
+test('a group that can’t be read is not taken for an empty one', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n' });
+  // Reading a folder fails as reading a file does where descriptors have run out: there is something.
+  mkdirSync(join(root, 'g/s1/cgroup.procs'), { recursive: true });
+  mkdirSync(join(root, 'g/s1/cgroup.events'), { recursive: true });
+  mkdirSync(join(root, 'g/s1/memory.events'), { recursive: true });
+  const cgroups = detectCgroups(root);
+  for (const look of [cgroups.processes, cgroups.isEmpty, cgroups.outOfMemoryKills])
+    expect(() => look('/g/s1')).toThrow('EISDIR');
+  expect([cgroups.processes('/g/gone'), cgroups.list('/g/gone')]).toEqual([[], []]);
+});

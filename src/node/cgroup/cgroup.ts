@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
+import { ifThere } from '../../base/if-there.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import { createPins, type Pins } from './pins.ts';
 import { readings, type Readings } from './readings.ts';
@@ -182,16 +183,12 @@ function writeIfThere(path: string, value: string): void {
   try {
     if (existsSync(path)) writeFileSync(path, value);
   } catch (error) {
-    if (!isGone(error)) throw error;
+    if (!['ENOENT', 'ENODEV'].includes(systemCodeOf(error))) throw error;
   }
 }
 
 function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if (systemCodeOf(error) !== 'ESRCH') throw error;
-  }
+  ifThere(() => process.kill(pid, 'SIGKILL'), undefined);
 }
 
 /** Where the group above does not have the controller, the groups below do without. */
@@ -203,34 +200,23 @@ function handDown(file: string, controller: string): void {
   }
 }
 
-/** Whether an error is that of a file whose group went while it was open. */
-const isGone = (error: unknown) => ['ENOENT', 'ENODEV'].includes(systemCodeOf(error));
+// A group that is gone has no count, no processes and no groups below it. One that can't be read is another thing: who
+// took it for empty would call sandboxes ended whose processes run.
 
 function counter(path: string, name: string): number {
-  try {
-    return Number(readFileSync(path, 'utf8').match(new RegExp(`^${name} (\\d+)$`, 'm'))?.[1] ?? 0);
-  } catch {
-    return 0; // the group is gone, and its count with it
-  }
+  const text = ifThere(() => readFileSync(path, 'utf8'), '');
+  return Number(text.match(new RegExp(`^${name} (\\d+)$`, 'm'))?.[1] ?? 0);
 }
 
 function processesBelow(path: string): number[] {
-  try {
-    const own = readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
-    return [...own, ...directories(path).flatMap(name => processesBelow(join(path, name)))];
-  } catch {
-    return []; // the group is gone
-  }
+  const text = ifThere(() => readFileSync(join(path, 'cgroup.procs'), 'utf8'), '');
+  const own = text.split('\n').filter(Boolean).map(Number);
+  return [...own, ...directories(path).flatMap(name => processesBelow(join(path, name)))];
 }
 
 function directories(path: string): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter(entry => entry.isDirectory())
-      .map(entry => entry.name);
-  } catch {
-    return [];
-  }
+  const entries = ifThere(() => readdirSync(path, { withFileTypes: true }), []);
+  return entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
 }
 
 async function removeTree(path: string): Promise<void> {

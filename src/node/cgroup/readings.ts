@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ifThere } from '../../base/if-there.ts';
 import { groupMemory, type GroupMemory } from './group-memory.ts';
 import { keyed } from './keyed.ts';
 
@@ -78,9 +79,5 @@ export const readings = {
 };
 
 function numberIn(path: string): number {
-  try {
-    return Number(readFileSync(path, 'latin1'));
-  } catch {
-    return 0; // the group is gone
-  }
+  return Number(ifThere(() => readFileSync(path, 'latin1'), 0)); // a group that is gone has none
 }

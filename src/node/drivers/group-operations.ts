@@ -29,7 +29,7 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
       try {
         cgroups.hasten(cgroupOf(slot));
       } catch {
-        // The group has gone meanwhile, and all that was in it.
+        // Its processes end with the time that they have, which takes longer.
       }
     },
 

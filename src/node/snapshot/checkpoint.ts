@@ -3,6 +3,7 @@ import { release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { ifThere } from '../../base/if-there.ts';
 import { copyImage } from '../disks/copy-image.ts';
 import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
@@ -148,9 +149,5 @@ function discard(directory: string, error: unknown): never {
 }
 
 function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended: what was wanted.
-  }
+  ifThere(() => process.kill(pid, 'SIGKILL'), undefined);
 }

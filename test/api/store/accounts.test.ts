@@ -96,23 +96,23 @@ onEachDatabase(database => {
     await putUser(db, 'one');
     await putUser(db, 'two');
     const { teamId } = mine;
-    await insertMember(db, { teamId, userId: 'one', isDefault: false, role: 'member', nowUs: startUs });
+    await insertMember(db, { teamId, userId: 'one', isDefault: false, role: 'developer', nowUs: startUs });
     await insertMember(db, {
       teamId: theirs.teamId,
       userId: 'one',
       isDefault: true,
-      role: 'owner',
+      role: 'admin',
       nowUs: startUs + 1,
     });
-    await insertMember(db, { teamId, userId: 'two', isDefault: true, role: 'owner', nowUs: startUs + 2 });
+    await insertMember(db, { teamId, userId: 'two', isDefault: true, role: 'admin', nowUs: startUs + 2 });
     expect((await teamsOf(db, 'one')).map(({ team, isDefault, role }) => [team.slug, isDefault, role])).toEqual([
-      ['theirs', true, 'owner'],
-      ['mine', false, 'member'],
+      ['theirs', true, 'admin'],
+      ['mine', false, 'developer'],
     ]);
-    await setRole(db, teamId, 'one', 'owner');
+    await setRole(db, teamId, 'one', 'admin');
     expect((await listMembers(db, teamId)).map(({ user, role }) => [user.userId, role])).toEqual([
-      ['one', 'owner'],
-      ['two', 'owner'],
+      ['one', 'admin'],
+      ['two', 'admin'],
     ]);
     expect([...(await findUsers(db, ['one', 'none'])).keys()]).toEqual(['one']);
     expect(await findUsers(db, [])).toEqual(new Map());
@@ -143,7 +143,7 @@ onEachDatabase(database => {
       invitationId,
       digest: `digest of ${invitationId}`,
       teamId,
-      role: 'member' as const,
+      role: 'developer' as const,
       note: '',
       createdAtUs: startUs,
       expiresAtUs,

@@ -1,5 +1,7 @@
 import { sign } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { microsPerSecond, type Clock } from '../../../base/clock.ts';
+import { writeToken } from '../../../base/crypto/json-web-token.ts';
 import { keyNumberAt, signingKey, type PublicKey, type SigningKey } from './signing-key.ts';
 
 /** Seconds for which a token is good. */
@@ -29,7 +31,7 @@ type IdentityOptions = { seed: Uint8Array; issuer: string; domain: string; clock
 /** The identity of an installation. */
 export function createIdentity({ seed, issuer, domain, clock }: IdentityOptions): Identity {
   const keys = new Map<number, SigningKey>();
-  const remembered = new Map<string, string>();
+  const remembered = new LRUCache<string, string>({ max: rememberedMax });
   const nowSeconds = () => Math.floor(clock() / microsPerSecond);
   const renewal = () => Math.floor(nowSeconds() / tokenRenewalSeconds);
   const keyOf = (keyNumber: number) => {
@@ -56,7 +58,6 @@ export function createIdentity({ seed, issuer, domain, clock }: IdentityOptions)
         team_id: teamId,
         template_id: templateId,
       });
-      if (remembered.size >= rememberedMax) remembered.clear();
       remembered.set(name, token);
       return token;
     },
@@ -67,10 +68,9 @@ export function createIdentity({ seed, issuer, domain, clock }: IdentityOptions)
   };
 }
 
-/** Source: RFC 7515, 7.1; ES256 signs with both numbers as they are, one after the other (RFC 7518, 3.4). */
-function signed({ privateKey, publicKey }: SigningKey, claims: Record<string, string | number>): string {
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const text = `${encode({ alg: publicKey.alg, kid: publicKey.kid, typ: 'JWT' })}.${encode(claims)}`;
-  const signature = sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
-  return `${text}.${signature.toString('base64url')}`;
+/** ES256 signs with both numbers as they are, one after the other (RFC 7518, 3.4). */
+function signed({ privateKey, publicKey: { alg, kid } }: SigningKey, claims: Record<string, string | number>): string {
+  return writeToken({ alg, kid }, claims, text =>
+    sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }),
+  );
 }

@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, AtollError } from '../../../base/error.ts';
+import { ifThere } from '../../../base/if-there.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 import { accessAddress, accessMac, cgroupRootOf, type Slot } from '../../layout.ts';
 import { pathInHelper } from '../../native/helper.ts';
@@ -176,9 +177,5 @@ function outsideOf(pids: number[], sandboxPid: number): number {
 }
 
 function networkOf(pid: number): string | undefined {
-  try {
-    return readlinkSync(`/proc/${pid}/ns/net`);
-  } catch {
-    return undefined; // it has ended
-  }
+  return ifThere(() => readlinkSync(`/proc/${pid}/ns/net`), undefined);
 }

@@ -115,8 +115,9 @@ async function isBare(directory: string): Promise<boolean> {
       entry.isDirectory() ? entry.name === 'kept' : entry.name === 'record.json.new' && entry.isFile(),
     );
     return expected && (await readdir(join(directory, 'kept'))).length === 0;
-  } catch {
-    return false; // there is none
+  } catch (error) {
+    unlessGone(error);
+    return false;
   }
 }
 
