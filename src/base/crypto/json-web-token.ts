@@ -9,7 +9,7 @@ const algorithm = 'HS256';
 /** Longer tokens were not signed here. */
 const charactersMax = 4096;
 
-/** The token with these claims (RFC 7515 7.1). `header`: its members beside `typ`, the algorithm of `sign` among them. */
+/** The token with these claims (RFC 7515 7.1). `header`: all of its members but `typ`; `alg` names what `sign` does. */
 export function writeToken(
   header: { alg: string; kid?: string },
   claims: Claims,
