@@ -150,7 +150,8 @@ async function flood(attempt: Attempt): Promise<void> {
   const sandbox = await lab.create(policies[attempt.policy].policy);
   const before = await lab.strays();
   const going = attemptIn(sandbox, attempt.program);
-  await Bun.sleep(300); // it is well under way by then, or over
+  // A window for the flood, which goes on beside what follows.
+  await Bun.sleep(300);
   for (const witness of witnesses) expect((await attemptIn(witness, 'still()')).stdout).toBe('still served\n');
   const { exitCode, stderr } = await going;
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });

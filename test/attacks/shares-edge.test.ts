@@ -203,6 +203,7 @@ test('log intake: one sandbox tells without end, and what another one tells is k
   const startMs = performance.now();
   const followers = [follow('greedy', greedy), follow('modest', modest)];
   await until(() => kept.get('modest') === 900, 30_000);
+  // A window in which the greedy one goes on: its rate is what counts.
   await Bun.sleep(1500);
   const seconds = (performance.now() - startMs) / 1000;
   expect(kept.get('greedy') ?? 0).toBeGreaterThan(100);

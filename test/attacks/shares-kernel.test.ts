@@ -159,6 +159,7 @@ test('processor time: fifty busy processes have no more of it than two', async (
   await Promise.all([run(greedy, busy(50)), run(modest, busy(2))]);
   await waitFor('all of them to compute', () => processes(greedy) > 50 && processes(modest) > 2);
   const before = [cpu(greedy), cpu(modest)] as const;
+  // A window in which both compute: their shares of it are compared.
   await Bun.sleep(4000);
   const [many, two] = [cpu(greedy) - before[0], cpu(modest) - before[1]];
   await Promise.all([letGo(greedy), letGo(modest)]);

@@ -61,6 +61,7 @@ async function measureBeside(
   const call = new AbortController();
   const going = runLong({ url, client, sandbox: hostile, command, user, signal: call.signal });
   try {
+    // A window for the worst to begin.
     await Bun.sleep(leadMs);
     return await measure(client, url, neighbours);
   } finally {

@@ -60,6 +60,7 @@ async function killCriu(
   request: Promise<unknown>,
 ): Promise<boolean> {
   await whenCriuRuns(platform, command, request);
+  // A window of CRIU's work: it is killed at many moments.
   await Bun.sleep(afterMs);
   const found = criuOf(platform, command);
   return found.map(killIfThere).some(Boolean);

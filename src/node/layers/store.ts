@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { copyFile, link, mkdtemp } from 'node:fs/promises';
+import { copyFile, link, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert, AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
@@ -66,7 +66,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
       await syncPath(dir);
       return digest;
     } finally {
-      rmSync(temporary, { recursive: true, force: true });
+      await rm(temporary, { recursive: true, force: true });
     }
   };
 

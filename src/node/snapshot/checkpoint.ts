@@ -1,4 +1,5 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
@@ -47,7 +48,7 @@ export async function checkpointToPause(
         if (then === 'end') requireTraced(source.pid);
       } catch (error) {
         if (then === 'freeze') source.group.thaw();
-        discard(options.directory, error);
+        await discard(options.directory, error);
       }
       complete = true;
       // Whoever is connected from outside hears of the end now, and not by a silence.
@@ -102,7 +103,7 @@ export async function checkpointAndRun(
   };
   await work().catch(async error => {
     await undoKilled(host, source, options.name, error);
-    discard(partial, error);
+    await discard(partial, error);
   });
 }
 
@@ -143,8 +144,8 @@ async function finish(
 
 type WritingHost = Pick<CriuHost, 'helper' | 'helperBinary'> & Partial<Pick<CriuHost, 'criu'>>;
 
-function discard(directory: string, error: unknown): never {
-  rmSync(directory, { recursive: true, force: true });
+async function discard(directory: string, error: unknown): Promise<never> {
+  await rm(directory, { recursive: true, force: true });
   throw error;
 }
 

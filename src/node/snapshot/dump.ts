@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
@@ -73,7 +74,7 @@ export async function dump(
   const partial = partialOf(options.directory);
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
-    makePartial(partial);
+    await makePartial(partial);
     await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
     const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
     try {
@@ -113,8 +114,8 @@ export function partialOf(directory: string): string {
   return `${directory}.partial`;
 }
 
-function makePartial(partial: string): void {
-  rmSync(partial, { recursive: true, force: true });
+async function makePartial(partial: string): Promise<void> {
+  await rm(partial, { recursive: true, force: true });
   mkdirSync(partial, { mode: 0o700 });
 }
 

@@ -103,7 +103,7 @@ async function make(helper: Helper, dir: string, volumeId: string, sizeMiB: numb
     renameSync(temporary, join(dir, volumeId));
     await syncPath(dir);
   } finally {
-    rmSync(temporary, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
   }
 }
 

@@ -55,6 +55,7 @@ onPostgres('a database that is away is told, and nothing that was refused happen
     expect(asOperator.status).toBe(503);
     await cluster.resume();
     await until(() => isBack(platform), 60_000);
+    // A window for reconcilers: nothing may come in it.
     await Bun.sleep(aWhileMs);
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).body).toEqual(before);
     expect((await platform.call('GET', '/secrets')).body).toEqual([]);
@@ -88,6 +89,7 @@ onPostgres(
       status: 503,
       body: { message: expect.stringContaining('nothing was changed') },
     });
+    // A window for reconcilers: nothing may come in it.
     await Bun.sleep(aWhileMs);
     expect([wire.cuts, await stateOf(second.sandboxID), platform.node.executions().length]).toEqual([2, 200, 2]);
 
@@ -188,8 +190,9 @@ onPostgres('whatever was under way when the database crashed has happened or has
     const lines = await alive();
     return lines.map(line => line.split(' ')[0] ?? '').join() === running().join();
   };
-  // Twice in a row, with a while between: reconcilers bring rows and sandboxes together.
+  // Twice in a row: reconcilers bring rows and sandboxes together.
   await until(isSettled, 60_000);
+  // A window for the reconcilers' next rounds.
   await Bun.sleep(aWhileMs);
   await until(isSettled, 60_000);
   const settled = await alive();
@@ -198,6 +201,7 @@ onPostgres('whatever was under way when the database crashed has happened or has
   expect(ids.filter(id => ended.has(id))).toEqual([]);
   expect([...made].filter(id => !ended.has(id) && !doubtful.has(id) && !ids.includes(id))).toEqual([]);
   expect(running()).toEqual(ids.toSorted());
+  // A window for reconcilers: nothing may come in it.
   await Bun.sleep(aWhileMs);
   expect(await alive()).toEqual(settled);
 });

@@ -67,6 +67,7 @@ onPostgres('with a synchronous standby, nothing that was answered is missing aft
   const clients = Array.from({ length: 6 }, client);
   await until(() => made.size > 20, 60_000);
   await pair.first.stop('immediate');
+  // A window for requests that find no database.
   await Bun.sleep(300);
   await pair.promote();
   const before = made.size;

@@ -122,7 +122,12 @@ export const sandboxFeatures: Feature[] = [
       withSandbox(one =>
         withSandbox(async other => {
           await other.commands.run('python3 -m http.server 8000', { background: true, timeoutMs: 0 });
-          await sleep(2_000);
+          const listens = () =>
+            other.commands.run('exec 3<>/dev/tcp/127.0.0.1/8000', { timeoutMs: waitMs }).then(
+              () => true,
+              () => false,
+            );
+          while (!(await listens())) await sleep(200);
           const port = new URL(process.env['E2B_API_URL'] ?? '').port;
           const script = `import socket
 for address in [('169.254.0.22', ${port}), ('169.254.0.22', 22), ('10.0.2.15', 22), ('10.0.2.2', 22), ('198.18.0.0', 8000), ('198.18.0.1', 8000), ('198.18.0.2', 8000), ('198.18.0.3', 8000), ('169.254.169.254', 80)]:

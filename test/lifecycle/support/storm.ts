@@ -50,6 +50,7 @@ class Storm {
       // What is still there answers for what was killed: what was asked for may have been done all the same.
       if (answer === undefined || (answer.status >= 400 && this.over)) return undefined;
       if (answer.status === 409) {
+        // A window for whatever is under way.
         await Bun.sleep(conflictPauseMs);
         continue;
       }

@@ -1,5 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { writeTar } from '../../../base/write-tar.ts';
@@ -78,7 +78,7 @@ export async function writeInline(
         const job = { kind: 'copy', copy: { ...targetOf(before, write), source: file.name }, limits } as const;
         return await makeLayer(build, { job, view: view.path, archive, signal });
       } finally {
-        rmSync(scratch, { recursive: true, force: true });
+        await rm(scratch, { recursive: true, force: true });
       }
     });
   }

@@ -1,5 +1,5 @@
-import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, RegistryCredential } from '../../../protocol/build.ts';
@@ -200,6 +200,6 @@ async function fetchLayer(
       signal,
     });
   } finally {
-    rmSync(scratch, { recursive: true, force: true });
+    await rm(scratch, { recursive: true, force: true });
   }
 }

@@ -1,5 +1,5 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../../base/crypto/secret.ts';
 import type { BuildState } from '../../../protocol/build.ts';
@@ -27,7 +27,7 @@ export async function addFiles(
       const job = { kind: 'copy', copy: { source: '', destination: '/', workdir: '/', user: 'root' }, limits } as const;
       return await makeLayer(build, { job, view: view.path, archive: path, signal });
     } finally {
-      rmSync(scratch, { recursive: true, force: true });
+      await rm(scratch, { recursive: true, force: true });
     }
   });
 }

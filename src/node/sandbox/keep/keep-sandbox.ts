@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { Layers } from '../../layers/store.ts';
@@ -97,7 +97,7 @@ async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): 
     layers: await Promise.all(image.layers.map(digest => layers.mount(digest))),
     volumes: record.volumes.map(({ path }) => path),
   });
-  rmSync(directory, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
   let written = false;
   try {
     const end = await checkpointToPause(host, source, {
@@ -127,7 +127,7 @@ async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): 
           log.error('a sandbox that was not paused is recorded as paused', { sandboxId, error: messageOf(problem) }),
         );
     driver.thaw(slot);
-    rmSync(directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     throw explainCheckpoint(error);
   }
 }

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Disks } from '../../disks/disks.ts';
 import type { Layout } from '../../layout.ts';
@@ -20,7 +21,7 @@ export async function mountDiskCopy(
   const directory = mkdtempSync(join(layout.snapshots, 'copying-'));
   const image = join(directory, 'disk.img');
   await using undo = new AsyncDisposableStack();
-  undo.defer(() => rmSync(directory, { recursive: true, force: true }));
+  undo.defer(() => rm(directory, { recursive: true, force: true }));
   await take(image);
   const mountPoint = mkdtempSync(join(layout.mounts, 'snapshot-'));
   undo.defer(() => disks.close(mountPoint));

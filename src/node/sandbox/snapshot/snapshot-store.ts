@@ -28,7 +28,7 @@ export async function deleteSnapshot(layout: Pick<Layout, 'snapshots'>, snapshot
   if (!existsSync(directory)) return;
   // By its name it is whole at any time: what a crash leaves of the rest is nothing that is taken for a snapshot.
   const doomed = `${directory}.deleting`;
-  rmSync(doomed, { recursive: true, force: true });
+  await rm(doomed, { recursive: true, force: true });
   renameSync(directory, doomed);
   await rm(doomed, { recursive: true, force: true });
 }
