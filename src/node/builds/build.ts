@@ -64,11 +64,11 @@ type SandboxWork = {
   network: EgressPolicy;
 };
 
-/** What a cached step takes. */
+/** Dependencies of a cached step. */
 export type CachedWork = Pick<Build, 'cache' | 'forced' | 'bytes' | 'log'> & { layers: Pick<Layers, 'bytes'> };
-/** What making a layer above others takes. */
+/** Dependencies of making a layer above others. */
 export type LayerWork = LayerMaker & Viewer & Pick<Build, 'limits' | 'signal' | 'layers' | 'layout'>;
-/** What running a command for a layer takes. */
+/** Dependencies of running a command for a layer. */
 export type CommandWork = LayerWork &
   SandboxWork &
   Pick<Build, 'request' | 'deadlineMs' | 'cacheLocks' | 'disks' | 'layout' | 'log'>;

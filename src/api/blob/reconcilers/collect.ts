@@ -28,7 +28,7 @@ const goneSeconds = 30 * 24 * 3600;
 const deletionsMax = 100;
 const lookedUpAtOnce = 200;
 
-/** What collecting takes. */
+/** Dependencies of collecting. */
 type CollectDeps = { clock: Clock; db: Db; log: Log; busy: { replicaId: string }; store: ClusterStore };
 
 /**

@@ -18,7 +18,7 @@ export class AwaitedBuilds extends SingleFlight<string, void> {
   waitMs = 50_000;
 }
 
-/** What waiting for a build takes. */
+/** Dependencies of waiting for a build. */
 export type AwaitDeps = { awaitedBuilds: AwaitedBuilds; db: Db };
 
 /**

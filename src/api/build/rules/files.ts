@@ -11,10 +11,10 @@ import type { Uploads } from './uploads.ts';
 import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What offering an upload takes. */
+/** Dependencies of offering an upload. */
 export type OfferDeps = { clock: Clock; db: Db; filesDir: string; seed: Uint8Array };
 
-/** What taking an upload in takes. */
+/** Dependencies of taking an upload in. */
 export type UploadDeps = {
   clock: Clock;
   diskReserveBytes: number;

@@ -14,10 +14,10 @@ import type { Log } from '../../../base/telemetry/log.ts';
 import type { Measures } from '../../metrics/measures.ts';
 import type { BuildProtocol } from '../../../protocol/build.ts';
 
-/** What ending builds takes. */
+/** Dependencies of ending builds. */
 export type CancelDeps = { builder: BuildProtocol; clock: Clock; db: Db };
 
-/** What taking over the log and outcome of a build takes. */
+/** Dependencies of taking over the log and outcome of a build. */
 export type FollowDeps = CancelDeps & {
   followedBuilds: SingleFlight<string, void>;
   busy: Pick<BusyExecutions, 'replicaId'>;

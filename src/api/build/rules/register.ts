@@ -17,7 +17,7 @@ import { lockTeam } from '../../team/store/lock.ts';
 import { requireBuildPlace } from './quota.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What registering a build takes. */
+/** Dependencies of registering a build. */
 type RegisterDeps = { clock: Clock; db: Db; limitsOf: LimitsOf };
 
 /** A build that is asked for. What is left out is the platform's to choose. */

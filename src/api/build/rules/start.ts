@@ -13,7 +13,7 @@ import type { FollowDeps } from './follow.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { TemplateDrivers } from '../../template/rules/driver.ts';
 
-/** What starting a build takes. */
+/** Dependencies of starting a build. */
 export type StartDeps = FollowDeps & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
 
 /** What a build is to do. */

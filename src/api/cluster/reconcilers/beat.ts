@@ -21,7 +21,7 @@ import {
   takeNodeBack,
 } from '../store/nodes.ts';
 
-/** What keeping in touch with machines takes. */
+/** Dependencies of keeping in touch with machines. */
 type BeatDeps = {
   authority: Authority;
   clock: Clock;

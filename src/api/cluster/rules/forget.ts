@@ -14,7 +14,7 @@ import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
 import type { Machines } from './machines.ts';
 
-/** What forgetting a machine takes. */
+/** Dependencies of forgetting a machine. */
 export type ForgetDeps = {
   authority: Authority | null;
   machines: Machines | null;

@@ -11,7 +11,7 @@ import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { CredentialCache } from './cache.ts';
 
-/** What finding the caller of a request takes. */
+/** Dependencies of finding the caller of a request. */
 export type AuthenticationDeps = {
   adminToken: string | null;
   clock: Clock;

@@ -9,7 +9,7 @@ import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rul
 import { sandboxesIn } from '../../sandbox/store/read.ts';
 import { requireKnown } from './nodes.ts';
 
-/** What draining a machine takes. */
+/** Dependencies of draining a machine. */
 export type DrainDeps = MovePlaceDeps & { clock: Clock };
 
 /** A sandbox that keeps a machine from being empty. `reason`: why it can't go in this way; null where it can. */

@@ -10,7 +10,7 @@ import type { Db } from '../../database/db.ts';
 import type { AwayNode, Nodes } from '../../placement/nodes.ts';
 import type { OrphanDeps } from './orphans.ts';
 
-/** What a report about a machine takes. */
+/** Dependencies of a report about a machine. */
 export type NodeReportDeps = { createCounts: CreateCounts; db: Db; nodes: Nodes; startedAtUs: number };
 
 /** The name of the one cluster of an installation. */

@@ -16,13 +16,13 @@ import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** What looking for what the store does not know takes. */
+/** Dependencies of looking for what the store does not know. */
 export type OrphanDeps = { clock: Clock; db: Db; nodes: Nodes };
 
-/** What giving a sandbox that was set aside to a team takes. */
+/** Dependencies of giving a sandbox that was set aside to a team. */
 export type AdoptDeps = OrphanDeps & { directory: SandboxDirectory };
 
-/** What giving an unknown volume to a team takes. */
+/** Dependencies of giving an unknown volume to a team. */
 export type AdoptVolumeDeps = OrphanDeps & { limitsOf: LimitsOf };
 
 /** A volume younger than this may be one whose row is about to be written. */

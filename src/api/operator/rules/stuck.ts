@@ -37,7 +37,7 @@ export class ChangeWatch {
   }
 }
 
-/** What looking for what is stuck takes. */
+/** Dependencies of looking for what is stuck. */
 export type StuckDeps = { clock: Clock; db: Db; changes: ChangeWatch };
 
 /** Looks once at what is between two states. */

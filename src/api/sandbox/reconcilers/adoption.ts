@@ -19,10 +19,10 @@ import type { Nodes } from '../../placement/nodes.ts';
 import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What noting an incident takes. */
+/** Dependencies of noting an incident. */
 export type IncidentDeps = { clock: Clock; db: Db; directory: SandboxDirectory; log: Log };
 
-/** What bringing store and nodes together takes. */
+/** Dependencies of bringing store and nodes together. */
 type AdoptionDeps = {
   busy: BusyExecutions;
   clock: Clock;

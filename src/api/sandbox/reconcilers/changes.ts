@@ -7,7 +7,7 @@ import type { BusyExecutions } from '../rules/busy.ts';
 import { sandboxesById, sandboxesIn } from '../store/read.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
 
-/** What following the changes of others takes. */
+/** Dependencies of following the changes of others. */
 type ChangesDeps = { busy: BusyExecutions; db: Db; directory: SandboxDirectory; log: Log };
 
 /**

@@ -7,7 +7,7 @@ import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from '../workflows/run.ts';
 
-/** What finishing takes. */
+/** Dependencies of finishing. */
 type LeftoversDeps = SandboxWork & SettleMoveDeps;
 
 /** How often this runs, milliseconds. */

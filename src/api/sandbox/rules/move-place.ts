@@ -5,7 +5,7 @@ import { placeElsewhere } from '../../placement/elsewhere.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import type { SandboxRecord } from '../record.ts';
 
-/** What choosing the machine of a move takes. */
+/** Dependencies of choosing the machine of a move. */
 export type MovePlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
 
 /** Refuses moves where there is nothing by which sandboxes can go. Errors: `precondition`. */

@@ -9,7 +9,7 @@ import type { SandboxRecord } from '../record.ts';
 /** A machine that does not say what it is by then counts as away. Milliseconds. */
 const answerMs = 2_000;
 
-/** What choosing the machine of a resume takes. */
+/** Dependencies of choosing the machine of a resume. */
 type PlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
 
 /**

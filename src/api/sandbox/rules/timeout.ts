@@ -9,7 +9,7 @@ import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What moving the end of a sandbox takes. */
+/** Dependencies of moving the end of a sandbox. */
 export type TimeoutDeps = { clock: Clock; db: Db; directory: SandboxDirectory; limitsOf: LimitsOf };
 
 /** Refuses a lifetime beyond the team's maximum, and none at all where `min` is 1 (`invalid`). */

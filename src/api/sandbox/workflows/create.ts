@@ -30,7 +30,7 @@ import type { Repeatable } from '../store/idempotency.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 
-/** What checking and creating a sandbox takes. */
+/** Dependencies of checking and creating a sandbox. */
 export type CreateDeps = CreateWork &
   AwaitDeps & {
     /** Null: nothing is kept beyond its machine. */

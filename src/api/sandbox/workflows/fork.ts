@@ -14,7 +14,7 @@ import type { CreateWork } from './create-steps.ts';
 import type { SnapshotDeps } from '../../snapshot/workflows/take.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What forking a sandbox takes. */
+/** Dependencies of forking a sandbox. */
 export type ForkDeps = CreateWork & SnapshotDeps & { requireSecure: boolean };
 
 /** Forks that are started at a time: each keeps a core busy for a moment. */

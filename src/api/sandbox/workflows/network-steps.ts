@@ -16,7 +16,7 @@ import type { Measures } from '../../metrics/measures.ts';
 /** What a change of what may leave a sandbox works on. */
 export type NetworkWork = ApplyDeps & { clock: Clock; measures: Measures };
 
-/** What telling a node the network policy of a sandbox takes. */
+/** Dependencies of telling a node the network policy of a sandbox. */
 export type ApplyDeps = { db: Db; log: Log; nodes: Nodes; seed: Uint8Array; identity: Identity };
 
 /** Updates of one sandbox that come so quickly that none is ever the last do not happen. */

@@ -9,7 +9,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { NetworkWork } from './network-steps.ts';
 import type { Features } from '../features.ts';
 
-/** What checking and changing what may leave a sandbox takes. */
+/** Dependencies of checking and changing what may leave a sandbox. */
 export type NetworkDeps = NetworkWork & { features: Features };
 
 /** What may leave a sandbox from now on. */

@@ -13,7 +13,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { SandboxWork } from './run.ts';
 import type { Resuming } from '../rules/resuming.ts';
 
-/** What pausing a sandbox takes. */
+/** Dependencies of pausing a sandbox. */
 export type PauseDeps = SandboxWork & {
   resuming: Resuming;
   /** Null: nothing is kept beyond its machine. */

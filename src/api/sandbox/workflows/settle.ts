@@ -10,7 +10,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** What settling a sandbox in transition takes. */
+/** Dependencies of settling a sandbox in transition. */
 type SettleDeps = { clock: Clock; db: Db; directory: SandboxDirectory; log: Log; nodes: Nodes };
 
 /** The states that are left when a change of a sandbox that keeps it has come to an end, one way or the other. */

@@ -18,7 +18,7 @@ import type { Db } from '../../database/db.ts';
 import { lockTeam } from '../../team/store/lock.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What a change of a secret takes. */
+/** Dependencies of a change of a secret. */
 export type SecretDeps = { clock: Clock; db: Db; seed: Uint8Array };
 
 /** Entries on a page at most, and where the caller does not say. */

@@ -12,7 +12,7 @@ import { beginSession } from './begin.ts';
 import type { Begun, From, Who } from './begin.ts';
 import type { Passwords } from './passwords.ts';
 
-/** What finding out who signs in takes. */
+/** Dependencies of finding out who signs in. */
 export type SignInDeps = Accounts & { passwords: Passwords; rateLimiter: RateLimiter };
 
 /** Passwords that are tried for one account in a second on average, wherever they come from. */

@@ -23,7 +23,7 @@ import type { SandboxWork } from '../../sandbox/workflows/run.ts';
 import type { TemplateDrivers } from '../../template/rules/driver.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What a snapshot takes. */
+/** Dependencies of a snapshot. */
 export type SnapshotDeps = SandboxWork & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
 
 /** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */

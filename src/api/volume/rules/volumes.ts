@@ -12,10 +12,10 @@ import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Features } from '../../sandbox/features.ts';
 
-/** What making a volume takes. */
+/** Dependencies of making a volume. */
 export type NewVolumeDeps = { clock: Clock; db: Db; features: Features; limitsOf: LimitsOf; nodes: Nodes };
 
-/** What removing a volume takes. */
+/** Dependencies of removing a volume. */
 export type RemoveVolumeDeps = { clock: Clock; db: Db; log: Log; nodes: Nodes };
 
 /** Sandboxes that a refused delete names. */

@@ -22,7 +22,7 @@ import type { Db } from '../../database/db.ts';
 import { lockTeam } from '../../team/store/lock.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What a change of a webhook takes. */
+/** Dependencies of a change of a webhook. */
 export type WebhookDeps = { clock: Clock; db: Db; seed: Uint8Array; webhooks: { allowPrivateAddresses: boolean } };
 
 const secretBytes = 32;

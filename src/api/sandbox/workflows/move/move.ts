@@ -5,7 +5,7 @@ import { moveSandboxWorkflow } from './steps.ts';
 import type { SandboxWork } from '../run.ts';
 import type { SettleMoveDeps } from './settle.ts';
 
-/** What moving a sandbox takes. */
+/** Dependencies of moving a sandbox. */
 export type MoveDeps = SandboxWork & SettleMoveDeps & { durablePauses: DurablePauses | null };
 
 /**

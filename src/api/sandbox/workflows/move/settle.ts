@@ -15,7 +15,7 @@ import { findBegun } from '../settle.ts';
 import type { ApplyDeps } from '../network-steps.ts';
 import { holdSecrets } from '../secrets.ts';
 
-/** What settling a move takes. */
+/** Dependencies of settling a move. */
 export type SettleMoveDeps = ApplyDeps & {
   busy: Pick<BusyExecutions, 'replicaId'>;
   clock: Clock;
