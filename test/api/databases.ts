@@ -8,14 +8,17 @@ const testTimeoutMs = 120_000;
 
 export type Database = {
   name: 'SQLite' | 'PostgreSQL';
-  /** A fresh one for each test; undefined: a file of the platform's own directory. */
+  /** A fresh one with today's schema for each test; undefined: a file of the platform's own directory. */
   location(): Promise<StoreLocation | undefined>;
+  /** The same without any schema. */
+  emptyLocation(): Promise<StoreLocation | undefined>;
 };
 
 /** Runs the tests that `define` defines on SQLite and on a PostgreSQL that lives as long as they do. */
 export function onEachDatabase(define: (database: Database) => void): void {
   setDefaultTimeout(testTimeoutMs);
-  describe('on SQLite', () => define({ name: 'SQLite', location: async () => undefined }));
+  const file = async () => undefined;
+  describe('on SQLite', () => define({ name: 'SQLite', location: file, emptyLocation: file }));
 
   const programs = postgresPrograms();
   if (programs === null) {
@@ -30,6 +33,10 @@ export function onEachDatabase(define: (database: Database) => void): void {
     afterAll(async () => {
       await cluster?.[Symbol.asyncDispose]();
     }, testTimeoutMs);
-    define({ name: 'PostgreSQL', location: async () => cluster?.newDatabase() });
+    define({
+      name: 'PostgreSQL',
+      location: async () => cluster?.newStore(),
+      emptyLocation: async () => cluster?.newDatabase(),
+    });
   });
 }

@@ -22,6 +22,7 @@ import type { Database } from './databases.ts';
 import type { NodeProtocol } from '../../src/protocol/node.ts';
 import { nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { wiredInMemory } from '../wire/support/pair.ts';
+import { newSqliteStore } from './sqlite.ts';
 import { FakeNode } from './fake-node.ts';
 import type { Features } from '../../src/api/sandbox/features.ts';
 import type { TeamLimits, TeamRecord, UserRecord } from '../../src/api/team/record.ts';
@@ -29,7 +30,7 @@ import type { TeamLimits, TeamRecord, UserRecord } from '../../src/api/team/reco
 export type Answer = { status: number; headers: Headers; body: unknown };
 
 type PlatformOptions = {
-  database?: Database;
+  database?: Pick<Database, 'name' | 'location'>;
   limits?: Partial<TeamLimits>;
   features?: Partial<Features>;
   builder?: BuildProtocol;
@@ -71,10 +72,8 @@ export class Platform implements AsyncDisposable {
 
   static async start(options: PlatformOptions = {}): Promise<Platform> {
     const platform = new Platform(options);
-    platform.#location = (await options.database?.location()) ?? {
-      kind: 'sqlite',
-      path: join(platform.directory, 'atoll.db'),
-    };
+    platform.#location =
+      (await options.database?.location()) ?? (await newSqliteStore(join(platform.directory, 'atoll.db')));
     await platform.#start();
     platform.team = await createTeam(platform.api.parts, { name: 'Default', slug: 'default' });
     platform.key = (await createApiKey(platform.api.parts, platform.team, 'first')).text;

@@ -21,7 +21,7 @@ onEachDatabase(database => {
     const scratch = mkdtempSync(join(tmpdir(), 'atoll-dump-'));
     return {
       scratch,
-      fresh: async name => (await database.location()) ?? { kind: 'sqlite', path: join(scratch, name) },
+      fresh: async name => (await database.emptyLocation()) ?? { kind: 'sqlite', path: join(scratch, name) },
       [Symbol.asyncDispose]: async () => rmSync(scratch, { recursive: true, force: true }),
     };
   };

@@ -16,7 +16,7 @@ const isBack = async (platform: Platform) => (await platform.call('GET', '/healt
 
 onPostgres('a database that is away is told, and nothing that was refused happens when it is back', async () => {
   await using cluster = await PostgresCluster.start(programs ?? '');
-  const location = await cluster.newDatabase();
+  const location = await cluster.newStore();
   await using platform = await Platform.start({ database: { name: 'PostgreSQL', location: async () => location } });
   const { sandboxID } = await platform.createSandbox();
   const before = (await platform.call('GET', `/sandboxes/${sandboxID}`)).body;
@@ -115,7 +115,7 @@ onPostgres(
 
 onPostgres('a change that was made is answered so although its audit entry has to wait', async () => {
   await using cluster = await PostgresCluster.start(programs ?? '');
-  const location = await cluster.newDatabase();
+  const location = await cluster.newStore();
   await using platform = await Platform.start({ database: { name: 'PostgreSQL', location: async () => location } });
   const { sandboxID } = await platform.createSandbox();
   platform.node.after = async called => {
@@ -137,7 +137,7 @@ onPostgres('a change that was made is answered so although its audit entry has t
 
 onPostgres('whatever was under way when the database crashed has happened or has not, and stays so', async () => {
   await using cluster = await PostgresCluster.start(programs ?? '');
-  const location = await cluster.newDatabase();
+  const location = await cluster.newStore();
   await using platform = await Platform.start({
     database: { name: 'PostgreSQL', location: async () => location },
     limits: { requestsPerSecond: 0 },

@@ -31,7 +31,7 @@ onEachDatabase(database => {
     const scratch = mkdtempSync(join(tmpdir(), 'atoll-released-'));
     try {
       const location =
-        (await database.location()) ?? ({ kind: 'sqlite', path: join(scratch, 'state.sqlite') } as const);
+        (await database.emptyLocation()) ?? ({ kind: 'sqlite', path: join(scratch, 'state.sqlite') } as const);
       const [before = ''] = Object.keys(migrations).toSorted();
       {
         await using store = connectStore(location);
@@ -53,7 +53,7 @@ onEachDatabase(database => {
       const scratch = mkdtempSync(join(tmpdir(), 'atoll-released-'));
       try {
         const location =
-          (await database.location()) ?? ({ kind: 'sqlite', path: join(scratch, 'state.sqlite') } as const);
+          (await database.emptyLocation()) ?? ({ kind: 'sqlite', path: join(scratch, 'state.sqlite') } as const);
         await loadDump(location, linesOf(schema), async () => {});
         await using store = connectStore(location);
         expect(await schemaVersion(store.db)).toBe(Object.keys(migrations).toSorted().at(-1) ?? '');

@@ -7,6 +7,7 @@ import { createTeam } from '../../../src/api/team/rules/provision-team.ts';
 import { insertTemplate } from '../../../src/api/template/store/write.ts';
 import { newUuid } from '../../../src/base/id.ts';
 import type { Database } from '../databases.ts';
+import { newSqliteStore } from '../sqlite.ts';
 
 /** Microseconds since the epoch at which everything of these tests begins. */
 export const startUs = 1_700_000_000_000_000;
@@ -21,7 +22,7 @@ type StoreScene = AsyncDisposable & {
 /** Opens a fresh store. */
 export async function storeScene(database: Database): Promise<StoreScene> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-store-'));
-  const location = (await database.location()) ?? { kind: 'sqlite', path: join(folder, 'store.sqlite') };
+  const location = (await database.location()) ?? (await newSqliteStore(join(folder, 'store.sqlite')));
   const store = await openStore(location);
   const { db } = store;
   const team = async (slug: string) => {
