@@ -22,7 +22,7 @@ import type { Database } from './databases.ts';
 import type { NodeProtocol } from '../../src/protocol/node.ts';
 import { nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { wiredInMemory } from '../wire/support/pair.ts';
-import { newSqliteStore } from './sqlite.ts';
+import { newSqliteStore } from './support/sqlite.ts';
 import { FakeNode } from './fake-node.ts';
 import type { Features } from '../../src/api/sandbox/features.ts';
 import type { TeamLimits, TeamRecord, UserRecord } from '../../src/api/team/record.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { openStore } from '../../src/api/database/database.ts';
 import type { StoreLocation } from '../../src/api/database/db.ts';
-import { seedOf } from './seeds.ts';
+import { seedOf } from './support/seeds.ts';
 
 const debianVersions = '/usr/lib/postgresql';
 

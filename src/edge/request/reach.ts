@@ -102,7 +102,7 @@ function link(
   return upstream;
 }
 
-/** Of a connection under one that is in a pool. */
+/** Home of a connection that lies under one in a pool. */
 const linked: UpstreamHome = { add() {}, give() {}, forget() {} };
 
 /** The same without TLS, to a server that may speak first. */

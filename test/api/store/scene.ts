@@ -7,7 +7,7 @@ import { createTeam } from '../../../src/api/team/rules/provision-team.ts';
 import { insertTemplate } from '../../../src/api/template/store/write.ts';
 import { newUuid } from '../../../src/base/id.ts';
 import type { Database } from '../databases.ts';
-import { newSqliteStore } from '../sqlite.ts';
+import { newSqliteStore } from '../support/sqlite.ts';
 
 /** Microseconds since the epoch at which everything of these tests begins. */
 export const startUs = 1_700_000_000_000_000;

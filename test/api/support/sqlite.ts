@@ -1,6 +1,6 @@
 import { copyFileSync } from 'node:fs';
-import { openStore } from '../../src/api/database/database.ts';
-import type { StoreLocation } from '../../src/api/database/db.ts';
+import { openStore } from '../../../src/api/database/database.ts';
+import type { StoreLocation } from '../../../src/api/database/db.ts';
 import { seedOf } from './seeds.ts';
 
 /** A new database with today's schema, in the file `path`. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-const root = join(import.meta.dir, '../..');
+const root = join(import.meta.dir, '../../..');
 /** Beside what set-up builds: it is made from the same source. */
 const folder = join(root, 'dist/test');
 
