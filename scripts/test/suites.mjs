@@ -8,6 +8,15 @@ const suiteTimeoutMs = 25 * 60_000;
 
 /** Folders of test/ that are not suites of their own. */
 const notSuites = ['support'];
+/**
+ * The suites of `npm test` that take minutes, the longest first. They begin before all others but the quick ones: the
+ * last to begin would run on alone when nothing else is left.
+ */
+export const minutesLong = [
+  ...['setup', 'attacks', 'builds', 'api', 'e2e (Node.js)', 'lifecycle', 'dashboard (Node.js)', 'cluster'],
+  ...['code-interpreter (Node.js)', 'conformance', 'snapshot', 'safety', 'edge', 'egress', 'parts'],
+];
+
 /** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */
 export const longSuites = [
   { name: 'cluster-long', script: 'test:cluster' },
@@ -24,7 +33,8 @@ const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTim
 export const coverageFolder = report => `${report}.coverage`;
 
 /**
- * The suites in the order in which they run: the fast ones first, so that a mistake shows early.
+ * The suites in the order in which they begin: the quick ones, so that a mistake shows early; those that take minutes;
+ * the others.
  * `kind` says which report the runner writes to the file that `argv` gets; `only` makes a suite of one of its files.
  */
 export function suitesOf(root) {
@@ -62,7 +72,7 @@ export function suitesOf(root) {
     timeoutMs,
     only: file => nodeTest(name, [resolve(root, file)], timeoutMs),
   });
-  const suites = [
+  const quick = [
     {
       name: 'types',
       kind: 'exit',
@@ -79,6 +89,7 @@ export function suitesOf(root) {
     bunTest('tidy', './test/tidy/'),
     bunTest('unit', './src/'),
   ];
+  const suites = [];
   const folders = readdirSync(join(root, 'test'), { withFileTypes: true }).filter(entry => entry.isDirectory());
   for (const { name } of folders.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (name === 'tidy' || notSuites.includes(name)) continue;
@@ -88,5 +99,7 @@ export function suitesOf(root) {
     if (files.some(file => file.endsWith('.test.ts'))) suites.push(bunTest(name, `./test/${name}/`));
     if (onNode.length > 0) suites.push(nodeTest(`${name} (Node.js)`, onNode, timeoutOf(name)));
   }
-  return suites;
+  const isMinutesLong = ({ name }) => minutesLong.includes(name);
+  const long = suites.filter(isMinutesLong).sort((a, b) => minutesLong.indexOf(a.name) - minutesLong.indexOf(b.name));
+  return [...quick, ...long, ...suites.filter(suite => !isMinutesLong(suite))];
 }
