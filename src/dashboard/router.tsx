@@ -48,8 +48,32 @@ const inspect = createRoute({
   },
 });
 
+/** Addresses of E2B's own dashboard, which people and programs keep: they begin with a team, which is not needed here. */
+const elsewhere = [
+  ['/$any/sandboxes/$sandboxId', '/sandboxes/$sandboxId'],
+  ['/$any/sandboxes/$sandboxId/$tab', '/sandboxes/$sandboxId'],
+  ['/$any/templates/$templateId', '/templates/$templateId'],
+  ['/$any/templates/$templateId/builds/$buildId', '/templates/$templateId/builds/$buildId'],
+  ['/inspect/template/$templateId', '/templates/$templateId'],
+].map(([path = '', to = '']) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    beforeLoad({ params }) {
+      throw redirect({ to, params, replace: true });
+    },
+  }),
+);
+
 /** The pages and their addresses, below `/dashboard`. */
 export function createAppRouter() {
-  const tree = root.addChildren([signIn, join, home, inspect, shell.addChildren([sandboxes, ...pageRoutes(shell)])]);
+  const tree = root.addChildren([
+    signIn,
+    join,
+    home,
+    inspect,
+    ...elsewhere,
+    shell.addChildren([sandboxes, ...pageRoutes(shell)]),
+  ]);
   return createRouter({ routeTree: tree, basepath: '/dashboard', scrollRestoration: true });
 }

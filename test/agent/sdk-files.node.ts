@@ -45,6 +45,7 @@ test('empty files and files of proc are read as they are', async () => {
   assert.equal(await sandbox.files.read('empty'), '');
   assert.equal((await sandbox.files.read('empty', { format: 'bytes' })).length, 0);
   assert.match(await sandbox.files.read('/proc/sys/kernel/random/boot_id'), /^[0-9a-f-]{36}\n$/);
+  assert.match(await sandbox.files.read('/proc/net/tcp'), /local_address/);
 });
 
 test('several files are written at once, by both names of the method', async () => {

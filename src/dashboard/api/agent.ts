@@ -5,7 +5,8 @@ import { endFlag, joinEnvelope, readEnvelopes } from './envelope.ts';
 /** A running sandbox, as its agent is reached: through the edge, by routing headers on this very origin. */
 export type Target = { sandboxId: string; token: string | null; user?: string };
 
-const agentPort = 49_983;
+/** The port of the agent in every sandbox. */
+export const agentPort = 49_983;
 
 /** Without cookies: the session must not get into a sandbox, and the edge refuses it. */
 function headersOf({ sandboxId, token, user = 'user' }: Target): Record<string, string> {

@@ -4,7 +4,7 @@ import { followed } from '../../base/followed.ts';
 import type { EventSubject } from '../../protocol/api/event.ts';
 import { ApiFailure, ask } from './client.ts';
 import { gathered } from './gathered.ts';
-import { isStale } from './hooks.ts';
+import { isStale } from './stale.ts';
 
 /** What is asked again when something happened to such a thing. */
 const staleAfter: Record<EventSubject, string[]> = {

@@ -5,6 +5,8 @@ import { useToast } from '../parts/toasts.tsx';
 import { askJson } from './client.ts';
 import type { Query } from './client.ts';
 import { useViewer } from './session.tsx';
+import { isStale } from './stale.ts';
+import { tellWindows } from './windows.ts';
 
 type ReadOptions = {
   query?: Query;
@@ -55,10 +57,9 @@ export function useChange<T = unknown>(done: string | null, stale: string[], per
       then?.(answer);
     },
     onError: error => toast({ kind: 'danger', text: error.message }),
-    onSettled: () => client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) }),
+    onSettled: () => {
+      tellWindows(stale);
+      return client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) });
+    },
   });
 }
-
-/** Whether a kept answer is of one of the paths, or of something below one. */
-export const isStale = (path: unknown, stale: readonly string[]): boolean =>
-  typeof path === 'string' && stale.some(start => path === start || path.startsWith(`${start}/`));

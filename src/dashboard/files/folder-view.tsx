@@ -84,6 +84,8 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
         <Crumbs path={path} onOpen={path => onGo({ ...search, path })} />
         <span className="grow" />
         <Arrangement search={search} onGo={onGo} />
+      </div>
+      <div className="row">
         {mayChange && (
           <>
             <button type="button" className="button" onClick={() => setAsking({ what: 'file' })}>

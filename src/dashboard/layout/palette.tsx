@@ -2,14 +2,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { useViewer } from '../api/session.tsx';
 import { destinations } from './destinations.ts';
+import { isTyping } from './typing.ts';
 
 type PaletteProps = { open: boolean; onOpen: () => void; onClose: () => void };
 type Entry = { name: string; to: string };
-
-/** Where typed keys must not be taken for commands. */
-const isTyping = (target: EventTarget | null) =>
-  target instanceof HTMLElement &&
-  target.closest('input, textarea, select, [contenteditable], .terminal-box, dialog') !== null;
 
 /** Goes to a page, or to a sandbox by its ID, from the keyboard: Ctrl K, or `g` and the letter of a page. */
 export function Palette({ open, onOpen, onClose }: PaletteProps) {

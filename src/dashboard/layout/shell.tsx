@@ -7,12 +7,14 @@ import { ApiFailure, ask, askJson } from '../api/client.ts';
 import { useEventStream } from '../api/event-stream.ts';
 import { ViewerContext } from '../api/session.tsx';
 import type { TeamChoice, Viewer } from '../api/session.tsx';
+import { useOtherWindows } from '../api/windows.ts';
 import { Loading, Problem } from '../parts/bits.tsx';
 import { Proofs } from '../parts/proof.tsx';
 import { destinations } from './destinations.ts';
 import type { Destination } from './destinations.ts';
 import { Logo } from './logo.tsx';
 import { Palette } from './palette.tsx';
+import { Shortcuts } from './shortcuts.tsx';
 import { nextTheme, rememberedTheme, showTheme } from './theme.ts';
 
 /** Finds out who is signed in and shows the frame of all pages, or the way to sign in. */
@@ -41,6 +43,7 @@ export function Shell() {
 
 function Frame({ viewer }: { viewer: Viewer }) {
   const live = useEventStream(viewer.team?.teamID);
+  useOtherWindows();
   const [open, setOpen] = useState(false);
   const [seeking, setSeeking] = useState(false);
   const { team, session } = viewer;
@@ -78,6 +81,7 @@ function Frame({ viewer }: { viewer: Viewer }) {
           <Outlet />
         </Proofs>
       </div>
+      <Shortcuts />
       <Palette open={seeking} onOpen={() => setSeeking(true)} onClose={() => setSeeking(false)} />
     </ViewerContext>
   );

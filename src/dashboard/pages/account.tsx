@@ -5,6 +5,7 @@ import { Ago, Badge } from '../parts/bits.tsx';
 import { DeleteButton } from '../parts/delete-button.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { Card, Page } from '../parts/page.tsx';
+import { browserName } from './browser-name.ts';
 import { PasswordCard } from './password-card.tsx';
 import { Table } from '../parts/table.tsx';
 
@@ -49,7 +50,7 @@ export function Account() {
                 {
                   name: 'From',
                   of: ({ address, current }) => (
-                    <span className="row">
+                    <span className="row" style={{ flexWrap: 'nowrap' }}>
                       <span className="mono">{address || 'this machine'}</span>
                       {current && <Badge tone="ok">this one</Badge>}
                     </span>
@@ -59,7 +60,7 @@ export function Account() {
                   name: 'Browser',
                   of: ({ userAgent }) => (
                     <span className="cut muted" style={{ display: 'block', maxWidth: 380 }} title={userAgent}>
-                      {userAgent}
+                      {browserName(userAgent)}
                     </span>
                   ),
                 },

@@ -56,7 +56,7 @@ function AuditOf({ path, personal, about }: { path: string; personal?: boolean; 
               {
                 name: 'Who',
                 of: ({ actor }) => (
-                  <span title={actor.id ?? ''}>
+                  <span title={actor.id ?? ''} style={{ whiteSpace: 'nowrap' }}>
                     {actor.kind} <span className="mono muted">{actor.id?.slice(0, 8)}</span>
                   </span>
                 ),

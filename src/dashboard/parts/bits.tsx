@@ -35,18 +35,37 @@ export function Ago({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** Text that a click copies. `children` are what is shown of it, where that is not the whole. */
-export function Copy({ text, children }: { text: string; children?: ReactNode }) {
+/** Copies a text, and says for a while that it has. */
+function useCopy(text: string): { copied: boolean; copy: () => void } {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     setCopied(true);
     setTimeout(() => setCopied(false), 1500);
   };
+  return { copied, copy: () => void copy() };
+}
+
+const CopySign = ({ copied }: { copied: boolean }) =>
+  copied ? <Check size={13} aria-label="Copied" /> : <CopyIcon size={13} aria-hidden />;
+
+/** Text that a click copies. `children` are what is shown of it, where that is not the whole; nothing to press. */
+export function Copy({ text, children }: { text: string; children?: ReactNode }) {
+  const { copied, copy } = useCopy(text);
   return (
-    <button type="button" className="copy" title={`Copy ${text}`} onClick={() => void copy()}>
+    <button type="button" className="copy" title={`Copy ${text}`} onClick={copy}>
       {children ?? <span className="mono">{text}</span>}
-      {copied ? <Check size={13} aria-label="Copied" /> : <CopyIcon size={13} aria-hidden />}
+      <CopySign copied={copied} />
+    </button>
+  );
+}
+
+/** Copies a text that is shown beside it and does something else when it is pressed. */
+export function CopyBeside({ text }: { text: string }) {
+  const { copied, copy } = useCopy(text);
+  return (
+    <button type="button" className="copy" aria-label={`Copy ${text}`} title={`Copy ${text}`} onClick={copy}>
+      <CopySign copied={copied} />
     </button>
   );
 }

@@ -1,7 +1,9 @@
 import { Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
+import type { Role } from '../../protocol/api/member.ts';
 import { useChange } from '../api/hooks.ts';
+import { useMay } from '../api/session.tsx';
 import { Confirm } from './dialog.tsx';
 
 type DeleteButtonProps = {
@@ -13,12 +15,15 @@ type DeleteButtonProps = {
   /** What the button says and does; default: Delete. */
   action?: string;
   personal?: boolean;
+  /** The role that it takes; default: none in a team. */
+  least?: Role;
   children?: ReactNode;
 };
 
 /** Deletes something of a list, after a question. */
-export function DeleteButton({ what, path, stale, action = 'Delete', personal, children }: DeleteButtonProps) {
+export function DeleteButton({ what, path, stale, action = 'Delete', personal, least, children }: DeleteButtonProps) {
   const [asking, setAsking] = useState(false);
+  const may = useMay(least ?? 'viewer');
   const remove = useChange('Done', stale, personal);
   return (
     <>
@@ -26,6 +31,8 @@ export function DeleteButton({ what, path, stale, action = 'Delete', personal, c
         type="button"
         className="button bare tiny danger"
         aria-label={`${action} ${what}`}
+        disabled={!may}
+        title={may ? undefined : `It takes the role ${least} in the team`}
         onClick={() => setAsking(true)}
       >
         <Trash2 size={14} /> {action}

@@ -109,6 +109,8 @@ async function takePages(
 async function typeOnce(page: Page, id: string): Promise<void> {
   await page.goto(`/dashboard/sandboxes/${id}/terminal`);
   await page.getByText('connected', { exact: true }).waitFor();
+  // What is typed before the shell asks is shown twice.
+  await page.locator('.xterm-rows').getByText('$').first().waitFor();
   await page.keyboard.type('python3 agent/main.py && df -h / | tail -1\n');
   await page.locator('.xterm-rows').getByText('step 5').waitFor();
 }

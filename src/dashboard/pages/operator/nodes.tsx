@@ -142,7 +142,9 @@ function Disk({ name, device, used, total }: { name: string; device: string; use
   const text = `${formatBytes(used)} of ${formatBytes(total)}`;
   return (
     <>
-      <dt className="mono">{name}</dt>
+      <dt>
+        Disk <span className="mono">{name}</span>
+      </dt>
       <dd>
         {text} <span className="muted mono">{device}</span>
         <Meter wide share={used / Math.max(1, total)} label={text} />

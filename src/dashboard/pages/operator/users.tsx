@@ -34,7 +34,7 @@ export function Users({ teams }: { teams: AdminTeam[] }) {
             keyOf={({ userID }) => userID}
             empty={
               <Empty title="No users yet">
-                <p>Make one, add her to a team, and send her a link that signs in.</p>
+                <p>Make one, add them to a team, and send them a link that signs in.</p>
               </Empty>
             }
             columns={[

@@ -6,6 +6,7 @@ import type { SandboxOperation } from '../../../protocol/state.ts';
 import { useChange } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 const stale = ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots'];
 const resumeSeconds = 300;
@@ -20,15 +21,15 @@ export function SandboxActions({ of: { sandboxID, state, endAt } }: { of: Sandbo
   const why = (operation: SandboxOperation) =>
     verdictOn(operation, state) === 'allowed' ? undefined : `Not while it is ${state}`;
   const button = (name: string, icon: React.ReactNode, operation: SandboxOperation, onClick: () => void) => (
-    <button
-      type="button"
+    <RoleButton
+      least="developer"
       className={`button ${operation === 'kill' ? 'danger' : ''}`}
       disabled={change.isPending || why(operation) !== undefined}
       title={why(operation)}
       onClick={onClick}
     >
       {icon} {name}
-    </button>
+    </RoleButton>
   );
   const extend = () => {
     const left = Math.max(0, Math.round((Date.parse(endAt) - Date.now()) / 1000));

@@ -8,6 +8,7 @@ import { Empty } from '../../parts/bits.tsx';
 import { LastDenials } from './last-denials.tsx';
 import { WouldPass } from './would-pass.tsx';
 import { useSandbox } from './sandbox.tsx';
+import { useForbidden } from '../../parts/role-button.tsx';
 
 const everyMs = 3_000;
 
@@ -73,7 +74,8 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
   const [allow, setAllow] = useState((network?.allowOut ?? []).join('\n'));
   const [deny, setDeny] = useState((network?.denyOut ?? []).join('\n'));
   const save = useChange('The policy holds from now on', ['/sandboxes', '/events']);
-  const runs = state === 'running';
+  const forbidden = useForbidden('developer');
+  const why = forbidden ?? (state === 'running' ? undefined : `Not while it is ${state}`);
   // Replaced as a whole: what this form does not show is sent as it is.
   const body = {
     allow_internet_access: internet,
@@ -113,10 +115,10 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
           </p>
         )}
         <div className="row">
-          <button className="button primary" disabled={!runs || hasProxy || save.isPending}>
+          <button className="button primary" disabled={why !== undefined || hasProxy || save.isPending}>
             Save
           </button>
-          {!runs && <span className="muted">Not while it is {state}</span>}
+          {why !== undefined && <span className="muted">{why}</span>}
         </div>
       </form>
       <WouldPass policy={{ allow_internet_access: internet, allowOut: linesOf(allow), denyOut: linesOf(deny) }} />

@@ -1,23 +1,27 @@
 import { Link } from '@tanstack/react-router';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
+import { useMay } from '../../api/session.tsx';
 import { formatBytes, formatMoment } from '../../format.ts';
 import { Ago, Copy } from '../../parts/bits.tsx';
 import { CodeTabs } from '../../parts/code.tsx';
 import { Card } from '../../parts/page.tsx';
 import { killOf, reasons } from '../sandboxes/ended.tsx';
 import { Family } from './family.tsx';
+import { Ports } from './ports.tsx';
 import { Processes } from './processes.tsx';
 import { useSandbox } from './sandbox.tsx';
 
 /** What a sandbox is, what it went through, what runs in it. */
 export function Overview() {
   const { sandboxId, detail, events } = useSandbox();
+  const may = useMay('developer');
   return (
     <div className="columns">
       <div className="stack">
         {detail && <About detail={detail} />}
-        {detail?.state === 'running' && <Processes />}
+        {detail?.state === 'running' && may && <Processes />}
+        {detail?.state === 'running' && may && <Ports />}
         <Family />
       </div>
       <div className="stack">

@@ -1,29 +1,55 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { Pause, Play, Trash2 } from 'lucide-react';
+import { Clock, Pause, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { ask } from '../../api/client.ts';
 import type { Ask } from '../../api/client.ts';
-import { isStale } from '../../api/hooks.ts';
 import { useTeam } from '../../api/session.tsx';
+import { isStale } from '../../api/stale.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { useToast } from '../../parts/toasts.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** Requests under way at a time. */
 const atOnce = 4;
 const resumeSeconds = 300;
+const addedSeconds = 900;
 
-type Action = { name: string; past: string; state: ListedSandbox['state'] | null; ask: (id: string) => [string, Ask] };
+type Action = {
+  name: string;
+  past: string;
+  state: ListedSandbox['state'] | null;
+  ask: (of: ListedSandbox) => [string, Ask];
+};
 
-const actions: Record<'pause' | 'resume' | 'kill', Action> = {
-  pause: { name: 'Pause', past: 'paused', state: 'running', ask: id => [`/sandboxes/${id}/pause`, { method: 'POST' }] },
+const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
+  extend: {
+    name: '+15 min',
+    past: 'extended',
+    state: 'running',
+    ask: ({ sandboxID, endAt }) => {
+      const left = Math.max(0, Math.round((Date.parse(endAt) - Date.now()) / 1000));
+      return [`/sandboxes/${sandboxID}/timeout`, { method: 'POST', body: { timeout: left + addedSeconds } }];
+    },
+  },
+  pause: {
+    name: 'Pause',
+    past: 'paused',
+    state: 'running',
+    ask: ({ sandboxID }) => [`/sandboxes/${sandboxID}/pause`, { method: 'POST' }],
+  },
   resume: {
     name: 'Resume',
     past: 'resumed',
     state: 'paused',
-    ask: id => [`/sandboxes/${id}/resume`, { method: 'POST', body: { timeout: resumeSeconds } }],
+    ask: ({ sandboxID }) => [`/sandboxes/${sandboxID}/resume`, { method: 'POST', body: { timeout: resumeSeconds } }],
   },
-  kill: { name: 'Kill', past: 'killed', state: null, ask: id => [`/sandboxes/${id}`, { method: 'DELETE' }] },
+  kill: {
+    name: 'Kill',
+    past: 'killed',
+    state: null,
+    ask: ({ sandboxID }) => [`/sandboxes/${sandboxID}`, { method: 'DELETE' }],
+  },
 };
 
 /** What can be done with the chosen sandboxes; each button says with how many of them. */
@@ -36,12 +62,12 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   const fits = ({ state }: Action) => selected.filter(sandbox => state === null || sandbox.state === state);
   const run = async (action: Action) => {
     setBusy(true);
-    const queue = fits(action).map(({ sandboxID }) => sandboxID);
+    const queue = fits(action);
     const failures: string[] = [];
     let done = 0;
     const work = async () => {
-      for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-        const [path, options] = action.ask(id);
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const [path, options] = action.ask(next);
         await ask(path, { ...options, team: teamID }).then(
           () => done++,
           (error: Error) => failures.push(error.message),
@@ -56,18 +82,19 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
     onDone();
   };
   const button = (action: Action, icon: React.ReactNode, onClick: () => void) => (
-    <button
-      type="button"
+    <RoleButton
+      least="developer"
       className={`button ${action === actions.kill ? 'danger' : ''}`}
       disabled={busy || fits(action).length === 0}
       onClick={onClick}
     >
       {icon} {action.name} {fits(action).length}
-    </button>
+    </RoleButton>
   );
   return (
     <div className="note bulk-bar" role="region" aria-label="Chosen sandboxes">
       <span className="grow">{selected.length} chosen</span>
+      {button(actions.extend, <Clock size={14} />, () => void run(actions.extend))}
       {button(actions.pause, <Pause size={14} />, () => void run(actions.pause))}
       {button(actions.resume, <Play size={14} />, () => void run(actions.resume))}
       {button(actions.kill, <Trash2 size={14} />, () => setAsking(true))}

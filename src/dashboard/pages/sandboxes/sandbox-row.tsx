@@ -3,8 +3,9 @@ import type { MouseEvent } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
-import { Ago, Badge, Copy, Meter } from '../../parts/bits.tsx';
+import { Ago, Badge, CopyBeside, Meter } from '../../parts/bits.tsx';
 import type { SandboxesFilter } from './search.ts';
+import { Sparkline } from './sparkline.tsx';
 import { TimeLeft } from './time-left.tsx';
 
 type SandboxRowProps = {
@@ -40,12 +41,13 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
         {isGone ? <Badge tone="idle">ended</Badge> : <Badge tone={state === 'running' ? 'ok' : 'idle'}>{state}</Badge>}
       </td>
       <td>
-        <Copy text={sandboxID}>
+        <span className="row copyable">
           {/* The router's own link looks at each change of the address, in every row. */}
           <a href={href} className="mono" onClick={event => follow(event, () => onOpen(sandboxID))}>
             {sandboxID}
           </a>
-        </Copy>
+          <CopyBeside text={sandboxID} />
+        </span>
       </td>
       <td>
         <button type="button" className="linklike cut" onClick={() => onFilter({ template: templateID })}>
@@ -56,7 +58,16 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
         <Ago at={startedAt} />
       </td>
       <td>{!isGone && <TimeLeft of={row} />}</td>
-      <td className="num end">{numbers ? `${numbers.cpuUsedPct.toFixed(0)} %` : <Nothing />}</td>
+      <td className="num">
+        {state === 'running' && !isGone ? (
+          <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
+            <Sparkline sandboxId={sandboxID} />
+            {numbers ? `${numbers.cpuUsedPct.toFixed(0)} %` : <Nothing />}
+          </span>
+        ) : (
+          <Nothing />
+        )}
+      </td>
       <td className="num">
         {numbers ? (
           <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
@@ -71,7 +82,7 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
         )}
       </td>
       <td>
-        <span className="row" style={{ gap: 4, flexWrap: 'nowrap' }}>
+        <span className="row chips">
           {Object.entries(metadata).map(([key, value]) => (
             <button
               key={key}
@@ -91,7 +102,6 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
 
 /** Goes there without loading the page anew, unless the browser was asked for another window. */
 function follow(event: MouseEvent, open: () => void): void {
-  event.stopPropagation();
   if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   open();

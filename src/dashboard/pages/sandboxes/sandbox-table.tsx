@@ -69,7 +69,7 @@ export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: Sandb
               />
             </th>
             {columns.map(name => (
-              <th key={name} scope="col" className={name === 'CPU' ? 'end' : undefined}>
+              <th key={name} scope="col">
                 {name}
               </th>
             ))}

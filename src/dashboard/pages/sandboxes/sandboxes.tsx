@@ -6,6 +6,7 @@ import { Page } from '../../parts/page.tsx';
 import { EndedTable } from './ended.tsx';
 import { Listing } from './listing.tsx';
 import type { SandboxesSearch } from './search.ts';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 const CreateSheet = lazy(() => import('./create-sheet.tsx').then(({ CreateSheet }) => ({ default: CreateSheet })));
 
@@ -33,9 +34,9 @@ export function Sandboxes() {
     <Page
       title="Sandboxes"
       actions={
-        <button type="button" className="button primary" onClick={() => change({ create: 'base' })}>
+        <RoleButton least="developer" className="button primary" onClick={() => change({ create: 'base' })}>
           <Plus size={15} /> New sandbox
-        </button>
+        </RoleButton>
       }
     >
       <div className="row">

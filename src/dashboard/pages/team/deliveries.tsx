@@ -4,6 +4,7 @@ import { Ago, Badge } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 const everyMs = 3_000;
 const tones = { pending: 'warn', delivered: 'ok', dead: 'danger' } as const;
@@ -38,14 +39,14 @@ export function Deliveries({ of: { id, name } }: { of: Webhook }) {
                 name: ' ',
                 end: true,
                 of: ({ eventId, state }) => (
-                  <button
-                    type="button"
+                  <RoleButton
+                    least="admin"
                     className="button tiny"
                     disabled={state === 'pending' || redeliver.isPending}
                     onClick={() => redeliver.mutate({ method: 'POST', path: `${path}/${eventId}/redeliver` })}
                   >
                     Send again
-                  </button>
+                  </RoleButton>
                 ),
               },
             ]}

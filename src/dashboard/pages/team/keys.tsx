@@ -10,6 +10,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** The keys by which programs act for a team. */
 export function Keys() {
@@ -25,9 +26,9 @@ export function Keys() {
       title="API keys"
       about="Each lets a program act for the team"
       actions={
-        <button type="button" className="button primary" onClick={() => setNaming(true)}>
+        <RoleButton least="admin" className="button primary" onClick={() => setNaming(true)}>
           <Plus size={15} /> New key
-        </button>
+        </RoleButton>
       }
     >
       <Loaded of={keys}>
@@ -58,7 +59,13 @@ export function Keys() {
                 name: ' ',
                 end: true,
                 of: ({ id, name }) => (
-                  <DeleteButton what={name} action="Revoke" path={`/api-keys/${id}`} stale={['/api-keys']}>
+                  <DeleteButton
+                    least="admin"
+                    what={name}
+                    action="Revoke"
+                    path={`/api-keys/${id}`}
+                    stale={['/api-keys']}
+                  >
                     Programs that use it are refused from the next request on.
                   </DeleteButton>
                 ),

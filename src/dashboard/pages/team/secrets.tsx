@@ -8,6 +8,7 @@ import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** The secrets of a team. Their values go in and never come out. */
 export function Secrets() {
@@ -19,9 +20,9 @@ export function Secrets() {
       title="Secrets"
       about="Values that header rules put into requests, so that they never enter a sandbox"
       actions={
-        <button type="button" className="button primary" onClick={() => setEditing({ name: '' })}>
+        <RoleButton least="developer" className="button primary" onClick={() => setEditing({ name: '' })}>
           <Plus size={15} /> New secret
-        </button>
+        </RoleButton>
       }
     >
       <Loaded of={secrets}>
@@ -45,10 +46,14 @@ export function Secrets() {
                 end: true,
                 of: ({ secretID, name }) => (
                   <span className="row" style={{ justifyContent: 'flex-end' }}>
-                    <button type="button" className="button tiny" onClick={() => setEditing({ secretID, name })}>
+                    <RoleButton
+                      least="developer"
+                      className="button tiny"
+                      onClick={() => setEditing({ secretID, name })}
+                    >
                       New value
-                    </button>
-                    <DeleteButton what={name} path={`/secrets/${secretID}`} stale={['/secrets']}>
+                    </RoleButton>
+                    <DeleteButton least="developer" what={name} path={`/secrets/${secretID}`} stale={['/secrets']}>
                       Rules that name it send nothing in its place.
                     </DeleteButton>
                   </span>

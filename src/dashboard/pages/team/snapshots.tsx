@@ -6,9 +6,11 @@ import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { useForbidden } from '../../parts/role-button.tsx';
 
 /** The snapshots of a team: what new sandboxes can begin from. */
 export function Snapshots() {
+  const forbidden = useForbidden('developer');
   const snapshots = useRead<SnapshotInfo[]>('/snapshots', { query: { limit: 100 } });
   return (
     <Page title="Snapshots" about="Files, and memory where it was kept, of a sandbox at one moment">
@@ -31,10 +33,17 @@ export function Snapshots() {
                 end: true,
                 of: ({ snapshotID }) => (
                   <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
-                    <Link to="/sandboxes" search={{ create: snapshotID }} className="button tiny">
+                    <Link
+                      to="/sandboxes"
+                      search={{ create: snapshotID }}
+                      className="button tiny"
+                      disabled={forbidden !== undefined}
+                      title={forbidden}
+                    >
                       Start from it
                     </Link>
                     <DeleteButton
+                      least="developer"
                       what="this snapshot"
                       path={`/templates/${encodeURIComponent(snapshotID.split(':')[0] ?? '')}`}
                       stale={['/snapshots', '/templates']}

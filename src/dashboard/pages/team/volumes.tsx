@@ -9,6 +9,7 @@ import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** The volumes of a team, and what is in them. */
 export function Volumes() {
@@ -20,9 +21,9 @@ export function Volumes() {
       title="Volumes"
       about="File systems that sandboxes mount, and that outlive them"
       actions={
-        <button type="button" className="button primary" onClick={() => setNaming(true)}>
+        <RoleButton least="developer" className="button primary" onClick={() => setNaming(true)}>
           <Plus size={15} /> New volume
-        </button>
+        </RoleButton>
       }
     >
       <Loaded of={volumes}>
@@ -50,7 +51,7 @@ export function Volumes() {
                 name: ' ',
                 end: true,
                 of: ({ name, volumeID }) => (
-                  <DeleteButton what={name} path={`/volumes/${volumeID}`} stale={['/volumes']}>
+                  <DeleteButton least="developer" what={name} path={`/volumes/${volumeID}`} stale={['/volumes']}>
                     Everything in it goes. While a sandbox has it mounted, it is refused.
                   </DeleteButton>
                 ),

@@ -11,6 +11,7 @@ import { Page } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** Where events of a team are sent. */
 export function Webhooks() {
@@ -24,9 +25,9 @@ export function Webhooks() {
       title="Webhooks"
       about="Addresses that get what happens, signed"
       actions={
-        <button type="button" className="button primary" onClick={() => setMaking(true)}>
+        <RoleButton least="admin" className="button primary" onClick={() => setMaking(true)}>
           <Plus size={15} /> New webhook
-        </button>
+        </RoleButton>
       }
     >
       <Loaded of={webhooks}>
@@ -87,10 +88,10 @@ type WebhookActionsProps = { webhook: Webhook; onChange: (body: { enabled: boole
 function WebhookActions({ webhook: { id, name, enabled }, onChange }: WebhookActionsProps) {
   return (
     <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
-      <button type="button" className="button tiny" onClick={() => onChange({ enabled: !enabled })}>
+      <RoleButton least="admin" className="button tiny" onClick={() => onChange({ enabled: !enabled })}>
         {enabled ? 'Switch off' : 'Switch on'}
-      </button>
-      <DeleteButton what={name} path={`/events/webhooks/${id}`} stale={['/events/webhooks']} />
+      </RoleButton>
+      <DeleteButton least="admin" what={name} path={`/events/webhooks/${id}`} stale={['/events/webhooks']} />
     </span>
   );
 }

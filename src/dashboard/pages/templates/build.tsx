@@ -8,6 +8,7 @@ import { Badge, Problem } from '../../parts/bits.tsx';
 import { LogBox } from '../../parts/log-box.tsx';
 import { Page } from '../../parts/page.tsx';
 import { buildTone } from './build-tone.ts';
+import { RoleButton } from '../../parts/role-button.tsx';
 
 /** A build's log as it grows, each line with its step. */
 export function BuildPage() {
@@ -34,14 +35,14 @@ export function BuildPage() {
       }
       actions={
         isOpen && (
-          <button
-            type="button"
+          <RoleButton
+            least="developer"
             className="button danger"
             disabled={cancel.isPending}
             onClick={() => cancel.mutate({ method: 'POST', path: `${path}/cancel` })}
           >
             <Ban size={14} /> Cancel
-          </button>
+          </RoleButton>
         )
       }
     >

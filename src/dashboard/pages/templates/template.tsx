@@ -11,6 +11,7 @@ import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
 import { Tags } from './tags.tsx';
+import { RoleButton, useForbidden } from '../../parts/role-button.tsx';
 
 /** A template: what it is used for, its tags, its builds. */
 export function TemplatePage() {
@@ -81,27 +82,39 @@ export function TemplatePage() {
 function Actions({ of: template }: { of: TemplateWithBuilds }) {
   const navigate = useNavigate();
   const [asking, setAsking] = useState(false);
+  const forbidden = useForbidden('developer');
   const path = `/templates/${template.templateID}`;
   const update = useChange('Changed', ['/templates']);
   const remove = useChange('Template deleted', ['/templates']);
   return (
     <>
-      <button
-        type="button"
-        className="button"
+      <RoleButton
+        least="developer"
         onClick={() => update.mutate({ method: 'PATCH', path: `/v2${path}`, body: { public: !template.public } })}
       >
         {template.public ? 'Keep to this team' : 'Show to every team'}
-      </button>
-      <Link to="/templates" search={{ build: template.aliases[0] ?? template.templateID }} className="button">
+      </RoleButton>
+      <Link
+        to="/templates"
+        search={{ build: template.aliases[0] ?? template.templateID }}
+        className="button"
+        disabled={forbidden !== undefined}
+        title={forbidden}
+      >
         <Hammer size={14} /> Build again
       </Link>
-      <Link to="/sandboxes" search={{ create: template.names[0] ?? template.templateID }} className="button">
+      <Link
+        to="/sandboxes"
+        search={{ create: template.names[0] ?? template.templateID }}
+        className="button"
+        disabled={forbidden !== undefined}
+        title={forbidden}
+      >
         <Play size={14} /> New sandbox
       </Link>
-      <button type="button" className="button danger" onClick={() => setAsking(true)}>
+      <RoleButton least="developer" className="button danger" onClick={() => setAsking(true)}>
         <Trash2 size={14} /> Delete
-      </button>
+      </RoleButton>
       {asking && (
         <Confirm
           title="Delete this template?"

@@ -3,7 +3,6 @@ import { Hammer } from 'lucide-react';
 import { lazy, Suspense } from 'react';
 import type { Template } from '../../../protocol/api/template.ts';
 import { useRead } from '../../api/hooks.ts';
-import { useMay } from '../../api/session.tsx';
 import { formatBytes, formatCount } from '../../format.ts';
 import { Ago, Badge, Empty } from '../../parts/bits.tsx';
 import { Code } from '../../parts/code.tsx';
@@ -12,6 +11,7 @@ import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
 import type { TemplatesSearch } from './templates-search.ts';
+import { useForbidden } from '../../parts/role-button.tsx';
 
 const DockerfileSheet = lazy(() =>
   import('./dockerfile-sheet.tsx').then(({ DockerfileSheet }) => ({ default: DockerfileSheet })),
@@ -26,7 +26,7 @@ export function Templates() {
   const templates = useRead<Template[]>('/templates');
   const { build }: TemplatesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
-  const mayBuild = useMay('developer');
+  const forbidden = useForbidden('developer');
   return (
     <Page
       title="Templates"
@@ -35,8 +35,8 @@ export function Templates() {
           to="/templates"
           search={{ build: 'my-template' }}
           className="button primary"
-          disabled={!mayBuild}
-          title={mayBuild ? undefined : 'It takes the role developer'}
+          disabled={forbidden !== undefined}
+          title={forbidden}
         >
           <Hammer size={15} /> Build from a Dockerfile
         </Link>
@@ -83,7 +83,7 @@ export function Templates() {
           />
         )}
       </Loaded>
-      {build !== undefined && mayBuild && (
+      {build !== undefined && forbidden === undefined && (
         <Suspense>
           <DockerfileSheet name={build} onClose={() => void navigate({ to: '/templates', replace: true })} />
         </Suspense>

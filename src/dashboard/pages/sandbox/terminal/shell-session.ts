@@ -1,7 +1,7 @@
 import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
 import { ApiFailure } from '../../../api/client.ts';
-import { windowed } from './output-window.ts';
+import { pacedOutput } from './paced-output.ts';
 import { forgetShell, keepShell, keptShell } from './shell-memory.ts';
 
 /** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
@@ -39,6 +39,27 @@ const messageOf = (pid: number | null, size: ShellSize) =>
 
 const base64Of = (text: string) =>
   btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
+
+/** The bytes of base64, in a plain loop: there may be megabytes a second. */
+function bytesOf(base64: string): Uint8Array {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
+/** A window that nobody sees has no frames: output goes on there by the clock, ms. */
+const hiddenFrameMs = 100;
+
+/** The time of the next frame, ms. */
+const nextFrame = () =>
+  new Promise<number>(resolve => {
+    const timer = setTimeout(() => resolve(performance.now()), hiddenFrameMs);
+    requestAnimationFrame(now => {
+      clearTimeout(timer);
+      resolve(now);
+    });
+  });
 
 /** Sends one message at a time, so that keys arrive in the order in which they were typed. */
 function inOrder(stopped: AbortSignal, sendOne: (text: string) => Promise<unknown>) {
@@ -78,9 +99,12 @@ export function openShell(target: Target, number: number, view: ShellView) {
   /** Bytes of what is shown again that are to come. Programs asked the terminal then, and must get no answer now. */
   let toReplay = 0;
 
-  const show = windowed(async (bytes: Uint8Array) => {
-    await view.onOutput(bytes);
-    toReplay = Math.max(0, toReplay - bytes.length);
+  const show = pacedOutput({
+    async show(bytes) {
+      await view.onOutput(bytes);
+      toReplay = Math.max(0, toReplay - bytes.length);
+    },
+    frame: nextFrame,
   });
   const follow = async (): Promise<'ended' | 'lost'> => {
     const method = pid === null ? 'process.Process/Start' : 'process.Process/Connect';
@@ -93,7 +117,7 @@ export function openShell(target: Target, number: number, view: ShellView) {
         view.onState('open', `process ${pid}`);
         void resize(view.size());
       }
-      if (event?.data?.pty !== undefined) await show(Uint8Array.from(atob(event.data.pty), char => char.charCodeAt(0)));
+      if (event?.data?.pty !== undefined) await show(bytesOf(event.data.pty));
       if (event?.end) {
         view.onState('ended', event.end.status ?? '');
         return 'ended';
