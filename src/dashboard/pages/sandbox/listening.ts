@@ -1,5 +1,5 @@
 /** A TCP port that something in a sandbox listens on; `isLocal`: from inside alone. */
-export type ListeningPort = { port: number; isLocal: boolean };
+type ListeningPort = { port: number; isLocal: boolean };
 
 /** State of a socket that listens, as the kernel writes it: include/net/tcp_states.h. */
 const listenState = '0A';

@@ -82,23 +82,32 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
         )}
       </td>
       <td>
-        <span className="row chips">
-          {Object.entries(metadata).map(([key, value]) => (
-            <button
-              key={key}
-              type="button"
-              className="chip cut"
-              title={`${key}=${value}`}
-              onClick={() => onFilter({ metadata: `${encodeURIComponent(key)}=${encodeURIComponent(value)}` })}
-            >
-              {key}={value}
-            </button>
-          ))}
-        </span>
+        <Metadata of={metadata} onFilter={onFilter} />
       </td>
     </tr>
   );
 });
+
+type MetadataProps = { of: Record<string, string>; onFilter: SandboxRowProps['onFilter'] };
+
+/** What a sandbox is marked with; a click filters by it. */
+function Metadata({ of, onFilter }: MetadataProps) {
+  return (
+    <span className="row chips">
+      {Object.entries(of).map(([key, value]) => (
+        <button
+          key={key}
+          type="button"
+          className="chip cut"
+          title={`${key}=${value}`}
+          onClick={() => onFilter({ metadata: `${encodeURIComponent(key)}=${encodeURIComponent(value)}` })}
+        >
+          {key}={value}
+        </button>
+      ))}
+    </span>
+  );
+}
 
 /** Goes there without loading the page anew, unless the browser was asked for another window. */
 function follow(event: MouseEvent, open: () => void): void {

@@ -2,7 +2,7 @@ import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { TeamAPIKey } from '../../../protocol/api/team.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
-import { useViewer } from '../../api/session.tsx';
+import { useMay, useViewer } from '../../api/session.tsx';
 import { Asked } from '../../parts/asked.tsx';
 import { Ago, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
@@ -14,7 +14,7 @@ import { RoleButton } from '../../parts/role-button.tsx';
 
 /** The keys by which programs act for a team. */
 export function Keys() {
-  const keys = useRead<TeamAPIKey[]>('/api-keys');
+  const may = useMay('admin');
   const { session, team } = useViewer();
   const [naming, setNaming] = useState(false);
   const [made, setMade] = useState<string | null>(null);
@@ -31,49 +31,15 @@ export function Keys() {
         </RoleButton>
       }
     >
-      <Loaded of={keys}>
-        {rows => (
-          <Table
-            label="API keys"
-            rows={rows}
-            keyOf={({ id }) => id}
-            empty={<Empty title="No keys yet" />}
-            columns={[
-              { name: 'Name', of: ({ name }) => name },
-              {
-                name: 'Key',
-                of: ({ mask }) => (
-                  <span className="mono muted">
-                    {mask.prefix}
-                    {mask.maskedValuePrefix}…{mask.maskedValueSuffix}
-                  </span>
-                ),
-              },
-              {
-                name: 'Made by',
-                of: ({ createdBy }) => createdBy?.email ?? <span className="muted">the platform</span>,
-              },
-              { name: 'Made', of: ({ createdAt }) => <Ago at={createdAt} /> },
-              { name: 'Last used', of: ({ lastUsed }) => <Ago at={lastUsed} /> },
-              {
-                name: ' ',
-                end: true,
-                of: ({ id, name }) => (
-                  <DeleteButton
-                    least="admin"
-                    what={name}
-                    action="Revoke"
-                    path={`/api-keys/${id}`}
-                    stale={['/api-keys']}
-                  >
-                    Programs that use it are refused from the next request on.
-                  </DeleteButton>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
+      {may ? (
+        <KeyTable />
+      ) : (
+        <div className="table-wrap">
+          <Empty title="For admins">
+            <p>Admins of the team see its keys and decide about them.</p>
+          </Empty>
+        </div>
+      )}
       {naming && (
         <Asked
           title="New API key"
@@ -86,5 +52,45 @@ export function Keys() {
       )}
       {made !== null && <ShownOnce title="The new API key" text={made} onClose={() => setMade(null)} />}
     </Page>
+  );
+}
+
+function KeyTable() {
+  const keys = useRead<TeamAPIKey[]>('/api-keys');
+  return (
+    <Loaded of={keys}>
+      {rows => (
+        <Table
+          label="API keys"
+          rows={rows}
+          keyOf={({ id }) => id}
+          empty={<Empty title="No keys yet" />}
+          columns={[
+            { name: 'Name', of: ({ name }) => name },
+            {
+              name: 'Key',
+              of: ({ mask }) => (
+                <span className="mono muted">
+                  {mask.prefix}
+                  {mask.maskedValuePrefix}…{mask.maskedValueSuffix}
+                </span>
+              ),
+            },
+            { name: 'Made by', of: ({ createdBy }) => createdBy?.email ?? <span className="muted">the platform</span> },
+            { name: 'Made', of: ({ createdAt }) => <Ago at={createdAt} /> },
+            { name: 'Last used', of: ({ lastUsed }) => <Ago at={lastUsed} /> },
+            {
+              name: ' ',
+              end: true,
+              of: ({ id, name }) => (
+                <DeleteButton least="admin" what={name} action="Revoke" path={`/api-keys/${id}`} stale={['/api-keys']}>
+                  Programs that use it are refused from the next request on.
+                </DeleteButton>
+              ),
+            },
+          ]}
+        />
+      )}
+    </Loaded>
   );
 }

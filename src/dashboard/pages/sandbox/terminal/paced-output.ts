@@ -21,7 +21,8 @@ type Pace = {
 
 /**
  * Shows output in pieces that leave time for the frames of the page: what comes after rest at once, and of much as
- * many bytes in each frame as this machine can show in time. Settles at once while little waits, and later where it is much.
+ * many bytes in each frame as this machine can show in time. Settles at once while little waits, and later where it is
+ * much.
  */
 export function pacedOutput({ show, frame }: Pace): (bytes: Uint8Array) => Promise<void> {
   const queue: Uint8Array[] = [];
