@@ -168,6 +168,8 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
     await page.getByRole('log').waitFor();
     await page.keyboard.press('t');
     await page.getByText('connected', { exact: true }).waitFor();
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/logs`);
+    await page.getByRole('log').getByText('started: /bin/bash -i -l').waitFor();
     assert.deepEqual(signedIn.window.complaints, []);
   });
 

@@ -80,10 +80,12 @@ export function logProcess(
 
 /** A shell's script is shown as it is: that is what people ran. */
 function commandLine({ cmd, args }: ProcessConfig): string {
-  const script =
-    /(?:^|\/)(?:ba|da|z)?sh$/.test(cmd) && args.length >= 2 && args.slice(0, -1).every(arg => /^-[a-z]+$/.test(arg))
-      ? args.at(-1)
-      : undefined;
+  const options = args.slice(0, -1);
+  const isScript =
+    /(?:^|\/)(?:ba|da|z)?sh$/.test(cmd) &&
+    options.every(arg => /^-[a-z]+$/.test(arg)) &&
+    options.at(-1)?.includes('c') === true;
+  const script = isScript ? args.at(-1) : undefined;
   return script ?? [cmd, ...args].map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }
 
