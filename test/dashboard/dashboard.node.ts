@@ -121,8 +121,11 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await page.goto('/dashboard/sandboxes?create=base');
     const sheet = page.getByRole('dialog', { name: 'New sandbox' });
     await sheet.getByLabel('Metadata').fill(`name=${hostile}`);
+    await sheet.getByText('Network and volumes').click();
+    await sheet.getByLabel('Denied').fill('198.51.100.0/24');
     await sheet.getByRole('button', { name: 'curl' }).click();
-    assert.match((await sheet.locator('pre').textContent()) ?? '', /v2\/sandboxes/);
+    assert.match((await sheet.locator('pre').textContent()) ?? '', /v2\/sandboxes[^]*198\.51\.100\.0\/24/);
+    assert.deepEqual(await seriousFindings(page), []);
     await sheet.getByRole('button', { name: 'Create' }).click();
     await page.getByText('Timeline').waitFor();
     sandboxId = page.url().split('/').at(-1) ?? '';

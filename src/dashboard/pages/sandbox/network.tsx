@@ -5,6 +5,7 @@ import { formatBytes, formatCount } from '../../format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Empty } from '../../parts/bits.tsx';
+import { parseLines } from '../sandboxes/code.ts';
 import { LastDenials } from './last-denials.tsx';
 import { WouldPass } from './would-pass.tsx';
 import { useSandbox } from './sandbox.tsx';
@@ -63,12 +64,6 @@ export function Network() {
   );
 }
 
-const linesOf = (text: string) =>
-  text
-    .split('\n')
-    .map(line => line.trim())
-    .filter(line => line !== '');
-
 function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of: SandboxDetail }) {
   const [internet, setInternet] = useState(allowInternetAccess !== false);
   const [allow, setAllow] = useState((network?.allowOut ?? []).join('\n'));
@@ -79,8 +74,8 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
   // Replaced as a whole: what this form does not show is sent as it is.
   const body = {
     allow_internet_access: internet,
-    allowOut: linesOf(allow),
-    denyOut: linesOf(deny),
+    allowOut: parseLines(allow),
+    denyOut: parseLines(deny),
     ...(network?.rules && { rules: network.rules }),
   };
   const hasProxy = network?.egressProxy !== undefined;
@@ -121,7 +116,7 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
           {why !== undefined && <span className="muted">{why}</span>}
         </div>
       </form>
-      <WouldPass policy={{ allow_internet_access: internet, allowOut: linesOf(allow), denyOut: linesOf(deny) }} />
+      <WouldPass policy={{ allow_internet_access: internet, allowOut: parseLines(allow), denyOut: parseLines(deny) }} />
     </Card>
   );
 }

@@ -1,7 +1,18 @@
 import { expect, test } from 'bun:test';
-import { bodyOf, codeOf, parsePairs } from './code.ts';
+import { bodyOf, codeOf, parseLines, parsePairs } from './code.ts';
+import type { Wish } from './code.ts';
 
-const plain = { template: 'base', timeoutSeconds: 300, metadata: {}, env: {}, internet: true, pauseAtEnd: false };
+const plain: Wish = {
+  template: 'base',
+  timeoutSeconds: 300,
+  metadata: {},
+  env: {},
+  internet: true,
+  allow: [],
+  deny: [],
+  volumes: {},
+  pauseAtEnd: false,
+};
 
 test('code says what is asked for and no more', () => {
   expect(bodyOf(plain)).toEqual({ templateID: 'base', timeout: 300, secure: true });
@@ -13,6 +24,23 @@ test('code says what is asked for and no more', () => {
   expect(all['Python']).toContain('allow_internet_access=False');
   // A quote must not end the shell's string.
   expect(all['curl']).toContain(String.raw`it'\''s`);
+});
+
+test('network and volumes are in the body and in the words of each language', () => {
+  const wish = { ...plain, allow: ['*.npmjs.org'], deny: ['0.0.0.0/0'], volumes: { '/data': 'shared' } };
+  expect(bodyOf(wish)).toMatchObject({
+    network: { allowOut: ['*.npmjs.org'], denyOut: ['0.0.0.0/0'] },
+    volumeMounts: [{ name: 'shared', path: '/data' }],
+  });
+  const { JavaScript, Python } = codeOf(wish, 'http://h');
+  expect(JavaScript).toContain('network: {"allowOut":["*.npmjs.org"],"denyOut":["0.0.0.0/0"]}');
+  expect(JavaScript).toContain('volumeMounts: {"/data":"shared"}');
+  expect(Python).toContain('network={"allow_out":["*.npmjs.org"],"deny_out":["0.0.0.0/0"]}');
+  expect(Python).toContain('volume_mounts={"/data":"shared"}');
+});
+
+test('lines are trimmed, and empty ones are none', () => {
+  expect(parseLines(' a \n\n b')).toEqual(['a', 'b']);
 });
 
 test('pairs are lines of name=value', () => {

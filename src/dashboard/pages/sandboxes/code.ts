@@ -5,6 +5,11 @@ export type Wish = {
   metadata: Record<string, string>;
   env: Record<string, string>;
   internet: boolean;
+  /** Addresses, blocks and domains that it may reach, and may not. */
+  allow: string[];
+  deny: string[];
+  /** Names of volumes by the path at which they are mounted. */
+  volumes: Record<string, string>;
   pauseAtEnd: boolean;
 };
 
@@ -17,9 +22,16 @@ export function bodyOf(wish: Wish): Record<string, unknown> {
     secure: true,
     ...(wish.pauseAtEnd && { autoPause: true }),
     ...(!wish.internet && { allow_internet_access: false }),
+    ...((wish.allow.length > 0 || wish.deny.length > 0) && { network: networkOf(wish, 'allowOut', 'denyOut') }),
+    ...(has(wish.volumes) && { volumeMounts: Object.entries(wish.volumes).map(([path, name]) => ({ name, path })) }),
     ...(has(wish.metadata) && { metadata: wish.metadata }),
     ...(has(wish.env) && { envVars: wish.env }),
   };
+}
+
+/** The lists of a policy that say something, under the names that each language has for them. */
+function networkOf({ allow, deny }: Wish, allowName: string, denyName: string): Record<string, string[]> {
+  return { ...(allow.length > 0 && { [allowName]: allow }), ...(deny.length > 0 && { [denyName]: deny }) };
 }
 
 /** The same by the SDKs and by curl. */
@@ -32,12 +44,15 @@ const lines = (options: (string | false)[]) =>
   options.filter(option => option !== false).map(option => `  ${option},\n`);
 const isSet = (record: Record<string, string>) => Object.keys(record).length > 0;
 
-function javascript({ template, timeoutSeconds, metadata, env, internet, pauseAtEnd }: Wish): string {
+function javascript(wish: Wish): string {
+  const { template, timeoutSeconds, metadata, env, internet, allow, deny, volumes, pauseAtEnd } = wish;
   const options = lines([
     `timeoutMs: ${timeoutSeconds * 1000}`,
     isSet(metadata) && `metadata: ${json(metadata)}`,
     isSet(env) && `envs: ${json(env)}`,
     !internet && 'allowInternetAccess: false',
+    allow.length + deny.length > 0 && `network: ${json(networkOf(wish, 'allowOut', 'denyOut'))}`,
+    isSet(volumes) && `volumeMounts: ${json(volumes)}`,
     pauseAtEnd && "lifecycle: { onTimeout: 'pause' }",
   ]);
   return (
@@ -46,13 +61,16 @@ function javascript({ template, timeoutSeconds, metadata, env, internet, pauseAt
   );
 }
 
-function python({ template, timeoutSeconds, metadata, env, internet, pauseAtEnd }: Wish): string {
+function python(wish: Wish): string {
+  const { template, timeoutSeconds, metadata, env, internet, allow, deny, volumes, pauseAtEnd } = wish;
   const options = lines([
     json(template),
     `timeout=${timeoutSeconds}`,
     isSet(metadata) && `metadata=${json(metadata)}`,
     isSet(env) && `envs=${json(env)}`,
     !internet && 'allow_internet_access=False',
+    allow.length + deny.length > 0 && `network=${json(networkOf(wish, 'allow_out', 'deny_out'))}`,
+    isSet(volumes) && `volume_mounts=${json(volumes)}`,
     pauseAtEnd && 'lifecycle={"on_timeout": "pause"}',
   ]);
   return (
@@ -80,3 +98,10 @@ export function parsePairs(text: string): Record<string, string> | null {
   }
   return pairs;
 }
+
+/** The lines that say something. */
+export const parseLines = (text: string): string[] =>
+  text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '');

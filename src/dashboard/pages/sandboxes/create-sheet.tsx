@@ -5,7 +5,7 @@ import type { Template } from '../../../protocol/api/template.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { CodeTabs } from '../../parts/code.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
-import { bodyOf, codeOf, parsePairs } from './code.ts';
+import { bodyOf, codeOf, parseLines, parsePairs } from './code.ts';
 import type { Wish } from './code.ts';
 
 /** Creates a sandbox, and shows the code that does the same. */
@@ -17,6 +17,9 @@ export function CreateSheet({ template, onClose }: { template: string; onClose: 
     metadata: {},
     env: {},
     internet: true,
+    allow: [],
+    deny: [],
+    volumes: {},
     pauseAtEnd: false,
   });
   const change = (next: Partial<Wish>) => setWish(now => ({ ...now, ...next }));
@@ -45,27 +48,70 @@ export function CreateSheet({ template, onClose }: { template: string; onClose: 
           </label>
           <Pairs label="Metadata" placeholder="user=ada" onChange={metadata => change({ metadata })} />
           <Pairs label="Environment" placeholder="NODE_ENV=test" onChange={env => change({ env })} />
-          <label className="check">
-            <input
-              type="checkbox"
-              checked={wish.internet}
-              onChange={event => change({ internet: event.target.checked })}
-            />
-            May reach the internet
-          </label>
-          <label className="check">
-            <input
-              type="checkbox"
-              checked={wish.pauseAtEnd}
-              onChange={event => change({ pauseAtEnd: event.target.checked })}
-            />
-            Pause instead of kill when the time is over
-          </label>
+          <Reach wish={wish} onChange={change} />
         </div>
         <CodeTabs texts={codeOf(wish, location.origin)} />
       </div>
       <DialogFooter action={create.isPending ? 'Creating…' : 'Create'} busy={create.isPending} onClose={onClose} />
     </Dialog>
+  );
+}
+
+type ReachProps = { wish: Wish; onChange: (next: Partial<Wish>) => void };
+
+/** What the sandbox may reach, what it mounts, and what becomes of it. */
+function Reach({ wish, onChange }: ReachProps) {
+  return (
+    <>
+      <Check label="May reach the internet" checked={wish.internet} onChange={internet => onChange({ internet })} />
+      <details>
+        <summary>Network and volumes</summary>
+        <div className="stack" style={{ gap: 12, paddingTop: 10 }}>
+          <Lines
+            label="Allowed: addresses, blocks and domains, one on a line"
+            placeholder="*.npmjs.org"
+            onChange={allow => onChange({ allow })}
+          />
+          <Lines
+            label="Denied: addresses and blocks, one on a line"
+            placeholder="0.0.0.0/0"
+            onChange={deny => onChange({ deny })}
+          />
+          <Pairs
+            label="Volumes, each as path=name"
+            placeholder="/data=shared"
+            onChange={volumes => onChange({ volumes })}
+          />
+        </div>
+      </details>
+      <Check
+        label="Pause instead of kill when the time is over"
+        checked={wish.pauseAtEnd}
+        onChange={pauseAtEnd => onChange({ pauseAtEnd })}
+      />
+    </>
+  );
+}
+
+type CheckProps = { label: string; checked: boolean; onChange: (checked: boolean) => void };
+
+function Check({ label, checked, onChange }: CheckProps) {
+  return (
+    <label className="check">
+      <input type="checkbox" checked={checked} onChange={event => onChange(event.target.checked)} />
+      {label}
+    </label>
+  );
+}
+
+type LinesProps = { label: string; placeholder: string; onChange: (lines: string[]) => void };
+
+function Lines({ label, placeholder, onChange }: LinesProps) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <textarea rows={2} placeholder={placeholder} onChange={event => onChange(parseLines(event.target.value))} />
+    </label>
   );
 }
 

@@ -2,8 +2,19 @@ import { Link } from '@tanstack/react-router';
 import { Empty } from '../../parts/bits.tsx';
 import { CodeTabs } from '../../parts/code.tsx';
 import { codeOf } from './code.ts';
+import type { Wish } from './code.ts';
 
-const first = { template: 'base', timeoutSeconds: 300, metadata: {}, env: {}, internet: true, pauseAtEnd: false };
+const first: Wish = {
+  template: 'base',
+  timeoutSeconds: 300,
+  metadata: {},
+  env: {},
+  internet: true,
+  allow: [],
+  deny: [],
+  volumes: {},
+  pauseAtEnd: false,
+};
 
 /** What there is to do where no sandbox is. */
 export function NoSandboxes({ filtered }: { filtered: boolean }) {
