@@ -6,8 +6,8 @@ import { useTeam } from '../../api/session.tsx';
 
 const shownSeconds = 15 * 60;
 const everyMs = 30_000;
-/** A row that is scrolled past asks for nothing. */
-const restMs = 400;
+/** A row that is scrolled past, or pushed out by newer ones, asks for nothing. */
+const restMs = 1_500;
 const [width, height] = [64, 18];
 /** What fills the height at least, percent: an idle sandbox is a flat line and no mountain. */
 const fullPercentMin = 20;
