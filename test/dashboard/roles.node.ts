@@ -33,7 +33,7 @@ const actions: { path: string; heading: string; buttons: Record<string, Role> }[
   },
   { path: '/snapshots', heading: 'Snapshots', buttons: { 'Delete this snapshot': 'developer' } },
   { path: '/volumes', heading: 'Volumes', buttons: { 'New volume': 'developer', 'Delete shared': 'developer' } },
-  { path: '/secrets', heading: 'Secrets', buttons: { 'New secret': 'developer', 'Delete TOKEN': 'developer' } },
+  { path: '/secrets', heading: 'Secrets', buttons: { 'New secret': 'developer', 'Delete token': 'developer' } },
   { path: '/keys', heading: 'API keys', buttons: { 'New key': 'admin' } },
   { path: '/members', heading: 'Members', buttons: { Invite: 'admin' } },
   {
@@ -76,7 +76,7 @@ describe('what each role sees and may do in the browser', { skip: noBrowser ?? f
     ids['sandbox'] = sandbox['sandboxID'] ?? '';
     ids['template'] = sandbox['templateID'] ?? '';
     ids['volume'] = (await ask('POST', '/volumes', { name: 'shared' }))['volumeID'] ?? '';
-    await ask('POST', '/secrets', { name: 'TOKEN', value: 'a value' });
+    await ask('POST', '/secrets', { name: 'token', value: 'a value' });
     await ask('POST', `/sandboxes/${ids['sandbox']}/snapshots`, {});
     const hook = {
       name: 'hook',

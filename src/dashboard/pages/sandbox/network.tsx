@@ -110,7 +110,7 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
           </p>
         )}
         <div className="row">
-          <button className="button primary" disabled={why !== undefined || hasProxy || save.isPending}>
+          <button className="button primary" title={why} disabled={why !== undefined || hasProxy || save.isPending}>
             Save
           </button>
           {why !== undefined && <span className="muted">{why}</span>}
