@@ -216,10 +216,9 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
       .first()
       .waitFor();
     assert.deepEqual(await seriousFindings(page), []);
-    const { templateId, buildId } = await page.evaluate(async () => {
-      const [template] = (await (await fetch('/templates')).json()) as { templateID: string; buildID: string }[];
-      return { templateId: template?.templateID ?? '', buildId: template?.buildID ?? '' };
-    });
+    const answer = await signedIn.platform.api('GET', '/templates');
+    const [template] = (await answer.json()) as { templateID: string; buildID: string }[];
+    const { templateID: templateId = '', buildID: buildId = '' } = template ?? {};
     for (const path of [`/inspect/template/${templateId}`, `/some-team/templates/${templateId}`]) {
       await page.goto(`/dashboard${path}`);
       await page.getByRole('region', { name: 'Tags' }).first().waitFor();
