@@ -1,6 +1,7 @@
 import 'uplot/dist/uPlot.min.css';
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
+import { useScheme } from './scheme.ts';
 
 /** One line of a plot; `limit` dashes it. */
 type Series = { name: string; values: (number | null)[]; format: (value: number) => string; limit?: boolean };
@@ -46,6 +47,7 @@ function formatTick(seconds: number, spanSeconds: number): string {
 /** Numbers over time; the cursor shows them. `times` are seconds. */
 export function Plot({ title, times, series, max, binary, marks = [] }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
+  const scheme = useScheme();
   const shape = JSON.stringify([series.map(({ name }) => name), max]);
   const data = aligned(times, series);
   const chart = useRef<uPlot | null>(null);
@@ -99,8 +101,8 @@ export function Plot({ title, times, series, max, binary, marks = [] }: PlotProp
       chart.current?.destroy();
       chart.current = null;
     };
-    // The data follows by itself; only another shape takes another chart.
-  }, [shape]);
+    // The data follows by itself; only another shape, or other colours, take another chart.
+  }, [shape, scheme]);
   useEffect(() => chart.current?.setData(data));
   return <div className="plot" ref={place} role="img" aria-label={title} />;
 }

@@ -91,6 +91,8 @@ async function takePages(
     await window.page.setViewportSize({ width: widths[0], height: 900 });
     await window.page.goto(`/dashboard${path.replace('{id}', id)}`);
     await whole(window.page);
+    // A line takes two samples.
+    if (name === 'sandboxes') await window.page.locator('.sparkline polyline').first().waitFor({ timeout: 60_000 });
     for (const width of widths) {
       await window.page.setViewportSize({ width, height: 900 });
       for (const theme of themes) {
