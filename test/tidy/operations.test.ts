@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { alertRules, askedBy, dashboard, expressions, isBalanced } from '../docs/operations.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
+import { findPromtool } from '../support/promtool.ts';
 import { testUnless } from '../support/skip.ts';
 
 // The alert rules and the dashboard in `ops`. That the platform gives what they ask for, the suite `docs` tests.
@@ -56,10 +57,20 @@ test('every query closes its brackets and asks for something', () => {
   ]);
 });
 
-testUnless(Bun.which('promtool') ? undefined : 'promtool is not installed (Debian: prometheus)')(
-  'promtool takes the rules',
+const promtool = await findPromtool();
+
+testUnless('missing' in promtool ? promtool.missing : undefined)(
+  'promtool takes the rules, and each fires on what it is about and not on what is usual',
   async () => {
+    const program = 'program' in promtool ? promtool.program : '';
     const rules = join(repository, 'ops/prometheus/alerts.yml');
-    expect(await runToEnd(['promtool', 'check', 'rules', rules])).toMatchObject({ exitCode: 0 });
+    expect(await runToEnd([program, 'check', 'rules', rules])).toMatchObject({ exitCode: 0 });
+    const cases = join(repository, 'test/docs/alerts.yml');
+    const { exitCode, stdout, stderr } = await runToEnd([program, 'test', 'rules', cases]);
+    expect(exitCode, `${stdout}${stderr}`).toBe(0);
+    // A rule that no case lets fire would pass unseen.
+    const text = readFileSync(cases, 'utf8');
+    for (const { alert } of alertRules()) expect(text).toContain(`alertname="${alert}"`);
   },
+  360_000,
 );
