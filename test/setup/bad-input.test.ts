@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
 import { openStore } from '../../src/api/database/database.ts';
 import { repository, startPlatform } from '../support/platform.ts';
-import { killGroup, runToEnd, start, waitFor } from '../support/process.ts';
+import { killGroup, runToEnd, start, textOf, waitFor } from '../support/process.ts';
 
 // A start that can't succeed says in one sentence what is wrong and what to do, and changes nothing. Machines that this
-// one can't be made into are pretended in src/bin/preflight/check.test.ts.
+// one can't be made into are pretended in src/bin/preflight/check.test.ts too.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bad-input-'));
 const atoll = join(repository, 'bin/atoll');
@@ -25,7 +25,7 @@ type Row = {
   /** Makes the bad thing at the path of the data directory. */
   make?(dataDir: string): void | Promise<void>;
   env?(dataDir: string): Record<string, string>;
-  argv?(): string[];
+  argv?(dataDir: string): string[];
   says: RegExp;
 };
 
@@ -44,6 +44,27 @@ async function smallDisk(point: string): Promise<void> {
   cleanUps.push(() => run('umount', point));
 }
 
+/** A file system in user space, as that of another machine would be. */
+async function userSpaceDisk(point: string): Promise<void> {
+  mkdirSync(point);
+  const server = start(['python3', join(import.meta.dir, 'support/fuse.py'), point], {});
+  const [said, failure] = [textOf(server, 'stdout'), textOf(server, 'stderr')];
+  cleanUps.push(async () => {
+    await run('umount', point);
+    killGroup(server, 'SIGKILL');
+  });
+  await waitFor('the file system', () => {
+    if (server.exitCode !== null) throw new Error(failure());
+    return said() !== '';
+  });
+}
+
+/** The start, in a mount namespace of its own in which `change` has been done to the machine. */
+const changed = (change: string): string[] => [
+  ...['unshare', '--mount', '--propagation=private', 'sh', '-ec', `${change}; exec "$@"`, 'sh'],
+  atoll,
+];
+
 async function stateOfNewerVersion(dataDir: string): Promise<void> {
   const path = join(dataDir, 'api/atoll.sqlite');
   mkdirSync(join(dataDir, 'api'), { recursive: true });
@@ -58,6 +79,30 @@ const rows: Row[] = [
     argv: () => ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', atoll],
     // In a checkout that others may not read, it is the shell that says so.
     says: /needs root|run it as root, e\.g\. with sudo|bin\/atoll: Permission denied/,
+  },
+  {
+    name: 'a kernel that is too old',
+    argv: () => ['setarch', '--uname-2.6', atoll],
+    says: /The kernel is 2\.6\.\d+\S*, and sandboxes need 5\.19 or newer: install one .* and reboot\. Nothing was changed/,
+  },
+  {
+    name: 'another kind of machine',
+    argv(dataDir) {
+      const pretend = `${dataDir}.ts`;
+      writeFileSync(pretend, "Object.defineProperty(process, 'arch', { value: 'riscv64' });");
+      return [process.execPath, `--preload=${pretend}`, join(repository, 'src/bin/executable.ts')];
+    },
+    says: /Atoll runs on x86-64 and arm64, and this machine is riscv64: use another one/,
+  },
+  {
+    name: 'control groups that are missing',
+    argv: () => changed('umount --lazy /sys/fs/cgroup'),
+    says: /can't run on this machine for want of cgroups \(.*\): Memory, CPU and process limits need .*Nothing was changed/,
+  },
+  {
+    name: 'loop devices that are missing',
+    argv: () => changed('mount --bind /dev/null /dev/loop-control'),
+    says: /for want of a sandbox \(disk-mount: loop device: .*\): .*mend what else `atoll doctor` finds, or report it/,
   },
   {
     name: 'a program that is missing',
@@ -76,6 +121,11 @@ const rows: Row[] = [
       chownSync(dir, nobody, nobody);
     },
     says: /belongs to user 65534, .*chown root/,
+  },
+  {
+    name: 'a file system that is not of this machine',
+    make: userSpaceDisk,
+    says: /is on FUSE, and sandboxes need a disk of this machine: set ATOLL_DATA_DIR to .* ext4, xfs or btrfs/,
   },
   { name: 'no space', make: smallDisk, says: /MiB are free for .*, and a first start needs 3072 MiB/ },
   {
@@ -129,7 +179,7 @@ for (const [index, { name, make, env, argv, says }] of rows.entries()) {
     const dataDir = join(folder, `data-${index}`);
     await make?.(dataDir);
     const before = pathsIn(dataDir);
-    const { exitCode, stderr, stdout } = await runToEnd([...(argv?.() ?? [atoll]), 'up', '--json'], {
+    const { exitCode, stderr, stdout } = await runToEnd([...(argv?.(dataDir) ?? [atoll]), 'up', '--json'], {
       env: { ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none', ...env?.(dataDir) },
     });
     expect(stderr).toMatch(says);

@@ -3,14 +3,25 @@ import { examineHost } from '../../node/doctor/examine-host.ts';
 import { builtPrograms, criuDir, runscDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Fails with `precondition` where the host lacks what no sandbox can do without, naming each lack with its remedy. */
+/** The probe that needs what all others do. */
+const whole = 'a sandbox';
+
+/**
+ * Fails with `precondition` where the host lacks what no sandbox can do without, naming each lack with its remedy on one
+ * line.
+ */
 export async function requireAbleHost(settings: Settings): Promise<void> {
   const lacks = (await examineHost({ ...settings, criuDir, runscDir, ...builtPrograms, servesPort: false })).filter(
     ({ needed, status }) => needed && status === 'missing',
   );
   if (lacks.length === 0) return;
-  const lines = lacks.map(
-    ({ name, detail, remedy }) => `  ${name}: ${detail}${remedy === undefined ? '' : ` → ${remedy}`}`,
+  // A sandbox that could not be made for want of something else says nothing new.
+  const causes = lacks.length === 1 ? lacks : lacks.filter(({ name }) => name !== whole);
+  const said = causes.map(
+    ({ name, detail, remedy }) => `${name} (${detail})${remedy === undefined ? '.' : `: ${remedy}`}`,
   );
-  throw new AtollError('precondition', `Sandboxes can't run on this machine yet:\n${lines.join('\n')}`);
+  throw new AtollError(
+    'precondition',
+    `Sandboxes can't run on this machine for want of ${said.join(' Also for want of ')} Nothing was changed.`,
+  );
 }

@@ -14,6 +14,9 @@ import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 
 const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
 const commandTimeoutMs = 30_000;
+const remedy =
+  'This is what a start of the platform needs: mend what else `atoll doctor` finds, or report it with this line and the ' +
+  'kernel’s log (`dmesg`).';
 
 /** Where set-up has put what every sandbox needs. */
 export type BuiltPrograms = { helperBinary: string; agentDir: string; builderDir: string };
@@ -26,9 +29,7 @@ export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
   return {
     name: 'a sandbox',
     needed: true,
-    remedy:
-      'This is what a start of the platform needs: mend what is said above, or report it with this line and the ' +
-      'kernel’s log (`dmesg`).',
+    remedy,
     look: () => inScratch(dataDir, scratch => lookAtSandbox(scratch, built)),
   };
 }
@@ -69,7 +70,7 @@ async function lookAtSandbox(
   await node.down().catch((error: unknown) => (failure ??= error));
   return failure === undefined
     ? ok(`one was made, ran a program as root and as a user, and is gone again (${took} ms)`)
-    : missing(messageOf(failure).split('\n')[0] ?? '');
+    : missing(messageOf(failure).split('\n')[0] ?? '', remedy);
 }
 
 /** Two layers with a shell: what a template has, and a file of a user's in the upper one. */
