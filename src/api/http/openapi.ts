@@ -5,6 +5,7 @@ import { ApiError } from '../../protocol/api/primitives.ts';
 import type { Way } from '../credential/caller.ts';
 import { sessionCookie } from '../session/cookie.ts';
 import { actsForTeam, waysOf } from './auth.ts';
+import { descriptionOf } from './description.ts';
 import { examples } from './examples.ts';
 import type { Route } from './route.ts';
 
@@ -96,6 +97,7 @@ function operation(route: Route, components: Components): Json {
   return {
     operationId: route.operationId,
     summary: route.summary,
+    description: descriptionOf(route),
     tags: [tagOf(route.path)],
     ...(route.deprecated && { deprecated: true }),
     security: waysOf[route.auth].flatMap(way => securityOf[way]),

@@ -43,6 +43,27 @@ test('every example is of an operation that is there, and its schema takes it', 
   }
 });
 
+test('every operation has a description, a tag and, where it takes JSON, an example', () => {
+  const { paths } = document as unknown as {
+    paths: Record<string, Record<string, { operationId: string; description: string; tags: string[] }>>;
+  };
+  for (const { operationId, description, tags } of Object.values(paths).flatMap(path => Object.values(path))) {
+    expect(description, operationId).toMatch(/^(Called|Takes no credential).*\.$/);
+    expect(tags, operationId).toHaveLength(1);
+  }
+  const said = (id: string) =>
+    Object.values(paths)
+      .flatMap(path => Object.values(path))
+      .find(each => each.operationId === id);
+  expect(said('createSandbox')?.description).toBe(
+    'Called by a key of the team, by a member of the team or by an operator for the team. A person needs the role ' +
+      'developer in the team, or more. The body has at most 4096 KiB; members that are not listed are ignored. The ' +
+      'audit log has each call. It does not wait for the disk: a loss of power in that moment may take it back.',
+  );
+  const without = routes.filter(({ body, upload, operationId }) => body && !upload && !examples[operationId]);
+  expect(without.map(({ operationId }) => operationId)).toEqual([]);
+});
+
 test('the document is served without a credential', async () => {
   await using platform = await Platform.start();
   const answer = await platform.call('GET', '/openapi.json', undefined, { 'x-api-key': '' });

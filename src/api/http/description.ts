@@ -1,0 +1,49 @@
+import type { Way } from '../credential/caller.ts';
+import { actsForTeam, waysOf } from './auth.ts';
+import type { Route } from './route.ts';
+
+const KiB = 1024;
+
+/** Who proves himself in each way. */
+const callers: Record<Way, string> = {
+  apiKey: 'by a key of the team',
+  userTeam: 'by a member of the team',
+  adminTeam: 'by an operator for the team',
+  userDefaultTeam: 'by a user for his default team',
+  user: 'by a user',
+  admin: 'by an operator',
+  session: 'by whoever is signed in at the dashboard',
+  userSession: 'by a user who is signed in at the dashboard',
+  operatorSession: 'by an operator who is signed in at the dashboard',
+  volumeToken: 'with the token of the volume',
+  metricsToken: "with the installation's token for metrics",
+};
+
+/** What is true of an operation beside its schemas, in sentences made of what the route itself says. */
+export function descriptionOf(route: Route): string {
+  const ways = waysOf[route.auth].map(way => callers[way]);
+  return [
+    ways.length === 0 ? 'Takes no credential.' : `Called ${listed(ways)}.`,
+    ...(actsForTeam(route.auth) ? [`A person needs the role ${route.role} in the team, or more.`] : []),
+    ...(route.proof ? ['A session has to have proven lately whose it is.'] : []),
+    ...bodySentences(route),
+    ...(route.changes ? ['The audit log has each call.'] : []),
+    ...(route.changes && !route.durable
+      ? ['It does not wait for the disk: a loss of power in that moment may take it back.']
+      : []),
+    ...(route.noStore ? ['Nobody on the way may keep the answer.'] : []),
+  ].join(' ');
+}
+
+function bodySentences({ body, bodyOptional, bodyBytesMax, strict, upload }: Route): string[] {
+  if (upload) return ['The body is bytes, as they are.'];
+  if (!body) return [];
+  return [
+    `The body has at most ${bodyBytesMax / KiB} KiB${bodyOptional ? ', and may be left out' : ''}; members that are ` +
+      `not listed are ${strict ? 'refused' : 'ignored'}.`,
+  ];
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+const listed = (parts: readonly string[]): string =>
+  parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} or ${parts.at(-1)}`;
