@@ -6,7 +6,7 @@ import type { Metric } from '../base/telemetry/meter.ts';
 import type { Span } from '../base/telemetry/trace.ts';
 import type { BlobStore } from '../protocol/blob.ts';
 import type { OidcFile } from '../protocol/oidc.ts';
-import type { ClusterLinks, ReviewPod } from '../protocol/cluster.ts';
+import type { ClusterLinks, CordonedAddresses, ReviewPod } from '../protocol/cluster.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import type { Pages } from './dashboard/files.ts';
@@ -24,6 +24,8 @@ type ClusterOptions = {
   isolationSeconds: number;
   /** Says whose the token of a pod is that wants to join. Absent: no pods join. */
   reviewPod?: ReviewPod;
+  /** Says which machines Kubernetes takes out of service. Absent: none. */
+  cordoned?: CordonedAddresses;
   /** Where it keeps what outlives its machines, and what finds out whether that works. Absent: nowhere. */
   store?: { blobs: BlobStore; check(): Promise<void> };
 };

@@ -5,7 +5,7 @@ import { SingleFlight } from '../base/concurrency/single-flight.ts';
 import type { ShownSettings } from '../protocol/api/installation.ts';
 import type { HostFinding } from '../protocol/doctor.ts';
 import type { BuildProtocol, BuildsAllowed } from '../protocol/build.ts';
-import type { ReviewPod } from '../protocol/cluster.ts';
+import type { CordonedAddresses, ReviewPod } from '../protocol/cluster.ts';
 import { ClusterStore } from './blob/rules/cluster-store.ts';
 import { bringLayer } from './blob/rules/layers.ts';
 import { DurablePauses } from './blob/rules/pauses.ts';
@@ -55,6 +55,7 @@ export type ApiParts = {
   readonly isolationSeconds: number;
   /** Says whose the token of a pod is that wants to join; null where no pods do. */
   readonly reviewPod: ReviewPod | null;
+  readonly cordoned: CordonedAddresses | null;
   /** What the cluster keeps beyond its machines; null where it keeps nothing so. */
   readonly store: ClusterStore | null;
   /** Null where nothing is kept beyond its machine. */
@@ -178,6 +179,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     durablePauses: store && machines && new DurablePauses({ db, clock, store, machines, seed: options.seed }),
     isolationSeconds: options.cluster?.isolationSeconds ?? 0,
     reviewPod: options.cluster?.reviewPod ?? null,
+    cordoned: options.cluster?.cordoned ?? null,
     directory: new SandboxDirectory(sandbox => tokensOf(options.seed, sandbox)),
     credentials: new CredentialCache(options.store, clock),
     seed: options.seed,

@@ -15,6 +15,7 @@ import { keysIntervalMs, reconcileKeys } from './sandbox/reconcilers/idempotency
 import { renewalIntervalMs, tokenRenewal } from './sandbox/reconcilers/token-renewal.ts';
 import { buildsIntervalMs, layersIntervalMs, reconcileLayers } from './build/reconcilers/layers.ts';
 import { buildRetentionIntervalMs, reconcileBuildRetention } from './build/reconcilers/retention.ts';
+import { cordonsIntervalMs, reconcileCordons } from './operator/reconcilers/cordons.ts';
 import { drains, drainsIntervalMs } from './operator/reconcilers/drains.ts';
 import { stuckIntervalMs, watchChanges } from './operator/rules/stuck.ts';
 import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
@@ -43,7 +44,7 @@ export async function startReconcilers(
     await reconcileNodes(parts, !ready.adopted);
     ready.adopted = true;
   };
-  const { authority, machines } = parts;
+  const { authority, cordoned, machines } = parts;
   const reach = async () =>
     void (authority && machines && (await reconcileMachines({ ...parts, authority, machines })));
   await reach().catch(error => log.warn('machines are called again', { error: messageOf(error) }));
@@ -64,6 +65,7 @@ export async function startReconcilers(
     ),
     ...(machines ? [every('machines', beatIntervalMs, reach)] : []),
     ...storeLoops(parts, every),
+    ...(cordoned ? [every('cordons', cordonsIntervalMs, () => reconcileCordons({ ...parts, cordoned }))] : []),
     loop('adoption', adoptionMs, adopt),
     every('leftovers', leftoversIntervalMs, () => reconcileLeftovers(parts)),
     every('builds', buildsIntervalMs, () => reconcileBuilds(parts)),

@@ -229,3 +229,6 @@ export type ServiceAccount = { namespace: string; name: string };
  * `unavailable`.
  */
 export type ReviewPod = (token: string) => Promise<{ hostAddresses: string[] }>;
+
+/** Asks Kubernetes for the addresses of the machines that are cordoned. Errors: `unavailable`. */
+export type CordonedAddresses = () => Promise<ReadonlySet<string>>;

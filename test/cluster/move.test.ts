@@ -115,3 +115,40 @@ clusterTest('a sandbox that can not be moved is listed with the reason first, an
   for (const sandboxId of [sandboxID, goes.sandboxId])
     expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 0))).toBe(true);
 });
+
+clusterTest(
+  'what can be moved leaves a machine that Kubernetes drains, and what can not is paused with memory',
+  async () => {
+    for (const { nodeId } of cluster.nodes) await cluster.atoll(0, 'node', 'uncordon', nodeId);
+    await layersEverywhere(cluster);
+    const control = controlOf(cluster, 0);
+    expect((await control.call('POST', '/volumes', { name: 'stays-too' })).status).toBe(201);
+    const made = await control.call('POST', '/v2/sandboxes', {
+      templateID: 'base',
+      timeout: 3600,
+      volumeMounts: [{ name: 'stays-too', path: '/mnt/stays' }],
+    });
+    const { sandboxID } = (await made.json()) as { sandboxID: string };
+    const stays = await Sandbox.connect(sandboxID, connectionTo(cluster, 0));
+    const home = await cluster.homeOf(sandboxID);
+    const goes = await createOn(cluster, home, { timeoutMs: 3_600_000 });
+    const before = [await startWriter(goes), await startWriter(stays)];
+    // As control writes where Kubernetes says that the machine is cordoned (src/api/operator/reconcilers/cordons.ts).
+    await cluster.query(`update nodes set status = 'evicting' where node_id = '${home.nodeId}'`);
+    await until('the one is elsewhere', async () => (await cluster.homeOf(goes.sandboxId)) !== home);
+    const stateOf = async (id: string) => (await Sandbox.getInfo(id, connectionTo(cluster, 1))).state;
+    await until('the other one is paused', async () => (await stateOf(sandboxID)) === 'paused');
+    expect(await (await cluster.admin(0, 'GET', `/admin/nodes/${home.nodeId}/drain`)).json()).toMatchObject({
+      mode: 'move',
+      sandboxes: [],
+    });
+    expect((await cluster.atoll(0, 'node', 'uncordon', home.nodeId)).code).toBe(0);
+    await allReady(cluster);
+    for (const [index, { sandboxId }] of [goes, stays].entries()) {
+      const again = await Sandbox.connect(sandboxId, connectionTo(cluster, 1));
+      const now = await written(again, before[index]?.count ?? 0);
+      expect(now.pid).toBe(before[index]?.pid ?? '');
+      expect(await again.kill()).toBe(true);
+    }
+  },
+);

@@ -178,6 +178,28 @@ kubernetesTest('a node pod that is deleted, or killed, and replaced has not ende
   await sandbox.kill();
 });
 
+kubernetesTest(
+  'a machine that is cordoned loses no sandbox: they are paused, for want of another one, and go on',
+  async () => {
+    const to = await connection();
+    const sandbox = await Sandbox.create('base', to);
+    const before = await startCounter(sandbox);
+    await lab.kubectl('cordon', 'machine');
+    await waitFor(
+      'the sandbox to be paused',
+      async () => (await Sandbox.getInfo(sandbox.sandboxId, to)).state === 'paused',
+      readyTimeoutMs,
+    );
+    expect(await atoll('node', 'list')).toContain('draining');
+    await lab.kubectl('uncordon', 'machine');
+    await waitFor('the node to be ready', async () => (await atoll('node', 'list')).includes('ready'), readyTimeoutMs);
+    const after = await counted(await Sandbox.connect(sandbox.sandboxId, to));
+    expect(after.pid).toBe(before.pid);
+    expect(after.count).toBeGreaterThanOrEqual(before.count);
+    await sandbox.kill();
+  },
+);
+
 kubernetesTest('helm upgrade replaces control while sandboxes are made and used, and no request fails', async () => {
   const to = await connection();
   const old = (await podsReady('control', 2)).map(({ metadata }) => metadata.uid);

@@ -136,8 +136,11 @@ type IdempotencyKeyTable = {
   created_at_us: Fixed<number>;
 };
 
-/** What an operator wants of a machine; whether it is connected and healthy shows itself. */
-export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'moving' | 'standby';
+/**
+ * What an operator wants of a machine, or Kubernetes (`evicting`: move or pause all); whether it is connected and healthy
+ * shows itself.
+ */
+export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'moving' | 'evicting' | 'standby';
 
 /** What the operator wants of machines. */
 type NodeTable = { node_id: Fixed<string>; status: WantedNodeStatus; status_changed_at_us: number };

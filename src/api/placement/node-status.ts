@@ -23,14 +23,19 @@ const draining = prepared<object, { node_id: string }>(db =>
   db.selectFrom('nodes').select('node_id').where('status', '!=', 'ready'),
 );
 
-/** The machines whose sandboxes are to be paused or moved, with which of both. */
-export async function nodesToEmpty(db: Db): Promise<Map<string, 'pausing' | 'moving'>> {
-  const rows = await db
-    .selectFrom('nodes')
-    .select(['node_id', 'status'])
-    .where('status', 'in', ['pausing', 'moving'])
-    .execute();
-  return new Map(rows.map(row => [row.node_id, row.status === 'moving' ? 'moving' : 'pausing']));
+/** How a machine is emptied: by pauses, by moves, or by moves of what can be moved and pauses of all else. */
+const emptying = ['pausing', 'moving', 'evicting'] as const;
+
+/** One of these. */
+export type Emptying = (typeof emptying)[number];
+
+/** Whether a machine is being emptied by what is done with its sandboxes. */
+export const isEmptying = (status: string): status is Emptying => emptying.some(each => each === status);
+
+/** The machines whose sandboxes are to be paused or moved, and how. */
+export async function nodesToEmpty(db: Db): Promise<Map<string, Emptying>> {
+  const rows = await db.selectFrom('nodes').select(['node_id', 'status']).where('status', 'in', emptying).execute();
+  return new Map(rows.flatMap(row => (isEmptying(row.status) ? [[row.node_id, row.status]] : [])));
 }
 
 /** Writes what the operator wants of a machine. */
@@ -40,6 +45,29 @@ export async function setNodeStatus(db: Db, { nodeId, status, changedAtUs }: Nod
     .values({ node_id: nodeId, status, status_changed_at_us: changedAtUs })
     .onConflict(conflict => conflict.column('node_id').doUpdateSet({ status, status_changed_at_us: changedAtUs }))
     .execute();
+}
+
+/** The same where `from` is still wanted of it, which is `ready` of one that nothing was said of. False: it is not. */
+export async function changeNodeStatusFrom(
+  db: Db,
+  { nodeId, status, changedAtUs }: NodeStatusRecord,
+  from: WantedNodeStatus,
+): Promise<boolean> {
+  const changed = await db
+    .updateTable('nodes')
+    .set({ status, status_changed_at_us: changedAtUs })
+    .where('node_id', '=', nodeId)
+    .where('status', '=', from)
+    .returning('node_id')
+    .executeTakeFirst();
+  if (changed || from !== 'ready') return changed !== undefined;
+  const inserted = await db
+    .insertInto('nodes')
+    .values({ node_id: nodeId, status, status_changed_at_us: changedAtUs })
+    .onConflict(conflict => conflict.column('node_id').doNothing())
+    .returning('node_id')
+    .executeTakeFirst();
+  return inserted !== undefined;
 }
 
 /**

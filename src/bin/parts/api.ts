@@ -23,6 +23,7 @@ import { pump, socketSink, socketSource } from '../../wire/pump.ts';
 import { machineAt, nodeAt } from '../../wire/node-service.ts';
 import { openShared } from '../../api/installation/control.ts';
 import { ensureClusterBase } from '../../api/shipped/cluster-base.ts';
+import { cordonsOf } from '../../api/cluster/rules/kubernetes.ts';
 import { podReview } from '../../api/cluster/rules/review-pod.ts';
 import type { ShippedTemplatesOptions } from '../../api/shipped/options.ts';
 import type { Store } from '../../api/database/database.ts';
@@ -206,7 +207,7 @@ function clusterOf({ storePlace, runDir, settings }: ApiSettings, log: Log) {
   return {
     links: clusterLinks(log),
     isolationSeconds: settings.isolationSeconds,
-    ...(settings.nodeServiceAccount && { reviewPod: podReview(settings.nodeServiceAccount) }),
+    ...(settings.nodeServiceAccount && { reviewPod: podReview(settings.nodeServiceAccount), cordoned: cordonsOf() }),
     ...(blobs && { store: { blobs, check: () => checkStore(blobs) } }),
   };
 }

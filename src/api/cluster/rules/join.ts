@@ -5,6 +5,7 @@ import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption
 import { joinProof, newJoinToken, rejoiner } from '../../../base/crypto/join-proof.ts';
 import { secretsEqual, sha256Hex } from '../../../base/crypto/secret.ts';
 import { AtollError } from '../../../base/error.ts';
+import { hostOf } from '../../../protocol/cluster-address.ts';
 import type {
   JoinAnswer,
   JoiningMachine,
@@ -83,7 +84,7 @@ export async function joinPod(deps: PodJoinDeps, request: PodJoinRequest): Promi
       'No pods join this cluster: ATOLL_NODE_SERVICE_ACCOUNT of control is not set.',
     );
   const { hostAddresses } = await deps.reviewPod(request.token);
-  const host = request.address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  const host = hostOf(request.address);
   if (!hostAddresses.includes(host))
     throw new AtollError('invalid', `address: the machine of this pod has ${hostAddresses.join(' and ')}, not ${host}`);
   return admit(deps, request, sha256Hex(request.token), async () => {});

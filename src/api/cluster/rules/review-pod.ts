@@ -1,22 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
-import { AtollError, messageOf } from '../../../base/error.ts';
+import { AtollError } from '../../../base/error.ts';
 import { podTokenAudience, type ReviewPod, type ServiceAccount } from '../../../protocol/cluster.ts';
+import { askKubernetes, type Kubernetes, ownKubernetes } from './kubernetes.ts';
 
 /** Questions that Kubernetes gets at a time: anybody who reaches the API can make one. */
 const atOnce = 2;
 const waitingMax = 64;
-const answerTimeoutMs = 10_000;
-
-/** Where Kubernetes is, and the folder with what its kubelet gives every pod to reach it. */
-type Kubernetes = { url: string; folder: string };
-
-/** As every pod finds it. */
-const ownKubernetes: Kubernetes = {
-  url: 'https://kubernetes.default.svc',
-  folder: '/var/run/secrets/kubernetes.io/serviceaccount',
-};
+const question = 'whose the token is';
 
 type TokenReview = {
   status?: {
@@ -41,11 +31,12 @@ export function podReview(account: ServiceAccount, kubernetes = ownKubernetes): 
 }
 
 async function review({ namespace, name }: ServiceAccount, kubernetes: Kubernetes, token: string) {
-  const { status } = await ask<TokenReview>(kubernetes, '/apis/authentication.k8s.io/v1/tokenreviews', {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenReview',
-    spec: { token, audiences: [podTokenAudience] },
-  });
+  const { status } = await askKubernetes<TokenReview>(
+    kubernetes,
+    question,
+    '/apis/authentication.k8s.io/v1/tokenreviews',
+    { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token, audiences: [podTokenAudience] } },
+  );
   const { username, extra = {} } = status?.user ?? {};
   const [podName] = extra['authentication.kubernetes.io/pod-name'] ?? [];
   const [podUid] = extra['authentication.kubernetes.io/pod-uid'] ?? [];
@@ -54,7 +45,11 @@ async function review({ namespace, name }: ServiceAccount, kubernetes: Kubernete
     status.audiences?.includes(podTokenAudience) === true &&
     username === `system:serviceaccount:${namespace}:${name}`;
   if (!isOurs || podName === undefined || podUid === undefined) throw refused(namespace, name);
-  const pod = await ask<Pod>(kubernetes, `/api/v1/namespaces/${namespace}/pods/${encodeURIComponent(podName)}`);
+  const pod = await askKubernetes<Pod>(
+    kubernetes,
+    question,
+    `/api/v1/namespaces/${namespace}/pods/${encodeURIComponent(podName)}`,
+  );
   // Another pod of that name would be on another machine.
   if (pod.metadata?.uid !== podUid) throw refused(namespace, name);
   const { hostIP, hostIPs = [] } = pod.status ?? {};
@@ -67,26 +62,3 @@ const refused = (namespace: string, name: string) =>
     `The token was refused: it is not that of a pod with the service account ${namespace}/${name} for the audience ` +
       `${podTokenAudience}.`,
   );
-
-async function ask<Answer>({ url, folder }: Kubernetes, path: string, body?: unknown): Promise<Answer> {
-  try {
-    const response = await fetch(new URL(path, url), {
-      // Read each time: the kubelet replaces the token before it runs out.
-      headers: {
-        Authorization: `Bearer ${readFileSync(join(folder, 'token'), 'utf8').trim()}`,
-        'Content-Type': 'application/json',
-      },
-      tls: { ca: readFileSync(join(folder, 'ca.crt'), 'utf8') },
-      redirect: 'error',
-      signal: AbortSignal.timeout(answerTimeoutMs),
-      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-    });
-    if (!response.ok) throw new Error(`${path} was answered ${response.status}`);
-    return (await response.json()) as Answer;
-  } catch (cause) {
-    throw new AtollError('unavailable', `Kubernetes does not say whose the token is: ${messageOf(cause)}`, {
-      retryAfterSeconds: 5,
-      cause,
-    });
-  }
-}

@@ -1,6 +1,6 @@
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
 import { AtollError, messageOf } from '../../../base/error.ts';
-import { nodesToEmpty } from '../../placement/node-status.ts';
+import { type Emptying, nodesToEmpty } from '../../placement/node-status.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
 import { type MoveDeps, moveSandbox } from '../../sandbox/workflows/move/move.ts';
@@ -26,8 +26,9 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
   const underWay = new Map<string, Promise<void>>();
   const failedAtMs = new Map<string, number>();
 
-  async function take(sandbox: SandboxRecord, how: 'pausing' | 'moving'): Promise<void> {
+  async function take(sandbox: SandboxRecord, wanted: Emptying): Promise<void> {
     const { sandboxId, nodeId } = sandbox;
+    const how = wanted === 'evicting' ? await evictionOf(sandbox) : wanted;
     if ((await reasonAgainst(deps, sandbox, how === 'moving' ? 'move' : 'pause')) !== null)
       return void failedAtMs.set(sandboxId, performance.now());
     try {
@@ -47,6 +48,10 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
       });
     }
   }
+
+  /** Nobody asks before the machine is gone: what can't be moved now is paused. */
+  const evictionOf = async (sandbox: SandboxRecord): Promise<'pausing' | 'moving'> =>
+    (await reasonAgainst(deps, sandbox, 'move')) === null ? 'moving' : 'pausing';
 
   return {
     async round() {

@@ -28,7 +28,8 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   const { db, nodes } = deps;
   requireKnown(nodes, nodeId);
   const status = (await findNodeStatus(db, nodeId))?.status;
-  const mode = drainModes.find(mode => statusOf[mode] === status) ?? 'none';
+  // By Kubernetes' word all are moved that can be; what speaks against that is shown.
+  const mode = status === 'evicting' ? 'move' : (drainModes.find(mode => statusOf[mode] === status) ?? 'none');
   const asked = wanted ?? (mode === 'none' ? 'pause' : mode);
   const there = (await sandboxesIn(db, occupyingStates)).filter(sandbox => sandbox.nodeId === nodeId);
   const remaining = await Promise.all(

@@ -2,7 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { NodeStatus } from '../../../protocol/api/node.ts';
 import type { NodeInfo, NodeProtocol } from '../../../protocol/node.ts';
 import type { NodeUsage } from '../../../protocol/node-usage.ts';
-import { findNodeStatus, nodeAllocation, setNodeStatus } from '../../placement/node-status.ts';
+import { findNodeStatus, isEmptying, nodeAllocation, setNodeStatus } from '../../placement/node-status.ts';
 import type { NodeStatusRecord } from '../../placement/node-status.ts';
 import type { WantedNodeStatus } from '../../database/schema.ts';
 import type { CreateCounts } from '../../placement/create-counts.ts';
@@ -101,8 +101,8 @@ async function report(
 
 /** Whether its sandboxes are paused or moved for that, the drain itself says. */
 function shownStatus(wanted: NodeStatusRecord | null): NodeStatus {
-  if (wanted?.status === 'pausing' || wanted?.status === 'moving') return 'draining';
-  return wanted?.status ?? 'ready';
+  const status = wanted?.status ?? 'ready';
+  return isEmptying(status) ? 'draining' : status;
 }
 
 /** What it was when it was there last. */
