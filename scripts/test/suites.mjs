@@ -25,6 +25,7 @@ export const longSuites = [
   { name: 'kubernetes', script: 'test:kubernetes' },
   { name: 'programs', script: 'test:programs' },
   { name: 'templates', script: 'test:templates' },
+  { name: 'upgrade', script: 'test:upgrade' },
 ];
 const longTimeoutMs = 40 * 60_000;
 const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs);

@@ -1,8 +1,12 @@
 import { Sandbox } from '@e2b/code-interpreter';
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { fencedIn } from '../docs/code-blocks.ts';
+import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
+import { runToEnd } from '../support/process.ts';
 
 // The template as the platform builds it by itself after its start, used through the published code interpreter.
 
@@ -388,4 +392,18 @@ test('the built template says where it comes from', async () => {
   const origin = await sandbox.files.read('/.e2b');
   const { templateId } = await sandbox.getInfo();
   assert.match(origin, new RegExp(`^ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=[0-9a-f-]{36}\n$`));
+});
+
+test('the program of the guide prints what the guide says', async () => {
+  const page = 'docs/guides/code-interpreter.md';
+  const [program, output] = fencedIn(page, readFileSync(join(repository, page), 'utf8'));
+  assert.deepEqual([program?.language, program?.mark, output?.language], ['js', 'read', 'output']);
+  const here =
+    "import { Sandbox as Here } from '@e2b/code-interpreter';\n" +
+    "Object.defineProperty(Here.prototype, 'jupyterUrl', { get: () => process.env.E2B_API_URL });\n";
+  const answer = await runToEnd(['node', '--input-type=module', '--eval', `${here}${program?.text}`], {
+    cwd: repository,
+    env: platform.env,
+  });
+  assert.deepEqual([answer.exitCode, answer.stdout], [0, output?.text], answer.stderr);
 });

@@ -2,9 +2,10 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../support/platform.ts';
 
-/** A program of a guide, and the text that the guide shows as its output. */
+/** A program of a page, and the text that the page shows as its output. */
 export type Block = {
-  guide: string;
+  /** Relative to the repository. */
+  page: string;
   line: number;
   language: string;
   code: string;
@@ -13,26 +14,60 @@ export type Block = {
   needsMemory: boolean;
 };
 
-const guides = join(repository, 'docs/guides');
-/** What is a program; other blocks are there to be read. */
-const languages = ['js', 'python', 'bash'];
+/** A fenced block: its first line says its language and, after a space, what else is true of it. */
+type Fenced = { page: string; line: number; language: string; mark: string; text: string };
 
-/** The programs of all guides, in their order: those of one guide may need what an earlier one of it has made. */
-export function blocksOfGuides(): Block[] {
-  const names = readdirSync(guides).filter(name => name.endsWith('.md'));
-  return names.sort().flatMap(name => blocksOf(name, readFileSync(join(guides, name), 'utf8')));
+/** What is a program, and is run. */
+const programs = ['js', 'python', 'bash'];
+/** What is no program: its form, and what it is for. */
+export const notRun = {
+  output: 'what the program before it prints',
+  console: "commands for a machine's own shell: they install, need a terminal, or name what is the reader's",
+  text: 'a picture, or the form of a request',
+  yaml: 'a part of a file',
+  json: 'a file',
+} as const;
+/** Marks: of a program that its page tests by other means, or that is to be read; of one that pauses with memory. */
+export const marks = ['read', 'memory'];
+
+/** Every page of the documentation. */
+function pages(): string[] {
+  const below = readdirSync(join(repository, 'docs'), { recursive: true, encoding: 'utf8' }).map(
+    name => `docs/${name}`,
+  );
+  return [...readdirSync(repository), ...below].filter(name => name.endsWith('.md')).toSorted();
 }
 
-/** The fenced blocks of a text in `js`, `python` and `bash`; a block in `output` belongs to the one before it. */
-export function blocksOf(guide: string, text: string): Block[] {
+/** Every fenced block of the documentation. */
+export const allFenced = (): Fenced[] =>
+  pages().flatMap(page => fencedIn(page, readFileSync(join(repository, page), 'utf8')));
+
+/** The programs of all pages, in their order: those of one page may need what an earlier one of it has made. */
+export const blocksOfPages = (): Block[] =>
+  Map.groupBy(allFenced(), ({ page }) => page)
+    .values()
+    .toArray()
+    .flatMap(programsOf);
+
+/** The fenced blocks of a text. */
+export function fencedIn(page: string, text: string): Fenced[] {
+  return [...text.matchAll(/^ *```(\w*)(?: (\w+))?\n([\s\S]*?)^ *```$/gm)].map(match => {
+    const [, language = '', mark = '', code = ''] = match;
+    return { page, line: text.slice(0, match.index).split('\n').length, language, mark, text: code };
+  });
+}
+
+/** The programs among the blocks of a page; a block in `output` belongs to the one before it. */
+export function programsOf(fenced: readonly Fenced[]): Block[] {
   const blocks: Block[] = [];
-  for (const match of text.matchAll(/^```(\w*)( memory)?\n([\s\S]*?)^```$/gm)) {
-    const [, language = '', memory, code = ''] = match;
+  for (const { page, line, language, mark, text } of fenced) {
     const last = blocks.at(-1);
-    if (language === 'output' && last) last.output = code;
-    if (!languages.includes(language)) continue;
-    const line = text.slice(0, match.index).split('\n').length;
-    blocks.push({ guide, line, language, code, output: null, needsMemory: memory !== undefined });
+    if (language === 'output' && last) last.output = text;
+    if (!isProgram(language, mark)) continue;
+    blocks.push({ page, line, language, code: text, output: null, needsMemory: mark === 'memory' });
   }
   return blocks;
 }
+
+/** Whether a block is run. */
+export const isProgram = (language: string, mark: string): boolean => programs.includes(language) && mark !== 'read';

@@ -6,18 +6,18 @@ import { repository, startPlatform, type TestPlatform } from '../support/platfor
 import { runToEnd } from '../support/process.ts';
 import { pythonWithSdk } from '../support/python.ts';
 import { testUnless } from '../support/skip.ts';
-import { blocksOf, blocksOfGuides, type Block } from './code-blocks.ts';
+import { type Block, blocksOfPages, fencedIn, programsOf } from './code-blocks.ts';
 import { askedBy, expressions, metricsOf } from './operations.ts';
 
-// Every program of the guides (the one of the code interpreter, in `ts`, is tested by that suite's own means) is run as
-// it stands, against one platform, and prints what the guide says. A guide is read from its beginning to its end, so
-// its programs run in that order, in a folder of its own.
+// Every program of the documentation is run as it stands, against one platform, and prints what its page says. A page is
+// read from its beginning to its end, so its programs run in that order, in a folder of its own. That of the code
+// interpreter's guide is run by that suite.
 
-/** Longest time of one program, and of all programs of a guide. */
+/** Longest time of one program, and of all programs of a page. */
 const [runTimeoutMs, testTimeoutMs] = [240_000, 300_000];
-/** What the guide says that a machine without CRIU answers. */
+/** What its guide says that a machine without CRIU answers. */
 const refusalOfMemory = "the memory of sandboxes can't be kept here";
-const guides = Map.groupBy(blocksOfGuides(), ({ guide }) => guide);
+const pages = Map.groupBy(blocksOfPages(), ({ page }) => page);
 const python = await pythonWithSdk();
 const scratch = mkdtempSync(join(tmpdir(), 'atoll-guides-'));
 let platform: TestPlatform;
@@ -44,19 +44,19 @@ async function runAll(blocks: Block[]): Promise<void> {
   for (const block of blocks) {
     const { argv, cwd } = runnerOf(block, folder);
     const { exitCode, stdout, stderr } = await runToEnd(argv, { cwd, env, timeoutMs: runTimeoutMs });
-    const place = `docs/guides/${block.guide}:${block.line}\n${stdout}\n${stderr}`;
+    const place = `${block.page}:${block.line}\n${stdout}\n${stderr}`;
     if (block.needsMemory && exitCode !== 0 && stderr.includes(refusalOfMemory)) continue;
     expect(exitCode, place).toBe(0);
     if (block.output !== null) expect(stdout.trim(), place).toBe(block.output.trim());
   }
 }
 
-for (const [guide, blocks] of guides) {
+for (const [page, blocks] of pages) {
   const [ofPython, others] = [true, false].map(is => blocks.filter(({ language }) => (language === 'python') === is));
-  if (others?.length) test(`the programs of ${guide} do what it says`, () => runAll(others), testTimeoutMs);
+  if (others?.length) test(`the programs of ${page} do what it says`, () => runAll(others), testTimeoutMs);
   if (ofPython?.length)
     testUnless('missing' in python ? python.missing : undefined)(
-      `the programs in Python of ${guide} do what it says`,
+      `the programs in Python of ${page} do what it says`,
       () => runAll(ofPython),
       testTimeoutMs,
     );
@@ -88,10 +88,11 @@ test('dashboard and alerts ask for metrics and labels that the platform gives', 
 
 test('programs and their output are found, and what is there to be read is not run', () => {
   const text =
-    '```js\na()\n```\n\n```output\n1\n```\n\n```\nnot run\n```\n\n```yaml\na: b\n```\n```bash memory\nb\n```\n';
-  expect(blocksOf('g.md', text)).toEqual([
-    { guide: 'g.md', line: 1, language: 'js', code: 'a()\n', output: '1\n', needsMemory: false },
-    { guide: 'g.md', line: 16, language: 'bash', code: 'b\n', output: null, needsMemory: true },
+    '```js\na()\n```\n\n```output\n1\n```\n\n```console\nnot run\n```\n\n```yaml\na: b\n```\n```js read\nc\n```\n' +
+    '```bash memory\nb\n```\n';
+  expect(programsOf(fencedIn('g.md', text))).toEqual([
+    { page: 'g.md', line: 1, language: 'js', code: 'a()\n', output: '1\n', needsMemory: false },
+    { page: 'g.md', line: 19, language: 'bash', code: 'b\n', output: null, needsMemory: true },
   ]);
-  expect(guides.size).toBeGreaterThan(8);
+  expect(pages.size).toBeGreaterThan(12);
 });

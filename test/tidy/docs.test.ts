@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { allFenced, isProgram, marks, notRun } from '../docs/code-blocks.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 import { sourceFiles } from './source-files.ts';
@@ -84,6 +85,26 @@ test('a link that leads nowhere and a page that nobody leads to are errors', asy
     'docs/logs.md: metrics.md#none: no such heading there',
   ]);
   expect(existsSync(join(folder, 'refused'))).toBe(false);
+});
+
+test('every block of the documentation is a program that a test runs, or says what it is instead', () => {
+  const blocks = allFenced();
+  expect(blocks.length).toBeGreaterThan(60);
+  const unclear = blocks.filter(
+    ({ language, mark }) => !isProgram(language, mark) && mark !== 'read' && (!(language in notRun) || mark !== ''),
+  );
+  expect(unclear.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
+  expect(blocks.filter(({ mark }) => mark !== '' && !marks.includes(mark))).toEqual([]);
+  // No block is cut at a fence that does not close.
+  for (const [page, its] of Map.groupBy(blocks, ({ page }) => page)) {
+    const fences = readFileSync(join(repository, page), 'utf8').match(/^ *```/gm) ?? [];
+    expect(fences.length, page).toBe(2 * its.length);
+  }
+  for (const { page, line, language, text } of blocks) {
+    const place = `${page}:${line}`;
+    if (language === 'json') expect(() => JSON.parse(text) as unknown, place).not.toThrow();
+    if (language === 'yaml') expect(() => Bun.YAML.parse(text), place).not.toThrow();
+  }
 });
 
 /** What the kernel says in a sandbox. */
