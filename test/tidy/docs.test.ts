@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { statusOf } from '../../src/base/error.ts';
 import { allFenced, isProgram, marks, notRun } from '../docs/code-blocks.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
-import { sourceFiles } from './source-files.ts';
+import { isTest, sourceFiles } from './source-files.ts';
 
 // The documentation as a site: every page is there, every link leads somewhere, every operation of the API has a page.
 
@@ -105,6 +106,37 @@ test('every block of the documentation is a program that a test runs, or says wh
     if (language === 'json') expect(() => JSON.parse(text) as unknown, place).not.toThrow();
     if (language === 'yaml') expect(() => Bun.YAML.parse(text), place).not.toThrow();
   }
+});
+
+/** Details of errors that no caller of the API is told: they mark errors between parts of the platform. */
+const betweenParts = [
+  'checkpoint_failed',
+  'criu_killed',
+  'sandbox_ended',
+  'part_lost',
+  'place_unusable',
+  'not_installed',
+];
+
+test('the reference names every status and every error_code, and none that there is not', () => {
+  const page = readFileSync(join(repository, 'docs/platform-api.md'), 'utf8');
+  const section = page.slice(page.indexOf('## Errors'), page.indexOf('## Limits'));
+  const rows = [...section.matchAll(/^\| ([^|]+) \|/gm)].map(([, first = '']) => first);
+  const statuses = rows.flatMap(first => first.match(/\b\d{3}\b/g) ?? []).map(Number);
+  for (const status of Object.values(statusOf)) expect(statuses).toContain(status);
+  const named = rows.flatMap(first => [...first.matchAll(/`([a-z]+_[a-z_]+)`/g)].map(([, code = '']) => code));
+  const source = sourceFiles(['src'])
+    .filter(({ path }) => !isTest(path) && !/^src\/(cli|agent|bin)\//.test(path))
+    .map(({ text }) => text)
+    .join('\n');
+  const literal = [...source.matchAll(/\bdetail: (?:[\w.]+ \?\? )?'([a-z]+_[a-z_]+)'/g)].map(([, code = '']) => code);
+  const constants = [...source.matchAll(/\bdetail: (?:[^,'}]*\? )?(\w+)(?: : \w+)?[,} ]/g)].flatMap(([, name = '']) =>
+    [...source.matchAll(new RegExp(`\\bconst ${name} = '([a-z]+_[a-z_]+)'`, 'g'))].map(([, code = '']) => code),
+  );
+  const used = [...new Set([...literal, ...constants])].filter(code => !betweenParts.includes(code));
+  expect(used.length).toBeGreaterThan(12);
+  expect(used.filter(code => !named.includes(code))).toEqual([]);
+  expect(named.filter(code => code !== 'error_code' && !source.includes(`'${code}'`))).toEqual([]);
 });
 
 /** What the kernel says in a sandbox. */
