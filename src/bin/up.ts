@@ -10,7 +10,8 @@ import type { Platform } from './platform/platform.ts';
 import { type ServiceManager, serviceManager } from './systemd/notify.ts';
 import { refusedExitCode } from './systemd/unit.ts';
 import { beginStopping, interruptedExitCode, stopSignal } from './until-stopped.ts';
-import { isLoopback, isWildcard, type Settings } from './settings/settings.ts';
+import { plainTextWarning } from './settings/plain-text.ts';
+import { isWildcard, type Settings } from './settings/settings.ts';
 
 /** `atoll up`: the platform in the foreground, until a signal stops it. */
 export function upCommand(
@@ -50,7 +51,7 @@ export function upCommand(
             signal: stop.signal,
           }),
         );
-        warnOfPlainText(own, terminal);
+        terminal.err(plainTextWarning(own) ?? '');
         const about = aboutOf(own, platform);
         recordInstance(own.dataDir, about.url);
         const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
@@ -88,19 +89,6 @@ function keepNotifying({ watchdogMs, notify }: ServiceManager): Disposable {
   if (watchdogMs === undefined) return { [Symbol.dispose]() {} };
   const timer = setInterval(() => notify('WATCHDOG=1'), watchdogMs / 3);
   return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
-/** Who can read along has the API keys. A load balancer that is believed speaks TLS itself. */
-function warnOfPlainText({ host, port, tlsPort, trustForwarded }: Settings, terminal: Terminal): void {
-  if (isLoopback(host) || trustForwarded) return;
-  const remedy =
-    tlsPort === undefined
-      ? 'Set ATOLL_TLS_PORT, or let a proxy with TLS listen and set ATOLL_HOST=127.0.0.1'
-      : `Give clients port ${tlsPort} and close ${port} in the firewall`;
-  terminal.err(
-    `Warning: other machines reach port ${port} of ${host} without TLS, and whoever reads along has the API keys. ` +
-      `${remedy} (docs/operating.md).\n`,
-  );
 }
 
 /** What is said of a platform that serves. */
