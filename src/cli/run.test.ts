@@ -71,3 +71,17 @@ test('the first word of commands lists them, and what is nearly a command is ask
   expect((await run('think', 'mak')).err).toContain('Did you mean `atoll thing make`?');
   expect((await run('wholly-other')).err).toBe("atoll: there is no command 'wholly-other'. `atoll help` lists them.\n");
 });
+
+test('ls is the habit of other command lines where there is a list, and an operand anywhere else', async () => {
+  const list: Command = {
+    name: 'thing list',
+    usage: '[--json]',
+    summary: 'Lists',
+    run: async (args, terminal) => (terminal.out(`listed ${args.join(' ')}\n`), 0),
+  };
+  const terminal = recorded();
+  expect(await runCommandLine(['thing', 'ls', '--json'], [...commands, list], terminal)).toBe(0);
+  expect(terminal.text.out).toBe('listed --json\n');
+  expect((await run('thing', 'ls')).code).toBe(2);
+  expect((await run('thing', 'make', 'ls')).out).toBe('ls default\n');
+});

@@ -24,6 +24,7 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
     terminal.out(`atoll ${platformVersion}\n`);
     return 0;
   }
+  if (isHabit(argv, commands)) return runCommandLine([first, 'list', ...argv.slice(2)], commands, terminal);
   // `atoll node` runs one, and `atoll node list` lists them.
   const command = commands
     .filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word))
@@ -48,6 +49,10 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
     return usageExitCode;
   }
 }
+
+/** `ls`, as other command lines have it, where it can only mean a list. */
+const isHabit = ([group, word]: string[], commands: Command[]): boolean =>
+  word === 'ls' && commands.some(({ name }) => name === `${group} list`);
 
 /** Lists a group of commands, where that is what was asked for; else says which command may have been meant. */
 function refuseUnknown(argv: string[], commands: Command[], terminal: Terminal): number {
