@@ -83,7 +83,7 @@ const rows: Row[] = [
   {
     name: 'a kernel that is too old',
     argv: () => ['setarch', '--uname-2.6', atoll],
-    says: /The kernel is 2\.6\.\d+\S*, and sandboxes need 5\.19 or newer: install one .* and reboot\. Nothing was changed/,
+    says: /The kernel is 2\.6\.\d+\S*, and sandboxes need 6\.1 or newer: install one .* and reboot\. Nothing was changed/,
   },
   {
     name: 'another kind of machine',
