@@ -48,6 +48,8 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
  */
 export async function beginDrain(deps: DrainDeps, nodeId: string, mode: DrainMode): Promise<Drain> {
   requireKnown(deps.nodes, nodeId);
+  // What Kubernetes has begun stays its own to end; who asks for the same waits for it.
+  if (mode === 'move' && (await findNodeStatus(deps.db, nodeId))?.status === 'evicting') return readDrain(deps, nodeId);
   if (mode === 'move') requireMoves(deps.durablePauses);
   await setNodeStatus(deps.db, { nodeId, status: statusOf[mode], changedAtUs: deps.clock() });
   return readDrain(deps, nodeId);
