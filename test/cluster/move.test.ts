@@ -135,7 +135,13 @@ clusterTest(
     const before = [await startWriter(goes), await startWriter(stays)];
     // As control writes where Kubernetes says that the machine is cordoned (src/api/operator/reconcilers/cordons.ts).
     await cluster.query(`update nodes set status = 'evicting' where node_id = '${home.nodeId}'`);
+    const waited = cluster.atoll(0, 'node', 'drain', home.nodeId, '--mode', 'move', '--force');
     await until('the one is elsewhere', async () => (await cluster.homeOf(goes.sandboxId)) !== home);
+    expect(await waited).toMatchObject({ code: 0, err: expect.stringContaining('It is empty') });
+    // It waited for what Kubernetes has begun, and did not make it an operator's.
+    expect(await cluster.query(`select status from nodes where node_id = '${home.nodeId}'`)).toMatchObject([
+      { status: 'evicting' },
+    ]);
     const stateOf = async (id: string) => (await Sandbox.getInfo(id, connectionTo(cluster, 1))).state;
     await until('the other one is paused', async () => (await stateOf(sandboxID)) === 'paused');
     expect(await (await cluster.admin(0, 'GET', `/admin/nodes/${home.nodeId}/drain`)).json()).toMatchObject({
