@@ -7,7 +7,7 @@ import { waitFor } from '../support/process.ts';
 const buildTimeoutMs = 120_000;
 
 /** How the SDK reaches a platform. */
-export const connectionTo = ({ ready: { apiKey, url, domain } }: TestPlatform) => ({
+const connectionTo = ({ ready: { apiKey, url, domain } }: TestPlatform) => ({
   apiKey,
   apiUrl: url,
   sandboxUrl: url,
@@ -18,11 +18,7 @@ export const connectionTo = ({ ready: { apiKey, url, domain } }: TestPlatform) =
 
 type Counted = Awaited<ReturnType<typeof counted>>;
 /** Sandboxes that run, are paused with memory, and are paused with their files alone, as their version left them. */
-export type Scene = {
-  running: { id: string; was: Counted };
-  withMemory: { id: string; was: Counted };
-  withFiles: string;
-};
+type Scene = { running: { id: string; was: Counted }; withMemory: { id: string; was: Counted }; withFiles: string };
 
 /** Makes one of each. */
 export async function makeScene(platform: TestPlatform): Promise<Scene> {
@@ -67,7 +63,7 @@ export async function expectScene(platform: TestPlatform, scene: Scene): Promise
 }
 
 /** A template with a server that is there at once, a snapshot, and a volume with a file in it. */
-export type Kept = { template: string; snapshotId: string; volume: Volume };
+type Kept = { template: string; snapshotId: string; volume: Volume };
 
 export async function makeKept(platform: TestPlatform): Promise<Kept> {
   const to = connectionTo(platform);

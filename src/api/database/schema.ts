@@ -137,8 +137,8 @@ type IdempotencyKeyTable = {
 };
 
 /**
- * What an operator wants of a machine, or Kubernetes (`evicting`: move or pause all); whether it is connected and healthy
- * shows itself.
+ * What an operator wants of a machine, or Kubernetes (`evicting`: move or pause all); whether it is connected and
+ * healthy shows itself.
  */
 export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'moving' | 'evicting' | 'standby';
 

@@ -7,8 +7,8 @@ import type { Settings } from '../settings/settings.ts';
 const whole = 'a sandbox';
 
 /**
- * Fails with `precondition` where the host lacks what no sandbox can do without, naming each lack with its remedy on one
- * line.
+ * Fails with `precondition` where the host lacks what no sandbox can do without, naming each lack with its remedy on
+ * one line.
  */
 export async function requireAbleHost(settings: Settings): Promise<void> {
   const lacks = (await examineHost({ ...settings, criuDir, runscDir, ...builtPrograms, servesPort: false })).filter(

@@ -15,8 +15,8 @@ import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
 const commandTimeoutMs = 30_000;
 const remedy =
-  'This is what a start of the platform needs: mend what else `atoll doctor` finds, or report it with this line and the ' +
-  'kernel’s log (`dmesg`).';
+  'This is what a start of the platform needs: mend what else `atoll doctor` finds, or report it with this line and ' +
+  'the kernel’s log (`dmesg`).';
 
 /** Where set-up has put what every sandbox needs. */
 export type BuiltPrograms = { helperBinary: string; agentDir: string; builderDir: string };

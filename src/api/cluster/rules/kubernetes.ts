@@ -16,7 +16,9 @@ export const ownKubernetes: Kubernetes = {
 
 type NodeList = { items?: { status?: { addresses?: { address?: string }[] } }[] };
 
-/** Asks for the machines that take no pods (Node, `spec.unschedulable`): those that `kubectl cordon` or `drain` named. */
+/**
+ * Asks for the machines that take no pods (Node, `spec.unschedulable`): those that `kubectl cordon` or `drain` named.
+ */
 export function cordonsOf(kubernetes = ownKubernetes): CordonedAddresses {
   return async () => {
     const path = '/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue';
