@@ -3,9 +3,16 @@ import { summarize, type Summary } from '../measure/statistics.ts';
 const headEnd = Buffer.from('\r\n\r\n');
 
 /** A request as bytes, ready to be sent again and again. */
-export function requestBytes(port: number, path: string, contentType: string, body: Uint8Array): Buffer {
-  const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: ${contentType}\r\nContent-Length: ${body.length}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), body]);
+export function requestBytes(
+  port: number,
+  path: string,
+  contentType: string,
+  body: Uint8Array,
+  headers: Record<string, string> = {},
+): Buffer {
+  const fields = Object.entries({ host: `127.0.0.1:${port}`, 'content-type': contentType, ...headers });
+  const lines = [`POST ${path} HTTP/1.1`, ...fields.map(field => field.join(': ')), `content-length: ${body.length}`];
+  return Buffer.concat([Buffer.from(lines.join('\r\n')), headEnd, body]);
 }
 
 /**

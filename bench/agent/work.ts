@@ -162,8 +162,8 @@ export async function upload(url: string, cpu: () => number, how: string[]): Pro
   return { megabytesPerSecond: megabytesPerSecond(bigBytes, fromMs), agentCpuMs: cpu() - cpuBefore };
 }
 
-// Not fetch, which would cost the two processors more than what is measured.
-async function curl(args: string[]): Promise<void> {
+/** Not fetch, which would cost the two processors more than what is measured. */
+export async function curl(args: string[]): Promise<void> {
   const child = Bun.spawn(['curl', '--silent', '--show-error', '--fail', ...args], {
     stdout: 'ignore',
     stderr: 'pipe',
@@ -173,8 +173,8 @@ async function curl(args: string[]): Promise<void> {
 }
 
 /** A file on the host, of the size that is uploaded, that takes no room. */
-export function makeSparseFile(path: string): string {
+export function makeSparseFile(path: string, bytes = bigBytes): string {
   writeFileSync(path, '');
-  truncateSync(path, bigBytes);
+  truncateSync(path, bytes);
   return path;
 }

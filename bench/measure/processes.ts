@@ -9,6 +9,19 @@ export function cpuMsOf(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
 }
 
+/**
+ * CPU time that the control group of a process has used, ms: that of all processes there are and were in it. Sources:
+ * cgroups(7), cpuacct.usage of version 1 and cpu.stat of version 2.
+ */
+export function groupCpuMsOf(pid: number): number {
+  const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n');
+  const version1 = /^\d+:(?:cpu,)?cpuacct(?:,cpu)?:(.*)$/;
+  const old = lines.flatMap(line => version1.exec(line)?.[1] ?? [])[0];
+  if (old !== undefined) return Number(readFileSync(`/sys/fs/cgroup/cpuacct${old}/cpuacct.usage`, 'utf8')) / 1e6;
+  const path = lines.find(line => line.startsWith('0::'))?.slice(3);
+  return Number(/^usage_usec (\d+)$/m.exec(readFileSync(`/sys/fs/cgroup${path}/cpu.stat`, 'utf8'))?.[1]) / 1e3;
+}
+
 /** Proportional set size of a process, MiB: shared pages count by how many share them. */
 export function pssMiBOf(pid: number): number {
   return Number(/^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024;
