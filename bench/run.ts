@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
+import { agentBesideGo } from './agent/beside-go.ts';
 import { measureBuilds } from './builds/builds.ts';
 import { edgeBesideNginx } from './edge/beside-nginx.ts';
 import { lifecycleFigures } from './lifecycle/lifecycle.ts';
@@ -25,6 +26,7 @@ const figures: Figure[] = [];
 const plots: Plot[] = [];
 let others: Alternative[] = [];
 let builds: string | undefined;
+let agent: string | undefined;
 
 /** A part that fails is a row of the table that says so; the others go on. */
 async function part(name: string, work: () => Promise<{ figures: Figure[]; plots?: Plot[] }>): Promise<void> {
@@ -86,6 +88,11 @@ await part('a platform with a pool', async () => {
   });
   return { figures: [] };
 });
+await part('the agent beside one in Go', async () => {
+  await using target = await startTarget({ poolSize: 0 });
+  agent = await agentBesideGo(target, { rounds: quick ? 1 : 5, scale });
+  return { figures: [] };
+});
 await part('pauses, forks and snapshots', async () => ({ figures: await lifecycleFigures(scale, say) }));
 await part('store and API on both databases', async () => ({
   figures: await operatorFigures(sizesOf(process.env, quick ? 0.2 : 1)),
@@ -112,5 +119,6 @@ const measured = `Measured ${new Date().toISOString().slice(0, 10)} on ${machine
 const report = `${measured}${figuresTable(figures)}\n\n${alternativesTable(others)}\n`;
 writeFileSync(join(output, 'table.md'), report);
 if (builds !== undefined) writeFileSync(join(output, 'builds.md'), `${measured}${builds}`);
-process.stdout.write(`${report}\n${builds ?? ''}`);
+if (agent !== undefined) writeFileSync(join(output, 'agent.md'), `${measured}${agent}`);
+process.stdout.write(`${report}\n${builds ?? ''}\n${agent ?? ''}`);
 say('done');

@@ -1,7 +1,6 @@
 // Process 1 of a sandbox, and small programs that do for the agent what Bun can't.
 //
 //   init [serve] [--port N] [-- agent [argument…]]   process 1: starts the agent, keeps it running, reaps orphans
-//   init exec UID GID GROUPS FLAGS CWD -- program…    becomes a program of a user (see becomeProgram)
 //   init [serve] --relay ADDRESS PORT OWN [--port N]   the same, and leads connections in (relay.c)
 //   init pump                                         copies fd 3 (inotify) to stdout until either end closes
 //   init remove DIRECTORY                             removes a directory with all that is in it
@@ -10,10 +9,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,19 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "remove-tree.h"
-
-extern char **environ;
+#include "spawner.h"
 
 int serveRelay(const char *address, int port, const char *own); // relay.c
 
@@ -55,10 +50,11 @@ enum {
   defaultPort = 49983,
   restartPauseMsMax = 1000,  // between two starts of an agent that ends at once
   steadyMs = 10000,          // an agent that ran this long is started again without a pause
+  hourMs = 3600 * 1000,
   politeMs = 5000,           // between SIGTERM and SIGKILL at the end of the sandbox
 };
 
-static void say(const char *format, ...) {
+void say(const char *format, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, format);
@@ -88,144 +84,6 @@ static void writeFile(const char *path, const char *text) {
   close(fd);
 }
 
-// ---- exec: what every process that clients start goes through.
-
-// Bits of FLAGS.
-enum { execSession = 1 /* a session of its own, else only a process group */, execTerminal = 2 /* fd 3 is the master of its terminal */ };
-
-// Below the agent in what matters when the sandbox is short of processor time or memory.
-enum { programNice = 5, programOomScoreAdj = 500 };
-
-static _Noreturn void cannotRun(const char *program, int error) {
-  say("sh: %s: %s\n", program, error == ENOENT ? "not found" : strerror(error));
-  _exit(error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? 127 : 126);
-}
-
-// A text without "#!" is a script of the shell's, as execvp(3) and every shell have it.
-static void runFile(const char *path, char **argv) {
-  execve(path, argv, environ);
-  if (errno != ENOEXEC) return;
-  int count = 0;
-  while (argv[count]) count++;
-  char **script = calloc(count + 2, sizeof *script);
-  if (!script) return;
-  script[0] = "sh";
-  script[1] = (char *)path;
-  for (int i = 1; i <= count; i++) script[i + 1] = argv[i];
-  execve("/bin/sh", script, environ);
-  errno = ENOEXEC;
-}
-
-// Searches PATH of the new process, not of the agent. A program that is found but can't be run wins over "not found".
-static _Noreturn void runProgram(char **argv) {
-  const char *name = argv[0];
-  if (!*name) cannotRun("''", ENOENT);
-  if (strchr(name, '/')) {
-    runFile(name, argv);
-    cannotRun(name, errno);
-  }
-  const char *search = getenv("PATH");
-  if (!search) search = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-  int error = ENOENT;
-  for (;;) {
-    size_t length = strcspn(search, ":");
-    char path[4096];
-    int size = snprintf(path, sizeof path, "%.*s/%s", length ? (int)length : 1, length ? search : ".", name);
-    if (size < (int)sizeof path) {
-      runFile(path, argv);
-      if (errno != ENOENT && errno != ENOTDIR) error = errno;
-    }
-    search += length;
-    if (!*search) break;
-    search++;
-  }
-  cannotRun(name, error);
-}
-
-// Processes of the sandbox's limit that its users can't take: the agent can start a command in a sandbox whose users
-// have forked all they can. Such a command gets a few more processes and a better priority.
-enum { processesKept = 256, processesOfCommand = 32, rescueNice = -5 };
-
-// A number from the sandbox's control group, of either version; 0: it is missing, or there is no limit.
-static rlim_t groupNumber(const char *name) {
-  static const char *const folders[] = { "/sys/fs/cgroup/pids", "/sys/fs/cgroup" };
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-    char path[64], text[24] = "";
-    snprintf(path, sizeof path, "%s/%s", folders[i], name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) continue;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    return length > 0 ? strtoul(text, NULL, 10) : 0;
-  }
-  return 0;
-}
-
-// Answers the niceness of the command. The limit counts the processes of one user; it can't be raised again.
-static int limitProcesses(void) {
-  rlim_t most = groupNumber("pids.max"), now = groupNumber("pids.current");
-  struct rlimit limit;
-  if (most <= processesKept || getrlimit(RLIMIT_NPROC, &limit)) return programNice;
-  rlim_t ofUsers = most - processesKept, wanted = now + processesOfCommand > ofUsers ? now + processesOfCommand : ofUsers;
-  if (wanted < limit.rlim_max) limit.rlim_cur = limit.rlim_max = wanted;
-  if (setrlimit(RLIMIT_NPROC, &limit)) errno = 0;
-  return now > most / 2 ? rescueNice : programNice;
-}
-
-static void controlTerminal(uid_t uid) {
-  int unlocked = 0;
-  unsigned number;
-  if (ioctl(3, TIOCSPTLCK, &unlocked) || ioctl(3, TIOCGPTN, &number)) { say("no terminal: %s\n", strerror(errno)); _exit(126); }
-  char path[32];
-  snprintf(path, sizeof path, "/dev/pts/%u", number);
-  int slave = open(path, O_RDWR | O_NOCTTY);
-  if (slave < 0 || ioctl(slave, TIOCSCTTY, 0)) { say("no terminal: %s: %s\n", path, strerror(errno)); _exit(126); }
-  // As login(1) leaves it: the user's own, so that programs can open it again by its name.
-  struct stat facts;
-  if (fstat(slave, &facts) || fchown(slave, uid, facts.st_gid) || fchmod(slave, 0620)) errno = 0;
-  for (int fd = 0; fd < 3; fd++) dup2(slave, fd);
-  if (slave > 2) close(slave);
-}
-
-// A program may open its own pipes again, as a script does that writes to /dev/stdout.
-static void givePipes(uid_t uid, gid_t gid) {
-  for (int fd = 0; fd < 3; fd++) {
-    struct stat facts;
-    if (!fstat(fd, &facts) && S_ISFIFO(facts.st_mode) && fchown(fd, uid, gid)) errno = 0;
-  }
-}
-
-static void setGroups(char *list) {
-  static gid_t groups[65536];
-  size_t count = 0;
-  for (char *item = strtok(list, ","); item && count < sizeof groups / sizeof *groups; item = strtok(NULL, ",")) groups[count++] = strtoul(item, NULL, 10);
-  if (setgroups(count, groups)) { say("cannot set the groups: %s\n", strerror(errno)); _exit(126); }
-}
-
-// exec UID GID GROUPS FLAGS CWD -- program [argument…]; the environment is the program's.
-static _Noreturn void becomeProgram(int count, char **argv) {
-  if (count < 8 || strcmp(argv[7], "--")) { say("usage: init exec UID GID GROUPS FLAGS CWD -- program\n"); _exit(126); }
-  uid_t uid = strtoul(argv[2], NULL, 10);
-  gid_t gid = strtoul(argv[3], NULL, 10);
-  int flags = atoi(argv[5]);
-  // Bun.spawn has set all signals to their defaults already.
-  umask(022);
-  char score[16];
-  snprintf(score, sizeof score, "%d", programOomScoreAdj);
-  writeFile("/proc/self/oom_score_adj", score);
-  setpriority(PRIO_PROCESS, 0, limitProcesses());
-  if (flags & execSession) setsid();
-  else setpgid(0, 0);
-  if (flags & execTerminal) controlTerminal(uid);
-  else givePipes(uid, gid);
-  // The agent's own descriptors: its state holds the sandbox's tokens.
-  syscall(SYS_close_range, 3, ~0U, 0);
-  if (chdir(argv[6])) { say("sh: cannot enter %s: %s\n", argv[6], strerror(errno)); _exit(126); }
-  setGroups(argv[4]);
-  if (setgid(gid) || setuid(uid)) { say("cannot become the user: %s\n", strerror(errno)); _exit(126); }
-  runProgram(argv + 8);
-}
-
 // ---- pump: the agent's event loop can wait for a pipe, but not for inotify.
 static int pump(void) {
   static char buffer[64 << 10] __attribute__((aligned(8)));
@@ -253,6 +111,7 @@ struct serving {
   char **relayArguments; // address, port, own address; NULL: none is wanted
   char **agentArguments;
   struct orphanEnds *ends;
+  struct channel channel; // with this agent
   int64_t startedMs;
   int64_t restartAtMs; // 0: the agent runs
   int pauseMs;
@@ -300,26 +159,40 @@ static void holdPort(int port) {
     say("init: cannot hold port %d: %s\n", port, strerror(errno));
 }
 
+// Any of them may have the number that another is to get.
+static void giveDescriptors(const int ends[2]) {
+  int requests = fcntl(ends[0], F_DUPFD, agentRepliesFd + 1), replies = fcntl(ends[1], F_DUPFD, agentRepliesFd + 1);
+  dup2(requests, agentRequestsFd);
+  dup2(replies, agentRepliesFd);
+  syscall(SYS_close_range, agentRepliesFd + 1, ~0U, 0);
+}
+
 static void startAgent(struct serving *serving) {
   serving->startedMs = nowMs();
   serving->restartAtMs = 0;
-  pid_t pid = fork();
+  int ends[2];
+  if (openChannel(&serving->channel, ends)) ends[0] = ends[1] = -1;
+  pid_t pid = ends[0] < 0 ? -1 : fork();
   if (pid == 0) {
     allSignalsDefault();
     setsid();
+    giveDescriptors(ends);
     // JavaScriptCore sizes its heap by the memory that it believes to have, and the host's is not ours. In its small
     // mode it keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy. What runs
     // a few hundred times at most is not worth compiling: most agents never do more, and a start would pay 1.5 ms and
     // 0.4 MiB for it. Bun's timer would collect garbage every second where nothing happens: half a core with hundreds
     // of idle sandboxes (src/agent/collect-garbage.ts).
-    char *environment[] = { "BUN_JSC_forceRAMSize=67108864", "BUN_JSC_forceMiniVMMode=1", "BUN_JSC_thresholdForJITAfterWarmUp=4000",
+    char *environment[] = { "BUN_JSC_forceRAMSize=134217728", "BUN_JSC_thresholdForJITAfterWarmUp=4000",
                             "BUN_JSC_thresholdForJITSoon=2000", "BUN_GC_TIMER_DISABLE=1", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     execve(serving->agentArguments[0], serving->agentArguments, environment);
     say("init: cannot start %s: %s\n", serving->agentArguments[0], strerror(errno));
     _exit(127);
   }
+  int error = errno;
+  for (int i = 0; i < 2; i++) if (ends[i] >= 0) close(ends[i]);
   if (pid < 0) {
-    say("init: cannot start the agent: %s\n", strerror(errno));
+    closeChannel(&serving->channel);
+    say("init: cannot start the agent: %s\n", strerror(error));
     serving->restartAtMs = nowMs() + restartPauseMsMax;
     return;
   }
@@ -333,6 +206,7 @@ static void startRelay(struct serving *serving) {
   signal(SIGPIPE, SIG_IGN);
   setsid();
   close(stateFd);
+  closeChannel(&serving->channel);
   prctl(PR_SET_NAME, "relay");
   _exit(serveRelay(serving->relayArguments[0], atoi(serving->relayArguments[1]), serving->relayArguments[2]));
 }
@@ -341,20 +215,28 @@ static void startRelay(struct serving *serving) {
 static void agentEnded(struct serving *serving, int status) {
   say("init: the agent ended (%s %d), starting it again\n", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   serving->agent = 0;
+  closeChannel(&serving->channel);
   if (nowMs() - serving->startedMs >= steadyMs) serving->pauseMs = 0;
   serving->restartAtMs = nowMs() + serving->pauseMs;
   serving->pauseMs = serving->pauseMs ? serving->pauseMs * 2 : 20;
   if (serving->pauseMs > restartPauseMsMax) serving->pauseMs = restartPauseMsMax;
 }
 
+static void lookAtAgent(struct serving *serving) {
+  int status;
+  if (serving->agent == 0 || waitpid(serving->agent, &status, WNOHANG | WUNTRACED) <= 0) return;
+  // A stopped agent would silently stop every client of the sandbox.
+  if (WIFSTOPPED(status)) kill(serving->agent, SIGCONT);
+  else agentEnded(serving, status);
+}
+
+// While the agent has no room for the next end, those that ended stay children.
 static void reap(struct serving *serving) {
   int status;
   pid_t pid;
-  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-    if (WIFSTOPPED(status)) {
-      // A stopped agent would silently stop every client of the sandbox.
-      if (pid == serving->agent) kill(pid, SIGCONT);
-    } else if (pid == serving->agent) {
+  lookAtAgent(serving);
+  while (!mustWait(&serving->channel) && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid == serving->agent) {
       agentEnded(serving, status);
     } else if (pid == serving->relay) {
       startRelay(serving);
@@ -362,6 +244,7 @@ static void reap(struct serving *serving) {
       uint32_t count = atomic_load(&serving->ends->count);
       serving->ends->ring[count % exitsMax] = (struct orphanEnd){ pid, status };
       atomic_store(&serving->ends->count, count + 1);
+      reportEnd(&serving->channel, pid, status);
     }
   }
 }
@@ -410,6 +293,29 @@ static void surviveBreakpoints(void) {
   sigaction(SIGTRAP, &action, NULL);
 }
 
+static void takeSignals(struct serving *serving, int signals, int isProcessOne) {
+  struct signalfd_siginfo taken;
+  while (read(signals, &taken, sizeof taken) == sizeof taken) {
+    if (taken.ssi_signo == SIGTERM || taken.ssi_signo == SIGINT || taken.ssi_signo == SIGPWR) endSandbox(serving, isProcessOne);
+  }
+  reap(serving);
+}
+
+// Waits for a signal, a request or room for an answer, and does what there is to do.
+static void waitAndServe(struct serving *serving, int signals, int timeoutMs, int isProcessOne) {
+  struct channel *channel = &serving->channel;
+  int isFull = mustWait(channel);
+  struct pollfd ends[3] = { { .fd = signals, .events = POLLIN }, { .fd = isFull ? -1 : channel->requests, .events = POLLIN },
+                            { .fd = isFull ? channel->replies : -1, .events = POLLOUT } };
+  if (poll(ends, 3, timeoutMs) < 0) return;
+  if (ends[2].revents) {
+    sendWaiting(channel);
+    reap(serving);
+  }
+  if (ends[1].revents && !receiveRequests(channel)) closeChannel(channel);
+  if (ends[0].revents) takeSignals(serving, signals, isProcessOne);
+}
+
 static int serve(int port, char **relayArguments, char **agentArguments) {
   static char token[tokenBytesMax];
   static struct serving serving;
@@ -425,6 +331,8 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   prctl(PR_SET_DUMPABLE, 0);
   if (chdir("/")) return 1;
   umask(022);
+  // What is ignored stays so in programs.
+  allSignalsDefault();
   if (!isProcessOne) prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Only a privileged parent can have lowered the score; what it allows at most is asked for.
   writeFile("/proc/self/oom_score_adj", "-1000");
@@ -435,26 +343,22 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   for (int number = 1; number < NSIG; number++)
     if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE && number != SIGABRT && number != SIGTRAP) sigaddset(&waited, number);
   sigprocmask(SIG_SETMASK, &waited, NULL);
+  int signals = signalfd(-1, &waited, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) { say("init: no signalfd: %s\n", strerror(errno)); return 1; }
+  serving.channel = (struct channel){ -1, -1 };
   startAgent(&serving);
   startRelay(&serving);
   // A SIGCHLD that was taken may have been in the registers that are lost.
-  if (sigsetjmp(loop, 1)) reap(&serving);
+  if (sigsetjmp(loop, 1)) failUnfinished(&serving.channel), reap(&serving);
   surviveBreakpoints();
   for (;;) {
-    struct timespec wait = { 3600, 0 };
-    if (serving.restartAtMs) {
-      int64_t left = serving.restartAtMs - nowMs();
-      if (left <= 0) { startAgent(&serving); continue; }
-      wait = (struct timespec){ left / 1000, left % 1000 * 1000000 };
-    }
-    int number = sigtimedwait(&waited, NULL, &wait);
-    if (number == SIGCHLD) reap(&serving);
-    else if (number == SIGTERM || number == SIGINT || number == SIGPWR) endSandbox(&serving, isProcessOne);
+    int64_t left = serving.restartAtMs ? serving.restartAtMs - nowMs() : hourMs;
+    if (left <= 0) { startAgent(&serving); continue; }
+    waitAndServe(&serving, signals, left, isProcessOne);
   }
 }
 
 int main(int count, char **argv) {
-  if (count > 1 && !strcmp(argv[1], "exec")) becomeProgram(count, argv);
   if (count > 1 && !strcmp(argv[1], "pump")) return pump();
   if (count > 2 && !strcmp(argv[1], "remove")) return removeTree(AT_FDCWD, argv[2]);
   int at = count > 1 && !strcmp(argv[1], "serve") ? 2 : 1;

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { agentPort } from '../../src/protocol/agent.ts';
 import { envelope } from '../../test/agent/support/rpc.ts';
 import { groupCpuMsOf } from '../measure/processes.ts';
 import { summarize } from '../measure/statistics.ts';
@@ -95,12 +94,15 @@ async function seconds(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - startedAt) / 1000;
 }
 
-function jobsOf(url: string, folder: string, scale: (count: number) => number): Job[] {
+function startJobs(url: string, scale: (count: number) => number): Job[] {
   const { port } = new URL(url);
   const startTrue = ({ headers }: Side, connections: number, count: number) =>
-    load(Number(port), requestBytes(Number(port), startPath, streamType, programBody('/bin/true'), headers), connections, count);
-  const local = makeSparseFile(join(folder, 'upload'), uploadBytes);
-  const quiet = ['-o', '/dev/null'];
+    load(
+      Number(port),
+      requestBytes(Number(port), startPath, streamType, programBody('/bin/true'), headers),
+      connections,
+      count,
+    );
   return [
     {
       name: 'start of `true`, one at a time',
@@ -127,13 +129,22 @@ function jobsOf(url: string, folder: string, scale: (count: number) => number): 
         return (groupCpuMsOf(side.pid) - before) / (16 * scale(150));
       },
     },
+  ];
+}
+
+function byteJobs(url: string, folder: string): Job[] {
+  const local = makeSparseFile(join(folder, 'upload'), uploadBytes);
+  const quiet = ['-o', '/dev/null'];
+  return [
     {
       name: 'download of 256 MiB',
       unit: 'GB/s',
       better: 'more',
       goal: 'ahead',
       once: async ({ headers }) =>
-        downloadBytes / 1e9 / (await seconds(() => curl([...headerArguments(headers), ...quiet, `${url}/files?path=/var/tmp/big`]))),
+        downloadBytes /
+        1e9 /
+        (await seconds(() => curl([...headerArguments(headers), ...quiet, `${url}/files?path=/var/tmp/big`]))),
     },
     {
       name: 'upload of 150 MB',
@@ -164,7 +175,11 @@ function jobsOf(url: string, folder: string, scale: (count: number) => number): 
 
 const number = (value: number) => (value < 10 ? value.toFixed(2) : value.toFixed(0));
 
-function rowOf({ name, unit, better, goal }: Pick<Job, 'name' | 'unit' | 'better' | 'goal'>, agent: number, go: number) {
+function rowOf(
+  { name, unit, better, goal }: Pick<Job, 'name' | 'unit' | 'better' | 'goal'>,
+  agent: number,
+  go: number,
+) {
   const ratio = better === 'more' ? agent / go : go / agent;
   const row = `| ${name}, ${unit} | ${number(agent)} | ${number(go)} | ${ratio.toFixed(2)} × | ${goal} |`;
   process.stderr.write(`${row}\n`);
@@ -186,7 +201,7 @@ export async function agentBesideGo(target: Target, options: { rounds: number; s
     await client.run(sandbox, '/bin/sh', ['-c', `head -c ${downloadBytes} /dev/zero >/var/tmp/big`]);
     const rows: string[] = [];
     const median = (values: number[]) => summarize(values).median;
-    for (const job of jobsOf(target.url, folder, options.scale)) {
+    for (const job of [...startJobs(target.url, options.scale), ...byteJobs(target.url, folder)]) {
       const measured = sides.map((): number[] => []);
       for (const side of sides) await job.once(side);
       for (let round = 0; round < options.rounds; round++)
@@ -198,7 +213,12 @@ export async function agentBesideGo(target: Target, options: { rounds: number; s
       rows.push(rowOf(job, median(measured[0] ?? []), median(measured[1] ?? [])));
     }
     await Bun.sleep(restMs);
-    const memory = { name: `private memory ${restMs / 1000} s after that`, unit: 'MiB', better: 'less', goal: '≤ 8 MiB' } as const;
+    const memory = {
+      name: `private memory ${restMs / 1000} s after that`,
+      unit: 'MiB',
+      better: 'less',
+      goal: '≤ 8 MiB',
+    } as const;
     rows.push(rowOf(memory, privateMiBOf(sides[0]?.pid ?? 0), privateMiBOf(sides[1]?.pid ?? 0)));
     return `| Figure | Agent | Go | Ahead by | Goal |\n|---|---|---|---|---|\n${rows.join('\n')}\n`;
   } finally {

@@ -6,16 +6,17 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /** Mount point of the folder in a sandbox: the agent's interpreter and libraries are named by it. */
 const mountPoint = '/.agent';
+/** Sources of the program that is process 1 of a sandbox, relative to the repository. */
+export const initSources = ['init', 'program', 'relay', 'remove-tree', 'spawner'].map(name => `native/${name}.c`);
 /** Sources of the agent, relative to the repository. */
 const inputs = [
   'src/agent',
   'src/base',
   'src/protocol',
   'src/bin/agent.ts',
-  'native/init.c',
-  'native/relay.c',
-  'native/remove-tree.c',
   'native/remove-tree.h',
+  'native/spawner.h',
+  ...initSources,
   'scripts/setup/agent.mjs',
   'scripts/setup/bundle-program.mjs',
   'tsconfig.json',
@@ -48,7 +49,7 @@ export async function buildAgent(root) {
 }
 
 function buildInit(root, file) {
-  const sources = ['init.c', 'relay.c', 'remove-tree.c'].map(name => join(root, 'native', name));
+  const sources = initSources.map(name => join(root, name));
   const warnings = ['-Wall', '-Wextra', '-Werror'];
   const flags = ['-std=gnu11', '-static', '-Os', '-s', ...warnings, '-fstack-protector-strong'];
   run('musl-gcc', [...flags, '-o', file, ...sources]);

@@ -9,7 +9,8 @@ export const nativeTargets = {
   checksums: [],
   netlink: ['native/request.c'],
   relay: [],
-  init: [],
+  init: ['native/program.c', 'native/spawner.c'],
+  spawner: [],
 };
 
 const flags = [

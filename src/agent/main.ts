@@ -10,6 +10,7 @@ import { openNative } from './native.ts';
 import { adoptProcesses } from './process/adopt.ts';
 import { processMethods } from './process/methods.ts';
 import { ProcessTable } from './process/process-table.ts';
+import { openSpawner } from './process/spawner.ts';
 import { sandboxRoutes } from './sandbox/routes.ts';
 import { watchOutOfMemory } from './sandbox/out-of-memory.ts';
 import { serve } from './serve.ts';
@@ -30,10 +31,12 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
   hideMemory();
   const state = openStateFile(stateFd);
   const store = openSettings(state);
+  const native = openNative();
   const agent: Agent = {
     log,
     initPath,
-    native: openNative(),
+    native,
+    spawner: openSpawner(native, log),
     state,
     store,
     processes: new ProcessTable(),

@@ -1,10 +1,15 @@
-import { dlopen } from 'bun:ffi';
+import { dlopen, ptr } from 'bun:ffi';
 
 const closeOnExec = 0o2000000;
 const setWindowSize = 0x5414;
 const setNonBlocking = 0x5421; // FIONBIO
 const lockTerminal = 0x40045431; // TIOCSPTLCK
 const terminalNumber = 0x80045430; // TIOCGPTN
+const dontWait = 0x40; // MSG_DONTWAIT
+const noSignal = 0x4000; // MSG_NOSIGNAL
+const socketLevel = 1; // SOL_SOCKET
+const passDescriptors = 1; // SCM_RIGHTS
+const controlHeadBytes = 16; // of struct cmsghdr
 /** XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, bytes. */
 const attributeBytesMax = 64 << 10;
 
@@ -15,6 +20,11 @@ const attributeBytesMax = 64 << 10;
 export type Native = {
   /** A pipe as [read end, write end], both closed on exec. Throws when no descriptor is left. */
   pipe(): [number, number];
+  /**
+   * Sends bytes, and at most three descriptors with the first of them, over a unix stream socket (sendmsg(2), unix(7)).
+   * Answers how many bytes it took: 0 where none fits now, or the other end is closed.
+   */
+  send(socket: number, bytes: Uint8Array, descriptors: number[]): number;
   /** Tells the terminal behind `master` its size; its foreground processes get SIGWINCH. */
   setTerminalSize(master: number, columns: number, rows: number): boolean;
   /** Unlocks the terminal behind `master` and answers its path; undefined where there is none. */
@@ -44,11 +54,16 @@ export function openNative(): Native {
   const symbols = () => (library ??= open()).symbols;
   const pair = new Int32Array(2);
   let buffer: Buffer | undefined;
+  let message: ReturnType<typeof createMessage> | undefined;
 
   return {
     pipe() {
       if (symbols().pipe2(pair, closeOnExec) !== 0) throw new Error('no pipe: too many open files');
       return [pair[0] ?? -1, pair[1] ?? -1];
+    },
+    send(socket, bytes, descriptors) {
+      message ??= createMessage();
+      return Math.max(Number(symbols().sendmsg(socket, message(bytes, descriptors), dontWait | noSignal)), 0);
     },
     setTerminalSize(master, columns, rows) {
       return symbols().ioctl(master, setWindowSize, new Uint16Array([rows, columns, 0, 0])) === 0;
@@ -95,6 +110,25 @@ export function openNative(): Native {
   };
 }
 
+/** Answers a function that describes a message for sendmsg(2): one at a time, in memory that is used again. */
+function createMessage(): (bytes: Uint8Array, descriptors: number[]) => BigUint64Array {
+  // struct iovec; struct cmsghdr with its descriptors; struct msghdr, on 64-bit machines.
+  const [vector, control, head] = [new BigUint64Array(2), new BigUint64Array(4), new BigUint64Array(7)];
+  const ints = new Int32Array(control.buffer);
+  head[2] = BigInt(ptr(vector));
+  head[3] = 1n;
+  head[4] = BigInt(ptr(control));
+  return (bytes, descriptors) => {
+    vector[0] = BigInt(ptr(bytes));
+    vector[1] = BigInt(bytes.length);
+    const length = descriptors.length > 0 ? controlHeadBytes + descriptors.length * 4 : 0;
+    control[0] = BigInt(length);
+    ints.set([socketLevel, passDescriptors, ...descriptors], 2);
+    head[5] = BigInt(length);
+    return head;
+  };
+}
+
 function text(value: string | Uint8Array): Buffer {
   return typeof value === 'string' ? Buffer.from(`${value}\0`) : Buffer.concat([value, new Uint8Array(1)]);
 }
@@ -102,6 +136,7 @@ function text(value: string | Uint8Array): Buffer {
 const open = () =>
   dlopen('libc.so.6', {
     pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
+    sendmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i64' },
     ioctl: { args: ['i32', 'u64', 'ptr'], returns: 'i32' },
     llistxattr: { args: ['ptr', 'ptr', 'u64'], returns: 'i64' },
     flistxattr: { args: ['i32', 'ptr', 'u64'], returns: 'i64' },

@@ -65,7 +65,7 @@ function adoptedProgram(agent: Agent, pid: number, startTicks: number): Program 
     outputs: [],
     input: undefined,
     signal(number) {
-      if (isThere()) process.kill(pid, number);
+      if (isThere()) agent.spawner.signal(pid, number);
     },
     resize: () => false,
   };

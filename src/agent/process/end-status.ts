@@ -24,48 +24,41 @@ export function endEventOf(ending: Ending, outOfMemory: boolean): EndEvent {
   return { exitCode: ending.exitCode, exited: true, status, error: status + reason };
 }
 
-/** The number of a signal that Bun names, e.g. `SIGKILL` → 9. Signals without a name come as numbers. */
-export function signalNumber(signal: string | number): number {
-  return typeof signal === 'number' ? signal : signalNames.indexOf(signal) + 1;
-}
-
 function signalText(number: number): string {
   return signalTexts[number - 1] ?? `signal ${number}`;
 }
 
-// The descriptions that POSIX systems print, in lower case; index 0 is signal 1 of Linux.
-const signals: [name: string, text: string][] = [
-  ['SIGHUP', 'hangup'],
-  ['SIGINT', 'interrupt'],
-  ['SIGQUIT', 'quit'],
-  ['SIGILL', 'illegal instruction'],
-  ['SIGTRAP', 'trace/breakpoint trap'],
-  ['SIGABRT', 'aborted'],
-  ['SIGBUS', 'bus error'],
-  ['SIGFPE', 'floating point exception'],
-  ['SIGKILL', 'killed'],
-  ['SIGUSR1', 'user defined signal 1'],
-  ['SIGSEGV', 'segmentation fault'],
-  ['SIGUSR2', 'user defined signal 2'],
-  ['SIGPIPE', 'broken pipe'],
-  ['SIGALRM', 'alarm clock'],
-  ['SIGTERM', 'terminated'],
-  ['SIGSTKFLT', 'stack fault'],
-  ['SIGCHLD', 'child exited'],
-  ['SIGCONT', 'continued'],
-  ['SIGSTOP', 'stopped (signal)'],
-  ['SIGTSTP', 'stopped'],
-  ['SIGTTIN', 'stopped (tty input)'],
-  ['SIGTTOU', 'stopped (tty output)'],
-  ['SIGURG', 'urgent I/O condition'],
-  ['SIGXCPU', 'CPU time limit exceeded'],
-  ['SIGXFSZ', 'file size limit exceeded'],
-  ['SIGVTALRM', 'virtual timer expired'],
-  ['SIGPROF', 'profiling timer expired'],
-  ['SIGWINCH', 'window changed'],
-  ['SIGIO', 'I/O possible'],
-  ['SIGPWR', 'power failure'],
-  ['SIGSYS', 'bad system call'],
+// The descriptions that POSIX systems print, in lower case; index 0 is signal 1 of Linux (signal(7)).
+const signalTexts = [
+  'hangup',
+  'interrupt',
+  'quit',
+  'illegal instruction',
+  'trace/breakpoint trap',
+  'aborted',
+  'bus error',
+  'floating point exception',
+  'killed',
+  'user defined signal 1',
+  'segmentation fault',
+  'user defined signal 2',
+  'broken pipe',
+  'alarm clock',
+  'terminated',
+  'stack fault',
+  'child exited',
+  'continued',
+  'stopped (signal)',
+  'stopped',
+  'stopped (tty input)',
+  'stopped (tty output)',
+  'urgent I/O condition',
+  'CPU time limit exceeded',
+  'file size limit exceeded',
+  'virtual timer expired',
+  'profiling timer expired',
+  'window changed',
+  'I/O possible',
+  'power failure',
+  'bad system call',
 ];
-const signalNames = signals.map(([name]) => name);
-const signalTexts = signals.map(([, text]) => text);

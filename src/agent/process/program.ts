@@ -3,8 +3,9 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import type { Native } from '../native.ts';
 import type { User } from '../sandbox/users.ts';
 import type { TerminalSize } from './config.ts';
-import { signalNumber, type Ending } from './end-status.ts';
+import type { Ending } from './end-status.ts';
 import { openInput, type Input } from './input.ts';
+import { inTerminal, sessionOfItsOwn, type Spawner } from './spawner.ts';
 
 /** The outputs of a program: two pipes, or one terminal. */
 export type OutputName = 'stdout' | 'stderr' | 'pty';
@@ -39,21 +40,18 @@ type Launch = {
   terminal: TerminalSize | undefined;
 };
 
-const execSession = 1;
-const execTerminal = 2;
-
 /**
- * Starts a program as `launch.user`, in a process group of its own, through `init exec`. That does what Bun.spawn can't
- * (supplementary groups, priority, terminal) and then becomes the program, under the same PID.
+ * Starts a program as `launch.user`, in a process group of its own. Errors: those of `Spawner.start`, and `invalid`
+ * where no terminal can be opened.
  */
-export function startProgram(launch: Launch, initPath: string, native: Native): Program {
+export function startProgram(launch: Launch, spawner: Spawner, native: Native): Promise<Program> {
   return launch.terminal
-    ? startInTerminal(launch, launch.terminal, initPath, native)
-    : startWithPipes(launch, initPath, native);
+    ? startInTerminal(launch, launch.terminal, spawner, native)
+    : startWithPipes(launch, spawner, native);
 }
 
-// Pipes, where Bun.spawn would make sockets: a script that writes to /dev/stdout can't open a socket.
-function startWithPipes(launch: Launch, initPath: string, native: Native): Program {
+// Pipes and no sockets: a script that writes to /dev/stdout can't open a socket.
+async function startWithPipes(launch: Launch, spawner: Spawner, native: Native): Promise<Program> {
   const opened: number[] = [];
   const pipe = () => {
     const ends = native.pipe();
@@ -63,7 +61,11 @@ function startWithPipes(launch: Launch, initPath: string, native: Native): Progr
   try {
     const [stdout, stderr] = [pipe(), pipe()];
     const stdin = launch.stdin ? pipe() : undefined;
-    const child = spawn(launch, 0, initPath, [stdin?.readEnd ?? 'ignore', stdout.writeEnd, stderr.writeEnd]);
+    const child = await spawn(launch, 0, spawner, [
+      stdout.writeEnd,
+      stderr.writeEnd,
+      ...(stdin ? [stdin.readEnd] : []),
+    ]);
     return {
       ...child,
       outputs: [
@@ -79,7 +81,7 @@ function startWithPipes(launch: Launch, initPath: string, native: Native): Progr
   }
 }
 
-function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, native: Native): Program {
+async function startInTerminal(launch: Launch, size: TerminalSize, spawner: Spawner, native: Native): Promise<Program> {
   let master: number;
   let terminal: number;
   try {
@@ -90,7 +92,7 @@ function startInTerminal(launch: Launch, size: TerminalSize, initPath: string, n
   }
   try {
     native.setTerminalSize(master, size.cols, size.rows);
-    const child = spawn(launch, execSession | execTerminal, initPath, ['ignore', 'ignore', 'ignore', master]);
+    const child = await spawn(launch, sessionOfItsOwn | inTerminal, spawner, [master]);
     let open = true;
     void child.ended.then(() => {
       open = false;
@@ -123,27 +125,15 @@ function openTerminal(master: number, native: Native): number {
   }
 }
 
-function spawn(
-  launch: Launch,
+async function spawn(
+  { user, cwd, argv, environment }: Launch,
   flags: number,
-  initPath: string,
-  stdio: (number | 'ignore')[],
-): Pick<Program, 'pid' | 'ended' | 'signal'> {
-  const { user, cwd, argv } = launch;
-  const ended = Promise.withResolvers<Ending>();
-  const [stdin = 'ignore', stdout = 'ignore', stderr = 'ignore', ...more] = stdio;
-  const child = Bun.spawn(
-    [initPath, 'exec', `${user.uid}`, `${user.gid}`, user.groups.join(','), `${flags}`, cwd, '--', ...argv],
-    {
-      cwd: '/',
-      env: launch.environment,
-      stdio: [stdin, stdout, stderr, ...more],
-      onExit(_, exitCode, signal) {
-        ended.resolve(signal === null ? { exitCode: exitCode ?? 0 } : { signal: signalNumber(signal) });
-      },
-    },
-  );
-  return { pid: child.pid, ended: ended.promise, signal: number => child.kill(number) };
+  spawner: Spawner,
+  descriptors: number[],
+): Promise<Pick<Program, 'pid' | 'ended' | 'signal'>> {
+  const { uid, gid, groups } = user;
+  const { pid, ended } = await spawner.start({ argv, environment, uid, gid, groups, flags, cwd }, descriptors);
+  return { pid, ended, signal: number => spawner.signal(pid, number) };
 }
 
 // A duplicate of `fd` is read: the caller still has to close it.

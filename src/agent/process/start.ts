@@ -21,12 +21,12 @@ const sigkill = 9;
  * `process.Process/Start`: starts a process and attaches the caller to it. The process outlives the caller; only the
  * call's deadline ends it.
  */
-export function start(agent: Agent, message: Message, call: Call, outbox: Outbox): void {
+export async function start(agent: Agent, message: Message, call: Call, outbox: Outbox): Promise<void> {
   const settings = agent.settings();
   const config = readProcessConfig(messageField(message, 'process') ?? {});
   const pty = messageField(message, 'pty');
   const user = findUser(call.username || settings.defaultUser);
-  const program = startProgram(
+  const program = await startProgram(
     {
       argv: [config.cmd, ...config.args],
       environment: processEnvironment(user, settings.envVars, config.envs),
@@ -35,7 +35,7 @@ export function start(agent: Agent, message: Message, call: Call, outbox: Outbox
       stdin: booleanField(message, 'stdin') ?? true,
       terminal: pty && readTerminalSize(pty),
     },
-    agent.initPath,
+    agent.spawner,
     agent.native,
   );
   const tag = stringField(message, 'tag');

@@ -1,0 +1,146 @@
+import { AtollError } from '../../base/error.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Native } from '../native.ts';
+import { endingOfWaitStatus, type Ending } from './end-status.ts';
+
+/** What `native/init.c` gives every agent: a socket for requests, the read end of a pipe for answers. */
+const requestsFd = 4;
+const repliesFd = 5;
+
+/** Kinds of requests and answers; `native/spawner.c` has the same numbers. */
+const requestStart = 1;
+const requestSignal = 2;
+const replyStarted = 1;
+const replyFailed = 2;
+const replyEnded = 3;
+const headWords = 8;
+const replyBytes = 12;
+
+/** Until a request that found no room is sent again, ms. */
+const retryMs = 2;
+
+/** Bits of a program's flags (`native/spawner.h`). */
+export const sessionOfItsOwn = 1;
+export const inTerminal = 2;
+
+/** A program to start, with everything resolved. */
+export type ProgramRequest = {
+  argv: string[];
+  environment: Record<string, string>;
+  uid: number;
+  gid: number;
+  groups: number[];
+  flags: number;
+  cwd: string;
+};
+
+/** A program that process 1 has started. */
+export type Child = { readonly pid: number; readonly ended: Promise<Ending> };
+
+/** Has process 1 of the sandbox start and signal programs: their parent is never the agent, which is large to copy. */
+export type Spawner = {
+  /**
+   * Starts a program. `descriptors`: its stdout, stderr and perhaps stdin, or the master of its terminal; they are the
+   * caller's to close when this has resolved or thrown. Errors: `rate_limited` where the sandbox can have no more
+   * processes, `invalid` for too many or too long arguments.
+   */
+  start(program: ProgramRequest, descriptors: number[]): Promise<Child>;
+  /** Signals a program that was started so, by this agent or one before; without effect once it has ended. */
+  signal(pid: number, number: number): void;
+};
+
+type Waiting = { bytes: Uint8Array; descriptors: number[] };
+
+/** The other side of `native/spawner.c`. Nothing is read before the first start. */
+export function openSpawner(native: Native, log: Log): Spawner {
+  const starting = new Map<number, PromiseWithResolvers<Child>>();
+  const running = new Map<number, PromiseWithResolvers<Ending>>();
+  const queue: Waiting[] = [];
+  let lastId = 0;
+  let listens = false;
+
+  const flush = () => {
+    for (let next = queue[0]; next; next = queue[0]) {
+      const sent = native.send(requestsFd, next.bytes, next.descriptors);
+      if (sent < next.bytes.length) {
+        if (sent > 0) queue[0] = { bytes: next.bytes.subarray(sent), descriptors: [] };
+        setTimeout(flush, retryMs);
+        return;
+      }
+      queue.shift();
+    }
+  };
+  const send = (request: Waiting) => {
+    // Behind one that waits, the timer sends it.
+    if (queue.push(request) === 1) flush();
+  };
+  const take = (kind: number, about: number, value: number) => {
+    if (kind === replyEnded) {
+      running.get(about)?.resolve(endingOfWaitStatus(value));
+      running.delete(about);
+      return;
+    }
+    const waiting = starting.get(about);
+    starting.delete(about);
+    if (kind === replyFailed) return waiting?.reject(startError(value));
+    if (kind !== replyStarted) return;
+    const ended = Promise.withResolvers<Ending>();
+    running.set(value, ended);
+    waiting?.resolve({ pid: value, ended: ended.promise });
+  };
+  const listen = async () => {
+    await readReplies(take);
+    // Only when process 1 has given this agent up: the next one gets a channel of its own.
+    log.error('process 1 has closed its channel');
+    process.exit(1);
+  };
+
+  return {
+    start(program, descriptors) {
+      if (!listens) void listen();
+      listens = true;
+      lastId = (lastId % 0xffff_ffff) + 1;
+      const started = Promise.withResolvers<Child>();
+      starting.set(lastId, started);
+      send({ bytes: encodeStart(lastId, program), descriptors });
+      return started.promise;
+    },
+    signal(pid, number) {
+      const words = new Uint32Array([headWords * 4, requestSignal, pid, number, 0, 0, 0, 0]);
+      send({ bytes: new Uint8Array(words.buffer), descriptors: [] });
+    },
+  };
+}
+
+async function readReplies(take: (kind: number, about: number, value: number) => void): Promise<void> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of Bun.file(repliesFd).stream()) {
+    const bytes =
+      rest.length > 0 ? Buffer.concat([rest, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
+    let at = 0;
+    for (; at + replyBytes <= bytes.length; at += replyBytes)
+      take(bytes.readUInt32LE(at), bytes.readUInt32LE(at + 4), bytes.readInt32LE(at + 8));
+    rest = Buffer.from(bytes.subarray(at));
+  }
+}
+
+/** A head of words, the groups, and texts that a zero byte ends: the directory, the arguments, the environment. */
+function encodeStart(id: number, { argv, environment, uid, gid, groups, flags, cwd }: ProgramRequest): Uint8Array {
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const texts = Buffer.from(`${[cwd, ...argv, ...variables].join('\0')}\0`);
+  const textsAt = (headWords + groups.length) * 4;
+  const bytes = Buffer.allocUnsafeSlow(textsAt + texts.length);
+  const head = [bytes.length, requestStart, id, flags, uid, gid, groups.length, argv.length];
+  new Uint32Array(bytes.buffer, 0, headWords + groups.length).set([...head, ...groups]);
+  bytes.set(texts, textsAt);
+  return bytes;
+}
+
+const noProcess = 11; // EAGAIN
+const tooLong = 7; // E2BIG
+
+function startError(errno: number): AtollError {
+  if (errno === noProcess) return new AtollError('rate_limited', 'the sandbox can have no more processes');
+  if (errno === tooLong) return new AtollError('invalid', 'the command line and its environment are too long');
+  return new AtollError('internal', `the process can't be started (errno ${errno})`);
+}

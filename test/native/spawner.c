@@ -1,0 +1,153 @@
+// Starts programs over a channel as the agent does, in one process. Prints how many things were looked at.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../../native/spawner.h"
+
+void say(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vdprintf(2, format, list);
+  va_end(list);
+}
+
+struct reply { uint32_t kind, about; int32_t value; };
+enum { started = 1, failed = 2, ended = 3, headWords = 8 };
+
+static struct channel channel;
+static int agent[2], looked;
+static char request[4 << 20];
+
+static void expect(int condition, const char *what) {
+  looked++;
+  if (!condition) dprintf(2, "not so: %s (%s)\n", what, strerror(errno)), exit(1);
+}
+
+// `texts` ends with an empty one; the directory is the first.
+static size_t describe(uint32_t id, uint32_t uid, uint32_t arguments, const char *const *texts) {
+  uint32_t groups[] = { uid, 27 }, head[headWords] = { 0, 1, id, 0, uid, uid, 2, arguments };
+  size_t at = sizeof head + sizeof groups;
+  for (; **texts; texts++) at += sprintf(request + at, "%s", *texts) + 1;
+  head[0] = at;
+  memcpy(request, head, sizeof head);
+  memcpy(request + sizeof head, groups, sizeof groups);
+  return at;
+}
+
+static void sendWith(const char *bytes, size_t size, const int *fds, int count) {
+  union { struct cmsghdr head; char bytes[CMSG_SPACE(sizeof(int) * 3)]; } control = { 0 };
+  struct iovec from = { (void *)bytes, size };
+  struct msghdr message = { .msg_iov = &from, .msg_iovlen = 1 };
+  if (count > 0) {
+    message.msg_control = &control;
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+    *CMSG_FIRSTHDR(&message) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int) * count), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, sizeof(int) * count);
+  }
+  expect(sendmsg(agent[0], &message, 0) == (ssize_t)size, "the request is sent");
+}
+
+static struct reply nextReply(void) {
+  struct reply reply = { 0 };
+  struct pollfd end = { .fd = agent[1], .events = POLLIN };
+  expect(poll(&end, 1, 10000) == 1 && read(agent[1], &reply, sizeof reply) == sizeof reply, "there is an answer");
+  return reply;
+}
+
+static int endOf(pid_t pid) {
+  int status;
+  expect(waitpid(pid, &status, 0) == pid, "the program is a child");
+  reportEnd(&channel, pid, status);
+  struct reply reply = nextReply();
+  expect(reply.kind == ended && reply.about == (uint32_t)pid && reply.value == status, "its end is told");
+  return status;
+}
+
+// Answers the status of the end; `output` gets what it wrote to both outputs.
+static int run(uint32_t uid, uint32_t arguments, const char *const *texts, char *output, size_t piece) {
+  static uint32_t id;
+  int pipes[2];
+  size_t size = describe(++id, uid, arguments, texts);
+  expect(pipe(pipes) == 0, "there is a pipe");
+  for (size_t at = 0; at < size; at += piece) {
+    sendWith(request + at, size - at < piece ? size - at : piece, (int[]){ pipes[1], pipes[1] }, at == 0 ? 2 : 0);
+    expect(receiveRequests(&channel), "the channel is open");
+  }
+  close(pipes[1]);
+  struct reply reply = nextReply();
+  expect(reply.kind == started && reply.about == id && reply.value > 0, "the program has started");
+  size_t length = 0;
+  for (ssize_t n; (n = read(pipes[0], output + length, 4095 - length)) > 0; length += n) {}
+  output[length] = 0;
+  close(pipes[0]);
+  return endOf(reply.value);
+}
+
+static void startsPrograms(void) {
+  char output[4096];
+  for (size_t piece = 1; piece < 100; piece += 7) {
+    int status = run(65534, 3, (const char *const[]){ "/tmp", "sh", "-c", "echo $A; pwd; id -u; id -G; exit 7", "A=b c", "PATH=/usr/bin:/bin", "" }, output, piece);
+    expect(WEXITSTATUS(status) == 7 && !strcmp(output, "b c\n/tmp\n65534\n65534 27\n"), "it has user, groups, directory and environment");
+  }
+  expect(WEXITSTATUS(run(0, 1, (const char *const[]){ "/", "no-such-program", "PATH=/bin", "" }, output, 4096)) == 127 && strstr(output, "not found"), "one that is not there");
+  expect(WEXITSTATUS(run(0, 1, (const char *const[]){ "/no/where", "true", "" }, output, 4096)) == 126 && strstr(output, "cannot enter"), "a directory that is not there");
+  expect(WEXITSTATUS(run(0, 1, (const char *const[]){ "/", getenv("SCRIPT"), "" }, output, 4096)) == 0 && !strcmp(output, "from a script\n"), "a script without an interpreter");
+}
+
+// More than a socket holds, which comes in pieces.
+static void takesLongRequests(void) {
+  static char longText[128 << 10];
+  const char *texts[14] = { "/", "sh", "-c", "echo ${#1} ${#9}", "sh" };
+  memset(longText, 'x', 120 << 10);
+  for (int i = 5; i < 13; i++) texts[i] = longText;
+  texts[13] = "";
+  char output[4096];
+  expect(WEXITSTATUS(run(0, 12, texts, output, 60 << 10)) == 0 && !strcmp(output, "122880 0\n"), "long arguments arrive");
+}
+
+static void signalsItsOwnAlone(void) {
+  size_t size = describe(1000, 0, 2, (const char *const[]){ "/", "sleep", "100", "PATH=/usr/bin:/bin", "" });
+  sendWith(request, size, (int[]){ 1, 2 }, 2);
+  expect(receiveRequests(&channel), "the channel is open");
+  pid_t pid = nextReply().value, other = fork();
+  if (other == 0) pause(), _exit(0);
+  sendWith((const char *)(uint32_t[]){ 32, 2, other, SIGKILL, 0, 0, 0, 0 }, 32, NULL, 0);
+  sendWith((const char *)(uint32_t[]){ 32, 2, pid, SIGKILL, 0, 0, 0, 0 }, 32, NULL, 0);
+  expect(receiveRequests(&channel), "the channel is open");
+  expect(WTERMSIG(endOf(pid)) == SIGKILL, "a program that was started gets its signal");
+  expect(waitpid(other, NULL, WNOHANG) == 0 && kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other, "another process gets none");
+}
+
+static void refusesNonsense(void) {
+  size_t size = describe(2000, 0, 9, (const char *const[]){ "/", "true", "" });
+  sendWith(request, size, (int[]){ 1, 2 }, 2);
+  expect(receiveRequests(&channel), "the channel is open");
+  struct reply reply = nextReply();
+  expect(reply.kind == failed && reply.about == 2000 && reply.value == EINVAL, "more arguments than texts");
+  size = describe(2001, 0, 1, (const char *const[]){ "/", "true", "" });
+  sendWith(request, size, NULL, 0);
+  expect(receiveRequests(&channel), "the channel is open");
+  reply = nextReply();
+  expect(reply.kind == failed && reply.about == 2001 && reply.value == EBADF, "no descriptors");
+  sendWith((const char *)(uint32_t[headWords]){ 3, 1 }, 32, NULL, 0);
+  expect(!receiveRequests(&channel), "a length that can't be ends the channel");
+}
+
+int main(void) {
+  expect(openChannel(&channel, agent) == 0, "there is a channel");
+  startsPrograms();
+  takesLongRequests();
+  signalsItsOwnAlone();
+  refusesNonsense();
+  closeChannel(&channel);
+  printf("%d\n", looked);
+  return 0;
+}
