@@ -37,6 +37,7 @@ async function onDatabase(
   await using platform = await Platform.start({
     limits: { concurrentSandboxes: noLimit, sandboxes: noLimit, requestsPerSecond: 0 },
     database: { name, location: async () => cluster?.newDatabase() },
+    checkAnswers: false,
   });
   const operations = await load(1, sizes.seconds, () => lifeOf(platform));
   const together = await load(clients, sizes.seconds, () => lifeOf(platform));
@@ -54,7 +55,7 @@ async function onDatabase(
   const read = await load(clients, sizes.seconds, () =>
     platform.call('GET', `/sandboxes/${listed[Math.floor(Math.random() * listed.length)]}`),
   );
-  const events = await load(clients, sizes.seconds, () => platform.call('GET', '/events/sandboxes?limit=100'));
+  const events = await load(clients, sizes.seconds, () => readUnparsed(platform, '/events/sandboxes?limit=100'));
   return [
     { name: `${name}: changes of sandboxes, one after the other`, goal: '', value: lives(operations) },
     { name: `${name}: the same, ${clients} at a time`, goal: '', value: lives(together) },
@@ -66,6 +67,16 @@ async function onDatabase(
     { name: `${name}: GET /sandboxes/{id}, ${clients} clients, API alone`, goal: '', value: loadText(read) },
     { name: `${name}: GET /events/sandboxes, 100 of them, ${clients} clients`, goal: '', value: loadText(events) },
   ];
+}
+
+/** The client is in the same process: what it would do with an answer is not measured. */
+async function readUnparsed(platform: Platform, path: string): Promise<void> {
+  const response = await fetch(`http://api${path}`, {
+    unix: platform.socketPath,
+    headers: { 'x-api-key': platform.key },
+  });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status}`);
+  await response.arrayBuffer();
 }
 
 const statementsOfLife = 5;

@@ -19,12 +19,13 @@ const replyBytes = 12;
 /** Until a request that found no room is sent again, ms. */
 const retryMs = 2;
 
-/** Bits of a program's flags (`native/spawner.h`). */
+/** Bits of a program's flags (`native/spawner.h`): it leads a session, instead of a process group alone. */
 export const sessionOfItsOwn = 1;
+/** Its one descriptor is the master of its terminal. */
 export const inTerminal = 2;
 
 /** A program to start, with everything resolved. */
-export type ProgramRequest = {
+type ProgramRequest = {
   argv: string[];
   environment: Record<string, string>;
   uid: number;
@@ -35,7 +36,7 @@ export type ProgramRequest = {
 };
 
 /** A program that process 1 has started. */
-export type Child = { readonly pid: number; readonly ended: Promise<Ending> };
+type Child = { readonly pid: number; readonly ended: Promise<Ending> };
 
 /** Has process 1 of the sandbox start and signal programs: their parent is never the agent, which is large to copy. */
 export type Spawner = {

@@ -4,7 +4,7 @@ import { kindOf } from './db.ts';
 import type { Db } from './db.ts';
 
 /** The place of a value in a query. */
-type ParameterOf<Params> = <Name extends keyof Params & string>(name: Name) => Expression<Params[Name]>;
+export type ParameterOf<Params> = <Name extends keyof Params & string>(name: Name) => Expression<Params[Name]>;
 
 /** Stands among a query's values for one that is given when it runs. */
 class Placeholder {

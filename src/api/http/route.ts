@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { bodyBytesMax } from './body.ts';
+import type { JsonText } from '../../base/json-text.ts';
 import type { Role } from '../../protocol/api/member.ts';
 import type { Auth, CallerOf } from './auth.ts';
 import type { Change } from '../event/record.ts';
@@ -25,7 +26,7 @@ type Responses = { readonly [status: number]: ResponseSpec };
 type ReplyHeaders = Record<string, string>;
 type ReplyOf<R extends Responses> = {
   [S in keyof R & number]: R[S] extends { schema: infer T extends TSchema }
-    ? { status: S; body: Static<T>; headers?: ReplyHeaders }
+    ? { status: S; body: Static<T> | JsonText<Static<T>>; headers?: ReplyHeaders }
     : R[S] extends { binary: true }
       ? { status: S; stream: ReadableStream<Uint8Array>; headers?: ReplyHeaders }
       : { status: S; headers?: ReplyHeaders };

@@ -1,4 +1,5 @@
 import { AtollError, messageOf } from '../../base/error.ts';
+import { JsonText } from '../../base/json-text.ts';
 import { describeTrace } from '../../base/telemetry/trace.ts';
 import { recordChange } from '../event/rules/audit.ts';
 import { chargeBody, limitRate } from '../credential/rules/rate-limit.ts';
@@ -128,7 +129,7 @@ async function answer<Parts extends RespondDeps>(
       await record(error instanceof AtollError ? error.status : 500);
     throw error;
   }
-  compiled.answers.get(reply.status)?.(reply.body);
+  compiled.answers.get(reply.status)?.(reply.body instanceof JsonText ? reply.body.parsed() : reply.body);
   await record(reply.status);
   if (route.durable) await parts.flushed();
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
@@ -161,6 +162,8 @@ function responseOf(
     });
   if (contentType !== undefined)
     return new Response(String(body), { status, headers: { ...all, 'Content-Type': contentType } });
+  if (body instanceof JsonText)
+    return new Response(body.text, { status, headers: { ...all, 'Content-Type': 'application/json' } });
   return body === undefined
     ? new Response(null, { status, headers: all })
     : Response.json(body, { status, headers: all });

@@ -1,3 +1,4 @@
+import { JsonText } from '../../../base/json-text.ts';
 import { eventBounds } from '../../../protocol/api/event.ts';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import { listEvents, pruneEvents } from '../store/list.ts';
@@ -10,16 +11,16 @@ import type { Db } from '../../database/db.ts';
 /** How often this runs, milliseconds. */
 export const eventsPruneIntervalMs = 10 * 60_000;
 
-/** Events of a team, newest first unless asked otherwise. */
+/** Events of a team as a list in JSON, which the database has of each; newest first unless asked otherwise. */
 export async function eventsOf(
   db: Db,
   team: TeamRecord,
   filter: EventFilter,
   page: { offset?: number; limit?: number; orderAsc?: boolean },
-): Promise<LifecycleEvent[]> {
+): Promise<JsonText<LifecycleEvent[]>> {
   const { offset = 0, limit = eventBounds.pageDefault, orderAsc = false } = page;
   const bodies = await listEvents(db, team.teamId, filter, { offset, limit, oldestFirst: orderAsc });
-  return bodies.map(body => JSON.parse(body) as LifecycleEvent);
+  return new JsonText(`[${bodies.join(',')}]`);
 }
 
 /** Forgets events that are old, or too many. */
