@@ -5,6 +5,7 @@ import { agentBesideGo } from './agent/beside-go.ts';
 import { measureBuilds } from './builds/builds.ts';
 import { edgeBesideNginx } from './edge/beside-nginx.ts';
 import { lifecycleFigures } from './lifecycle/lifecycle.ts';
+import { commitOf, keepInHistory } from './measure/history.ts';
 import { plot } from './measure/plot.ts';
 import { operatorFigures } from './operator/operator.ts';
 import { sizesOf } from './operator/sizes.ts';
@@ -120,5 +121,7 @@ const report = `${measured}${figuresTable(figures)}\n\n${alternativesTable(other
 writeFileSync(join(output, 'table.md'), report);
 if (builds !== undefined) writeFileSync(join(output, 'builds.md'), `${measured}${builds}`);
 if (agent !== undefined) writeFileSync(join(output, 'agent.md'), `${measured}${agent}`);
+if (!quick)
+  keepInHistory(join(output, 'history.md'), commitOf(join(import.meta.dir, '..')), `${report}\n${agent ?? ''}`);
 process.stdout.write(`${report}\n${builds ?? ''}\n${agent ?? ''}`);
 say('done');

@@ -12,7 +12,7 @@ import { privateMiBOf } from './memory.ts';
 import { curl, makeSparseFile } from './work.ts';
 
 // The agent beside a plain agent in Go of the same interface (bench/agent/go), in the same sandbox, through the same
-// edge, in turn: `bun bench/agent/beside-go.ts [--quick]` writes a table.
+// edge, in turn: `bun bench/agent/beside-go.ts [--quick] [NAME]` writes a table, or the rows with NAME in theirs.
 
 const goPort = 49_984;
 const downloadBytes = 256 << 20;
@@ -190,7 +190,10 @@ function rowOf(
  * Measures both in turn, and answers a table in Markdown whose ratios are above 1 where the agent is ahead; undefined
  * where the machine has no Go.
  */
-export async function agentBesideGo(target: Target, options: { rounds: number; scale: (count: number) => number }) {
+export async function agentBesideGo(
+  target: Target,
+  options: { rounds: number; scale: (count: number) => number; named?: string },
+) {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-go-'));
   const client = clientOf(target);
   const sandbox = await client.create();
@@ -201,7 +204,8 @@ export async function agentBesideGo(target: Target, options: { rounds: number; s
     await client.run(sandbox, '/bin/sh', ['-c', `head -c ${downloadBytes} /dev/zero >/var/tmp/big`]);
     const rows: string[] = [];
     const median = (values: number[]) => summarize(values).median;
-    for (const job of [...startJobs(target.url, options.scale), ...byteJobs(target.url, folder)]) {
+    const jobs = [...startJobs(target.url, options.scale), ...byteJobs(target.url, folder)];
+    for (const job of jobs.filter(({ name }) => name.includes(options.named ?? ''))) {
       const measured = sides.map((): number[] => []);
       for (const side of sides) await job.once(side);
       for (let round = 0; round < options.rounds; round++)
@@ -231,7 +235,8 @@ if (import.meta.main) {
   const quick = process.argv.includes('--quick');
   await using target = await startTarget({ poolSize: 0 });
   const table = await agentBesideGo(target, {
-    rounds: quick ? 1 : 5,
+    rounds: quick ? 2 : 5,
+    named: process.argv.slice(2).find(word => word !== '--quick') ?? '',
     scale: count => (quick ? Math.ceil(count / 5) : count),
   });
   process.stdout.write(`Measured on ${machineFacts()}.\n\n${table ?? 'not measured: there is no Go\n'}`);

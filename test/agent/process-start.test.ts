@@ -188,3 +188,10 @@ test('a command line that the kernel does not take fails instead of hanging', as
   const { end, error } = await run(agent, '/bin/true', ['x'.repeat(200_000)]);
   expect(end?.exitCode === 126 || error !== undefined).toBe(true);
 });
+
+test('programs are children of process 1, also while many are started at once', async () => {
+  const parents = await Promise.all(
+    Array.from({ length: 40 }, async (_, index) => (await shell(agent, `echo $PPID; exit ${index}`)).stdout),
+  );
+  expect(new Set(parents)).toEqual(new Set(['1\n']));
+});
