@@ -81,11 +81,13 @@ export const contents = [
 
 /** Pages that others lead to and the way through the site does not list. */
 export const unlisted = [
+  ['docs/performance/agent.md', 'Performance of the agent'],
   ['docs/performance/builds.md', 'Performance of builds'],
   ['docs/performance/edge.md', 'Performance of the edge'],
   ['docs/performance/egress.md', 'Performance of the way out'],
   ['docs/performance/metrics.md', 'Performance of metrics'],
   ['docs/performance/table.md', 'Performance: all figures'],
+  ['docs/performance/history.md', 'Performance: whole runs'],
 ];
 
 /** Where a source is on the site; undefined: it is no page. Other files keep their path below docs. */
