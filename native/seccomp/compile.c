@@ -19,6 +19,9 @@
 
 enum { argumentsMax = 6, wordsMax = 3 + argumentsMax * 4, lineBytesMax = 1024 };
 
+// SECCOMP_RET_KILL_PROCESS, since Linux 4.14 (seccomp_api_get(3)).
+enum { apiLevel = 3 };
+
 static uint32_t architecture;
 
 static void stop(const char *what) {
@@ -54,6 +57,8 @@ static void addRule(scmp_filter_ctx filter, uint32_t action, char **word, int wo
 }
 
 static scmp_filter_ctx begin(uint32_t errnoOfDefault) {
+  // The filter is for kernels that Atoll runs on, whatever this one can do: a machine that builds may be emulated.
+  if (seccomp_api_set(apiLevel)) errno = EINVAL, stop("seccomp_api_set");
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(errnoOfDefault));
   if (!filter) errno = ENOMEM, stop("seccomp_init");
   int error = 0;
