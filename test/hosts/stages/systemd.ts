@@ -32,7 +32,7 @@ export const service: Stage = {
   async run(scene) {
     const found: Finding[] = [];
     const survivors = await bothKinds(scene);
-    for (const { name, script } of survived) {
+    for (const { name, script } of survived.filter(({ name }) => chosen(scene, name))) {
       found.push(await cameBack(scene, name, script), ...(await lookAfterwards(scene, name, survivors)));
     }
     found.push(await refusedStart(scene));
@@ -52,6 +52,8 @@ export const service: Stage = {
     return found;
   },
 };
+
+const chosen = ({ only }: Scene, name: string) => only.length === 0 || only.includes(name);
 
 async function cameBack(scene: Scene, name: string, script: string): Promise<Finding> {
   const { exitCode, output } = await sh(
