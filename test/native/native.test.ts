@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isPartLost } from '../../src/protocol/part-lost.ts';
 import { operations } from '../../src/node/native/operations.ts';
 import { helperOf, type Helper } from '../../src/node/native/helper.ts';
 import { startHelperProcess, type HelperProcess } from '../../src/node/native/helper-process.ts';
@@ -111,6 +112,16 @@ test('what the helper can’t do is told and nothing else happens', async () => 
   const refused = helper.call('unmount', { at: 'a\nb' });
   await expect(refused).rejects.toMatchObject({ code: 'invalid' });
   expect(helper.alive()).toBe(true);
+});
+
+test('whoever waits for a helper that is killed hears that the platform starts it again', async () => {
+  mkdirSync(made('killed'));
+  mkdirSync(made('killed/scratch'));
+  const killed = await startHelperProcess({ binary: made('helper'), runDir: made('killed'), onLost() {} });
+  const waiting = killed.request(['spawn', '60000', '', 'sleep', '60']).catch((error: unknown) => error);
+  Bun.spawnSync(['kill', '-9', String(killed.pid)]);
+  expect(isPartLost(await waiting)).toBe(true);
+  expect(isPartLost(await killed.request(['spawn', '1', '', 'true']).catch((error: unknown) => error))).toBe(true);
 });
 
 test('the table of operations and the helper know the same', () => {

@@ -3,6 +3,7 @@ import type { Socket } from 'bun';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { lost } from '../../protocol/part-lost.ts';
 
 const startTimeoutMs = 5_000;
 
@@ -169,6 +170,7 @@ export async function startHelperProcess({
   };
 }
 
+/** The node ends with its helper, and is started again with another. */
 function hasEnded(): AtollError {
-  return new AtollError('internal', 'the native helper has ended');
+  return lost('native helper', 'has ended before it answered');
 }
