@@ -81,3 +81,34 @@ test('the file of a killed dump is there until what it left is undone', async ()
     await machine.kill(sandbox);
   }
 }, 120_000);
+
+// CRIU ends at once where a process of the sandbox is killed while it works on it, and leaves its packet rules.
+test('a sandbox whose process was killed in a dump stays within reach', async () => {
+  await using machine = await startMachine();
+  const sandbox = await machine.start(0);
+  const inside = ['nsenter', '-t', String(sandbox.source.pid), '-n', 'nft'];
+  let dumps = 0;
+  const helper: Helper = Object.create(machine.host.helper, {
+    spawn: {
+      value: async (...[argv, options]: Parameters<Helper['spawn']>) => {
+        if (!argv.includes('dump') || ++dumps > 1) return machine.host.helper.spawn(argv, options);
+        const rules = 'add table inet CRIU; add chain inet CRIU i { type filter hook input priority 0; policy drop; }';
+        expect(Bun.spawnSync([...inside, rules]).exitCode).toBe(0);
+        return { status: 1, output: '' };
+      },
+    },
+  });
+  const directory = join(machine.snapshots, 'process-killed');
+  try {
+    await checkpointAndRun({ ...machine.host, helper }, sandbox.source, {
+      directory,
+      name: 'process-killed',
+      facts: {},
+    });
+    expect(dumps).toBe(2);
+    expect(Bun.spawnSync([...inside, 'list', 'tables']).stdout.toString()).toBe('');
+    await sandbox.answers();
+  } finally {
+    await machine.kill(sandbox);
+  }
+}, 120_000);

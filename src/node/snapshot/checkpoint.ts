@@ -9,11 +9,11 @@ import { copyImage } from '../disks/copy-image.ts';
 import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
 import { criuKilled, type CriuHost } from './criu.ts';
-import { type CheckpointOptions, type CheckpointSource, dump, partialOf } from './dump.ts';
+import type { CheckpointSource } from './checkpoint-source.ts';
+import { type CheckpointOptions, dump, partialOf } from './dump.ts';
 import type { SandboxMount } from './mounts.ts';
 import { diskFile, writeManifest, type Manifest } from './manifest.ts';
 import { completeSnapshot } from './checksums.ts';
-import { undoKilled } from './undo-dump.ts';
 import { allowOtherSizes } from './volume-files.ts';
 
 const cutTimeoutMs = 60_000;
@@ -58,14 +58,11 @@ export async function checkpointToPause(
           .catch(() => {});
     };
     try {
-      await dump(host, source, options, { end: then === 'end', commit });
+      await dump(host, source, options, { end: then === 'end', final: true, commit });
       if (then === 'freeze') await source.group.freeze();
       return then;
     } catch (error) {
-      if (!complete) {
-        await undoKilled(host, source, options.name, error);
-        throw error;
-      }
+      if (!complete) throw error;
       // The sandbox is paused, whatever went wrong since. What is left of its processes must not run.
       for (const pid of source.group.processes()) killIfThere(pid);
       source.group.thaw();
@@ -98,13 +95,11 @@ export async function checkpointAndRun(
   const partial = partialOf(options.directory);
   const { diskCopy = join(partial, diskFile) } = options;
   const work = async () => {
-    const mounts = await dump(host, source, options, { end: false, commit: () => copyDisk(host, source, diskCopy) });
+    const commit = () => copyDisk(host, source, diskCopy);
+    const mounts = await dump(host, source, options, { end: false, final: false, commit });
     await finish(host, source, options, { memory: true, disk: options.diskCopy === undefined, mounts });
   };
-  await work().catch(async error => {
-    await undoKilled(host, source, options.name, error);
-    await discard(partial, error);
-  });
+  await work().catch(error => discard(partial, error));
 }
 
 /**

@@ -4,28 +4,8 @@ import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
-
-/** A sandbox that runs, or is frozen. */
-export type CheckpointSource = {
-  /** Its first process, in the host's numbers. */
-  pid: number;
-  group: {
-    /** Settles when every process is frozen. */
-    freeze(): Promise<void>;
-    /** Begins it, for processes that are stopped for another reason yet. */
-    beginFreeze(): void;
-    thaw(): void;
-    /** All processes, in the host's numbers. */
-    processes(): number[];
-  };
-  /** Its disk's image, and where that is mounted in the helper's namespace. */
-  disk: string;
-  diskMount: string;
-  /** Mount points of its layers in the helper's namespace, lowest first. */
-  layers: string[];
-  /** Mount points of its volumes, as it sees them. */
-  volumes: string[];
-};
+import type { CheckpointSource } from './checkpoint-source.ts';
+import { undoFailed } from './undo-dump.ts';
 
 /** Where a checkpoint goes. */
 export type CheckpointOptions = {
@@ -56,22 +36,26 @@ export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups
 type Dump = {
   /** Whether the processes end after `commit`. */
   end: boolean;
+  /** Whether no process may run on after `commit`: what it has made would be of the past. */
+  final: boolean;
   /** Called when the images are complete and the processes still there. If it fails they run on. */
   commit(mounts: SandboxMount[]): Promise<void>;
 };
 
 /**
  * Writes the memory and processes of a sandbox into its partial snapshot, and answers the sandbox's external mounts.
+ * After an error the sandbox is as it was, unless that came after a final `commit`: then it is as CRIU has left it.
  * Errors: `unavailable` (it can't be kept, and why), `canceled`.
  */
 export async function dump(
   host: CriuHost,
   source: CheckpointSource,
   options: CheckpointOptions,
-  { end, commit }: Dump,
+  { end, final, commit }: Dump,
 ): Promise<SandboxMount[]> {
   const { pid } = source;
   const partial = partialOf(options.directory);
+  let committed = false;
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
     await makePartial(partial);
@@ -98,11 +82,14 @@ export async function dump(
           async 'post-dump'() {
             options.signal?.throwIfAborted();
             await commit(mounts);
+            committed = true;
           },
         },
       });
       return mounts;
     } catch (error) {
+      if (committed && final) throw error;
+      await undoFailed(host, source, options.name, error);
       if (attempt === attemptsMax || !(error instanceof AtollError) || error.detail !== checkpointFailed) throw error;
       await Bun.sleep(retryDelayMs);
     }

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { checkpointToPause } from './checkpoint.ts';
-import type { CheckpointSource } from './dump.ts';
+import type { CheckpointSource } from './checkpoint-source.ts';
 import type { CriuHost } from './criu.ts';
 import { openSnapshot, type OpenSnapshot } from './restore.ts';
 

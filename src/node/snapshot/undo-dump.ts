@@ -2,24 +2,25 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { criuKilled, type CriuHost, forgetRun, sandboxEnded } from './criu.ts';
-import type { CheckpointSource } from './dump.ts';
+import type { CheckpointSource } from './checkpoint-source.ts';
 
 const undoTimeoutMs = 60_000;
 /** The helper's answer about a sandbox whose first process has ended, or is about to. */
 const endedStatus = 3;
 
 /**
- * Takes back what a dump has done to a sandbox if it failed because its CRIU was killed. Fails with `unavailable`,
- * detail `sandboxEnded`, where the sandbox has ended with CRIU.
+ * Takes back what a dump that failed has done to a sandbox. CRIU does that by itself, unless it was killed, or a
+ * process of the sandbox was killed under it: then it ends at once, and would leave the sandbox out of reach. Fails
+ * with `unavailable`, detail `sandboxEnded`, where the sandbox has ended with a CRIU that was killed.
  */
-export async function undoKilled(
+export async function undoFailed(
   host: CriuHost,
   source: CheckpointSource,
   name: string,
   error: unknown,
 ): Promise<void> {
-  if (!(error instanceof AtollError) || error.detail !== criuKilled) return;
   const outcome = await undoDump(host, source, name);
+  if (!(error instanceof AtollError) || error.detail !== criuKilled) return;
   forgetRun(host, name);
   if (outcome === 'undone') return;
   throw new AtollError(
@@ -30,7 +31,7 @@ export async function undoKilled(
 }
 
 /**
- * Takes back what a CRIU that was killed has done to a sandbox: rules that let no packet through, connections that send
+ * Takes back what CRIU has left in a sandbox: rules that let no packet through, connections that send
  * nothing. The kernel lets its processes go by itself. A sandbox that is ending has nothing left to take back.
  */
 export async function undoDump(

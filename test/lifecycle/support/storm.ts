@@ -1,4 +1,5 @@
 import { expect } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import { agentPort } from '../../../src/protocol/agent.ts';
 import { randomOf } from '../../api/random.ts';
 import { holdingsOf, restingCounts } from '../../support/leaks.ts';
@@ -262,10 +263,15 @@ class Storm {
   }
 
   async #look(sandbox: Known): Promise<void> {
+    let last = '';
     // Its agent may have been what was killed last.
     const answer = await waitFor('the agent to answer', async () => {
-      const answer = await this.#agent(sandbox.id, '/files?path=note.txt').catch(() => undefined);
-      return answer !== undefined && answer.status < 500 && answer;
+      const answer = await this.#agent(sandbox.id, '/files?path=note.txt').catch((error: unknown) => String(error));
+      if (typeof answer !== 'string' && answer.status < 500) return answer;
+      last = typeof answer === 'string' ? answer : `${answer.status} ${await answer.text()}`;
+      return undefined;
+    }).catch(async (error: unknown) => {
+      throw new Error(`${sandbox.id}: ${last}`, { cause: error });
     });
     const note = answer.status === 200 ? await answer.text() : '';
     expect({ id: sandbox.id, isKnown: sandbox.notes.has(note), note, notes: [...sandbox.notes] }).toMatchObject({
@@ -295,6 +301,21 @@ class Storm {
       await this.#look(sandbox);
       expect((await this.#platform.api('DELETE', `/sandboxes/${sandbox.id}`)).status).toBe(204);
     }
+  }
+}
+
+/** What a process is doing, as the kernel says it. */
+function stateOf(pid: string | undefined): string {
+  const status = readText(`/proc/${pid}/status`);
+  const lines = status.split('\n').filter(line => /^(State|TracerPid|NSpid):/.test(line));
+  return [...lines, readText(`/proc/${pid}/wchan`)].join(' ').replaceAll(/\s+/g, ' ');
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // it has ended
   }
 }
 
@@ -342,7 +363,11 @@ export async function runStorm(
     await recovered();
     strikes[victim] = (strikes[victim] ?? 0) + 1;
     onStrike?.(victim, storm.answered);
-    await storm.check();
+    await storm.check().catch((error: unknown) => {
+      const how = holdingsOf(platform.ready.dataDir).processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
+      const told = `${how.join('\n')}\n${platform.log().slice(-logCharactersMax)}`;
+      throw new Error(`after ${victim} was killed: ${told}`, { cause: error });
+    });
   }
   await storm.finish();
   const after = await restingCounts(platform.ready.dataDir);

@@ -23,7 +23,7 @@ import { openNetworkNamespace, type NetworkNamespace } from '../../../src/node/n
 import { createDisks } from '../../../src/node/disks/disks.ts';
 import { createLayers } from '../../../src/node/layers/store.ts';
 import { checkpointToPause } from '../../../src/node/snapshot/checkpoint.ts';
-import type { CheckpointSource } from '../../../src/node/snapshot/dump.ts';
+import type { CheckpointSource } from '../../../src/node/snapshot/checkpoint-source.ts';
 import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';

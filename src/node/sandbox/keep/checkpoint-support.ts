@@ -1,7 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { MemoryAbility } from '../../../protocol/node.ts';
 import type { Driver } from '../../drivers/driver.ts';
-import type { CheckpointSource } from '../../snapshot/dump.ts';
+import type { CheckpointSource } from '../../snapshot/checkpoint-source.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
 import type { Processes } from '../slot/processes.ts';

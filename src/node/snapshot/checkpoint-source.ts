@@ -1,0 +1,21 @@
+/** A sandbox that runs, or is frozen. */
+export type CheckpointSource = {
+  /** Its first process, in the host's numbers. */
+  pid: number;
+  group: {
+    /** Settles when every process is frozen. */
+    freeze(): Promise<void>;
+    /** Begins it, for processes that are stopped for another reason yet. */
+    beginFreeze(): void;
+    thaw(): void;
+    /** All processes, in the host's numbers. */
+    processes(): number[];
+  };
+  /** Its disk's image, and where that is mounted in the helper's namespace. */
+  disk: string;
+  diskMount: string;
+  /** Mount points of its layers in the helper's namespace, lowest first. */
+  layers: string[];
+  /** Mount points of its volumes, as it sees them. */
+  volumes: string[];
+};
