@@ -5,7 +5,7 @@ import { exclusively } from '../../scripts/setup/lock.mjs';
 import { repository } from './platform.ts';
 import { runToEnd } from './process.ts';
 
-const requirements = join(repository, 'test/e2e/python/requirements.txt');
+const requirements = join(repository, 'test/support/python/requirements.txt');
 const cacheDir = '/var/cache/atoll';
 const installTimeoutMs = 300_000;
 /** Tries of one download, with a pause between them that grows: a mirror may be out of reach for a minute. */

@@ -233,9 +233,10 @@ describe('the list of servers', () => {
         const client = await connect(sandbox, 'token-of-the-test');
         assert.ok((await client.listTools()).tools.length > 0, name);
         await client.close();
-        await sandbox.commands.run('pkill -f gateway/serve.mjs; while pgrep -f gateway/serve.mjs; do sleep 0.1; done', {
-          user: 'root',
-        });
+        await sandbox.commands.run(
+          'pkill -f [g]ateway/serve.mjs; while pgrep -f [g]ateway/serve.mjs; do sleep 0.1; done',
+          { user: 'root' },
+        );
       }
     } finally {
       await sandbox.kill();

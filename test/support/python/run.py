@@ -1,12 +1,16 @@
-"""Runs every case of both interfaces and prints one JSON line for each: its name, and what went wrong or null."""
+"""Runs every case of both interfaces in the current folder and prints one JSON line for each: its name, and what went wrong or null."""
 
 import asyncio
 import inspect
 import json
+import os
+import sys
 import traceback
 
-import async_cases
-import sync_cases
+sys.path.insert(0, os.getcwd())
+
+import async_cases  # noqa: E402
+import sync_cases  # noqa: E402
 
 
 def cases():
