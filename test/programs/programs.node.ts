@@ -42,6 +42,27 @@ program('strace, gdb and tmux, from the mirror', async () => {
   assert.match(await run("tmux new-session -d -s one 'sleep 1000' && tmux list-sessions && tmux kill-server"), /^one:/);
 });
 
+program('what can’t be there says so in one line', async () => {
+  await install('systemd bubblewrap');
+  const said = (command: string) => run(`${command} 2>&1 || true`);
+  assert.match(await said('systemd-run true'), /not been booted with systemd as init system/);
+  assert.match(await said('bwrap --bind / / true'), /^bwrap: [^\n]*(namespace|not permitted)[^\n]*$/i);
+  assert.match(await said('unshare -Ur true'), /^unshare: [^\n]*Operation not permitted$/);
+});
+
+program('an image is built without Docker, and read', async () => {
+  await install('umoci skopeo');
+  await run('umoci init --layout made && umoci new --image made:one', { user: 'root', cwd: '/srv' });
+  await run('umoci unpack --image made:one bundle', { user: 'root', cwd: '/srv' });
+  await run('echo built > bundle/rootfs/built', { user: 'root', cwd: '/srv' });
+  await run('umoci repack --image made:one bundle && umoci config --image made:one --config.cmd /built', {
+    user: 'root',
+    cwd: '/srv',
+  });
+  const config = await run('skopeo inspect --config oci:made:one', { user: 'root', cwd: '/srv' });
+  assert.deepEqual((JSON.parse(config) as { config: { Cmd: string[] } }).config.Cmd, ['/built']);
+});
+
 program('PostgreSQL as a service', async () => {
   await install('postgresql');
   await run('service postgresql start', { user: 'root' });

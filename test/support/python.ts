@@ -5,7 +5,7 @@ import { exclusively } from '../../scripts/setup/lock.mjs';
 import { repository } from './platform.ts';
 import { runToEnd } from './process.ts';
 
-const requirements = join(repository, 'test/support/python/requirements.txt');
+const clients = join(repository, 'test/support/python/requirements.txt');
 const cacheDir = '/var/cache/atoll';
 const installTimeoutMs = 300_000;
 /** Tries of one download, with a pause between them that grows: a mirror may be out of reach for a minute. */
@@ -14,8 +14,11 @@ const downloadTries = 8;
 /** For a test that asks for the environment: it may be the first, and then it waits for the downloads. */
 export const pythonTimeoutMs = installTimeoutMs + 60_000;
 
-/** A Python with the published SDK as requirements.txt pins it, kept for later runs; or why it can't be had. */
-export async function pythonWithSdk(): Promise<{ program: string } | { missing: string }> {
+/**
+ * A Python with the published clients as requirements.txt pins them, or with what another such file pins, kept for
+ * later runs; or why it can't be had.
+ */
+export async function pythonWithSdk(requirements = clients): Promise<{ program: string } | { missing: string }> {
   const hash = new Bun.CryptoHasher('sha256')
     .update(await Bun.file(requirements).bytes())
     .digest('hex')
@@ -31,11 +34,15 @@ export async function pythonWithSdk(): Promise<{ program: string } | { missing: 
   await mkdir(cacheDir, { recursive: true, mode: 0o700 });
   // Suites that run beside each other want the same one.
   return await exclusively(`${folder}.lock`, () =>
-    existsSync(program) ? { program } : makeEnvironment(folder, program),
+    existsSync(program) ? { program } : makeEnvironment(folder, program, requirements),
   );
 }
 
-async function makeEnvironment(folder: string, program: string): Promise<{ program: string } | { missing: string }> {
+async function makeEnvironment(
+  folder: string,
+  program: string,
+  requirements: string,
+): Promise<{ program: string } | { missing: string }> {
   // An environment knows its own path, so it is made in place; a marker at the end says that it is whole.
   const unfinished = join(folder, 'bin/python3.unfinished');
   await rm(folder, { recursive: true, force: true });
