@@ -21,12 +21,17 @@ let connection: { apiUrl: string; apiKey: string; sandboxUrl: string; domain: st
 
 before(async () => {
   letTimersGo();
-  platform = await startPlatform({ ATOLL_TEMPLATES: 'code-interpreter-v1', ATOLL_TEMPLATE_PARTS: parts });
+  platform = await startPlatform({
+    ATOLL_TEMPLATES: 'code-interpreter-v1',
+    ATOLL_TEMPLATE_PARTS: parts,
+    ATOLL_DOMAIN: 'atoll.localhost',
+    ATOLL_TLS_PORT: '0',
+  });
   const { url, apiKey, domain } = platform.ready;
   assert.deepEqual(platform.ready.building, ['code-interpreter-v1']);
   connection = { apiUrl: url, apiKey, sandboxUrl: url, domain };
   sandbox = await createWhenBuilt();
-  // The package has no option for its own port: it would need names in the DNS.
+  // The package has no option for its own port: this process has neither names nor the authority. See the last test.
   Object.defineProperty(sandbox, 'jupyterUrl', { get: () => url });
 });
 after(async () => {
@@ -386,6 +391,29 @@ test('the first cell of Bash does not wait for its kernel', async () => {
       contexts.some(context => context.language === language),
       language,
     );
+});
+
+test('every method that makes a URL works in the environment that a start prints, where names lead here', async () => {
+  const folder = join(repository, 'test/code-interpreter/urls');
+  const { stdout, stderr } = await runToEnd(
+    [process.execPath, '--import', join(folder, 'names.mjs'), join(folder, 'every-url.mjs')],
+    { env: { ...platform.env, NODE_EXTRA_CA_CERTS: platform.ready.tls?.authorityFile ?? '' }, timeoutMs: 120_000 },
+  );
+  assert.deepEqual(
+    JSON.parse(stdout || '{}'),
+    {
+      runCode: '42',
+      context: '/tmp',
+      listed: true,
+      uploadUrl: 200,
+      downloadUrl: 'uploaded',
+      getHost: 'shown',
+      getMcpUrl: 'mcp',
+      streamUrl: 'vnc',
+      volume: 'in the volume',
+    },
+    stderr,
+  );
 });
 
 test('the built template says where it comes from', async () => {

@@ -16,7 +16,7 @@ const startTimeoutMs = 10 * 60_000;
 /** What `atoll up --json` says once the platform serves. */
 export type Ready = {
   url: string;
-  tls?: { url: string; authorityFile: string | null };
+  tls?: { url: string; authorityFile: string | null; domain: string };
   apiKey: string;
   domain: string;
   dataDir: string;

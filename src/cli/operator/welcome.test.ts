@@ -20,6 +20,15 @@ test("one line to paste trusts the installation's own authority, where it has on
     expect(welcomeText({ ...about, tls })).not.toContain('CERT');
 });
 
+test('the domain is that of TLS where a certificate can be for hosts of it', () => {
+  const domainIn = (domain: string) => {
+    const tls = { url: 'https://localhost:3443', domain, authorityFile: '/d/tls/ca.pem' };
+    return /E2B_DOMAIN=(\S+)/.exec(welcomeText({ ...about, tls }))?.[1];
+  };
+  expect(domainIn('atoll.localhost:3443')).toBe('atoll.localhost:3443');
+  expect(domainIn('localhost:3443')).toBe('localhost:3000');
+});
+
 test('clients of other machines are told of the domain where there is one', () => {
   const tls = { url: 'https://boxes.example', domain: 'boxes.example', authorityFile: null };
   const text = welcomeText({ ...about, tls });

@@ -20,12 +20,17 @@ export type Welcome = {
 };
 
 /**
- * What clients on this machine have in their environment: every method of theirs works then without a name server,
- * because all go to the one address.
+ * What clients on this machine have in their environment: methods work then without a name server, because they go to
+ * the one address. What they put a sandbox's own host into is for TLS (`https://PORT-ID.DOMAIN`), so the domain is that
+ * of TLS where there is one whose certificate clients take for such hosts.
  */
-export function localVariables({ url, apiKey, domain }: Pick<Welcome, 'url' | 'apiKey' | 'domain'>) {
-  return { E2B_API_KEY: apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url, E2B_DOMAIN: domain };
+export function localVariables({ url, apiKey, domain, tls }: Pick<Welcome, 'url' | 'apiKey' | 'domain' | 'tls'>) {
+  const own = tls && hasHosts(tls.domain) ? tls.domain : domain;
+  return { E2B_API_KEY: apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url, E2B_DOMAIN: own };
 }
+
+/** Clients accept no wildcard of a single label, as `*.localhost` is. */
+const hasHosts = (domain: string) => domain.includes('.');
 
 /** The same where names lead here and TLS is spoken: sandboxes are reached by hosts of their own. */
 function publicVariables({ apiKey, tls }: { apiKey: string; tls: { url: string; domain: string } }) {

@@ -1,5 +1,6 @@
 """What a Python program does with sandboxes, by the published SDK's synchronous interface. Each function is a test."""
 
+import httpx
 from e2b import BuildException, CommandExitException, FileNotFoundException, NotFoundException, Sandbox, SandboxException, Template, TimeoutException, Volume, wait_for_port
 
 
@@ -67,6 +68,18 @@ def files():
             raise AssertionError("a missing file did not raise")
         except (FileNotFoundException, NotFoundException):
             pass
+
+
+def signed_urls_work_as_they_are():
+    with Sandbox.create() as sandbox:
+        sandbox.files.write("a.txt", "text")
+        assert httpx.get(sandbox.download_url("a.txt")).text == "text"
+        assert httpx.get(sandbox.download_url("a.txt", use_signature_expiration=60)).text == "text"
+        assert httpx.post(sandbox.upload_url("b.txt"), files={"file": b"uploaded"}).status_code == 200
+        assert sandbox.files.read("b.txt") == "uploaded"
+        assert httpx.get(sandbox.download_url("a.txt").replace("a.txt", "b.txt")).status_code == 401
+        assert sandbox.get_host(8000).startswith(f"8000-{sandbox.sandbox_id}.")
+        assert sandbox.get_mcp_url().startswith(f"https://50005-{sandbox.sandbox_id}.")
 
 
 def connect_and_timeout():
