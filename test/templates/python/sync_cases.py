@@ -1,24 +1,11 @@
 """What a Python program does with a desktop, by the published client's synchronous interface. Each function is a test."""
 
 import struct
-import time
 import urllib.parse
 
-from e2b import CommandExitException
 from e2b_desktop import Sandbox
 
-
-def waited(what, look):
-    # A state is waited for, whose time nobody knows; the end is that of a test that would never end.
-    for _ in range(300):
-        try:
-            found = look()
-        except CommandExitException:
-            found = None
-        if found:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"{what}: not within a minute")
+from waited import waited
 
 
 def pictures_windows_keyboard_and_mouse():
