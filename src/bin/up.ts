@@ -96,7 +96,9 @@ export function aboutOf(
   { host, domain, dataDir }: Settings,
   { port, tlsPort, authorityFile, apiKey, building, signInPath }: Platform,
 ): Welcome {
-  const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : host;
+  // An address of IPv6 is in brackets where a port follows (RFC 3986 3.2.2).
+  const address = host.includes(':') ? `[${host}]` : host;
+  const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : address;
   const ofPort = (host: string) => (tlsPort === 443 ? host : `${host}:${tlsPort}`);
   // The operator's own certificate has the domain, and seldom another name; one of the installation's authority has
   // both.

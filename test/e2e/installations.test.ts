@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
-import { runToEnd } from '../support/process.ts';
+import { runToEnd, waitFor } from '../support/process.ts';
+import { testUnless } from '../support/skip.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -169,6 +170,33 @@ test('the TLS port serves API and sandboxes to whoever trusts the installationâ€
   ).toBe(204);
   await expect(fetch(`${url}/health`)).rejects.toThrow();
 }, 120_000);
+
+const noIPv6 = Object.values(networkInterfaces())
+  .flat()
+  .some(each => each?.address === '::1')
+  ? undefined
+  : 'this machine has no IPv6';
+testUnless(noIPv6)(
+  'clients come by IPv6 where the host has it: to the API, agents and services',
+  async () => {
+    await using platform = await startPlatform({ ATOLL_HOST: '::1' });
+    const { url, domain } = platform.ready;
+    expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    const id = await created(platform);
+    const health = await fetch(`${url}/health`, { headers: { 'Svc-Sandbox-Id': id, 'Svc-Sandbox-Port': '49983' } });
+    expect(health.status).toBe(204);
+    const line =
+      'mkdir web && echo shown > web/index.html; python3 -m http.server --bind ::1 --directory web 8000 >/dev/null 2>&1 &';
+    expect(await atoll(platform, 'sandbox', 'exec', id, line)).toMatchObject({ exitCode: 0 });
+    // The service listens on the sandbox's IPv6 loopback alone.
+    const shown = await waitFor('the service', async () => {
+      const answer = await fetch(`${url}/index.html`, { headers: { host: `8000-${id}.${domain}` } });
+      return answer.ok && (await answer.text());
+    });
+    expect(shown).toBe('shown\n');
+  },
+  120_000,
+);
 
 test('rules for outgoing traffic are kept and shown', async () => {
   await using platform = await startPlatform();
