@@ -60,6 +60,25 @@ test('the Volume class makes, finds and destroys volumes and works with what is 
   await assert.rejects(again.readFile('/notes/today.txt'), failsWith(/Authentication/));
 });
 
+test('who watches a volume is told of what is there, and of no file that is still on its way', async () => {
+  const volume = await Volume.create('watched');
+  const sandbox = await Sandbox.create({ volumeMounts: { '/data': volume } });
+  try {
+    const named: string[] = [];
+    const watch = await sandbox.files.watchDir('/data', ({ type, name }) => void named.push(`${type} ${name}`));
+    await volume.writeFile('/new', 'x'.repeat(1_000_000));
+    await volume.writeFile('/new', 'y', { force: true });
+    // What happens last is told last.
+    await sandbox.files.write('/data/last', '');
+    await waitFor('the last event', () => named.some(event => event.endsWith(' last')));
+    await watch.stop();
+    assert.deepEqual([...new Set(named.map(event => event.split(' ')[1]))], ['new', 'last'], named.join(', '));
+  } finally {
+    await sandbox.kill();
+  }
+  await Volume.destroy(volume.volumeId);
+});
+
 test(`${streamMiB} MiB go up and down as streams, in constant memory of the platform`, async () => {
   const volume = await Volume.create('streams');
   const block = new Uint8Array(1 << 20).map((_, index) => index % 251);
