@@ -218,6 +218,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
   ],
   'docs/operating.md': [
+    [
+      'On one machine without DNS',
+      'test/code-interpreter/published-package.node.ts',
+      'every method that makes a URL works in the environment that a start prints',
+    ],
     ['the capabilities that nothing needs', 'test/setup/unit-file.test.ts', 'systemd'],
     [
       'changes nothing, and ends with exit code 1',

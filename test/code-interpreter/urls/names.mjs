@@ -4,5 +4,5 @@ import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 
 const { lookup } = dns;
-dns.lookup = (name, options, done) => lookup(/\.localhost$/.test(name) ? 'localhost' : name, options, done);
+dns.lookup = (name, options, done) => lookup(name.endsWith('.localhost') ? 'localhost' : name, options, done);
 syncBuiltinESMExports();
