@@ -4,6 +4,7 @@ import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
 import type { RequestHead } from '../http1/request-head.ts';
 import type { ResponseHead } from '../http1/response-head.ts';
 import type { EdgeLimits } from './limits.ts';
+import type { KnownProtocols } from './upstream/known-protocols.ts';
 import { SandboxTraffic } from './upstream/sandbox-traffic.ts';
 import type { Teams } from './upstream/team-traffic.ts';
 import type { upstreamHandlers } from './upstream/upstream.ts';
@@ -58,17 +59,18 @@ export type SandboxWay = Common & {
   readonly farEnds?: FarEnds | undefined;
   readonly traffic: Map<string, SandboxTraffic>;
   readonly teams: Teams;
+  readonly protocols: KnownProtocols;
 };
 
 /** The traffic of a sandbox's running incarnation. What is left of an earlier one is cut. */
 export function trafficOf(
-  { traffic, limits, teams }: Pick<SandboxWay, 'traffic' | 'limits' | 'teams'>,
+  { traffic, limits, teams, protocols }: Pick<SandboxWay, 'traffic' | 'limits' | 'teams' | 'protocols'>,
   { sandboxId, executionId, teamId }: Route,
 ): SandboxTraffic {
   const existing = traffic.get(sandboxId);
   if (existing !== undefined && existing.executionId === executionId) return existing;
   existing?.cut();
-  const own = new SandboxTraffic(sandboxId, executionId, limits, teams.of(teamId));
+  const own = new SandboxTraffic({ sandboxId, executionId }, limits, teams.of(teamId), protocols);
   traffic.set(sandboxId, own);
   return own;
 }

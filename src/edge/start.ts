@@ -9,6 +9,7 @@ import { type EdgeLimits, limitsWithin } from './limits.ts';
 import { type CurrentCertificate, listenPlain, listenTls, type Listener, type Taking } from './listeners.ts';
 import { serveBy } from './request/serve.ts';
 import { Share } from '../base/concurrency/share.ts';
+import { KnownProtocols } from './upstream/known-protocols.ts';
 import { Teams } from './upstream/team-traffic.ts';
 import { upstreamHandlers } from './upstream/upstream.ts';
 import { poolBounds, UpstreamPool } from './upstream/pool.ts';
@@ -134,6 +135,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
     upstreamHandlers: upstreamHandlers(log),
     traffic: new Map(),
     teams: new Teams(limits),
+    protocols: new KnownProtocols(),
   };
   return { taking: { context, table: new ClientTable(limits, trustForwardedHeaders), serve: serveBy(ways) }, ways };
 }

@@ -8,6 +8,7 @@ import { ClientConnection, type Serve } from '../connection/client-connection.ts
 import type { ConnectionContext } from '../context.ts';
 import { limitsWithin } from '../limits.ts';
 import type { ByteSocket } from '../send-buffer.ts';
+import { KnownProtocols } from '../upstream/known-protocols.ts';
 import { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
 import { Teams } from '../upstream/team-traffic.ts';
 import { Upstream } from '../upstream/upstream.ts';
@@ -71,7 +72,8 @@ function scene({ served = 0 } = {}) {
     clients: new Set(),
     stopping: false,
   };
-  const traffic = new SandboxTraffic('s', 'e', limits, new Teams(limits).of('t'));
+  const team = new Teams(limits).of('t');
+  const traffic = new SandboxTraffic({ sandboxId: 's', executionId: 'e' }, limits, team, new KnownProtocols());
   let running = true;
   const directory = {
     find: () => (running ? route : undefined),

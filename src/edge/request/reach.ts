@@ -1,7 +1,8 @@
 import { closeSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import type { ApiWay, SandboxWay } from '../context.ts';
-import type { Protocol, SandboxTraffic } from '../upstream/sandbox-traffic.ts';
+import type { Protocol } from '../upstream/known-protocols.ts';
+import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
 import { Http2Link } from '../upstream/http2/link.ts';
 import { Upstream, type UpstreamHome } from '../upstream/upstream.ts';
 import { Wait } from './wait.ts';

@@ -10,7 +10,7 @@ import type { Route } from '../../protocol/directory.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { isSafeToRepeat, type ServeAgain } from '../exchange/target.ts';
 import type { KeptRequestHead, RequestHead } from '../../http1/request-head.ts';
-import type { Protocol } from '../upstream/sandbox-traffic.ts';
+import type { Protocol } from '../upstream/known-protocols.ts';
 import { isInternalRoute } from './internal-routes.ts';
 import { serveTunnel, tunnelAsked } from './serve-tunnel.ts';
 import { upgradeFor } from './upgrade.ts';

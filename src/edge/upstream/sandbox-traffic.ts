@@ -2,13 +2,8 @@ import { agentPort } from '../../protocol/agent.ts';
 import type { EdgeLimits } from '../limits.ts';
 import type { Share } from '../../base/concurrency/share.ts';
 import type { TeamTraffic } from './team-traffic.ts';
+import type { KnownProtocols, Protocol } from './known-protocols.ts';
 import { poolBounds, UpstreamPool } from './pool.ts';
-
-/** What a service speaks. */
-export type Protocol = 'http/1.1' | 'h2';
-
-/** Ports of one sandbox of which the edge remembers what is spoken there; beyond these it finds out again. */
-const knownPortsMax = 256;
 
 /** What flows into one incarnation of a sandbox. */
 export class SandboxTraffic {
@@ -22,11 +17,16 @@ export class SandboxTraffic {
   readonly #pools = new Map<number, UpstreamPool>();
   /** Those of connections that speak HTTP/2. */
   readonly #http2Pools = new Map<number, UpstreamPool>();
-  /** What the services answered in that were asked. */
-  readonly #spoken = new Map<number, Protocol>();
+  readonly #protocols: KnownProtocols;
   readonly #limits: EdgeLimits;
 
-  constructor(sandboxId: string, executionId: string, limits: EdgeLimits, team: TeamTraffic) {
+  constructor(
+    { sandboxId, executionId }: { sandboxId: string; executionId: string },
+    limits: EdgeLimits,
+    team: TeamTraffic,
+    protocols: KnownProtocols,
+  ) {
+    this.#protocols = protocols;
     this.sandboxId = sandboxId;
     this.executionId = executionId;
     this.#limits = limits;
@@ -61,15 +61,12 @@ export class SandboxTraffic {
 
   /** What the service on a port speaks; undefined: nobody has asked it yet. */
   protocolOf(port: number): Protocol | undefined {
-    return this.#spoken.get(port);
+    return this.#protocols.of(this.executionId, port);
   }
 
   /** A service has shown what it speaks; undefined: not what was thought. */
   heard(port: number, protocol: Protocol | undefined): void {
-    if (this.#spoken.get(port) === protocol) return;
-    if (this.#spoken.size >= knownPortsMax) this.#spoken.clear();
-    if (protocol === undefined) this.#spoken.delete(port);
-    else this.#spoken.set(port, protocol);
+    this.#protocols.heard(this.executionId, port, protocol);
   }
 
   /** Closes connections that were idle for too long and forgets pools that are empty. */

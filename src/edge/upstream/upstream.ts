@@ -3,6 +3,7 @@ import type { Log } from '../../base/telemetry/log.ts';
 import type { FarEnd } from '../directory/directory.ts';
 import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
 import { beginsHttp2 } from './http2/first-frame.ts';
+import type { Protocol } from './known-protocols.ts';
 
 /** Who uses an upstream connection at the moment, and hears what happens on it. */
 export type UpstreamUser = {
@@ -69,7 +70,7 @@ export class Upstream {
     return this.#farEnd?.wasReset() ?? false;
   }
 
-  get protocol(): 'http/1.1' | 'h2' {
+  get protocol(): Protocol {
     return this.isHttp2 ? 'h2' : 'http/1.1';
   }
 
