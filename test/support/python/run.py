@@ -9,6 +9,10 @@ import traceback
 
 sys.path.insert(0, os.getcwd())
 
+# What programs print goes to the error output: results have the other one to themselves.
+results = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
 import async_cases  # noqa: E402
 import sync_cases  # noqa: E402
 
@@ -26,4 +30,4 @@ for name, function in cases():
         asyncio.run(function()) if inspect.iscoroutinefunction(function) else function()
     except BaseException:
         problem = traceback.format_exc()
-    print(json.dumps({"case": name, "problem": problem}), flush=True)
+    print(json.dumps({"case": name, "problem": problem}), file=results, flush=True)
