@@ -192,6 +192,15 @@ test('files that the archive does not hold, and names that lead out of it, are r
   expect(two.result.status === 'error' && two.result.message).toContain('not allowed');
 });
 
+test('what one team has copied under a hash is not what another one gets that says the same of other files', async () => {
+  const hash = builds.upload(writeTar([file('run.sh', 'of the first team')]));
+  builds.uploadOf('team-2', hash, writeTar([file('run.sh', 'of the second team')]));
+  const steps = [{ ...step('COPY', 'run.sh', '/run.sh'), filesHash: hash }];
+  const [first, second] = [await builds.built({ steps }), await builds.built({ steps, teamId: 'team-2' })];
+  expect(await builds.inside(first, 'cat /run.sh')).toBe('of the first team');
+  expect(await builds.inside(second, 'cat /run.sh')).toBe('of the second team');
+});
+
 test('a build that is cancelled ends at once with the reason, and leaves no sandbox', async () => {
   const { node } = builds.test;
   const request = {

@@ -23,6 +23,8 @@ export type BuildNode = AsyncDisposable & {
   built(request: Partial<StartBuild>): Promise<BuildState>;
   /** Keeps an archive as uploaded files and answers its hash. */
   upload(archive: Uint8Array): string;
+  /** Keeps an archive as what another team says are the files of a hash. */
+  uploadOf(teamId: string, hash: string, archive: Uint8Array): void;
   /** Runs a command in a new sandbox made from the state, as root, and answers what it printed. */
   inside(state: BuildState, command: string): Promise<string>;
   settings(images: object): void;
@@ -71,11 +73,10 @@ export async function startBuildNode(
     },
     upload(archive) {
       const hash = createHash('sha256').update(archive).digest('hex');
-      const dir = join(test.dataDir, 'files', teamId);
-      mkdirSync(dir, { recursive: true });
-      writeFileSync(join(dir, hash), archive);
+      keepUpload(test.dataDir, { teamId, hash }, archive);
       return hash;
     },
+    uploadOf: (teamId, hash, archive) => keepUpload(test.dataDir, { teamId, hash }, archive),
     async inside(state, command) {
       const request = test.request({
         image: {
@@ -101,3 +102,9 @@ export async function startBuildNode(
 }
 
 export const step = (type: string, ...args: string[]): BuildStep => ({ type, args, force: false });
+
+function keepUpload(dataDir: string, { teamId, hash }: { teamId: string; hash: string }, archive: Uint8Array): void {
+  const dir = join(dataDir, 'files', teamId);
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, hash), archive);
+}

@@ -13,6 +13,7 @@ import { workdirLayer, workdirOf } from './workdir.ts';
 /** Carries out one step on top of `state` and answers the state after it. `place` is e.g. `2/5`. */
 export async function runStep(build: Build, state: BuildState, step: BuildStep, place: string): Promise<BuildState> {
   const type = step.type.toUpperCase();
+  const { teamId } = build.request;
   const label = { place: `builder ${place}`, text: textOf(type, step) };
   if (step.force) build.forced = true;
   switch (type) {
@@ -31,7 +32,8 @@ export async function runStep(build: Build, state: BuildState, step: BuildStep, 
       );
     }
     case 'COPY':
-      return cachedLayer(build, state, { kind: 'copy', facts: [step.args, step.filesHash], label }, () =>
+      // The hash is what the team says of its files: another team's of the same name may be others.
+      return cachedLayer(build, state, { kind: 'copy', facts: [teamId, step.args, step.filesHash], label }, () =>
         copyLayer(build, state, step),
       );
     case 'ENV':
