@@ -11,6 +11,7 @@ import { testUnless } from '../../support/skip.ts';
 import { wiredInMemory } from '../../wire/support/pair.ts';
 import type { ChildOptions } from '../crash-child.ts';
 import { Platform, call, until } from '../platform.ts';
+import { Receiver } from '../webhook-receiver.ts';
 import { PostgresCluster, postgresPrograms } from '../postgres.ts';
 import { randomOf } from '../random.ts';
 
@@ -24,13 +25,19 @@ const postgresTest = testUnless(
 );
 const seed = Number(process.env['ATOLL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
+/** Both look for deliveries all the time, and none waits for the other's. */
+const webhooks = { allowPrivateAddresses: true, pollMs: 5, timeoutMs: 30_000 };
+
 /** A platform, and a second api beside it. */
 async function withTwo(
   work: (scene: { first: Platform; second: Api; secondSocket: string }) => Promise<void>,
   leaseSeconds = 15,
 ): Promise<void> {
   await using cluster = await PostgresCluster.start(programs!);
-  await using first = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newDatabase() } });
+  await using first = await Platform.start({
+    database: { name: 'PostgreSQL', location: () => cluster.newDatabase() },
+    webhooks,
+  });
   await using store = await openStore(first.location);
   const secondSocket = join(first.directory, 'second.sock');
   const second = await startApi({
@@ -40,6 +47,7 @@ async function withTwo(
     seed: new Uint8Array(32).fill(7),
     log: createLog('warn', line => first.logged.push(line)),
     replica: { leaseSeconds },
+    webhooks,
   });
   try {
     await work({ first, second, secondSocket });
@@ -139,6 +147,46 @@ postgresTest('one that stops gives up its work at once, and a start in its place
     const after = await replicas();
     expect(after.map(({ name }) => name)).toEqual([before[0]?.name ?? '']);
     expect(after[0]?.replica_id).not.toBe(before[0]?.replica_id ?? '');
+  });
+});
+
+postgresTest('an event is told once to each who wants it, whichever process made it and both deliver', async () => {
+  await withTwo(async ({ first, secondSocket }) => {
+    await using receiver = await Receiver.start();
+    // Slow enough for the other process to come by while a delivery is under way.
+    receiver.answer = response => void setTimeout(() => response.writeHead(204).end(), 50);
+    const key = { 'x-api-key': first.key };
+    const at = { first: first.socketPath, second: secondSocket };
+    const ask = (who: keyof typeof at, method: string, path: string, body?: unknown) =>
+      call(at[who], method, path, body, key);
+    const events = ['created', 'updated', 'killed'].map(change => `sandbox.lifecycle.${change}`);
+    const hook = await ask('first', 'POST', '/events/webhooks', { name: 'hook', url: receiver.url, events });
+    expect(hook.status).toBe(201);
+    const made: string[] = [];
+    for (let round = 0; round < 12; round++) {
+      const [one, other] = round % 2 === 0 ? (['first', 'second'] as const) : (['second', 'first'] as const);
+      const { body } = await ask(one, 'POST', '/v2/sandboxes', { templateID: 'base' });
+      const { sandboxID } = body as { sandboxID: string };
+      made.push(sandboxID);
+      expect((await ask(other, 'POST', `/sandboxes/${sandboxID}/timeout`, { timeout: 100 })).status).toBe(204);
+      expect((await ask(one, 'DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+    }
+    await until(() => made.every(sandboxId => receiver.typesOf(sandboxId).length >= 3));
+    const { id } = hook.body as { id: string };
+    await until(async () => {
+      const all = (await ask('second', 'GET', `/events/webhooks/${id}/deliveries?limit=100`)).body as {
+        state: string;
+      }[];
+      return all.length === 36 && all.every(({ state }) => state === 'delivered');
+    });
+    for (const sandboxId of made) expect(receiver.typesOf(sandboxId)).toEqual(['created', 'updated', 'killed']);
+    const ids = receiver.received.map(received => received.id);
+    expect([ids.length, new Set(ids).size]).toEqual([36, 36]);
+    // Who asks either process for what has happened is told the same, each event once.
+    const [ofFirst, ofSecond] = await Promise.all(
+      (['first', 'second'] as const).map(who => ask(who, 'GET', '/events/sandboxes?limit=100')),
+    );
+    expect(ofFirst?.body).toEqual(ofSecond?.body);
   });
 });
 
