@@ -9,6 +9,9 @@ import type { CordonedAddresses, ReviewPod } from '../protocol/cluster.ts';
 import { ClusterStore } from './blob/rules/cluster-store.ts';
 import { bringLayer } from './blob/rules/layers.ts';
 import { DurablePauses } from './blob/rules/pauses.ts';
+import { StoredLogs } from './blob/rules/logs.ts';
+import { DurableSnapshots } from './blob/rules/snapshots.ts';
+import { SharedUploads } from './blob/rules/uploads.ts';
 import { type Authority, controlIdentity, openAuthority } from './cluster/rules/authority.ts';
 import { clusterBuilder } from './cluster/rules/builder.ts';
 import { Machines } from './cluster/rules/machines.ts';
@@ -60,6 +63,10 @@ export type ApiParts = {
   readonly store: ClusterStore | null;
   /** Null where nothing is kept beyond its machine. */
   readonly durablePauses: DurablePauses | null;
+  /** The memory that sandboxes begin with, in the store; null where it stays on its machine. */
+  readonly durableSnapshots: DurableSnapshots | null;
+  /** Logs of ended sandboxes, in the store; null where they stay on their machines. */
+  readonly storedLogs: StoredLogs | null;
   readonly directory: SandboxDirectory;
   readonly credentials: CredentialCache;
   /** Secret of the installation from which the sandboxes' tokens are derived. */
@@ -101,6 +108,8 @@ export type ApiParts = {
   /** At which people can sign in too; null where there is none. */
   readonly oidc: OidcProvider | null;
   readonly uploads: Uploads;
+  /** Where uploads of a cluster are for all of it; null: on this machine alone. */
+  readonly sharedUploads: SharedUploads | null;
   /** Streams that teams follow. */
   readonly streams: OpenStreams;
   readonly health: Health;
@@ -159,6 +168,35 @@ async function storeOf(
   return store;
 }
 
+type Shared = 'store' | 'durablePauses' | 'durableSnapshots' | 'storedLogs' | 'sharedUploads' | 'builder';
+
+/** What the machines of a cluster share, in its store and without one. */
+function sharedWith(
+  { cluster, builder, seed, log, store: { db } }: ApiOptions,
+  machines: Machines | null,
+  store: ClusterStore | null,
+  clock: Clock,
+): Pick<ApiParts, Shared> {
+  const alone = { store: null, durablePauses: null, durableSnapshots: null, storedLogs: null };
+  if (!machines || !cluster) return { ...alone, sharedUploads: null, builder: builder ?? noBuilder };
+  const sharedUploads = new SharedUploads({ db, clock, log, machines, links: cluster.links, store });
+  const onMachines = {
+    sharedUploads,
+    builder: builder ?? clusterBuilder({ machines, db, clock, seed, log, uploads: sharedUploads }),
+  };
+  if (!store) return { ...alone, ...onMachines };
+  const durableSnapshots = new DurableSnapshots({ db, clock, store, machines, seed });
+  machines.memories = durableSnapshots;
+  const durablePauses = new DurablePauses({ db, clock, store, machines, seed });
+  return {
+    store,
+    durablePauses,
+    durableSnapshots,
+    storedLogs: new StoredLogs({ db, clock, store, seed }),
+    ...onMachines,
+  };
+}
+
 const defaultVolumeTokenSeconds = 24 * 3600;
 
 /** Makes the parts of an API. `stopping` is aborted when it ends. */
@@ -169,14 +207,13 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
   const { clock, ...clockSteps } = sharedClock ?? options.clock ?? steadyClock();
   const replica = await startReplica({ db, clock }, { place: options.socketPath, ...options.replica });
   const { authority, machines, nodes } = await nodesOf(options);
-  const store = await storeOf(options, { clock, replica, machines });
+  const shared = sharedWith(options, machines, await storeOf(options, { clock, replica, machines }), clock);
   return {
     db,
     nodes,
     authority,
     machines,
-    store,
-    durablePauses: store && machines && new DurablePauses({ db, clock, store, machines, seed: options.seed }),
+    ...shared,
     isolationSeconds: options.cluster?.isolationSeconds ?? 0,
     reviewPod: options.cluster?.reviewPod ?? null,
     cordoned: options.cluster?.cordoned ?? null,
@@ -217,7 +254,6 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     replica,
     syncClock: async () => sharedClock?.sync(),
     resuming: new SingleFlight(),
-    builder: options.builder ?? (machines ? clusterBuilder(machines, db) : noBuilder),
     domain,
     volumeTokenSeconds: options.volumeTokenSeconds ?? defaultVolumeTokenSeconds,
     filesDir: options.filesDir ?? '/nonexistent',

@@ -4,6 +4,8 @@ import { auditBacklogIntervalMs } from './event/rules/audit-backlog.ts';
 import { auditPruneIntervalMs, reconcileAudit } from './event/rules/audit.ts';
 import { eventsPruneIntervalMs, reconcileEvents } from './event/rules/events.ts';
 import { collectIntervalMs, storeKeeping } from './blob/reconcilers/collect.ts';
+import { logUploadIntervalMs, storeLogs } from './blob/reconcilers/logs.ts';
+import { memoryUploadIntervalMs, storeMemories } from './blob/reconcilers/memory.ts';
 import { layerUploadIntervalMs, storeBuildLayers } from './blob/reconcilers/layers.ts';
 import { beatIntervalMs, reconcileMachines } from './cluster/reconcilers/beat.ts';
 import { noticeTimeline } from './database/timeline.ts';
@@ -94,11 +96,13 @@ function storeLoops(
   parts: ApiParts,
   every: (name: string, intervalMs: number, run: () => Promise<void>) => Loop,
 ): Loop[] {
-  const { store, machines } = parts;
-  if (!store || !machines) return [];
+  const { store, machines, durableSnapshots, storedLogs } = parts;
+  if (!store || !machines || !durableSnapshots || !storedLogs) return [];
   return [
     every('store', collectIntervalMs, storeKeeping({ ...parts, store })),
     every('store-layers', layerUploadIntervalMs, () => storeBuildLayers({ ...parts, store, machines })),
+    every('store-logs', logUploadIntervalMs, () => storeLogs({ ...parts, storedLogs })),
+    every('store-memories', memoryUploadIntervalMs, () => storeMemories({ ...parts, machines, durableSnapshots })),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { filesDirOf } from '../api/installation/data-directory.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError, messageOf } from '../base/error.ts';
@@ -39,10 +40,11 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
     // Standby sandboxes have the size that most creates ask for; a claim for another size changes it.
     pool: { size: poolSize, resources: defaultSize },
     builds: {
-      filesDir: join(settings.dataDir, 'files'),
+      filesDir: filesDirOf(settings.dataDir),
       imagesFile: join(settings.dataDir, 'images.json'),
       authorities: settings.buildAuthorities,
       cacheBytesMax: settings.buildCacheGiB * 2 ** 30,
+      layerBytesMax: settings.layersGiB * 2 ** 30,
       network: settings.buildNetwork,
     },
     diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,

@@ -88,7 +88,15 @@ export type StartBuild = {
   resources: SandboxResources;
   /** Driver of the steps; absent: the node's default. */
   driver?: DriverName;
+  /** In a cluster: control is asked for the outcomes of steps that this node has not carried out before. */
+  sharesSteps?: boolean;
 };
+
+/** The outcome of a step: a layer, or null where it changed no file. */
+export type StepOutcome = { layer: string | null };
+
+/** A step that a build has carried out: by the digest of all that it depends on. */
+export type MadeStep = StepOutcome & { key: string };
 
 /** Importance of a line of a build's log. */
 export type BuildLogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -121,8 +129,12 @@ export type BuildProgress = {
   entries: BuildLogEntry[];
   /** The cursor for what follows. */
   next: number;
+  /** The key of a step of which the build wants to know whether another node has its outcome: see `answer`. */
+  question?: string;
   /** Present when no entries follow. */
   result?: BuildResult;
+  /** With the result, of a build that shares its steps: those that it has carried out. */
+  made?: MadeStep[];
 };
 
 /** Builds of templates on one node. */
@@ -147,7 +159,18 @@ export type BuildProtocol = {
   forget(buildId: string): Promise<void>;
   /**
    * Deletes cached steps, cache mounts and uploaded files, the least recently used first, until they take no more than
-   * the node's limit; and all layers that no cached step, running sandbox, running build or `keep` needs.
+   * the node's limit; and all layers that no cached step, running sandbox, running build or `keep` needs. Of those in
+   * `keep` that can be had again from elsewhere, `replaceable`, the least recently used go where all layers take more
+   * than the node's limit.
    */
-  collect(keep: string[]): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }>;
+  collect(
+    keep: string[],
+    replaceable?: string[],
+  ): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }>;
+};
+
+/** The same on a node of a cluster, which control helps. */
+export type NodeBuildProtocol = BuildProtocol & {
+  /** Answers a build's question: the layer is on the node by now. Null: nobody has that outcome. */
+  answer(buildId: string, key: string, outcome: StepOutcome | null): Promise<void>;
 };

@@ -1,8 +1,9 @@
 import type { CertificatePair } from '../base/crypto/certificate.ts';
-import type { BuildProtocol } from './build.ts';
+import type { NodeBuildProtocol } from './build.ts';
 import type { DriverName } from './driver.ts';
 import type { ExecutionRef, Kept, MemoryFacts, NodeInfo, NodeProtocol, PausedSandbox } from './node.ts';
 import type { ShippedProtocol } from './shipped.ts';
+import type { UploadExchange, UploadRef } from './upload.ts';
 
 /** Where a node is, and by what it is known. */
 export type NodePlace = {
@@ -22,10 +23,12 @@ export type NodeWay = { place: NodePlace; identity: ControlIdentity };
 /** The services of a machine for control: its node's, and those of its gate. */
 export type MachineService = {
   node: NodeProtocol;
-  builds: BuildProtocol;
+  builds: NodeBuildProtocol;
   shipped: ShippedProtocol;
   layers: LayerProtocol;
   pauses: PauseExchange;
+  snapshots: SnapshotExchange;
+  uploads: UploadExchange;
   gate: GateProtocol;
   transfers: TransferProtocol;
 };
@@ -114,8 +117,11 @@ export type LayerProtocol = {
    * within an hour is dropped. Errors: `no_space`, `unavailable` (too many at a time).
    */
   openWrite(digest: string, sizeBytes: number): Promise<{ writeId: string; descriptor: number }>;
-  /** Ends a layer. Errors: `invalid` (its bytes are others), `not_found` (ended already). */
-  keepWrite(writeId: string): Promise<void>;
+  /**
+   * Ends a layer of so many bytes. Errors: `invalid` (its bytes are others), `not_found` (ended already), `unavailable`
+   * (not all of it has come).
+   */
+  keepWrite(writeId: string, sizeBytes: number): Promise<void>;
   /** Drops a layer that was begun. Errors: `not_found` (ended already). */
   dropWrite(writeId: string): Promise<void>;
 };
@@ -132,46 +138,55 @@ export type PauseFacts = {
 };
 
 /**
- * What paused sandboxes have kept, for other machines: records, disk and memory in one stream, encrypted frame by frame
- * with a key that is used for one of them only (32 bytes, base64url). Sandboxes with volumes are refused
- * (`precondition`): these stay on their machine.
+ * What sandboxes have kept, for other machines: records, disk and memory in one stream, encrypted frame by frame with a
+ * key that is used for one of them only (32 bytes, base64url).
  */
-export type PauseExchange = {
-  /**
-   * Of one that runs: what it would be if it were paused with its memory now, and about how large. Errors: `not_found`
-   * where this execution is not here.
-   */
-  describe(target: ExecutionRef): Promise<PauseFacts>;
-  /**
-   * A connection to read it from, the caller's from now on. The sandbox is not resumed while it is read.
-   * Errors: `not_found`.
-   */
-  openRead(target: ExecutionRef, key: string): Promise<{ sizeBytes: number; descriptor: number }>;
+export type MemoryExchange<Target, Kept> = {
+  /** What it needs of another machine. Errors: `not_found` where it is not here. */
+  describe(target: Target): Promise<PauseFacts>;
+  /** A connection to read it from, the caller's from now on. Errors: `not_found`. */
+  openRead(target: Target, key: string): Promise<{ sizeBytes: number; descriptor: number }>;
   /**
    * Begins to take one: the caller writes the stream to the connection, which is the caller's from now on. What is not
    * ended within an hour is dropped. Errors: `no_space`, `unavailable` (too many at a time).
    */
-  openWrite(target: ExecutionRef, key: string, sizeBytes: number): Promise<{ writeId: string; descriptor: number }>;
-  /** Ends it: the sandbox is paused here. Errors: `invalid` (the bytes are others), `not_found` (ended already). */
-  keepWrite(writeId: string): Promise<PausedSandbox>;
+  openWrite(target: Target, key: string, sizeBytes: number): Promise<{ writeId: string; descriptor: number }>;
+  /** Ends it: it is here. Errors: `invalid` (the bytes are others), `not_found` (ended already). */
+  keepWrite(writeId: string): Promise<Kept>;
   /** Drops what was begun. Errors: `not_found` (ended already). */
   dropWrite(writeId: string): Promise<void>;
 };
 
-/** A paused sandbox that comes from another machine: its bytes are taken, and then it is kept or dropped. */
-export type PauseArrival = {
+/** Something that comes from another machine: its bytes are taken, and then it is kept or dropped. */
+export type Arrival<Kept> = {
   take(bytes: AsyncIterable<Uint8Array>): Promise<void>;
-  keep(): Promise<PausedSandbox>;
+  keep(): Promise<Kept>;
   drop(): Promise<void>;
 };
 
-/** What `PauseExchange` does, with streams in place of connections. */
-export type PauseCarrier = {
-  describe(target: ExecutionRef): Promise<PauseFacts>;
-  /** Who gets the stream reads it, to its end or until it gives up: the sandbox is held for so long. */
-  send(target: ExecutionRef, key: string): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>;
-  receive(target: ExecutionRef, key: string, sizeBytes: number): Promise<PauseArrival>;
+/** What `MemoryExchange` does, with streams in place of connections. */
+export type MemoryCarrier<Target, Kept> = {
+  describe(target: Target): Promise<PauseFacts>;
+  /** Who gets the stream reads it, to its end or until it gives up. */
+  send(target: Target, key: string): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>;
+  receive(target: Target, key: string, sizeBytes: number): Promise<Arrival<Kept>>;
 };
+
+/**
+ * Paused sandboxes. Those with volumes are refused (`precondition`): these stay on their machine. `describe` of one
+ * that runs says what it would be if it were paused with its memory now, and about how large. A sandbox is not resumed
+ * while it is read.
+ */
+export type PauseExchange = MemoryExchange<ExecutionRef, PausedSandbox>;
+/** The same with streams. */
+export type PauseCarrier = MemoryCarrier<ExecutionRef, PausedSandbox>;
+/** A paused sandbox that comes. */
+export type PauseArrival = Arrival<PausedSandbox>;
+
+/** The memory of snapshots, by their IDs. */
+export type SnapshotExchange = MemoryExchange<string, void>;
+/** The same with streams. */
+export type SnapshotCarrier = MemoryCarrier<string, void>;
 
 /**
  * What a machine sends to a store and gets from it by itself: through signed URLs of one object each, in the order of
@@ -180,8 +195,11 @@ export type PauseCarrier = {
 export type TransferProtocol = {
   sendLayer(digest: string, urls: string[]): Promise<void>;
   receiveLayer(digest: string, sizeBytes: number, urls: string[]): Promise<void>;
+  receiveUpload(upload: UploadRef, sizeBytes: number, urls: string[]): Promise<void>;
   sendPause(target: ExecutionRef, key: string, urls: string[]): Promise<void>;
   receivePause(target: ExecutionRef, key: string, sizeBytes: number, urls: string[]): Promise<PausedSandbox>;
+  sendSnapshot(snapshotId: string, key: string, urls: string[]): Promise<void>;
+  receiveSnapshot(snapshotId: string, key: string, sizeBytes: number, urls: string[]): Promise<void>;
 };
 
 /** What a machine says of itself that wants to join. */

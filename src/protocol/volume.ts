@@ -100,11 +100,11 @@ export type VolumeProtocol = {
   openWrite(volumeId: string, path: string, entry: NewVolumeEntry): Promise<{ writeId: string; descriptor: number }>;
 
   /**
-   * Ends a file and puts it in its place; it survives a crash of the host. Errors: `not_found` (ended already),
-   * `conflict`, `no_space`.
+   * Ends a file of so many bytes and puts it in its place; it survives a crash of the host. Errors: `not_found` (ended
+   * already), `conflict`, `no_space`, `unavailable` (not all of it has come).
    */
-  keepWrite(writeId: string): Promise<VolumeEntry>;
+  keepWrite(writeId: string, sizeBytes: number): Promise<VolumeEntry>;
 
-  /** Drops a file that was begun. Errors: `not_found` (ended already). */
+  /** Drops a file that was begun. Errors: `not_found` (ended already), `no_space` where it failed for that. */
   dropWrite(writeId: string): Promise<void>;
 };

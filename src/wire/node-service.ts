@@ -1,10 +1,25 @@
 import type { Log } from '../base/telemetry/log.ts';
-import type { BuildProtocol } from '../protocol/build.ts';
-import type { LayerProtocol, Machine, MachineService, NodeWay, PauseExchange } from '../protocol/cluster.ts';
+import type { NodeBuildProtocol } from '../protocol/build.ts';
+import type {
+  LayerProtocol,
+  Machine,
+  MachineService,
+  NodeWay,
+  PauseExchange,
+  SnapshotExchange,
+} from '../protocol/cluster.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import type { ShippedProtocol } from '../protocol/shipped.ts';
+import type { UploadExchange } from '../protocol/upload.ts';
 import type { Caller } from '../protocol/wire/method.ts';
-import { gateTable, layerTable, pauseTable, transferTable } from '../protocol/wire/cluster-table.ts';
+import {
+  gateTable,
+  layerTable,
+  pauseTable,
+  snapshotTable,
+  transferTable,
+  uploadTable,
+} from '../protocol/wire/cluster-table.ts';
 import { buildTable, nodeTable } from '../protocol/wire/node-table.ts';
 import { shippedTable } from '../protocol/wire/shipped-table.ts';
 import { proxyOf } from './call.ts';
@@ -18,13 +33,23 @@ import { listenTls, type NodeIdentity } from './tls/listen-tls.ts';
 /** The services of a node for other processes. */
 type NodeService = {
   node: NodeProtocol;
-  builds: BuildProtocol;
+  builds: NodeBuildProtocol;
   shipped: ShippedProtocol;
   layers: LayerProtocol;
   pauses: PauseExchange;
+  snapshots: SnapshotExchange;
+  uploads: UploadExchange;
 };
 
-const table = { node: nodeTable, builds: buildTable, shipped: shippedTable, layers: layerTable, pauses: pauseTable };
+const table = {
+  node: nodeTable,
+  builds: buildTable,
+  shipped: shippedTable,
+  layers: layerTable,
+  pauses: pauseTable,
+  snapshots: snapshotTable,
+  uploads: uploadTable,
+};
 
 const machineTable = { ...table, gate: gateTable, transfers: transferTable };
 

@@ -1,12 +1,12 @@
 import { AtollError } from '../base/error.ts';
 import { newUuid } from '../base/id.ts';
-import type { PauseArrival, PauseCarrier, PauseExchange } from '../protocol/cluster.ts';
+import type { Arrival, MemoryCarrier, MemoryExchange } from '../protocol/cluster.ts';
 import { streamPair } from './files.ts';
 import { pump, socketSink, socketSource } from './pump.ts';
 
-/** What carries paused sandboxes in streams, with connections in their place: those can be passed on. */
-export function pausesOverWire(carrier: PauseCarrier): PauseExchange {
-  const arrivals = new Map<string, { arrival: PauseArrival; taken: Promise<void> }>();
+/** What carries sandboxes in streams, with connections in their place: those can be passed on. */
+export function memoryOverWire<Target, Kept>(carrier: MemoryCarrier<Target, Kept>): MemoryExchange<Target, Kept> {
+  const arrivals = new Map<string, { arrival: Arrival<Kept>; taken: Promise<void> }>();
   const take = (writeId: string) => {
     const found = arrivals.get(writeId);
     arrivals.delete(writeId);

@@ -21,6 +21,9 @@ function store(names: string[], young: string[] = []) {
     list: () => [...there],
     bytes: () => 100,
     madeAtMs: (name: string) => (young.includes(name) ? Date.now() : Date.now() - 2 * hour),
+    // In the order of their names, the last one the most lately.
+    usedAtMs: (name: string) =>
+      Date.now() - (young.includes(name) ? 0 : (1 + names.length - names.indexOf(name)) * hour),
     remove: async (name: string) => void there.delete(name),
   };
   return { there, layers };
@@ -39,8 +42,9 @@ async function cacheOf(name: string, layers: { has(layer: string): boolean }, st
   return cache;
 }
 
-/** No build runs, and nothing is cached in files. */
-const quiet = { buildingSinceMs: undefined, files: [] };
+/** No build runs, nothing is cached in files, and no layer can be had from elsewhere. */
+const alone = { needed: [], replaceable: [], layerBytesMax: 0 };
+const quiet = { buildingSinceMs: undefined, files: [], ...alone };
 
 /** Layers, and sandboxes that stand on some of them. */
 const nodeWith = (layers: ReturnType<typeof store>['layers'], used: string[] = []) => ({
@@ -81,6 +85,7 @@ test('what running builds stand on stays: what they name, and what was made or u
     bytesMax: 0,
     buildingSinceMs: Date.now() - 1.5 * hour,
     files: [],
+    ...alone,
   });
   expect([...there].sort()).toEqual(['made', 'named', 'used']);
 });
@@ -108,11 +113,32 @@ test('cache mounts and uploads share the bound with steps; what a build may just
   write(old, 3 * hour);
   write(unfinished, 25 * hour);
   const node = { ...nodeWith(layers), layout: { data } };
-  const options = { keep: [], buildingSinceMs: undefined };
+  const options = { ...alone, keep: [], buildingSinceMs: undefined };
   await collectCached(node, cache, { ...options, bytesMax: 3 * 4096, files: cachedFilesOf({ data }, uploads) });
   expect([fresh, mount, old, unfinished].map(existsSync)).toEqual([true, true, false, false]);
   expect([...there]).toEqual(['middle']);
   await collectCached(node, cache, { ...options, bytesMax: 0, files: cachedFilesOf({ data }, uploads) });
   expect([fresh, mount].map(existsSync)).toEqual([true, false]);
   expect([...there]).toEqual([]);
+});
+
+test('of layers that the store has too, the least recently used leave when all take too much', async () => {
+  const names = ['oldest', 'only here', 'sandbox', 'building', 'cached', 'older', 'newer', 'asked for'];
+  const { there, layers } = store(names, ['asked for']);
+  const cache = await cacheOf('leave', layers, ['cached']);
+  const collect = (layerBytesMax: number) =>
+    collectCached(nodeWith(layers, ['sandbox']), cache, {
+      ...quiet,
+      keep: names.filter(name => name !== 'cached'),
+      needed: ['building'],
+      replaceable: names.filter(name => name !== 'only here'),
+      bytesMax: 1000,
+      layerBytesMax,
+    });
+  expect(await collect(800)).toEqual({ layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 });
+  expect(await collect(700)).toEqual({ layersDeleted: 1, filesDeleted: 0, bytesFreed: 100 });
+  expect([...there]).not.toContain('oldest');
+  // What nobody else has, and what is used or about to be, stays whatever there is.
+  await collect(0);
+  expect([...there]).toEqual(['only here', 'sandbox', 'building', 'cached', 'asked for']);
 });

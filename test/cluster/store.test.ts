@@ -1,10 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
-import { type S3Server, startS3, withoutS3 } from '../support/s3-server.ts';
 import { testUnless } from '../support/skip.ts';
 import {
   allReady,
@@ -18,51 +16,16 @@ import {
   until,
 } from './support/cluster.ts';
 import { counted, startCounter } from './support/counter.ts';
+import { inDirectory, inS3 } from './support/stores.ts';
 
 // Pauses that outlive their machine, by both stores: machines of their own, a real S3 server that checks signatures.
 
 setDefaultTimeout(20 * 60_000); // the S3 server may have to be built
 const programs = postgresPrograms();
-const noPostgres = programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)';
+const [s3, directory] = [inS3(), inDirectory()];
 
-/** What a pause is stored in, and what of that can be seen from outside. */
-type Kind = {
-  name: string;
-  skipped: string | undefined;
-  /** Settings of control. */
-  start(hostAddress: string): Promise<Record<string, string>>;
-  stop(): Promise<void>;
-};
-
-let s3: S3Server | undefined;
-const inS3: Kind = {
-  name: 'S3',
-  skipped: noPostgres ?? withoutS3(),
-  async start(hostAddress) {
-    s3 = await startS3(hostAddress);
-    return {
-      ATOLL_STORE: `s3://${s3.bucket}/clusters/one`,
-      ATOLL_STORE_ENDPOINT: s3.endpoint,
-      ATOLL_STORE_KEY_ID: s3.keyId,
-      ATOLL_STORE_SECRET: s3.secret,
-    };
-  },
-  stop: async () => s3?.[Symbol.asyncDispose](),
-};
-
-let folder = '';
-const inDirectory: Kind = {
-  name: 'a directory',
-  skipped: noPostgres,
-  async start() {
-    folder = mkdtempSync(join(tmpdir(), 'atoll-store-'));
-    return { ATOLL_STORE: folder };
-  },
-  stop: async () => rmSync(folder, { recursive: true, force: true }),
-};
-
-for (const kind of [inS3, inDirectory])
-  describe(`in ${kind.name}`, () => {
+for (const kind of [s3, directory])
+  describe(kind.name, () => {
     const storeTest = testUnless(kind.skipped);
     let cluster: Cluster;
     beforeAll(async () => {
@@ -202,7 +165,7 @@ for (const kind of [inS3, inDirectory])
         expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 1))).toBe(true);
     });
 
-    if (kind === inDirectory)
+    if (kind === directory)
       storeTest('what a pause has kept can not be read in the store', async () => {
         const sandbox = await Sandbox.create('base', connectionTo(cluster, 0));
         const secret = 'a-secret-in-a-file-of-the-sandbox';
@@ -211,7 +174,7 @@ for (const kind of [inS3, inDirectory])
         const [blob] = await cluster.query<{ blob_id: string }>(
           "select blob_id from blobs where kind = 'pause' order by changed_at_us desc limit 1",
         );
-        const parts = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+        const parts = readdirSync(directory.folder(), { recursive: true, withFileTypes: true }).filter(
           entry => entry.isFile() && entry.parentPath.endsWith(blob?.blob_id ?? 'none'),
         );
         expect(parts.length).toBeGreaterThan(0);
@@ -225,18 +188,18 @@ for (const kind of [inS3, inDirectory])
   });
 
 describe('with wrong keys', () => {
-  const wrongTest = testUnless(inS3.skipped);
+  const wrongTest = testUnless(s3.skipped);
   let cluster: Cluster;
   beforeAll(async () => {
-    if (!inS3.skipped && programs)
+    if (!s3.skipped && programs)
       cluster = await startCluster(programs, { controls: 1, nodes: 1 }, {}, async address => ({
-        ...(await inS3.start(address)),
+        ...(await s3.start(address)),
         ATOLL_STORE_SECRET: 'not-the-secret-of-this-key',
       }));
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
-    await inS3.stop();
+    await s3.stop();
   });
 
   wrongTest('creates and pauses on machines go on, and what needs the store says why it fails', async () => {

@@ -33,6 +33,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     ['nothing that was answered is missing', 'test/api/database/failover.test.ts', 'with a synchronous standby'],
     ['never deleted but by an operator', 'test/api/database/failover.test.ts', 'an asynchronous standby lacks'],
+    ['that nothing on it needs leave it', 'test/builds/collect.test.ts', 'of layers that the store has too'],
     ['is for one that never comes back', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
   ],
   'SECURITY.md': [

@@ -33,7 +33,7 @@ async function write(path: string, content: string, entry = forced) {
   const { writeId, descriptor } = await volumes().openWrite(volumeId, path, entry);
   writeSync(descriptor, content);
   closeSync(descriptor);
-  return volumes().keepWrite(writeId);
+  return volumes().keepWrite(writeId, Buffer.byteLength(content));
 }
 
 async function read(path: string): Promise<string> {
@@ -108,7 +108,7 @@ test('an upload that is given up leaves what was there', async () => {
   expect(fstatSync(descriptor)).toMatchObject({ nlink: 0, size: 'half ofmore'.length });
   for (const fd of [descriptor, others.descriptor]) closeSync(fd);
   expect(await read('/kept')).toBe('before');
-  expect(await code(volumes().keepWrite(writeId))).toBe('not_found');
+  expect(await code(volumes().keepWrite(writeId, 0))).toBe('not_found');
 });
 
 test('a directory is listed in order, level by level', async () => {

@@ -749,10 +749,14 @@ class SandboxLogEntry(TypedDict):
 class SandboxLogs(TypedDict):
     logs: List[SandboxLog]
     logEntries: List[SandboxLogEntry]
+    # A machine that has some of it is out of reach now: there may be more
+    partial: NotRequired[bool]
 
 
 class SandboxLogsV2Response(TypedDict):
     logs: List[SandboxLogEntry]
+    # A machine that has some of it is out of reach now: there may be more
+    partial: NotRequired[bool]
 
 
 class SandboxMetric(TypedDict):
@@ -843,6 +847,8 @@ class SandboxTraffic(TypedDict):
 class SandboxesWithMetrics(TypedDict):
     # The latest metric of each sandbox that has one, by ID
     sandboxes: Dict[str, SandboxMetric]
+    # The machine of some of them is out of reach now: those are left out
+    partial: NotRequired[bool]
 
 
 class Secret(TypedDict):

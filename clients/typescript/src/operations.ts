@@ -716,9 +716,13 @@ export interface Schemas {
   SandboxLogs: {
     logs: Array<Schemas['SandboxLog']>;
     logEntries: Array<Schemas['SandboxLogEntry']>;
+    /** A machine that has some of it is out of reach now: there may be more */
+    partial?: boolean | undefined;
   };
   SandboxLogsV2Response: {
     logs: Array<Schemas['SandboxLogEntry']>;
+    /** A machine that has some of it is out of reach now: there may be more */
+    partial?: boolean | undefined;
   };
   SandboxMetric: {
     /** The same as timestampUnix; a time as RFC 3339 has it */
@@ -804,6 +808,8 @@ export interface Schemas {
   SandboxesWithMetrics: {
     /** The latest metric of each sandbox that has one, by ID */
     sandboxes: Record<string, Schemas['SandboxMetric']>;
+    /** The machine of some of them is out of reach now: those are left out */
+    partial?: boolean | undefined;
   };
   Secret: {
     secretID: string;

@@ -1,7 +1,8 @@
 import type { PauseFacts } from '../../protocol/cluster.ts';
 
 /** What is kept in the store of a cluster. */
-export type BlobKind = 'layer' | 'pause';
+export const blobKinds = ['layer', 'pause', 'snapshot', 'upload', 'log'] as const;
+export type BlobKind = (typeof blobKinds)[number];
 
 /**
  * `uploading`: not all of it is there. `deleting`: nobody refers to it any more, nor will. `gone`: of a pause, it was
@@ -9,14 +10,19 @@ export type BlobKind = 'layer' | 'pause';
  */
 export type BlobState = 'uploading' | 'stored' | 'deleting' | 'gone';
 
-/** What needs a blob: a build its layers; a paused execution its layers and what it has kept. */
+/**
+ * What needs a blob: a build its layers and its memory; a paused execution its layers and what it has kept. Nobody
+ * needs an upload or a log: it stays for as long as it is used.
+ */
 export type BlobOwner = { kind: 'build' | 'execution'; id: string };
 
 /** A blob, as its row says. */
 export type BlobRecord = {
   blobId: string;
   kind: BlobKind;
-  /** Digest of a layer, execution ID of a pause. */
+  /**
+   * Digest of a layer, execution ID of a pause, ID of a snapshot or of the sandbox of a log, team and hash of an upload.
+   */
   name: string;
   state: BlobState;
   bytes: number;

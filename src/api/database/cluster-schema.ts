@@ -9,6 +9,8 @@ export type ClusterTables = {
   blob_store: BlobStoreTable;
   blobs: BlobTable;
   blob_refs: BlobRefTable;
+  build_steps: BuildStepTable;
+  sandbox_homes: SandboxHomeTable;
 };
 
 /** The authority that signs the certificates of a cluster's machines. One row, of place 1. */
@@ -60,7 +62,7 @@ type BlobStoreTable = {
 type BlobTable = {
   blob_id: Fixed<string>;
   kind: Fixed<BlobKind>;
-  /** Digest of a layer, execution ID of a pause. Each name has one blob that is there or is uploaded. */
+  /** As `BlobRecord` says. Each name of a kind has one blob that is there or is uploaded. */
   name: Fixed<string>;
   state: BlobState;
   bytes: number;
@@ -75,3 +77,16 @@ type BlobTable = {
 
 /** What needs a blob. One without any is collected after a while. */
 type BlobRefTable = { blob_id: Fixed<string>; owner_kind: Fixed<BlobOwner['kind']>; owner_id: Fixed<string> };
+
+/** The outcomes of steps of builds, for machines that have not carried them out. */
+type BuildStepTable = {
+  team_id: Fixed<string>;
+  /** The digest of all that it depends on. */
+  step_key: Fixed<string>;
+  /** Its digest; null where the step changed no file. */
+  layer: string | null;
+  used_at_us: number;
+};
+
+/** The machines that sandboxes were on before they went on elsewhere. */
+type SandboxHomeTable = { sandbox_id: Fixed<string>; node_id: Fixed<string>; left_at_us: number };

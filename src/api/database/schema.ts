@@ -87,8 +87,16 @@ export type BuildTable = {
   replica_id: ColumnType<string | null, string | null | undefined, string | null>;
   /** In a cluster, the node that has been told to build it. */
   node_id: ColumnType<string | null, string | null | undefined, string | null>;
+  /** In a cluster, while it is built: `StartBuild`, encrypted by the seed, for another node. */
+  sealed_plan: ColumnType<string | null, string | null | undefined, string | null>;
+  /** In a cluster, how many nodes that were told to build it have been lost. */
+  nodes_lost: ColumnType<number, number | undefined, number>;
+  /** Lines of its log before those of the present node. */
+  log_offset: ColumnType<number, number | undefined, number>;
   /** Its layers are in the store of the cluster. */
   layers_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
+  /** Its memory is in the store too, or it has none, or that is lost. */
+  memory_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
 };
 
 /** Which build a tag of a template selects: the newest assignment counts. */
@@ -194,6 +202,8 @@ type PastSandboxTable = {
   team_id: Fixed<string>;
   node_id: Fixed<string>;
   ended_at_us: Fixed<number>;
+  /** Its log is in the store of the cluster. */
+  logs_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
 };
 
 /** What happened. Written in the transaction of the change itself; never changed. */

@@ -13,6 +13,8 @@ type Leaving = {
   memory: boolean;
   cpuCount: number;
   memoryMiB: number;
+  /** Machines that had no room a moment ago. */
+  full?: ReadonlySet<string> | undefined;
 };
 
 /**
@@ -20,7 +22,7 @@ type Leaving = {
  * in reach, `unavailable` where none has room.
  */
 export async function placeElsewhere({ db, nodes }: { db: Db; nodes: Nodes }, leaving: Leaving): Promise<string> {
-  const { home, facts, memory, cpuCount, memoryMiB } = leaving;
+  const { home, facts, memory, cpuCount, memoryMiB, full = [] } = leaving;
   const reasons: string[] = [];
   const unfit = new Set<string>([home]);
   const others = nodes.list().filter(({ nodeId }) => nodeId !== home);
@@ -34,5 +36,7 @@ export async function placeElsewhere({ db, nodes }: { db: Db; nodes: Nodes }, le
     throw new AtollError('precondition', `no other machine takes it (${reasons.join('; ')})`, {
       detail: noCompatibleNode,
     });
-  return (await placeSandbox(nodes, db, { cpuCount, memoryMiB, driver: facts.driver, full: unfit })).nodeId;
+  return (
+    await placeSandbox(nodes, db, { cpuCount, memoryMiB, driver: facts.driver, full: unfit.union(new Set(full)) })
+  ).nodeId;
 }

@@ -1,4 +1,5 @@
 import { AtollError } from '../../base/error.ts';
+import type { ClusterLinks } from '../../protocol/cluster.ts';
 import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 
 /** What programs are told of where no machine in reach has what a sandbox needs: `detail` of the error. */
@@ -6,6 +7,9 @@ export const noCompatibleNode = 'sandbox_no_compatible_node';
 
 /** A machine that takes no calls now. `connecting`: it answers, and is not ready yet; else it is out of reach. */
 export type AwayNode = { nodeId: string; isConnecting: boolean; sinceUs: number; info: NodeInfo | null };
+
+/** Reads from and writes to descriptors that are connections to another machine. */
+export type Carried = Pick<ClusterLinks, 'read' | 'write'>;
 
 /** The machines that host sandboxes, by their IDs. */
 export type Nodes = {
@@ -15,6 +19,8 @@ export type Nodes = {
   get(nodeId: string): NodeProtocol;
   /** The others of a cluster. */
   away?(): AwayNode[];
+  /** How the descriptors are used that machines of a cluster answer. Absent: they are of files. */
+  readonly carried?: Carried;
 };
 
 /** The one node of an installation on a single machine. */

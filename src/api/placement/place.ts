@@ -7,7 +7,7 @@ import { noCompatibleNode, type Nodes } from './nodes.ts';
 import { roomOf } from './room.ts';
 
 /** What a sandbox needs of its machine. */
-type Wanted = {
+export type Wanted = {
   cpuCount: number;
   memoryMiB: number;
   /** Absent: any. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { registerBuildOf } from '../build/rules/register.ts';
 import { startBuild, type BuildPlan } from '../build/rules/start.ts';
@@ -66,7 +66,12 @@ async function keepFiles({ parts, team, shipped }: ShippedTemplatesOptions, name
   const hash = createHash('sha256').update(archive).digest('hex');
   const dir = join(parts.filesDir, team.teamId);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  writeFileSync(join(dir, hash), archive, { mode: 0o600 });
+  const path = join(dir, hash);
+  writeFileSync(path, archive, { mode: 0o600 });
+  if (parts.sharedUploads) {
+    await parts.sharedUploads.keep({ teamId: team.teamId, hash }, { path, sizeBytes: archive.length });
+    rmSync(path);
+  }
   return hash;
 }
 

@@ -1,4 +1,5 @@
 import type { ShippedProtocol } from '../../protocol/shipped.ts';
+import type { SharedUploads } from '../blob/rules/uploads.ts';
 import type { AwaitedBuilds } from '../build/rules/awaited.ts';
 import type { StartDeps } from '../build/rules/start.ts';
 import type { TeamRecord } from '../team/record.ts';
@@ -8,6 +9,7 @@ import type { ShippedBuilds } from './builds.ts';
 type ShippedParts = StartDeps & {
   /** Where uploaded files are, and those of a definition too. */
   filesDir: string;
+  sharedUploads: SharedUploads | null;
   /** Creates wait for what is in it. */
   awaitedBuilds: AwaitedBuilds;
 };

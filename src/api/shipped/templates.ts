@@ -15,6 +15,11 @@ export async function ensureBaseTemplate(options: ShippedTemplatesOptions): Prom
   if ((await stateOf(base, options)) === 'missing') await ensureShipped(base, options);
 }
 
+/** Builds a template where it has no build, or one of a definition that has changed since. */
+export async function ensureTemplate(name: string, options: ShippedTemplatesOptions): Promise<void> {
+  if ((await stateOf(name, options)) !== 'current') await ensureShipped(name, options);
+}
+
 /** Names of templates whose build has begun, and the end of all of them, which never fails. */
 type BackgroundBuilds = { names: string[]; done: Promise<void> };
 
@@ -42,16 +47,18 @@ export async function beginWantedTemplates(options: ShippedTemplatesOptions): Pr
 }
 
 /**
- * From now on, builds a template that may be built on demand when a create or a build asks for it and it has none. Who
- * waits learns of a failure; the next one who asks begins anew.
+ * From now on, has a template built that may be built on demand when a create or a build asks for it and it has none.
+ * Who waits learns of a failure; the next one who asks begins anew.
  */
-export function buildOnDemand(options: ShippedTemplatesOptions): void {
-  const { parts, settings, team, signal } = options;
+export function buildOnDemand(
+  { parts, settings, team, signal }: Omit<ShippedTemplatesOptions, 'shipped'>,
+  build: (name: string) => Promise<void>,
+): void {
   parts.awaitedBuilds.beginOnDemand = async name => {
     if (signal.aborted || !settings.templatesOnDemand.includes(name)) return null;
     const { templateId } = await ensurePublicTemplate(parts, team, name);
     parts.awaitedBuilds
-      .run(templateId, () => ensureShipped(name, options))
+      .run(templateId, () => build(name))
       .catch((error: unknown) => {
         if (!signal.aborted) parts.log.error(`the template ${name} could not be built`, { error: messageOf(error) });
       });
@@ -74,7 +81,8 @@ async function stateOf(
   return made?.buildId === build.buildId && made.key !== (await shipped.key(name)) ? 'outdated' : 'current';
 }
 
-async function ensureShipped(name: string, options: ShippedTemplatesOptions): Promise<void> {
+/** Builds a template. */
+export async function ensureShipped(name: string, options: ShippedTemplatesOptions): Promise<void> {
   const { shipped, builds, signal } = options;
   const definition = await shipped.define(name);
   const key = await shipped.key(name);

@@ -22,7 +22,7 @@ import { copyLayer } from '../../wire/layer-copy.ts';
 import { pump, socketSink, socketSource } from '../../wire/pump.ts';
 import { machineAt, nodeAt } from '../../wire/node-service.ts';
 import { openShared } from '../../api/installation/control.ts';
-import { ensureClusterBase } from '../../api/shipped/cluster-base.ts';
+import { ensureClusterTemplates } from '../../api/shipped/cluster-templates.ts';
 import { cordonsOf } from '../../api/cluster/rules/kubernetes.ts';
 import { podReview } from '../../api/cluster/rules/review-pod.ts';
 import type { ShippedTemplatesOptions } from '../../api/shipped/options.ts';
@@ -36,7 +36,7 @@ import { placeOf } from '../../api/installation/place.ts';
 import { keepPair, openPair } from '../../api/installation/open.ts';
 import { dashboardDir, docsDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
-import { beginWantedTemplates, buildOnDemand, ensureBaseTemplate } from '../../api/shipped/templates.ts';
+import { beginWantedTemplates, buildOnDemand, ensureBaseTemplate, ensureShipped } from '../../api/shipped/templates.ts';
 import { shippedBuilds } from '../../api/shipped/builds.ts';
 import { spanExportOf } from '../spans.ts';
 import type { ApiAbout } from './about.ts';
@@ -132,9 +132,10 @@ runPart<ApiSettings, ApiUpdate>(async (given, control) => {
     signal: stopping.signal,
   };
   const { machines } = api.parts;
+  const quiet = { ...shippedOptions, onPhase: () => {} };
   const background = node
-    ? await ensureShipped({ ...shippedOptions, shipped: node.shipped, onPhase: () => {} }, control.phase)
-    : { names: [], done: machines ? ensureClusterBase({ ...shippedOptions, onPhase: () => {} }, machines) : undefined };
+    ? await beginShipped({ ...quiet, shipped: node.shipped }, control.phase)
+    : { names: [], done: machines ? ensureClusterTemplates(quiet, machines) : undefined };
   started.defer(() => {
     stopping.abort(new AtollError('canceled', 'The platform was stopped'));
     return Promise.all([background.done, api.parts.awaitedBuilds.settled()]).then(() => {});
@@ -195,9 +196,9 @@ function optionsOf(settings: Settings) {
   };
 }
 /** `base` is there before the platform serves; the others are built meanwhile, or when they are asked for. */
-async function ensureShipped(options: ShippedTemplatesOptions, onPhase: (phase: string) => void) {
+async function beginShipped(options: ShippedTemplatesOptions, onPhase: (phase: string) => void) {
   await ensureBaseTemplate({ ...options, onPhase });
-  buildOnDemand(options);
+  buildOnDemand(options, name => ensureShipped(name, options));
   return beginWantedTemplates(options);
 }
 

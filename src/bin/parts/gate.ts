@@ -10,8 +10,8 @@ import { Gate, tickMs } from '../../gate/gate.ts';
 import { hostUptimeMs, openGateMemory } from '../../gate/gate-memory.ts';
 import type { MachineService } from '../../protocol/cluster.ts';
 import { runPart } from '../../supervisor/inside.ts';
-import { layersOverNetwork } from '../../wire/layer-copy.ts';
 import { nodeAt, serveMachine } from '../../wire/node-service.ts';
+import { overNetwork } from '../../wire/over-network.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { socketsIn } from './sockets.ts';
 import { transfersOf } from './transfers.ts';
@@ -53,13 +53,19 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
       create: leased(node.create),
       resume: leased(node.resume),
       snapshot: leased(node.snapshot),
-      volumes: { ...node.volumes, openRead: notOffered, openWrite: notOffered },
+      volumes: { ...node.volumes, ...overNetwork(node.volumes) },
     },
     builds: { ...builds, start: leased(builds.start) },
     shipped,
-    layers: layersOverNetwork(services.layers),
+    layers: { ...services.layers, ...overNetwork(services.layers) },
+    uploads: { ...services.uploads, ...overNetwork(services.uploads) },
+    snapshots: { ...services.snapshots, openWrite: leased(services.snapshots.openWrite) },
     pauses: { ...services.pauses, openWrite: leased(services.pauses.openWrite) },
-    transfers: { ...transfers, receivePause: leased(transfers.receivePause) },
+    transfers: {
+      ...transfers,
+      receivePause: leased(transfers.receivePause),
+      receiveSnapshot: leased(transfers.receiveSnapshot),
+    },
     gate: {
       beat: beat => gate.beat(beat),
       async newKey() {
@@ -91,7 +97,3 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
     },
   };
 });
-
-async function notOffered(): Promise<never> {
-  throw new AtollError('unimplemented', "Files of volumes can't be read or written by the API on a cluster yet");
-}

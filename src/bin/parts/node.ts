@@ -1,9 +1,10 @@
+import { filesDirOf } from '../../api/installation/data-directory.ts';
 import { claimInstallation, type Installation } from '../../node/installation.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { AtollError } from '../../base/error.ts';
 import { createLog } from '../../base/telemetry/log.ts';
 import { runPart } from '../../supervisor/inside.ts';
-import { pausesOverWire } from '../../wire/pause-copy.ts';
+import { memoryOverWire } from '../../wire/pause-copy.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type InstallationPlace, makeSocketFolder, socketsIn } from './sockets.ts';
 
@@ -29,13 +30,16 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
   const users = { api: userOf('api'), edge: userOf('edge') };
   makeSocketFolder(claim.runDir, users);
   // The other parts load while this one does.
-  const [{ startOwnNode }, { shippedOnNode }, { layerExchange }, { serveNode }] = await Promise.all([
-    import('../own-node.ts'),
-    import('../shipped-node.ts'),
-    import('../../node/layers/exchange.ts'),
-    import('../../wire/node-service.ts'),
-    control.ask('others', place),
-  ]);
+  const [{ startOwnNode }, { shippedOnNode }, { layerExchange }, { uploadExchange }, { serveNode }] = await Promise.all(
+    [
+      import('../own-node.ts'),
+      import('../shipped-node.ts'),
+      import('../../node/layers/exchange.ts'),
+      import('../../node/builds/cache/upload-exchange.ts'),
+      import('../../wire/node-service.ts'),
+      control.ask('others', place),
+    ],
+  );
   const { poolSize } = settings;
   const node = await startOwnNode({ settings, log, nodeId, poolSize, onLost: control.fail, installation: claim });
   const sockets = socketsIn(claim.runDir);
@@ -47,7 +51,10 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
         builds: node.builds,
         shipped,
         layers: layerExchange(node.layers, settings.dataDir),
-        pauses: pausesOverWire(node.pauses),
+        pauses: memoryOverWire(node.pauses),
+        snapshots: memoryOverWire(node.snapshots),
+        // On a machine alone the folder is the api's, and root writes nothing there.
+        ...(isForGate && { uploads: uploadExchange(filesDirOf(settings.dataDir)) }),
       },
       { path: sockets.nodeForApi, caller: 'api', uid: users.api },
       log,

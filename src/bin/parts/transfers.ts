@@ -1,9 +1,18 @@
 import { receiveParts, sendParts } from '../../gate/parts.ts';
-import type { LayerProtocol, PauseExchange, TransferProtocol } from '../../protocol/cluster.ts';
+import type {
+  LayerProtocol,
+  MemoryExchange,
+  PauseExchange,
+  SnapshotExchange,
+  TransferProtocol,
+} from '../../protocol/cluster.ts';
+import type { UploadExchange } from '../../protocol/upload.ts';
 import { fileSink, fileSource, pump, socketSink, socketSource } from '../../wire/pump.ts';
 
+type Exchanges = { layers: LayerProtocol; pauses: PauseExchange; snapshots: SnapshotExchange; uploads: UploadExchange };
+
 /** What a machine sends to a store and gets from it by signed URLs: the node has files, the gate the network. */
-export function transfersOf({ layers, pauses }: { layers: LayerProtocol; pauses: PauseExchange }): TransferProtocol {
+export function transfersOf({ layers, pauses, snapshots, uploads }: Exchanges): TransferProtocol {
   return {
     async sendLayer(digest, urls) {
       const { descriptor } = await layers.openRead(digest);
@@ -12,19 +21,39 @@ export function transfersOf({ layers, pauses }: { layers: LayerProtocol; pauses:
     async receiveLayer(digest, sizeBytes, urls) {
       const { writeId, descriptor } = await layers.openWrite(digest, sizeBytes);
       await droppedUnless(pump(receiveParts(urls), fileSink(descriptor)), () => layers.dropWrite(writeId));
-      await layers.keepWrite(writeId);
+      await layers.keepWrite(writeId, sizeBytes);
     },
-    async sendPause(target, key, urls) {
-      const { descriptor } = await pauses.openRead(target, key);
-      await sendParts(socketSource(descriptor), urls);
+    async receiveUpload(upload, sizeBytes, urls) {
+      const { writeId, descriptor } = await uploads.openWrite(upload, sizeBytes);
+      await droppedUnless(pump(receiveParts(urls), fileSink(descriptor)), () => uploads.dropWrite(writeId));
+      await uploads.keepWrite(writeId, sizeBytes);
     },
-    async receivePause(target, key, sizeBytes, urls) {
-      const { writeId, descriptor } = await pauses.openWrite(target, key, sizeBytes);
-      const bytes = socketSink(descriptor).then(sink => pump(receiveParts(urls), sink));
-      await droppedUnless(bytes, () => pauses.dropWrite(writeId));
-      return pauses.keepWrite(writeId);
-    },
+    sendPause: (target, key, urls) => sendMemory(pauses, target, key, urls),
+    receivePause: (target, key, sizeBytes, urls) => receiveMemory(pauses, { target, key, sizeBytes }, urls),
+    sendSnapshot: (snapshotId, key, urls) => sendMemory(snapshots, snapshotId, key, urls),
+    receiveSnapshot: (target, key, sizeBytes, urls) => receiveMemory(snapshots, { target, key, sizeBytes }, urls),
   };
+}
+
+async function sendMemory<Target, Kept>(
+  memory: MemoryExchange<Target, Kept>,
+  target: Target,
+  key: string,
+  urls: string[],
+): Promise<void> {
+  const { descriptor } = await memory.openRead(target, key);
+  await sendParts(socketSource(descriptor), urls);
+}
+
+async function receiveMemory<Target, Kept>(
+  memory: MemoryExchange<Target, Kept>,
+  { target, key, sizeBytes }: { target: Target; key: string; sizeBytes: number },
+  urls: string[],
+): Promise<Kept> {
+  const { writeId, descriptor } = await memory.openWrite(target, key, sizeBytes);
+  const bytes = socketSink(descriptor).then(sink => pump(receiveParts(urls), sink));
+  await droppedUnless(bytes, () => memory.dropWrite(writeId));
+  return memory.keepWrite(writeId);
 }
 
 async function droppedUnless(bytes: Promise<void>, drop: () => Promise<void>): Promise<void> {

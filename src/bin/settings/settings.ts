@@ -94,6 +94,8 @@ export type Settings = {
   buildAuthorities: string;
   /** Disk that builds may keep for later builds beside what templates need: steps, cache mounts, uploaded files. */
   buildCacheGiB: number;
+  /** Disk for layers, in a cluster with a store. */
+  layersGiB: number;
   /** Network policy of build steps. */
   buildNetwork: EgressPolicy;
   /** Who may build templates, beside those that come with the platform. */
@@ -190,6 +192,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   nameservers: { variable: 'ATOLL_NAMESERVERS', fallback: '8.8.8.8,1.1.1.1', parse: addressList },
   buildAuthorities: { variable: 'ATOLL_BUILD_CA', fallback: '/usr/local/share/ca-certificates', parse: path },
   buildCacheGiB: { variable: 'ATOLL_BUILD_CACHE_GIB', fallback: '20', parse: gibibytes },
+  layersGiB: { variable: 'ATOLL_LAYERS_GIB', fallback: '100', parse: gibibytes },
   buildNetwork: { variable: 'ATOLL_BUILD_NETWORK', fallback: 'internet', parse: buildNetwork },
   sandboxBandwidthMbit: { variable: 'ATOLL_SANDBOX_BANDWIDTH_MBIT', fallback: undefined, parse: bandwidth },
   egressOpenTls: { variable: 'ATOLL_EGRESS_OPEN_TLS', fallback: '0', parse: onOrOff },

@@ -16,6 +16,8 @@ export type BuildLog = {
   result(): BuildResult | undefined;
   /** Answers at once when there is something behind `after`, else when there is or `waitMs` are over. */
   read(after: number, waitMs: number): Promise<BuildProgress>;
+  /** Lets who waits look again. */
+  wake(): void;
 };
 
 /** Makes an empty log. `now`: epoch milliseconds. */
@@ -45,6 +47,7 @@ export function createBuildLog(now: () => number): BuildLog {
       wake();
     },
     result: () => result,
+    wake,
     async read(after, waitMs) {
       if (entries.length <= after && !result) await Promise.race([changed.promise, Bun.sleep(waitMs)]);
       const page = entries.slice(after, after + pageMax);

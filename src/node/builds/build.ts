@@ -13,6 +13,7 @@ import type { BuildSandbox, BuildSandboxOptions } from './sandbox/build-sandbox.
 import type { StartedSandboxes } from './start/start-memory.ts';
 import type { BuildBytes } from './build-bytes.ts';
 import type { StepCache } from './cache/step-cache.ts';
+import type { StepQuestions } from './cache/step-questions.ts';
 import { lineOf, type Label } from './label.ts';
 
 /** Where a build finds the archives that its COPY steps name. */
@@ -35,6 +36,8 @@ export type Build = LayerMaker &
     layout: Pick<Layout, 'installation' | 'data' | 'mounts'>;
     disks: Pick<Disks, 'open' | 'create' | 'close'>;
     cache: StepCache;
+    /** Of a build in a cluster: what other machines have carried out. */
+    questions: StepQuestions | undefined;
     files: UploadedFiles;
     /** Limits of the next layer. */
     readonly limits: ImageLimits;
@@ -65,7 +68,8 @@ type SandboxWork = {
 };
 
 /** Dependencies of a cached step. */
-export type CachedWork = Pick<Build, 'cache' | 'forced' | 'bytes' | 'log'> & { layers: Pick<Layers, 'bytes'> };
+export type CachedWork = Pick<Build, 'cache' | 'forced' | 'bytes' | 'log'> &
+  Partial<Pick<Build, 'questions'>> & { layers: Pick<Layers, 'bytes'>; signal: AbortSignal };
 /** Dependencies of making a layer above others. */
 export type LayerWork = LayerMaker & Viewer & Pick<Build, 'limits' | 'signal' | 'layers' | 'layout'>;
 /** Dependencies of running a command for a layer. */
@@ -81,7 +85,7 @@ const cacheVersion = 2;
  * state, the kind of step and `facts`.
  */
 export async function cachedLayer(
-  { cache, forced, bytes, log, layers }: CachedWork,
+  { cache, forced, bytes, log, layers, questions, signal }: CachedWork,
   state: BuildState,
   step: { kind: string; facts: unknown; label: Label },
   make: () => Promise<string | null>,
@@ -93,6 +97,7 @@ export async function cachedLayer(
     .get([cacheVersion, step.kind, state, step.facts], {
       force: forced,
       onHit: () => log(`CACHED ${lineOf(step.label)}`),
+      ...(questions && { ask: key => questions.ask(key, signal), onMade: questions.made }),
       async make() {
         made = true;
         log(lineOf(step.label));

@@ -1,6 +1,6 @@
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
-import type { BuildProtocol, StartBuild } from '../../protocol/build.ts';
+import type { NodeBuildProtocol, StartBuild } from '../../protocol/build.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network/network.ts';
 import type { Build, NodeForBuilds, UploadedFiles } from './build.ts';
@@ -9,6 +9,7 @@ import { createBuildLog, type BuildLog } from './build-log.ts';
 import { collectCached, type CachedFile, type CollectParts } from './cache/collect.ts';
 import { runBuild, type ResolveSource } from './run-build.ts';
 import type { StepCache } from './cache/step-cache.ts';
+import { createStepQuestions, type StepQuestions } from './cache/step-questions.ts';
 
 /** What the builds of a node are made with. */
 type BuildsOptions = {
@@ -24,6 +25,8 @@ type BuildsOptions = {
   cachedFiles(): CachedFile[];
   /** Bound of the disk that all of what is cached takes, bytes. */
   cacheBytesMax: number;
+  /** Bound of the disk that layers take which can be had again, with all others. Bytes. */
+  layerBytesMax: number;
   buildTimeoutMs: number;
   concurrentMax: number;
   /** Limits of each layer. */
@@ -37,6 +40,8 @@ type StartedBuild = {
   request: StartBuild;
   startedAtMs: number;
   log: BuildLog;
+  /** Of a build that shares its steps. */
+  questions: StepQuestions | undefined;
   abort: AbortController;
   done: Promise<void>;
 };
@@ -45,7 +50,7 @@ type StartedBuild = {
  * The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for
  * failed.
  */
-export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): Promise<void> } {
+export function createBuilds(options: BuildsOptions): NodeBuildProtocol & { stop(): Promise<void> } {
   const { node } = options;
   const builds = new Map<string, StartedBuild>();
   const written = createBuildBytes(options.byteBounds, () => Date.now());
@@ -68,7 +73,17 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
         );
       builds.set(request.buildId, begin(request, options, { written, cacheLocks }));
     },
-    progress: async (buildId, after, waitMs) => known(buildId).log.read(after, waitMs),
+    async progress(buildId, after, waitMs) {
+      const { log, questions } = known(buildId);
+      const page = await log.read(after, questions?.first() === undefined ? waitMs : 0);
+      const question = questions?.first();
+      return {
+        ...page,
+        ...(question !== undefined && { question }),
+        ...(page.result && questions && { made: questions.allMade() }),
+      };
+    },
+    answer: async (buildId, key, outcome) => known(buildId).questions?.answer(key, outcome),
     async cancel(buildId, reason) {
       const build = builds.get(buildId);
       build?.abort.abort(new AtollError('canceled', reason));
@@ -77,10 +92,13 @@ export function createBuilds(options: BuildsOptions): BuildProtocol & { stop(): 
     async forget(buildId) {
       if (builds.get(buildId)?.log.result()) builds.delete(buildId);
     },
-    async collect(keep) {
+    async collect(keep, replaceable = []) {
       const now = running();
       return collectCached(node, options.cache, {
-        keep: [...keep, ...now.flatMap(({ request }) => layersOf(request))],
+        keep,
+        needed: now.flatMap(({ request }) => layersOf(request)),
+        replaceable,
+        layerBytesMax: options.layerBytesMax,
         bytesMax: options.cacheBytesMax,
         buildingSinceMs: now.length > 0 ? Math.min(...now.map(build => build.startedAtMs)) : undefined,
         files: options.cachedFiles(),
@@ -100,6 +118,7 @@ function begin(
   { written, cacheLocks }: { written: ReturnType<typeof createBuildBytes>; cacheLocks: KeyedMutex<string> },
 ): StartedBuild {
   const log = createBuildLog(() => Date.now());
+  const questions = request.sharesSteps ? createStepQuestions(log.wake) : undefined;
   const abort = new AbortController();
   const late = AbortSignal.timeout(options.buildTimeoutMs);
   late.addEventListener('abort', () =>
@@ -113,6 +132,7 @@ function begin(
     ...options.node,
     request,
     cache: options.cache,
+    questions,
     files: options.files,
     bytes,
     get limits() {
@@ -133,7 +153,7 @@ function begin(
     },
     error => log.end({ status: 'error', message: messageOf(error), step }),
   );
-  return { request, startedAtMs: Date.now(), log, abort, done };
+  return { request, startedAtMs: Date.now(), log, questions, abort, done };
 }
 
 /** The layers that a build may stand on. */

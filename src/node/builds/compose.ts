@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { BuildProtocol } from '../../protocol/build.ts';
+import type { NodeBuildProtocol } from '../../protocol/build.ts';
 import type { EgressPolicy } from '../../protocol/network/network.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
@@ -31,6 +31,11 @@ export type BuildSettings = {
    * GiB.
    */
   cacheBytesMax?: number;
+  /**
+   * Disk for layers, in a cluster with a store: beyond it those leave that the store has, the least recently used
+   * first. Bytes. Default 100 GiB.
+   */
+  layerBytesMax?: number;
   /** What the commands of steps reach. Default: the internet. */
   network?: EgressPolicy;
   /** What builds may write. Default: 40 GiB each, 100 GiB of a team within a day. */
@@ -41,14 +46,22 @@ export type BuildSettings = {
   timeoutMs?: number;
 };
 
-const defaults = { cacheBytesMax: 20 * 2 ** 30, concurrentMax: 20, timeoutMs: 60 * 60_000 };
+const defaults = {
+  cacheBytesMax: 20 * 2 ** 30,
+  layerBytesMax: 100 * 2 ** 30,
+  concurrentMax: 20,
+  timeoutMs: 60 * 60_000,
+};
 const defaultByteBounds = { perBuild: 40 * 2 ** 30, perTeam: 100 * 2 ** 30, windowMs: 24 * 60 * 60_000 };
 
 /** The parts of a node that its builds are made with. */
 type BuildsParts = BuildSandboxParts & CollectParts & { log: Log; checkpoints: CheckpointSupport };
 
 /** The builds of a node with all that they need. */
-export function composeBuilds(parts: BuildsParts, settings: BuildSettings): BuildProtocol & { stop(): Promise<void> } {
+export function composeBuilds(
+  parts: BuildsParts,
+  settings: BuildSettings,
+): NodeBuildProtocol & { stop(): Promise<void> } {
   const { builder, disks, helper, layers, layout, log, sandboxes, space } = parts;
   const scratchDir = clearScratch(layout);
   return createBuilds({
@@ -67,6 +80,7 @@ export function composeBuilds(parts: BuildsParts, settings: BuildSettings): Buil
     resolveSource: createSource({ settingsFile: settings.imagesFile ?? '', scratchDir }),
     cachedFiles: () => cachedFilesOf(layout, settings.filesDir),
     cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
+    layerBytesMax: settings.layerBytesMax ?? defaults.layerBytesMax,
     concurrentMax: settings.concurrentMax ?? defaults.concurrentMax,
     buildTimeoutMs: settings.timeoutMs ?? defaults.timeoutMs,
   });

@@ -32,7 +32,11 @@ export function layerExchange(layers: Layers, dir: string): LayerProtocol {
       if (!layers.has(digest)) throw notHere(digest);
       return layers.bytes(digest);
     },
-    missing: async digests => digests.filter(digest => !layers.has(digest)),
+    async missing(digests) {
+      // Who asks is about to use those that are here.
+      for (const digest of digests) if (layers.has(digest)) layers.touch(digest);
+      return digests.filter(digest => !layers.has(digest));
+    },
     async openRead(digest) {
       if (!layers.has(digest)) throw notHere(digest);
       return { sizeBytes: layers.bytes(digest), descriptor: openSync(layers.imagePath(digest), constants.O_RDONLY) };

@@ -30,6 +30,10 @@ export type Layers = {
   imagePath(digest: string): string;
   has(digest: string): boolean;
   bytes(digest: string): number;
+  /** When the layer was used last since this process began, else when it came to this node. Epoch milliseconds. */
+  usedAtMs(digest: string): number;
+  /** Counts a layer as used: somebody is about to begin with it. */
+  touch(digest: string): void;
   /** When the layer came to this node, epoch milliseconds. */
   madeAtMs(digest: string): number;
   /** The layer's mount point in the helper's namespace; it stays mounted. Fails with `not_found`. */
@@ -44,6 +48,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
   for (const name of readdirSync(dir))
     if (name.startsWith('making-')) rmSync(join(dir, name), { recursive: true, force: true });
   const mounted = new Map<string, Promise<string>>();
+  const usedAtMs = new Map<string, number>();
   const imageOf = (digest: string) => join(dir, `${hexOf(digest)}.erofs`);
 
   const mountLayer = async (digest: string): Promise<string> => {
@@ -80,6 +85,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
     async remove(digest) {
       const point = await mounted.get(digest)?.catch(() => undefined);
       mounted.delete(digest);
+      usedAtMs.delete(digest);
       if (point !== undefined) await helper.call('unmount', { at: point });
       rmSync(imageOf(digest), { force: true });
     },
@@ -95,7 +101,10 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
     has: digest => existsSync(imageOf(digest)),
     bytes: digest => statSync(imageOf(digest)).size,
     madeAtMs: digest => statSync(imageOf(digest)).ctimeMs,
+    usedAtMs: digest => usedAtMs.get(digest) ?? statSync(imageOf(digest)).ctimeMs,
+    touch: digest => void usedAtMs.set(digest, Date.now()),
     mount(digest) {
+      usedAtMs.set(digest, Date.now());
       const known = mounted.get(digest);
       if (known) return known;
       const mounting = mountLayer(digest);
@@ -103,11 +112,14 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
       mounting.catch(() => mounted.delete(digest));
       return mounting;
     },
-    list: () =>
-      readdirSync(dir)
-        .filter(name => name.endsWith('.erofs'))
-        .map(name => `sha256:${name.slice(0, -'.erofs'.length)}`),
+    list: () => digestsIn(dir),
   };
+}
+
+function digestsIn(dir: string): string[] {
+  return readdirSync(dir)
+    .filter(name => name.endsWith('.erofs'))
+    .map(name => `sha256:${name.slice(0, -'.erofs'.length)}`);
 }
 
 /** Writes and syncs an image of a directory, and answers its digest. */

@@ -1,6 +1,6 @@
 import type { Log } from '../../base/telemetry/log.ts';
-import type { BuildProtocol } from '../../protocol/build.ts';
-import type { PauseCarrier } from '../../protocol/cluster.ts';
+import type { NodeBuildProtocol } from '../../protocol/build.ts';
+import type { PauseCarrier, SnapshotCarrier } from '../../protocol/cluster.ts';
 import type { ExecutionRef, NodeProtocol, SandboxResources } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { BuildSettings } from '../builds/compose.ts';
@@ -52,9 +52,11 @@ export type NodeOptions = {
 /** A node that runs. */
 export type Node = {
   protocol: NodeProtocol;
-  builds: BuildProtocol;
+  builds: NodeBuildProtocol;
   /** Paused sandboxes, for other machines. */
   pauses: PauseCarrier;
+  /** The memory of snapshots, for other machines. */
+  snapshots: SnapshotCarrier;
   /** The installation's number on this machine. */
   installation: number;
   helperPid: number;

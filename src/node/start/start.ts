@@ -12,6 +12,7 @@ import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes, releaseLeftover } from '../sandbox/adopt.ts';
 import { createCarrier } from '../sandbox/carry/carrier.ts';
+import { createSnapshotCarrier } from '../sandbox/carry/snapshot-carrier.ts';
 import { knownAgentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
 import { findCheckpointSupport } from '../sandbox/find-checkpoint-support.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
@@ -78,6 +79,7 @@ export async function startNode(
     protocol: protocolOf({ ...lifecycle, nodeId: options.nodeId, history, machine, ...carried }),
     builds,
     pauses: carried.pauses,
+    snapshots: carried.snapshots,
     installation: layout.installation,
     helperPid: rooms.helper.pid,
     runDir: layout.run,
@@ -111,13 +113,17 @@ const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef })
   executionId,
 });
 
-/** What carries paused sandboxes, and what those that come have to fit. */
+/** What carries paused sandboxes and snapshots, and what those that come have to fit. */
 async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
   const memoryFacts = memoryFactsOf(
     checkpoints,
     await knownAgentDigest(rooms.agentDir, join(rooms.layout.data, 'agent-digest')),
   );
-  return { memoryFacts, pauses: createCarrier({ ...rooms, memoryFacts }) };
+  return {
+    memoryFacts,
+    pauses: createCarrier({ ...rooms, memoryFacts }),
+    snapshots: createSnapshotCarrier({ ...rooms, memoryFacts }),
+  };
 }
 
 /** Puts the packet rules in place, and finds out meanwhile whether sandboxes can be checkpointed. */

@@ -23,7 +23,12 @@ export type SandboxMetric = Static<typeof SandboxMetric>;
 
 /** Answer of GET /sandboxes/metrics. */
 export const SandboxesMetrics = Type.Object(
-  { sandboxes: mapOf(SandboxMetric, 'The latest metric of each sandbox that has one, by ID') },
+  {
+    sandboxes: mapOf(SandboxMetric, 'The latest metric of each sandbox that has one, by ID'),
+    partial: Type.Optional(
+      Type.Boolean({ description: 'The machine of some of them is out of reach now: those are left out' }),
+    ),
+  },
   { $id: 'SandboxesWithMetrics' },
 );
 

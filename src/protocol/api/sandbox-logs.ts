@@ -69,11 +69,18 @@ export const SandboxLogEntry = Type.Object(
 
 export type SandboxLogEntry = Static<typeof SandboxLogEntry>;
 
+const partial = Type.Optional(
+  Type.Boolean({ description: 'A machine that has some of it is out of reach now: there may be more' }),
+);
+
 /** Answer of GET /sandboxes/{sandboxID}/logs: the same entries as lines and as objects. */
 export const SandboxLogs = Type.Object(
-  { logs: Type.Array(SandboxLogLine), logEntries: Type.Array(SandboxLogEntry) },
+  { logs: Type.Array(SandboxLogLine), logEntries: Type.Array(SandboxLogEntry), partial },
   { $id: 'SandboxLogs' },
 );
 
 /** Answer of GET /v2/sandboxes/{sandboxID}/logs. */
-export const SandboxLogsV2 = Type.Object({ logs: Type.Array(SandboxLogEntry) }, { $id: 'SandboxLogsV2Response' });
+export const SandboxLogsV2 = Type.Object(
+  { logs: Type.Array(SandboxLogEntry), partial },
+  { $id: 'SandboxLogsV2Response' },
+);

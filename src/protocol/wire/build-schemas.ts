@@ -10,10 +10,12 @@ import type {
   DockerMount,
   DockerStage,
   Heredoc,
+  MadeStep,
   RegistryCredential,
   StartBuild,
+  StepOutcome,
 } from '../build.ts';
-import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { count, digest, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 import { DriverNames, Resources, Started } from './start-schemas.ts';
 
 // Schemas of the messages about builds. Their types say what they mean.
@@ -93,8 +95,15 @@ export const Start = schemaOf<StartBuild>()(
     readyCommand: optional(text()),
     resources: Resources,
     driver: optional(DriverNames),
+    sharesSteps: optional(Type.Boolean()),
   }),
 );
+
+const layerOrNone = () => Type.Union([digest(), Type.Null()]);
+
+export const Outcome = schemaOf<StepOutcome>()(Type.Object({ layer: layerOrNone() }));
+
+const Made = schemaOf<MadeStep>()(Type.Object({ key: identifier(), layer: layerOrNone() }));
 
 const LogLine = schemaOf<BuildLogEntry>()(
   Type.Object({
@@ -120,5 +129,11 @@ const Result = schemaOf<BuildResult>()(
 );
 
 export const Progress = schemaOf<BuildProgress>()(
-  Type.Object({ entries: Type.Array(LogLine), next: count(), result: optional(Result) }),
+  Type.Object({
+    entries: Type.Array(LogLine),
+    next: count(),
+    question: optional(identifier()),
+    result: optional(Result),
+    made: optional(Type.Array(Made)),
+  }),
 );

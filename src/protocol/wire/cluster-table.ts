@@ -7,9 +7,11 @@ import type {
   LayerProtocol,
   PauseExchange,
   PauseFacts,
+  SnapshotExchange,
   TransferProtocol,
 } from '../cluster.ts';
 import { driverNames } from '../driver.ts';
+import type { UploadExchange, UploadRef } from '../upload.ts';
 import { method, type MethodTable } from './method.ts';
 import { Execution, Info, KeptWhat, Memory, Paused } from './sandbox-schemas.ts';
 import { count, descriptor, digest, identifier, nothing, oneOf, schemaOf } from './schema.ts';
@@ -56,17 +58,29 @@ export const gateTable = {
   exchange: method([pem()], nothing()),
 } satisfies MethodTable<GateProtocol>;
 
+const Read = Type.Object({ sizeBytes: count(), descriptor: descriptor() });
+const Write = Type.Object({ writeId: identifier(), descriptor: descriptor() });
+
 /** The methods of a node for layers that come from other nodes. */
 export const layerTable = {
   missing: method([Type.Array(digest())], Type.Array(digest())),
   bytes: method([digest()], count()),
-  openRead: method([digest()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
-  openWrite: method([digest(), count()], Type.Object({ writeId: identifier(), descriptor: descriptor() }), {
-    passes: 'member',
-  }),
-  keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
+  openRead: method([digest()], Read, { passes: 'member' }),
+  openWrite: method([digest(), count()], Write, { passes: 'member' }),
+  keepWrite: method([identifier(), count()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<LayerProtocol>;
+
+const Upload = schemaOf<UploadRef>()(Type.Object({ teamId: identifier(), hash: identifier() }));
+
+/** The methods of a node for uploaded archives. */
+export const uploadTable = {
+  missing: method([Type.Array(Upload)], Type.Array(Upload)),
+  openRead: method([Upload], Read, { passes: 'member' }),
+  openWrite: method([Upload, count()], Write, { passes: 'member' }),
+  keepWrite: method([identifier(), count()], nothing(), { deadlineMs: layerMs }),
+  dropWrite: method([identifier()], nothing()),
+} satisfies MethodTable<UploadExchange>;
 
 const Facts = schemaOf<PauseFacts>()(
   Type.Object({
@@ -79,19 +93,24 @@ const Facts = schemaOf<PauseFacts>()(
 );
 /** 32 bytes, base64url. */
 const key = () => Type.String({ minLength: 43, maxLength: 43 });
-const Write = Type.Object({ writeId: identifier(), descriptor: descriptor() });
 
 /** The methods of a node for what its paused sandboxes have kept. */
 export const pauseTable = {
   describe: method([Execution], Facts, { deadlineMs: layerMs }),
-  openRead: method([Execution, key()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), {
-    passes: 'member',
-    deadlineMs: layerMs,
-  }),
+  openRead: method([Execution, key()], Read, { passes: 'member', deadlineMs: layerMs }),
   openWrite: method([Execution, key(), count()], Write, { passes: 'member' }),
   keepWrite: method([identifier()], Paused, { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<PauseExchange>;
+
+/** The methods of a node for the memory of its snapshots. */
+export const snapshotTable = {
+  describe: method([identifier()], Facts, { deadlineMs: layerMs }),
+  openRead: method([identifier(), key()], Read, { passes: 'member', deadlineMs: layerMs }),
+  openWrite: method([identifier(), key(), count()], Write, { passes: 'member' }),
+  keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
+  dropWrite: method([identifier()], nothing()),
+} satisfies MethodTable<SnapshotExchange>;
 
 /** Signed: longer than any store makes them. */
 const urls = () => Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_000 });
@@ -100,6 +119,9 @@ const urls = () => Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_0
 export const transferTable = {
   sendLayer: method([digest(), urls()], nothing(), { deadlineMs: layerMs }),
   receiveLayer: method([digest(), count(), urls()], nothing(), { deadlineMs: layerMs }),
+  receiveUpload: method([Upload, count(), urls()], nothing(), { deadlineMs: layerMs }),
   sendPause: method([Execution, key(), urls()], nothing(), { deadlineMs: layerMs }),
   receivePause: method([Execution, key(), count(), urls()], Paused, { deadlineMs: layerMs }),
+  sendSnapshot: method([identifier(), key(), urls()], nothing(), { deadlineMs: layerMs }),
+  receiveSnapshot: method([identifier(), key(), count(), urls()], nothing(), { deadlineMs: layerMs }),
 } satisfies MethodTable<TransferProtocol>;

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
-import type { BuildProtocol } from '../build.ts';
+import type { NodeBuildProtocol } from '../build.ts';
 import type { NodeProtocol } from '../node.ts';
 import type { VolumeProtocol } from '../volume.ts';
-import { Progress, Stage, Start } from './build-schemas.ts';
+import { Outcome, Progress, Stage, Start } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
 import {
   Ability,
@@ -49,7 +49,7 @@ const volumes = {
   openWrite: method([id(), path(), NewEntry], Type.Object({ writeId: id(), descriptor: descriptor() }), {
     passes: 'member',
   }),
-  keepWrite: method([id()], Entry, { deadlineMs: longMs }),
+  keepWrite: method([id(), count()], Entry, { deadlineMs: longMs }),
   dropWrite: method([id()], nothing()),
 } satisfies MethodTable<VolumeProtocol>;
 
@@ -90,11 +90,12 @@ export const buildTable = {
   readDockerfile: method([Type.String()], Type.Array(Stage), { deadlineMs: readMs }),
   start: method([Start], nothing()),
   progress: method([id(), count(), count()], Progress, { deadlineMs: pollMs }),
+  answer: method([id(), id(), Type.Union([Outcome, Type.Null()])], nothing()),
   cancel: method([id(), Type.String()], nothing(), { deadlineMs: longMs }),
   forget: method([id()], nothing()),
   collect: method(
-    [Type.Array(Type.String())],
+    [Type.Array(Type.String()), optional(Type.Array(Type.String()))],
     Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }),
     { deadlineMs: longMs },
   ),
-} satisfies MethodTable<BuildProtocol>;
+} satisfies MethodTable<NodeBuildProtocol>;

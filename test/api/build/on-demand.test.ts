@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { registerBuildOf } from '../../../src/api/build/rules/register.ts';
-import { buildOnDemand } from '../../../src/api/shipped/templates.ts';
+import { buildOnDemand, ensureShipped } from '../../../src/api/shipped/templates.ts';
 import { shippedBuilds } from '../../../src/api/shipped/builds.ts';
 import { ensurePublicTemplate } from '../../../src/api/template/rules/provision.ts';
 import type { ShippedProtocol } from '../../../src/protocol/shipped.ts';
@@ -23,7 +23,7 @@ async function start() {
   const builder = new ScriptedBuilder();
   const platform = await Platform.start({ builder });
   const { parts } = platform.api;
-  buildOnDemand({
+  const options = {
     parts,
     shipped,
     team: platform.team,
@@ -31,7 +31,8 @@ async function start() {
     builds: shippedBuilds(undefined, async () => {}),
     onPhase: () => {},
     signal: parts.stopping,
-  });
+  };
+  buildOnDemand(options, name => ensureShipped(name, options));
   const create = (templateID: string, key?: string) =>
     platform.call('POST', '/v2/sandboxes', { templateID }, key === undefined ? {} : { 'x-api-key': key });
   return { builder, platform, parts, create };

@@ -112,13 +112,18 @@ export async function layersEverywhere(cluster: Cluster): Promise<void> {
 }
 
 /** Makes a sandbox on one machine: the others are taken out for that time. */
-export async function createOn(cluster: Cluster, node: Node, options: SandboxOpts = {}): Promise<Sandbox> {
+export async function createOn(
+  cluster: Cluster,
+  node: Node,
+  options: SandboxOpts = {},
+  template = 'base',
+): Promise<Sandbox> {
   const set = (status: string) => {
     const others = cluster.nodes.filter(other => other !== node);
     return Promise.all(others.map(({ nodeId }) => cluster.admin(0, 'POST', `/nodes/${nodeId}`, { status })));
   };
   await set('standby');
-  return Sandbox.create('base', { ...connectionTo(cluster, 0), ...options }).finally(() => set('ready'));
+  return Sandbox.create(template, { ...connectionTo(cluster, 0), ...options }).finally(() => set('ready'));
 }
 
 /**

@@ -32,7 +32,16 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
   const db = new Kysely<Tables>({
     dialect: { ...dialect, createAdapter: () => new OneConnection(), createQueryCompiler: () => new Lockless() },
   });
-  const tables = ['blob_refs', 'blobs', 'sandboxes', 'past_sandboxes', 'events', 'cluster_nodes', 'nodes'] as const;
+  const tables = [
+    'blob_refs',
+    'blobs',
+    'sandboxes',
+    'past_sandboxes',
+    'sandbox_homes',
+    'events',
+    'cluster_nodes',
+    'nodes',
+  ] as const;
   return {
     db,
     async empty() {

@@ -2,8 +2,9 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import { isSuspect } from '../../database/timeline.ts';
+import { sandboxLogDays } from '../../../protocol/logs.ts';
 import type { Db } from '../../database/db.ts';
-import type { BlobKind } from '../record.ts';
+import { type BlobKind, blobKinds } from '../record.ts';
 import type { ClusterStore } from '../rules/cluster-store.ts';
 import {
   blobsToDelete,
@@ -19,8 +20,19 @@ import {
 export const collectIntervalMs = 30_000;
 /** How often all objects of the store are listed, milliseconds. */
 const sweepIntervalMs = 6 * 3_600_000;
-/** For how long what nobody needs stays, seconds: a layer may be wanted again, a pause that was resumed may not. */
-const defaultGraceSeconds: Record<BlobKind, number> = { layer: 24 * 3600, pause: 15 * 60 };
+/**
+ * For how long what nobody needs stays, seconds: a layer may be wanted again, a pause that was resumed may not, and an
+ * upload is built with for as long as a project changes elsewhere.
+ */
+const defaultGraceSeconds: Record<BlobKind, number> = {
+  layer: 24 * 3600,
+  pause: 15 * 60,
+  // Of a fork nobody refers to it.
+  snapshot: 15 * 60,
+  upload: 7 * 24 * 3600,
+  // For as long as machines keep them.
+  log: sandboxLogDays * 24 * 3600,
+};
 /** For how long an object without a row stays, seconds: longer than any upload takes. */
 const defaultOrphanSeconds = 48 * 3600;
 /** For how long it is known of a pause that it was there, seconds: a machine that is away for longer is a rare one. */
@@ -42,7 +54,7 @@ export async function collectBlobs(
   const nowUs = clock();
   await dropLooseRefs(db);
   await markLeftUploads(db, { ownId: busy.replicaId, nowUs });
-  for (const kind of ['layer', 'pause'] as const)
+  for (const kind of blobKinds)
     await markUnusedBlobs(db, kind, { beforeUs: nowUs - graceSeconds[kind] * microsPerSecond, nowUs });
   const deleted = await blobsToDelete(db, deletionsMax);
   for (const blob of deleted) {

@@ -18,12 +18,11 @@ const urlSeconds = 3600;
 const partDigits = 5;
 const keyStart = (storeId: string) => `${storeId}/blobs/`;
 
-/** What a machine is to send: by URLs itself, or read from it by this process. */
-type Outgoing = {
-  sizeBytes: number;
-  send(urls: string[]): Promise<void>;
-  open(): Promise<{ sizeBytes: number; descriptor: number }>;
-};
+/** What a machine is to send: by URLs itself, or read from it by this process; or what this process has. */
+type Outgoing = { sizeBytes: number } & (
+  | { send(urls: string[]): Promise<void>; open(): Promise<{ sizeBytes: number; descriptor: number }> }
+  | { own(): AsyncIterable<Uint8Array> }
+);
 
 /** What a machine is to get, in the same two ways. */
 type Incoming<T> = {
@@ -96,7 +95,7 @@ export class ClusterStore {
    * Puts what a machine sends into the store and answers when the row says that it is there. False: somebody else has
    * done so, or does it now. Errors: those of `BlobStore` and of the machine; then it is not there.
    */
-  async put(blob: Omit<NewBlob, 'blobId' | 'bytes'>, outgoing: Outgoing, owner: BlobOwner): Promise<boolean> {
+  async put(blob: Omit<NewBlob, 'blobId' | 'bytes'>, outgoing: Outgoing, owner: BlobOwner | null): Promise<boolean> {
     this.requireUsable();
     const { db, clock, replicaId } = this.#options;
     const blobId = newUuid();
@@ -127,6 +126,12 @@ export class ClusterStore {
       throw error;
     }
     return incoming.keep(writeId);
+  }
+
+  /** The bytes of a blob, for this process. Errors: those of `BlobStore`. */
+  read({ blobId, bytes }: Pick<BlobRecord, 'blobId' | 'bytes'>): AsyncIterable<Uint8Array> {
+    this.requireUsable();
+    return this.#read(this.#keysOf(blobId, bytes));
   }
 
   /** Deletes the objects of a blob whose row says so. */
@@ -164,18 +169,18 @@ export class ClusterStore {
     const { blobs, links } = this.#options;
     const keys = this.#keysOf(blobId, outgoing.sizeBytes);
     const { presign } = blobs;
-    if (presign) return outgoing.send(keys.map(key => presign(key, 'PUT', urlSeconds)));
-    const { descriptor } = await outgoing.open();
+    if ('send' in outgoing && presign) return outgoing.send(keys.map(key => presign(key, 'PUT', urlSeconds)));
+    const source = 'own' in outgoing ? outgoing.own() : links.read((await outgoing.open()).descriptor);
     let part = 0;
     let sent = 0;
-    for await (const bytes of inPieces(links.read(descriptor), partBytes)) {
+    for await (const bytes of inPieces(source, partBytes)) {
       const key = keys[part++];
       sent += bytes.length;
       if (key === undefined || sent > outgoing.sizeBytes) break;
       await blobs.put(key, bytes);
     }
     if (sent !== outgoing.sizeBytes)
-      throw new AtollError('unavailable', `The machine sent ${sent} bytes instead of ${outgoing.sizeBytes}`);
+      throw new AtollError('unavailable', `${sent} bytes came instead of ${outgoing.sizeBytes}`);
   }
 
   async *#read(keys: readonly string[]): AsyncGenerator<Uint8Array> {

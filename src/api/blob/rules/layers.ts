@@ -24,7 +24,7 @@ export async function bringLayer(
   await store.bring(blob, {
     receive: urls => transfers.receiveLayer(digest, blob.bytes, urls),
     open: () => layers.openWrite(digest, blob.bytes),
-    keep: writeId => layers.keepWrite(writeId),
+    keep: writeId => layers.keepWrite(writeId, blob.bytes),
     drop: writeId => layers.dropWrite(writeId),
   });
   return true;

@@ -46,7 +46,7 @@ export async function beginBlob(
 }
 
 /** `uploading` → `stored`, with who needs it: from here on it is there. False: it was given up meanwhile. */
-export async function finishBlob(db: Db, blobId: string, owner: BlobOwner, nowUs: number): Promise<boolean> {
+export async function finishBlob(db: Db, blobId: string, owner: BlobOwner | null, nowUs: number): Promise<boolean> {
   return inTransaction(db, async db => {
     const row = await db
       .updateTable('blobs')
@@ -55,7 +55,7 @@ export async function finishBlob(db: Db, blobId: string, owner: BlobOwner, nowUs
       .where('state', '=', 'uploading')
       .returning('blob_id')
       .executeTakeFirst();
-    if (row) await addRef(db, blobId, owner);
+    if (row && owner) await addRef(db, blobId, owner);
     return row !== undefined;
   });
 }
@@ -98,6 +98,55 @@ export async function referTo(db: Db, blobId: string, owner: BlobOwner, nowUs: n
     if (row) await addRef(db, blobId, owner);
     return row !== undefined;
   });
+}
+
+/** Records that a blob is used, which keeps it for longer. False: it is not there (any more). */
+export async function touchBlob(db: Db, kind: BlobKind, name: string, nowUs: number): Promise<boolean> {
+  const row = await db
+    .updateTable('blobs')
+    .set({ changed_at_us: nowUs })
+    .where('kind', '=', kind)
+    .where('name', '=', name)
+    .where('state', '=', 'stored')
+    .returning('blob_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** `stored` → `deleting`, whoever refers to it. */
+export async function condemnBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
+  await db
+    .updateTable('blobs')
+    .set({ state: 'deleting', changed_at_us: nowUs })
+    .where('blob_id', '=', blobId)
+    .where('state', '=', 'stored')
+    .execute();
+}
+
+/** The digests of the layers that are in the store. */
+export async function storedLayers(db: Db): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('blobs')
+    .select('name')
+    .where('kind', '=', 'layer')
+    .where('state', '=', 'stored')
+    .execute();
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** The uploads of a team that are in the store. */
+export async function uploadsOfTeam(
+  db: Db,
+  teamId: string,
+): Promise<{ blobId: string; bytes: number; changedAtUs: number }[]> {
+  const rows = await db
+    .selectFrom('blobs')
+    .select(['blob_id', 'bytes', 'changed_at_us'])
+    .where('kind', '=', 'upload')
+    .where('name', 'like', `${teamId}/%`)
+    .where('state', '=', 'stored')
+    .execute();
+  return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes), changedAtUs: Number(row.changed_at_us) }));
 }
 
 /** Which of these executions were paused into the store once, as far as that is still known. */

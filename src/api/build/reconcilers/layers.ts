@@ -1,8 +1,9 @@
+import { type Clock, microsPerSecond } from '../../../base/clock.ts';
 import { layersInUse } from '../store/read.ts';
+import { pruneSteps } from '../store/steps.ts';
 import { findInstallation } from '../../database/installation.ts';
 import type { BuildProtocol } from '../../../protocol/build.ts';
 import { isSuspect } from '../../database/timeline.ts';
-import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
@@ -10,6 +11,8 @@ import type { Log } from '../../../base/telemetry/log.ts';
 export const buildsIntervalMs = 30_000;
 /** How often this runs, milliseconds. */
 export const layersIntervalMs = 10 * 60_000;
+/** For how long it is known of a step in a cluster that nobody uses: as on its own machine. */
+const stepSeconds = 30 * 24 * 3600;
 
 /** Lets the builder delete what no template needs, and keeps its cache within bounds. */
 export async function reconcileLayers({
@@ -23,6 +26,7 @@ export async function reconcileLayers({
   db: Db;
   log: Log;
 }): Promise<void> {
+  await pruneSteps(db, clock() - stepSeconds * microsPerSecond);
   if (await keepsUnknown({ clock, db })) return;
   const freed = await builder.collect(await layersInUse(db));
   if (freed.bytesFreed > 0) log.info('what builds had cached was deleted', freed);

@@ -7,12 +7,19 @@ import { deriveToken, secretsEqual } from '../../../base/crypto/secret.ts';
 import { findOwnTemplateById } from './find.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import type { TeamRecord } from '../../team/record.ts';
+import type { SharedUploads } from '../../blob/rules/uploads.ts';
 import type { Uploads } from './uploads.ts';
 import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** Dependencies of offering an upload. */
-export type OfferDeps = { clock: Clock; db: Db; filesDir: string; seed: Uint8Array };
+export type OfferDeps = {
+  clock: Clock;
+  db: Db;
+  filesDir: string;
+  seed: Uint8Array;
+  sharedUploads: SharedUploads | null;
+};
 
 /** Dependencies of taking an upload in. */
 export type UploadDeps = {
@@ -20,6 +27,8 @@ export type UploadDeps = {
   diskReserveBytes: number;
   filesDir: string;
   seed: Uint8Array;
+  /** Null: on this machine alone. */
+  sharedUploads: SharedUploads | null;
   uploads: Uploads;
 };
 
@@ -42,7 +51,7 @@ type UploadSlot = { present: boolean; path: string };
  * `not_found`.
  */
 export async function offerUpload(
-  { clock, db, filesDir, seed }: OfferDeps,
+  { clock, db, filesDir, seed, sharedUploads }: OfferDeps,
   team: TeamRecord,
   templateId: string,
   hash: string,
@@ -50,7 +59,7 @@ export async function offerUpload(
   await findOwnTemplateById(db, team, templateId);
   if (!/^[0-9a-f]{64}$/.test(hash)) throw new AtollError('invalid', 'hash: must be 64 lower-case hex digits');
   const file = fileOf(filesDir, team.teamId, hash);
-  const present = await touch(file);
+  const present = sharedUploads ? await sharedUploads.has({ teamId: team.teamId, hash }) : await touch(file);
   const expires = Math.floor(clock() / microsPerSecond) + uploadSeconds;
   const signature = signatureOf(seed, team.teamId, hash, expires);
   return { present, path: `/template-files/${team.teamId}/${hash}?expires=${expires}&signature=${signature}` };
@@ -77,13 +86,16 @@ export async function takeUpload(
   const file = fileOf(deps.filesDir, teamId, hash);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   requireUploadRoom(deps, length ?? 0);
-  await requireShare(dirname(file), length ?? 0);
+  const requireOwnShare = (bytes: number) =>
+    requireShare(deps.sharedUploads, { directory: dirname(file), teamId, bytes });
+  await requireOwnShare(length ?? 0);
   const temporary = `${file}.${newUuid()}`;
   try {
-    const written = await store(deps, temporary, body, () => requireShare(dirname(file), 0));
+    const written = await store(deps, temporary, body, () => requireOwnShare(0));
     if (length !== null && written !== length)
       throw new AtollError('invalid', 'The upload ended too early: send it again');
-    await rename(temporary, file);
+    if (deps.sharedUploads) await deps.sharedUploads.keep({ teamId, hash }, { path: temporary, sizeBytes: written });
+    else await rename(temporary, file);
   } finally {
     await rm(temporary, { force: true });
   }
@@ -114,7 +126,10 @@ function requireUploadRoom(
  * Keeps a team's archives within its share: the least used make room, as long as nobody can be about to build with
  * them. Throws `no_space` with the figures.
  */
-async function requireShare(directory: string, bytes: number): Promise<void> {
+async function requireShare(
+  shared: SharedUploads | null,
+  { directory, teamId, bytes }: { directory: string; teamId: string; bytes: number },
+): Promise<void> {
   const names = await readdir(directory);
   const found = await Promise.all(
     names.map(async name => ({
@@ -122,16 +137,18 @@ async function requireShare(directory: string, bytes: number): Promise<void> {
       stats: await stat(join(directory, name)).catch(() => undefined),
     })),
   );
-  const files = found
-    .flatMap(({ path, stats }) => (stats ? [{ path, size: stats.size, usedMs: stats.mtimeMs }] : []))
-    .sort((a, b) => a.usedMs - b.usedMs);
-  let used = files.reduce((sum, { size }) => sum + size, bytes);
+  const here = found.flatMap(({ path, stats }) => {
+    const remove = () => rm(path, { force: true });
+    return stats ? [{ sizeBytes: stats.size, usedMs: stats.mtimeMs, remove }] : [];
+  });
+  const files = [...here, ...((await shared?.ofTeam(teamId)) ?? [])].sort((a, b) => a.usedMs - b.usedMs);
+  let used = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, bytes);
   let count = files.length;
-  for (const { path, size, usedMs } of files) {
+  for (const { sizeBytes, usedMs, remove } of files) {
     if (used <= teamBytesMax && count < teamFilesMax) return;
     if (Date.now() - usedMs < inUseMs) break;
-    await rm(path, { force: true });
-    used -= size;
+    await remove();
+    used -= sizeBytes;
     count--;
   }
   if (used <= teamBytesMax && count < teamFilesMax) return;

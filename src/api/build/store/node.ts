@@ -1,14 +1,74 @@
+import type { BuildLogEntry } from '../../../protocol/build.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { appendBuildLog, buildLogLength } from './log.ts';
 
-/** The node that was told to build; null where none was. */
-export async function nodeOfBuild(db: Db, buildId: string): Promise<string | null> {
-  const row = await db.selectFrom('builds').select('node_id').where('build_id', '=', buildId).executeTakeFirst();
-  return row?.node_id ?? null;
+/** Where a build is carried out. */
+type BuildPlace = {
+  nodeId: string;
+  teamId: string;
+  /** Null where it has ended. */
+  sealedPlan: string | null;
+  /** Nodes that were told to build it and were lost. */
+  nodesLost: number;
+  /** Lines of its log before those of this node. */
+  logOffset: number;
+};
+
+/** Where a build is carried out; null where no node was told to. */
+export async function placeOfBuild(db: Db, buildId: string): Promise<BuildPlace | null> {
+  const row = await db
+    .selectFrom('builds')
+    .innerJoin('templates', 'templates.template_id', 'builds.template_id')
+    .select(['node_id', 'team_id', 'sealed_plan', 'nodes_lost', 'log_offset'])
+    .where('build_id', '=', buildId)
+    .executeTakeFirst();
+  if (!row || row.node_id === null) return null;
+  return {
+    nodeId: row.node_id,
+    teamId: row.team_id,
+    sealedPlan: row.sealed_plan,
+    nodesLost: row.nodes_lost,
+    logOffset: row.log_offset,
+  };
 }
 
-/** Says which node is told to build, before it is. */
-export async function putNodeOfBuild(db: Db, buildId: string, nodeId: string): Promise<void> {
-  await db.updateTable('builds').set({ node_id: nodeId }).where('build_id', '=', buildId).execute();
+/** Says which node is told to build, and what, before it is. */
+export async function putPlaceOfBuild(
+  db: Db,
+  buildId: string,
+  { nodeId, sealedPlan }: Pick<BuildPlace, 'nodeId' | 'sealedPlan'>,
+): Promise<void> {
+  await db
+    .updateTable('builds')
+    .set({ node_id: nodeId, sealed_plan: sealedPlan })
+    .where('build_id', '=', buildId)
+    .execute();
+}
+
+/**
+ * Gives a build that runs on a node which was lost to another one, with a line of its log that says so. False where it
+ * has ended or somebody else has done so.
+ */
+export async function moveBuildOn(
+  db: Db,
+  build: { buildId: string; from: string; to: string },
+  notice: BuildLogEntry,
+): Promise<boolean> {
+  const { buildId } = build;
+  return inTransaction(db, async db => {
+    const length = await buildLogLength(db, buildId);
+    const row = await db
+      .updateTable('builds')
+      .set(update => ({ node_id: build.to, nodes_lost: update('nodes_lost', '+', 1), log_offset: length + 1 }))
+      .where('build_id', '=', buildId)
+      .where('status', '=', 'building')
+      .where('node_id', '=', build.from)
+      .returning('build_id')
+      .executeTakeFirst();
+    if (row) await appendBuildLog(db, buildId, length, [notice]);
+    return row !== undefined;
+  });
 }
 
 /** How many builds run on each node. */
@@ -20,15 +80,4 @@ export async function runningBuildsByNode(db: Db): Promise<Map<string, number>> 
     .groupBy('node_id')
     .execute();
   return new Map(rows.flatMap(row => (row.node_id === null ? [] : [[row.node_id, Number(row.count)] as const])));
-}
-
-/** The builds that run on a node. */
-export async function buildsOnNode(db: Db, nodeId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('builds')
-    .select('build_id')
-    .where('node_id', '=', nodeId)
-    .where('status', '=', 'building')
-    .execute();
-  return rows.map(row => row.build_id);
 }

@@ -19,6 +19,34 @@ export async function buildsToStore(db: Db, limit: number): Promise<{ buildId: s
     }));
 }
 
+/**
+ * Some of the builds whose memory is not in the store of the cluster yet, the newest first, with its snapshot and the
+ * machine that has it; without these where a build has none.
+ */
+export async function memoriesToStore(
+  db: Db,
+  limit: number,
+): Promise<{ buildId: string; snapshotId: string | undefined; nodeId: string | null }[]> {
+  const rows = await db
+    .selectFrom('builds')
+    .selectAll()
+    .where('status', '=', 'ready')
+    .where('memory_stored', '=', 0)
+    .orderBy('created_at_us', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(row => {
+    const { memorySnapshotId, memoryNodeId, started } = buildOfRow(row).config;
+    const nodeId = memorySnapshotId === undefined ? row.node_id : (memoryNodeId ?? null);
+    return { buildId: row.build_id, snapshotId: memorySnapshotId ?? started?.snapshotId, nodeId };
+  });
+}
+
+/** Records that nothing of a build's memory is left to be stored. */
+export async function recordMemoryStored(db: Db, buildId: string): Promise<void> {
+  await db.updateTable('builds').set({ memory_stored: 1 }).where('build_id', '=', buildId).execute();
+}
+
 /** Records that the layers of a build are in the store. */
 export async function recordLayersStored(db: Db, buildId: string): Promise<void> {
   await db.updateTable('builds').set({ layers_stored: 1 }).where('build_id', '=', buildId).execute();

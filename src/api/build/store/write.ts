@@ -125,6 +125,7 @@ export async function publishBuild(db: Db, buildId: string, outcome: BuildOutcom
         agent_version: outcome.agentVersion,
         disk_mib: outcome.diskMiB,
         request_json: null,
+        sealed_plan: null,
         updated_at_us: nowUs,
         finished_at_us: nowUs,
       })
@@ -153,6 +154,7 @@ export async function failBuilds(
         reason_json: JSON.stringify(reason),
         // Nobody starts it any more, and its Dockerfile may be a megabyte: the row stays.
         request_json: null,
+        sealed_plan: null,
         updated_at_us: nowUs,
         finished_at_us: nowUs,
       })

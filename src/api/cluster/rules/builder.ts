@@ -1,34 +1,75 @@
-import { AtollError } from '../../../base/error.ts';
-import type { BuildProtocol, StartBuild } from '../../../protocol/build.ts';
-import { nodeOfBuild, putNodeOfBuild, runningBuildsByNode } from '../../build/store/node.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { BuildProgress, BuildProtocol, StartBuild, StepOutcome } from '../../../protocol/build.ts';
+import type { UploadRef } from '../../../protocol/upload.ts';
+import { storedLayers } from '../../blob/store/blobs.ts';
+import type { SharedUploads } from '../../blob/rules/uploads.ts';
+import { moveBuildOn, placeOfBuild, putPlaceOfBuild, runningBuildsByNode } from '../../build/store/node.ts';
+import { buildLogLength } from '../../build/store/log.ts';
+import { findStep, forgetStep, putSteps } from '../../build/store/steps.ts';
 import type { Db } from '../../database/db.ts';
 import { drainingNodes } from '../../placement/node-status.ts';
+import { isNodeLost } from '../store/nodes.ts';
 import type { KnownMachine, Machines } from './machines.ts';
 
-/** Builds on the machines of a cluster: each on one of them, which the database names. */
-export function clusterBuilder(machines: Machines, db: Db): BuildProtocol {
-  const builderOf = async (buildId: string) => {
-    const nodeId = await nodeOfBuild(db, buildId);
-    if (nodeId === null) throw new AtollError('not_found', `no machine was told of build ${buildId}`);
-    return machines.known(nodeId).machine.builds;
-  };
+/** What builds on the machines of a cluster take. */
+type BuilderDeps = { machines: Machines; db: Db; clock: Clock; seed: Uint8Array; log: Log; uploads: SharedUploads };
+
+const planPurpose = 'plans of builds';
+/** A build whose machine was lost is begun on another one so often. */
+const retriesMax = 1;
+
+type Place = NonNullable<Awaited<ReturnType<typeof placeOfBuild>>>;
+
+/**
+ * Builds on the machines of a cluster: each on one of them, which the database names with what it was told. A build
+ * whose machine is lost is begun once more on another one.
+ */
+export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
+  const { machines, db } = deps;
+  const builderOf = ({ nodeId }: Place) => machines.known(nodeId).machine.builds;
   return {
     readDockerfile: text => anyOf(machines).machine.builds.readDockerfile(text),
     async start(request) {
-      refuseFiles(request);
-      const layers = layersOf(request);
-      const { node, machine } = await placeBuild(machines, db, layers);
-      await putNodeOfBuild(db, request.buildId, node.nodeId);
-      await machines.layers.ensure(node.nodeId, layers);
-      await machine.builds.start(request);
+      const machine = await placeBuild(deps, request, null);
+      const { nodeId } = machine.node;
+      const sealedPlan = encrypt(encryptionKey(deps.seed, planPurpose), JSON.stringify(request), request.buildId);
+      await putPlaceOfBuild(db, request.buildId, { nodeId, sealedPlan });
+      await startOn(deps, machine, request);
     },
-    progress: async (buildId, after, waitMs) => (await builderOf(buildId)).progress(buildId, after, waitMs),
+    async progress(buildId, after, waitMs) {
+      const place = await placeOfBuild(db, buildId);
+      if (!place) throw new AtollError('not_found', `no machine was told of build ${buildId}`);
+      try {
+        const { made, ...progress } = await builderOf(place).progress(
+          buildId,
+          Math.max(0, after - place.logOffset),
+          waitMs,
+        );
+        if (progress.question !== undefined) await answer(deps, place, buildId, progress.question);
+        if (made) await putSteps(db, place.teamId, made, deps.clock());
+        return { ...progress, next: progress.next + place.logOffset };
+      } catch (error) {
+        const isGone = error instanceof AtollError && error.code === 'not_found';
+        if (!isGone && !(await isNodeLost(db, place.nodeId))) throw error;
+        return await goOnElsewhere(deps, place, { buildId, after });
+      }
+    },
     async cancel(buildId, reason) {
-      if ((await nodeOfBuild(db, buildId)) !== null) await (await builderOf(buildId)).cancel(buildId, reason);
+      const place = await placeOfBuild(db, buildId);
+      if (place) await builderOf(place).cancel(buildId, reason);
     },
-    forget: async buildId => (await builderOf(buildId)).forget(buildId),
+    async forget(buildId) {
+      const place = await placeOfBuild(db, buildId);
+      // One that was lost has forgotten it already, or does with its process.
+      if (place && !(await isNodeLost(db, place.nodeId))) await builderOf(place).forget(buildId);
+    },
     async collect(keep) {
-      const all = await Promise.all(machines.usable().map(({ machine }) => machine.builds.collect(keep)));
+      const stored = await storedLayers(db);
+      const replaceable = keep.filter(digest => stored.has(digest));
+      const all = await Promise.all(machines.usable().map(({ machine }) => machine.builds.collect(keep, replaceable)));
       const sum = (of: (freed: (typeof all)[number]) => number) => all.reduce((total, freed) => total + of(freed), 0);
       return {
         layersDeleted: sum(freed => freed.layersDeleted),
@@ -39,18 +80,82 @@ export function clusterBuilder(machines: Machines, db: Db): BuildProtocol {
   };
 }
 
-/** Where the layers are already, and there where the fewest builds run. */
-async function placeBuild(machines: Machines, db: Db, layers: readonly string[]): Promise<KnownMachine> {
-  const closed = await drainingNodes(db);
-  const open = machines.usable().filter(({ node }) => !closed.has(node.nodeId));
-  const [holders, running] = await Promise.all([machines.layers.holders(layers), runningBuildsByNode(db)]);
-  const cost = ({ node: { nodeId } }: KnownMachine) => (holders.includes(nodeId) ? 0 : 1) + (running.get(nodeId) ?? 0);
-  const [best] = open.toSorted((a, b) => cost(a) - cost(b));
-  return best ?? anyOf(machines);
+/** Starts a build on a machine, with all that it begins from. */
+async function startOn({ machines, uploads }: BuilderDeps, known: KnownMachine, request: StartBuild): Promise<void> {
+  await machines.layers.ensure(known.node.nodeId, layersOf(request));
+  await uploads.ensure(known, uploadsOf(request));
+  await known.machine.builds.start({ ...request, sharesSteps: true });
 }
 
-function anyOf(machines: Machines): KnownMachine {
-  const [first] = machines.usable();
+/** Begins a build once more, as its machine is lost; what it answers ends the build where that can't be. */
+async function goOnElsewhere(
+  deps: BuilderDeps,
+  place: Place,
+  { buildId, after }: { buildId: string; after: number },
+): Promise<BuildProgress> {
+  const { db, clock, seed, log } = deps;
+  const lost = `The machine that built it (node ${place.nodeId}) was lost`;
+  const failed = (why: string): BuildProgress => ({
+    entries: [],
+    next: after,
+    result: { status: 'error', message: `${lost}${why}; start it again` },
+  });
+  if (place.sealedPlan === null || place.nodesLost >= retriesMax) return failed('');
+  const request = JSON.parse(decrypt(encryptionKey(seed, planPurpose), place.sealedPlan, buildId)) as StartBuild;
+  try {
+    const machine = await placeBuild(deps, request, place.nodeId);
+    const to = machine.node.nodeId;
+    const message = `${lost}: it is built once more, by node ${to}`;
+    log.warn('a build begins once more, as its machine is lost', { buildId, lost: place.nodeId, nodeId: to });
+    const notice = { timestampMs: Math.floor(clock() / 1000), level: 'warn', message } as const;
+    // Whoever has done so, the next question is for what the row says then.
+    if (await moveBuildOn(db, { buildId, from: place.nodeId, to }, notice)) await startOn(deps, machine, request);
+  } catch (error) {
+    return failed(`, and it could not be begun on another one (${messageOf(error)})`);
+  }
+  return { entries: [], next: await buildLogLength(db, buildId) };
+}
+
+/** Answers what a build asks: a step that another machine has carried out, with its layer brought to the build's. */
+async function answer(deps: BuilderDeps, place: Place, buildId: string, key: string): Promise<void> {
+  const { machines, db, clock, log } = deps;
+  const { builds } = machines.known(place.nodeId).machine;
+  const { teamId } = place;
+  const known = await findStep(db, { teamId, key }, clock());
+  let outcome: StepOutcome | null = known;
+  if (known && known.layer !== null)
+    try {
+      await machines.layers.ensure(place.nodeId, [known.layer]);
+    } catch (error) {
+      log.info('a step is carried out again, as its layer is nowhere in reach', { buildId, error: messageOf(error) });
+      await forgetStep(db, { teamId, key });
+      outcome = null;
+    }
+  await builds.answer(buildId, key, outcome);
+}
+
+/**
+ * Where the layers are already, and there where the fewest builds run; on the one that was lost only where its process
+ * was and there is no other.
+ */
+async function placeBuild(
+  { machines, db }: BuilderDeps,
+  request: StartBuild,
+  lost: string | null,
+): Promise<KnownMachine> {
+  const closed = await drainingNodes(db);
+  const others = machines.usable().filter(({ node }) => node.nodeId !== lost);
+  const usable = others.length > 0 ? others : machines.usable();
+  const open = usable.filter(({ node }) => !closed.has(node.nodeId));
+  const [holders, running] = await Promise.all([machines.layers.holders(layersOf(request)), runningBuildsByNode(db)]);
+  const cost = ({ node: { nodeId } }: KnownMachine) => (holders.includes(nodeId) ? 0 : 1) + (running.get(nodeId) ?? 0);
+  const [best] = open.toSorted((a, b) => cost(a) - cost(b));
+  return best ?? firstOf(usable);
+}
+
+const anyOf = (machines: Machines) => firstOf(machines.usable());
+
+function firstOf([first]: readonly KnownMachine[]): KnownMachine {
   if (first) return first;
   throw new AtollError('unavailable', 'No machine of the cluster is in reach now; nothing was changed');
 }
@@ -61,15 +166,8 @@ function layersOf({ source }: StartBuild): string[] {
   return source.kind === 'dockerfile' ? Object.values(source.templates).flatMap(({ layers }) => layers) : [];
 }
 
-function refuseFiles({ steps, source }: StartBuild): void {
-  const copies =
-    steps.some(({ filesHash }) => filesHash !== undefined) ||
-    (source.kind === 'dockerfile' &&
-      source.stages.some(({ instructions }) => instructions.some(({ kind }) => kind === 'copy')));
-  if (copies)
-    throw new AtollError(
-      'unimplemented',
-      'Builds that copy uploaded files are not offered on a cluster yet: fetch them in a RUN step, or build on ' +
-        'one machine',
-    );
+/** The uploaded archives that its steps copy. */
+function uploadsOf({ teamId, steps }: StartBuild): UploadRef[] {
+  const hashes = new Set(steps.flatMap(({ filesHash }) => (filesHash === undefined ? [] : [filesHash])));
+  return [...hashes].map(hash => ({ teamId, hash }));
 }

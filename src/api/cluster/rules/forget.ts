@@ -2,8 +2,6 @@ import { AtollError } from '../../../base/error.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
 import type { Db } from '../../database/db.ts';
-import { buildsOnNode } from '../../build/store/node.ts';
-import { failBuilds } from '../../build/store/write.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
@@ -25,8 +23,8 @@ export type ForgetDeps = {
 
 /**
  * Forgets a machine for good: its certificate is worth nothing any more, and every sandbox that is on it, running or
- * paused, is lost, but for those whose pause is in the store: these go on elsewhere. Errors: `not_found`; `conflict`
- * while it is in reach and has sandboxes, which can be moved or ended.
+ * paused, is lost, but for those whose pause is in the store: these go on elsewhere, and so do builds. Errors:
+ * `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
  */
 export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
   requireCluster(deps.authority);
@@ -50,8 +48,6 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
     directory.close(sandbox);
     await deleteSandbox(db, sandbox, sandboxStates, { reason: 'lost', atUs: deps.clock() });
   }
-  const reason = { message: `The machine that built it (node ${nodeId}) was taken out of the cluster; start it again` };
-  await failBuilds(db, await buildsOnNode(db, nodeId), reason, deps.clock());
   return { lost: left.length - stored.length, stored: stored.length };
 }
 

@@ -75,22 +75,38 @@ const noHolder = (digest: string) =>
     detail: noCompatibleNode,
   });
 
-/** A node that gets the layers of what it is to start first. */
-export function withLayers({ node }: Machine, ensure: (digests: readonly string[]) => Promise<void>): NodeProtocol {
+/** What brings to a machine what a sandbox begins with. */
+type Bringing = {
+  layers(digests: readonly string[]): Promise<void>;
+  /** Memory that the machine lacks; false where it can't be had, or does not fit it. */
+  memory(snapshotId: string): Promise<boolean>;
+};
+
+/** A node that gets the layers and the memory of what it is to start first. */
+export function withContent({ node }: Machine, bring: Bringing): NodeProtocol {
   return {
     ...node,
     async create(request, signal) {
-      const image = await startable(node, request);
-      await ensure(image.started?.layers ?? image.layers);
+      const image = await startable(node, request, bring);
+      await bring.layers(image.started?.layers ?? image.layers);
       return node.create({ ...request, image }, signal);
     },
   };
 }
 
-/** Memory stays on the machine where it was kept: elsewhere a sandbox boots from its files. */
-async function startable(node: NodeProtocol, { image }: CreateSandbox): Promise<CreateSandbox['image']> {
+/**
+ * A template's server boots where its memory can't be had. Memory that was asked for is another matter: the node
+ * answers that it is not there.
+ */
+async function startable(
+  node: NodeProtocol,
+  { image }: CreateSandbox,
+  bring: Bringing,
+): Promise<CreateSandbox['image']> {
   const { started, ...others } = image;
-  if (!started) return image;
-  const isHere = (await node.listSnapshots()).some(({ snapshotId }) => snapshotId === started.snapshotId);
-  return isHere ? image : others;
+  const snapshotId = image.memorySnapshotId ?? started?.snapshotId;
+  if (snapshotId === undefined) return image;
+  const isHere = (await node.listSnapshots()).some(known => known.snapshotId === snapshotId);
+  if (isHere || (await bring.memory(snapshotId))) return image;
+  return image.memorySnapshotId === undefined ? others : image;
 }

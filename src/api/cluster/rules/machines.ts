@@ -1,12 +1,13 @@
 import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
-import { AtollError } from '../../../base/error.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
-import type { ClusterLinks, ControlIdentity, Machine, NodeWay } from '../../../protocol/cluster.ts';
-import { type AwayNode, noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
+import type { ClusterLinks, ControlIdentity, Machine, NodeWay, PauseFacts } from '../../../protocol/cluster.ts';
+import { type AwayNode, type Carried, noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
 import type { NodeInfo, NodeProtocol } from '../../../protocol/node.ts';
 import type { ClusterNode } from '../record.ts';
-import { LayerCopies, withLayers } from './layers.ts';
+import { misfit } from '../../placement/misfit.ts';
+import { LayerCopies, withContent } from './layers.ts';
 import { leaseSeconds } from './lease.ts';
 
 /** What a machine has said last, on its clock and on ours. */
@@ -25,6 +26,12 @@ export type KnownMachine = {
   isUsable: boolean;
 };
 
+/** Memory that sandboxes begin with, by the IDs of snapshots; see `DurableSnapshots`. */
+type Memories = {
+  facts(snapshotId: string): Promise<PauseFacts | null>;
+  bring(snapshotId: string, nodeId: string): Promise<void>;
+};
+
 /** What happens to a machine while it can be used: begins, and answers what ends it. */
 type WhileUsable = (node: NodeProtocol) => { stop(): Promise<void> };
 
@@ -33,8 +40,11 @@ export class Machines implements Nodes {
   readonly #known = new Map<string, KnownMachine & { following: { stop(): Promise<void> } | null }>();
   readonly #links: ClusterLinks;
   readonly #identity: () => ControlIdentity;
+  readonly #log: Log;
   /** Brings layers to machines that lack them. */
   readonly layers: LayerCopies;
+  /** Brings memory that sandboxes begin with, where there is a store. */
+  memories: Memories | null = null;
   /** What control says to each machine again and again. */
   readonly beats = new SingleFlight<KnownMachine, void>();
   #whileUsable: WhileUsable = () => ({ stop: async () => {} });
@@ -42,7 +52,12 @@ export class Machines implements Nodes {
   constructor(links: ClusterLinks, identity: () => ControlIdentity, log: Log) {
     this.#links = links;
     this.#identity = identity;
+    this.#log = log;
     this.layers = new LayerCopies(() => this.usable(), links, log);
+  }
+
+  get carried(): Carried {
+    return this.#links;
   }
 
   /** Called for each machine from now on. */
@@ -96,7 +111,10 @@ export class Machines implements Nodes {
       if (known && placeOf(known.node) === placeOf(node)) return Object.assign(known, { node });
       this.#forget(node.nodeId);
       const machine = this.#links.connect(node.nodeId, async () => this.#wayTo(node, this.#identity));
-      const protocol = withLayers(machine, digests => this.layers.ensure(node.nodeId, digests));
+      const protocol = withContent(machine, {
+        layers: digests => this.layers.ensure(node.nodeId, digests),
+        memory: snapshotId => this.#bringMemory(snapshotId, node.nodeId),
+      });
       const made = { node, machine, protocol, heard: null, isAnswering: false, isUsable: false, following: null };
       this.#known.set(node.nodeId, made);
       return made;
@@ -126,6 +144,19 @@ export class Machines implements Nodes {
   /** The way to a machine for another process of control. Throws `unavailable` for one that can't be used now. */
   way(nodeId: string, identity: () => ControlIdentity): NodeWay {
     return this.#wayTo(this.known(nodeId).node, identity);
+  }
+
+  async #bringMemory(snapshotId: string, nodeId: string): Promise<boolean> {
+    const facts = await this.memories?.facts(snapshotId);
+    const info = this.#known.get(nodeId)?.node.info ?? undefined;
+    if (!this.memories || !facts || misfit(facts, info, true) !== null) return false;
+    try {
+      await this.memories.bring(snapshotId, nodeId);
+      return true;
+    } catch (error) {
+      this.#log.warn('memory could not be brought to a machine', { nodeId, snapshotId, error: messageOf(error) });
+      return false;
+    }
   }
 
   #wayTo({ nodeId, address, certificates }: ClusterNode, identity: () => ControlIdentity): NodeWay {

@@ -54,6 +54,12 @@ export async function putClusterNode(
   return row !== undefined;
 }
 
+/** Whether a machine has been given up, or was taken out of the cluster. */
+export async function isNodeLost(db: Db, nodeId: string): Promise<boolean> {
+  const row = await db.selectFrom('cluster_nodes').select('given_up').where('node_id', '=', nodeId).executeTakeFirst();
+  return row?.given_up !== 0;
+}
+
 /** Forgets a machine: from now on nobody speaks with it. */
 export async function deleteClusterNode(db: Db, nodeId: string): Promise<void> {
   await db.deleteFrom('cluster_nodes').where('node_id', '=', nodeId).execute();

@@ -26,10 +26,15 @@ export const readSandboxMetrics = route({
   params: sandboxParams,
   query: Type.Object(rangeQuery),
   responses: {
-    200: { description: 'About one sample every 5 s; fewer of a long range', schema: Type.Array(SandboxMetric) },
+    200: {
+      description: 'About one sample every 5 s; fewer of a long range',
+      schema: Type.Array(SandboxMetric),
+      headers: { 'X-Partial': '`true` where a machine that has some of them is out of reach now' },
+    },
   },
   async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
-    return { status: 200, body: (await readSamples(deps, caller.team, params.sandboxID, query)).map(metricView) };
+    const { samples, isPartial } = await readSamples(deps, caller.team, params.sandboxID, query);
+    return { status: 200, body: samples.map(metricView), ...(isPartial && { headers: { 'X-Partial': 'true' } }) };
   },
 });
 
@@ -45,11 +50,9 @@ export const readSandboxesMetrics = route({
     200: { description: 'The latest sample of each; those without are left out', schema: SandboxesMetrics },
   },
   async handle(deps: { db: Db; nodes: Nodes }, { caller, query }) {
-    const latest = Object.entries(await readLatestSamples(deps, caller.team, query.sandbox_ids));
-    return {
-      status: 200,
-      body: { sandboxes: Object.fromEntries(latest.map(([id, sample]) => [id, metricView(sample)])) },
-    };
+    const { samples, isPartial } = await readLatestSamples(deps, caller.team, query.sandbox_ids);
+    const latest = Object.entries(samples).map(([id, sample]) => [id, metricView(sample)] as const);
+    return { status: 200, body: { sandboxes: Object.fromEntries(latest), ...(isPartial && { partial: true }) } };
   },
 });
 

@@ -1,4 +1,5 @@
 import { microsPerSecond } from '../../../base/clock.ts';
+import { pruneHomes } from '../../sandbox/store/past.ts';
 import { histories, pruneHistory } from '../../event/store/history.ts';
 import { runningCounts } from '../../sandbox/store/counts.ts';
 import { recordTeams, pruneTeamMetrics, teamMetricSeconds } from '../store/team.ts';
@@ -70,4 +71,5 @@ export async function pruneMetrics(
     beforeUs: nowUs - pastSandboxHours * 3600 * microsPerSecond,
     perTeamMax,
   });
+  await pruneHomes(db, nowUs - pastSandboxHours * 3600 * microsPerSecond);
 }

@@ -1,6 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { SandboxSample, TrafficCounters } from '../../../protocol/node-usage.ts';
-import { placesOf } from '../../sandbox/store/past.ts';
+import { homesOf, placesOf } from '../../sandbox/store/past.ts';
+import { unlessAway } from '../../sandbox/rules/logs.ts';
 import { parseSandboxId, sandboxFor, sandboxNotFound } from '../../sandbox/rules/find.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
@@ -22,32 +23,39 @@ export function checkRange({ start, end }: TimeRange): void {
 
 /**
  * What a team's sandbox has used, oldest first, within a range or all that is kept; also of one that is gone, for a
- * while. Nothing for any other. Throws `invalid`.
+ * while, on every machine that it was on. Nothing for any other. `isPartial`: one of these is away. Throws `invalid`.
  */
 export async function readSamples(
   { db, nodes }: { db: Db; nodes: Nodes },
   team: TeamRecord,
   idText: string,
   range: TimeRange,
-): Promise<SandboxSample[]> {
+): Promise<{ samples: SandboxSample[]; isPartial: boolean }> {
   checkRange(range);
-  const [place] = await placesOf(db, team.teamId, [parseSandboxId(idText)]);
-  if (!place) return [];
+  const sandboxId = parseSandboxId(idText);
+  const [place] = await placesOf(db, team.teamId, [sandboxId]);
+  if (!place) return { samples: [], isPartial: false };
   const { start = 0, end = Number.MAX_SAFE_INTEGER } = range;
-  return nodes
-    .get(place.nodeId)
-    .samples(place.sandboxId, { startSeconds: start, endSeconds: end, pointsMax: samplesMax });
+  const asked = { startSeconds: start, endSeconds: end, pointsMax: samplesMax };
+  const homes = nodes.away ? await homesOf(db, sandboxId) : [];
+  const found = await Promise.all(
+    [...new Set([place.nodeId, ...homes])].map(nodeId =>
+      unlessAway(nodes, async () => nodes.get(nodeId).samples(sandboxId, asked)),
+    ),
+  );
+  const samples = found.flatMap(samples => samples ?? []).toSorted((a, b) => a.atSeconds - b.atSeconds);
+  return { samples, isPartial: found.includes(null) };
 }
 
 /**
- * The latest sample of each of a team's sandboxes, by the ID as it was asked for. Others are left out. Throws
- * `invalid`.
+ * The latest sample of each of a team's sandboxes, by the ID as it was asked for. Others are left out, and those on a
+ * machine that is away. Throws `invalid`.
  */
 export async function readLatestSamples(
   { db, nodes }: { db: Db; nodes: Nodes },
   team: TeamRecord,
   idTexts: readonly string[],
-): Promise<Record<string, SandboxSample>> {
+): Promise<{ samples: Record<string, SandboxSample>; isPartial: boolean }> {
   const asked = idTexts.map(text => ({ text, sandboxId: parseSandboxId(text) }));
   if (new Set(asked.map(({ sandboxId }) => sandboxId)).size < asked.length)
     throw new AtollError('invalid', 'sandbox_ids: must be unique');
@@ -58,14 +66,17 @@ export async function readLatestSamples(
   );
   const byNode = Map.groupBy(places, ({ nodeId }) => nodeId);
   const answers = await Promise.all(
-    [...byNode].map(([nodeId, on]) => nodes.get(nodeId).latestSamples(on.map(({ sandboxId }) => sandboxId))),
+    [...byNode].map(([nodeId, on]) =>
+      unlessAway(nodes, async () => nodes.get(nodeId).latestSamples(on.map(({ sandboxId }) => sandboxId))),
+    ),
   );
-  const latest = new Map(answers.flatMap(answer => Object.entries(answer)));
-  return Object.fromEntries(
+  const latest = new Map(answers.flatMap(answer => Object.entries(answer ?? {})));
+  const samples = Object.fromEntries(
     asked.flatMap(({ text, sandboxId }) =>
       latest.has(sandboxId) ? [[text, latest.get(sandboxId) as SandboxSample]] : [],
     ),
   );
+  return { samples, isPartial: answers.includes(null) };
 }
 
 /**

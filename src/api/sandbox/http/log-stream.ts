@@ -1,10 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { SandboxLogEntry, sandboxLogStreamQuery } from '../../../protocol/api/sandbox-logs.ts';
-import type { Db } from '../../database/db.ts';
 import { placeOf, streamAnswer, streamHeaders, streamQuery, streamReply } from '../../http/event-stream.ts';
 import type { OpenStreams } from '../../http/open-streams.ts';
 import { route } from '../../http/route.ts';
-import type { Nodes } from '../../placement/nodes.ts';
+import type { LogDeps } from '../rules/logs.ts';
 import { logSource, logStreamBounds } from '../rules/log-stream.ts';
 import { entryView } from './logs.ts';
 import { sandboxParams } from './read.ts';
@@ -21,7 +20,7 @@ export const streamSandboxLogs = route({
   headers: streamHeaders,
   responses: streamAnswer(SandboxLogEntry, 'When the sandbox has ended and all is told, `end`. '),
   errors: [404],
-  async handle(deps: { db: Db; nodes: Nodes; streams: OpenStreams; stopping: AbortSignal }, input) {
+  async handle(deps: LogDeps & { streams: OpenStreams; stopping: AbortSignal }, input) {
     const { level, search, tail = 0 } = input.query;
     const source = await logSource(deps, input.caller.team, input.params.sandboxID, {
       after: placeOf(input),

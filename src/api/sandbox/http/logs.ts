@@ -5,11 +5,9 @@ import {
   SandboxLogsV2,
 } from '../../../protocol/api/sandbox-logs.ts';
 import { sandboxLogPageMax, type SandboxLogEntry } from '../../../protocol/logs.ts';
-import { readSandboxLogs } from '../rules/logs.ts';
+import { type LogDeps, readSandboxLogs } from '../rules/logs.ts';
 import { route } from '../../http/route.ts';
 import { sandboxParams } from './read.ts';
-import type { Db } from '../../database/db.ts';
-import type { Nodes } from '../../placement/nodes.ts';
 
 /** `GET /sandboxes/{sandboxID}/logs` */
 export const readSandboxLogsV1 = route({
@@ -23,15 +21,16 @@ export const readSandboxLogsV1 = route({
   query: SandboxLogsQuery,
   responses: { 200: { description: 'The entries', schema: SandboxLogs } },
   errors: [404],
-  async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
+  async handle(deps: LogDeps, { caller, params, query }) {
     const { start, limit = sandboxLogPageMax } = query;
     const page = {
       backward: false,
       limit: Math.min(limit, sandboxLogPageMax),
       ...(start !== undefined && { fromMs: start }),
     };
-    const entries = await readSandboxLogs(deps, caller.team, params.sandboxID, page);
-    return { status: 200, body: { logs: entries.map(lineView), logEntries: entries.map(entryView) } };
+    const { entries, isPartial } = await readSandboxLogs(deps, caller.team, params.sandboxID, page);
+    const body = { logs: entries.map(lineView), logEntries: entries.map(entryView) };
+    return { status: 200, body: { ...body, ...(isPartial && { partial: true }) } };
   },
 });
 
@@ -46,17 +45,17 @@ export const readSandboxLogsV2 = route({
   query: SandboxLogsQueryV2,
   responses: { 200: { description: 'The entries', schema: SandboxLogsV2 } },
   errors: [404],
-  async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
+  async handle(deps: LogDeps, { caller, params, query }) {
     const { cursor, limit = sandboxLogPageMax, direction = 'backward', level, search } = query;
     const backward = direction === 'backward';
-    const entries = await readSandboxLogs(deps, caller.team, params.sandboxID, {
+    const { entries, isPartial } = await readSandboxLogs(deps, caller.team, params.sandboxID, {
       backward,
       limit,
       ...(cursor !== undefined && (backward ? { beforeMs: cursor } : { fromMs: cursor })),
       ...(level && { minimum: level }),
       ...(search && { search }),
     });
-    return { status: 200, body: { logs: entries.map(entryView) } };
+    return { status: 200, body: { logs: entries.map(entryView), ...(isPartial && { partial: true }) } };
   },
 });
 

@@ -1,12 +1,10 @@
 import { AtollError } from '../../../base/error.ts';
 import type { ReadSandboxLogs, SandboxLogEntry } from '../../../protocol/logs.ts';
-import type { Db } from '../../database/db.ts';
 import type { News, StreamSource } from '../../event/record.ts';
-import type { Nodes } from '../../placement/nodes.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import { findSandbox } from '../store/read.ts';
 import { parseSandboxId } from './find.ts';
-import { readSandboxLogs } from './logs.ts';
+import { type LogDeps, readSandboxLogs } from './logs.ts';
 
 /** Bounds of streams of logs. */
 export const logStreamBounds = {
@@ -28,20 +26,22 @@ type LogStreamQuery = Pick<ReadSandboxLogs, 'minimum' | 'search'> & {
  * is no ID.
  */
 export async function logSource(
-  { db, nodes }: { db: Db; nodes: Nodes },
+  deps: LogDeps,
   team: TeamRecord,
   idText: string,
   { after, tail, ...filter }: LogStreamQuery,
 ): Promise<StreamSource<SandboxLogEntry>> {
   const read = (page: Pick<ReadSandboxLogs, 'backward' | 'limit' | 'fromMs'>) =>
-    readSandboxLogs({ db, nodes }, team, idText, { ...filter, ...page });
+    readSandboxLogs(deps, team, idText, { ...filter, ...page });
   const sandboxId = parseSandboxId(idText);
-  const begin = after ?? beginOf(await read({ backward: true, limit: Math.max(1, tail) }), tail);
+  const begin = after ?? beginOf((await read({ backward: true, limit: Math.max(1, tail) })).entries, tail);
   let place = begin;
   const next = async (): Promise<News<SandboxLogEntry>> => {
     // Asked before the log: what an ended sandbox has said is all there.
-    const isOver = (await findSandbox(db, team.teamId, sandboxId)) === null;
-    const entries = await read({ backward: false, fromMs: place + 1, limit: logStreamBounds.pageMax });
+    const isOver = (await findSandbox(deps.db, team.teamId, sandboxId)) === null;
+    const { entries, isPartial } = await read({ backward: false, fromMs: place + 1, limit: logStreamBounds.pageMax });
+    // Entries of the machine that is away may belong before these.
+    if (isPartial) return { items: [], isMore: false };
     place = entries.at(-1)?.timestampMs ?? place;
     const isMore = entries.length === logStreamBounds.pageMax;
     const items = entries.map(entry => ({ place: entry.timestampMs, item: entry }));

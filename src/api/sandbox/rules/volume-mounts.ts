@@ -35,7 +35,10 @@ export async function resolveVolumeMounts(
   const add = (volume: VolumeRecord | undefined, path: string, problem: string) => {
     if (!volume) problems.push(problem);
     else if (volume.nodeId !== options.nodeId)
-      problems.push(`volumeMounts: volume "${volume.name}" is on a machine that takes no sandboxes now`);
+      problems.push(
+        `volumeMounts: the volumes are on different machines ("${volume.name}" on another one than the first): a ` +
+          'sandbox gets those of one machine',
+      );
     else mounts.push({ volumeId: volume.volumeId, name: volume.name, path });
   };
   for (const [index, { name, path }] of asked.entries()) {

@@ -3,6 +3,7 @@ import type { Durability } from '../../../protocol/durability.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { recordSandboxEvent } from './events.ts';
+import { recordHome } from './past.ts';
 import { sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
@@ -84,8 +85,10 @@ export async function finishMove(
     if (!row) return null;
     const moved = sandboxOfRow(row);
     // One that went back is where it was.
-    if (moved.nodeId !== nodeId)
+    if (moved.nodeId !== nodeId) {
+      await recordHome(db, { sandboxId, nodeId, leftAtUs: nowUs });
       await recordSandboxEvent(db, moved, { type: 'updated', atUs: nowUs, data: { moved: true } });
+    }
     return moved;
   });
 }

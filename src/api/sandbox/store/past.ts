@@ -22,6 +22,29 @@ const insertPast = prepared<{ sandbox_id: string; team_id: string; node_id: stri
       .onConflict(conflict => conflict.column('sandbox_id').doNothing()),
 );
 
+/** Some of the sandboxes that have ended before `beforeUs` on these machines, and whose logs are on them alone. */
+export async function endedWithoutLogs(
+  db: Db,
+  { nodeIds, beforeUs, limit }: { nodeIds: readonly string[]; beforeUs: number; limit: number },
+): Promise<SandboxPlace[]> {
+  if (nodeIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('past_sandboxes')
+    .select(['sandbox_id', 'node_id'])
+    .where('logs_stored', '=', 0)
+    .where('ended_at_us', '<', beforeUs)
+    .where('node_id', 'in', nodeIds)
+    .orderBy('ended_at_us')
+    .limit(limit)
+    .execute();
+  return rows.map(row => ({ sandboxId: row.sandbox_id, nodeId: row.node_id }));
+}
+
+/** Records that the log of an ended sandbox is in the store. */
+export async function recordLogsStored(db: Db, sandboxId: string): Promise<void> {
+  await db.updateTable('past_sandboxes').set({ logs_stored: 1 }).where('sandbox_id', '=', sandboxId).execute();
+}
+
 /** The machine of a sandbox. */
 type SandboxPlace = { sandboxId: string; nodeId: string };
 
@@ -40,4 +63,27 @@ export async function placesOf(db: Db, teamId: string, ids: readonly string[]): 
     .where('sandbox_id', 'in', ids);
   const rows = await present.union(past).execute();
   return rows.map(row => ({ sandboxId: row.sandbox_id, nodeId: row.node_id }));
+}
+
+/** Records that a sandbox was on a machine before it went on elsewhere: its logs and samples of that time are there. */
+export async function recordHome(
+  db: Db,
+  { sandboxId, nodeId, leftAtUs }: { sandboxId: string; nodeId: string; leftAtUs: number },
+): Promise<void> {
+  await db
+    .insertInto('sandbox_homes')
+    .values({ sandbox_id: sandboxId, node_id: nodeId, left_at_us: leftAtUs })
+    .onConflict(conflict => conflict.columns(['sandbox_id', 'node_id']).doUpdateSet({ left_at_us: leftAtUs }))
+    .execute();
+}
+
+/** The machines that a sandbox was on before. */
+export async function homesOf(db: Db, sandboxId: string): Promise<string[]> {
+  const rows = await db.selectFrom('sandbox_homes').select('node_id').where('sandbox_id', '=', sandboxId).execute();
+  return rows.map(row => row.node_id);
+}
+
+/** Forgets machines that sandboxes have left before `beforeUs`: what they have of that is gone too. */
+export async function pruneHomes(db: Db, beforeUs: number): Promise<void> {
+  await db.deleteFrom('sandbox_homes').where('left_at_us', '<', beforeUs).execute();
 }

@@ -3,6 +3,7 @@ import type { Db } from '../../database/db.ts';
 import { lockTeam } from '../../team/store/lock.ts';
 import { countOccupied } from './create.ts';
 import { recordSandboxEvent } from './events.ts';
+import { recordHome } from './past.ts';
 import { sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
@@ -14,7 +15,7 @@ type Execution = { sandboxId: string; executionId: string };
  */
 export async function beginResume(
   db: Db,
-  sandbox: Execution & { teamId: string },
+  sandbox: Execution & { teamId: string; nodeId?: string },
   { nextExecutionId, replicaId, nodeId }: { nextExecutionId: string; replicaId: string; nodeId?: string },
   concurrentMax: number,
   hasRoom?: (db: Db) => Promise<boolean>,
@@ -36,6 +37,8 @@ export async function beginResume(
       .where('state', '=', 'paused')
       .returningAll()
       .executeTakeFirst();
+    if (row && nodeId !== undefined && sandbox.nodeId !== undefined && sandbox.nodeId !== nodeId)
+      await recordHome(db, { sandboxId: row.sandbox_id, nodeId: sandbox.nodeId, leftAtUs: Date.now() * 1000 });
     return row ? sandboxOfRow(row) : null;
   });
 }

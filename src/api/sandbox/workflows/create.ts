@@ -6,11 +6,13 @@ import type { VolumeMount } from '../../../protocol/api/sandbox.ts';
 import type { TemplateImage } from '../../../protocol/node.ts';
 import type { DriverName } from '../../../protocol/driver.ts';
 import { noCompatibleNode } from '../../placement/nodes.ts';
-import { type Placed, placeSandbox } from '../../placement/place.ts';
+import type { Placed } from '../../placement/place.ts';
 import { createSandboxWorkflow, nodeFull } from './create-steps.ts';
 import { type AwaitDeps, resolveAwaitedBuild } from '../../build/rules/awaited.ts';
 import { checkRuleSecrets } from '../rules/network/egress-policy.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
+import type { DurableSnapshots } from '../../blob/rules/snapshots.ts';
+import { placeWith } from '../rules/memory-place.ts';
 import { requireDurable } from '../rules/durability.ts';
 import { requireMemoryOfDriver } from '../rules/memory.ts';
 import { encryptNetwork } from '../rules/network/encrypted.ts';
@@ -35,6 +37,7 @@ export type CreateDeps = CreateWork &
   AwaitDeps & {
     /** Null: nothing is kept beyond its machine. */
     durablePauses: DurablePauses | null;
+    durableSnapshots: DurableSnapshots | null;
     createCounts: CreateCounts;
     features: Features;
     requireSecure: boolean;
@@ -82,7 +85,7 @@ export async function createSandbox(
   const { cpuCount, memoryMiB } = build;
   const full = new Set<string>();
   for (;;) {
-    const placed = await placeSandbox(deps.nodes, deps.db, { cpuCount, memoryMiB, driver, home, full });
+    const placed = await placeWith(deps, build, { cpuCount, memoryMiB, driver, home, full });
     const chosen = { asked, template, build, alias, driver, inherited, placed, repeatable };
     try {
       return await createOn(deps, team, chosen, clientSignal);

@@ -1,8 +1,10 @@
 import { AtollError, causesOf } from '../../../base/error.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import { newSandboxId, newUuid } from '../../../base/id.ts';
-import type { TemplateImage } from '../../../protocol/node.ts';
-import { createSandboxWorkflow } from './create-steps.ts';
+import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
+import type { DurableSnapshots } from '../../blob/rules/snapshots.ts';
+import { placeElsewhere } from '../../placement/elsewhere.ts';
+import { createSandboxWorkflow, nodeFull } from './create-steps.ts';
 import { requireMemory } from '../rules/memory.ts';
 import { explainFailedStart, requireSecure } from './create.ts';
 import { sandboxFor } from '../rules/find.ts';
@@ -15,7 +17,12 @@ import type { SnapshotDeps } from '../../snapshot/workflows/take.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** Dependencies of forking a sandbox. */
-export type ForkDeps = CreateWork & SnapshotDeps & { requireSecure: boolean };
+export type ForkDeps = CreateWork &
+  SnapshotDeps & {
+    requireSecure: boolean;
+    /** Null: memory stays on its machine. */
+    durableSnapshots: DurableSnapshots | null;
+  };
 
 /** Forks that are started at a time: each keeps a core busy for a moment. */
 const forksAtOnce = 4;
@@ -57,13 +64,15 @@ export async function forkSandbox(
     memorySnapshotId: snapshotId,
   };
   const results: ForkResult[] = [];
+  const elsewhere = placesElsewhere(deps, source, snapshotId);
   const deadline = AbortSignal.timeout(forkDeadlineMs);
   try {
     await forEachParallel(
       Array.from({ length: count }, () => childOf(deps.clock, source, seconds)),
       forksAtOnce,
       async sandbox => {
-        results.push(await startChild({ deps, team, node, image, sandbox, forkOf: source }, clientSignal, deadline));
+        const context = { deps, team, node, image, sandbox, forkOf: source };
+        results.push(await startChild(context, elsewhere, clientSignal, deadline));
       },
     );
   } finally {
@@ -72,13 +81,51 @@ export async function forkSandbox(
   return results;
 }
 
+type Context = Parameters<typeof createSandboxWorkflow>[0];
+
+/** Another machine for a fork whose source's has no room; null where there is no way to one. */
+type Elsewhere = () => Promise<{ nodeId: string; node: NodeProtocol } | null>;
+
+/** The memory is put into the store when the first fork needs it there. */
+function placesElsewhere(
+  { db, nodes, durableSnapshots }: ForkDeps,
+  source: SandboxRecord,
+  snapshotId: string,
+): Elsewhere {
+  let stored: Promise<void> | undefined;
+  return async () => {
+    // Volumes are where they are.
+    if (!durableSnapshots?.isUsable || source.volumeMounts.length > 0 || nodes.list().length < 2) return null;
+    await (stored ??= durableSnapshots.store(snapshotId, source.nodeId, null));
+    const facts = await durableSnapshots.facts(snapshotId);
+    if (!facts) return null;
+    const { nodeId: home, cpuCount, memoryMiB } = source;
+    const nodeId = await placeElsewhere({ db, nodes }, { home, facts, memory: true, cpuCount, memoryMiB });
+    return { nodeId, node: nodes.get(nodeId) };
+  };
+}
+
+/** On the machine of its source, or, where that has no room, on another one. */
+async function startSomewhere(context: Context, elsewhere: Elsewhere, signal: AbortSignal): Promise<SandboxRecord> {
+  try {
+    return await createSandboxWorkflow(context, signal);
+  } catch (error) {
+    if (!(error instanceof AtollError) || error.detail !== nodeFull) throw error;
+    const place = await elsewhere();
+    if (!place) throw error;
+    const { nodeId, node } = place;
+    return createSandboxWorkflow({ ...context, node, sandbox: { ...context.sandbox, nodeId } }, signal);
+  }
+}
+
 async function startChild(
-  context: Parameters<typeof createSandboxWorkflow>[0],
+  context: Context,
+  elsewhere: Elsewhere,
   client: AbortSignal,
   deadline: AbortSignal,
 ): Promise<ForkResult> {
   try {
-    return { sandbox: await createSandboxWorkflow(context, AbortSignal.any([client, deadline])) };
+    return { sandbox: await startSomewhere(context, elsewhere, AbortSignal.any([client, deadline])) };
   } catch (error) {
     const explained = explainFailedStart(error, client, deadline);
     context.deps.log.warn('a fork could not be started', {

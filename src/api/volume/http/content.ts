@@ -123,9 +123,9 @@ export const readVolumeFile = route({
   responses: { 200: { description: 'The content', binary: true } },
   errors: [404, 503],
   async handle({ nodes }: { nodes: Nodes }, { caller, params, query, signal }) {
-    const { volume, content } = contentOf(nodes, caller, params.volumeID);
+    const { volume, content, carried } = contentOf(nodes, caller, params.volumeID);
     const { sizeBytes, descriptor } = await content.openRead(volume.volumeId, query.path);
-    return { status: 200, stream: streamDescriptor(descriptor, sizeBytes, signal) };
+    return { status: 200, stream: streamDescriptor(descriptor, sizeBytes, signal, carried) };
   },
 });
 
@@ -143,11 +143,11 @@ export const writeVolumeFile = route({
   responses: { 201: stat },
   errors: [404, 409, 503, 507],
   async handle({ nodes }: { nodes: Nodes }, { caller, params, query, upload, signal }) {
-    const { volume, content } = contentOf(nodes, caller, params.volumeID);
+    const { volume, ...at } = contentOf(nodes, caller, params.volumeID);
     return {
       status: 201,
       body: entryView(
-        await uploadFile(content, volume.volumeId, query.path, newEntry('file', query), { ...upload, signal }),
+        await uploadFile(at, volume.volumeId, query.path, newEntry('file', query), { ...upload, signal }),
       ),
     };
   },

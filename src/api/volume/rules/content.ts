@@ -6,7 +6,7 @@ import type { NewVolumeEntryQuery } from '../../../protocol/api/volume.ts';
 import type { NewVolumeEntry, VolumeEntry, VolumeProtocol } from '../../../protocol/volume.ts';
 import type { VolumeRecord } from '../record.ts';
 import type { VolumeCaller } from '../../credential/caller.ts';
-import type { Nodes } from '../../placement/nodes.ts';
+import type { Carried, Nodes } from '../../placement/nodes.ts';
 
 const readFrom = promisify(read);
 const writeTo = promisify(write);
@@ -24,10 +24,10 @@ export function contentOf(
   nodes: Nodes,
   { volume }: VolumeCaller,
   volumeId: string,
-): { volume: VolumeRecord; content: VolumeProtocol } {
+): { volume: VolumeRecord; content: VolumeProtocol; carried: Carried | undefined } {
   if (volume.volumeId !== volumeId.toLowerCase())
     throw new AtollError('forbidden', `The token is not for volume "${volumeId}"`);
-  return { volume, content: nodes.get(volume.nodeId).volumes };
+  return { volume, content: nodes.get(volume.nodeId).volumes, carried: nodes.carried };
 }
 
 /** What is asked for, with the defaults. */
@@ -41,37 +41,47 @@ export function newEntry(kind: keyof typeof defaultModes, query: NewVolumeEntryQ
  * `canceled` or `invalid` for one that ends too early.
  */
 export async function uploadFile(
-  content: VolumeProtocol,
+  { content, carried }: { content: VolumeProtocol; carried: Carried | undefined },
   volumeId: string,
   path: string,
   entry: NewVolumeEntry,
   body: { stream: ReadableStream<Uint8Array> | null; length: number | null; signal: AbortSignal },
 ): Promise<VolumeEntry> {
   const { writeId, descriptor } = await content.openWrite(volumeId, path, entry);
+  let written = 0;
+  const parts = partsOf(body.stream, bytes => (written += bytes));
   try {
-    const written = await writeParts(descriptor, body.stream).finally(() => closeSync(descriptor));
+    await (carried ? carried.write(descriptor, parts) : writeParts(descriptor, parts));
     if (body.signal.aborted || (body.length !== null && written !== body.length))
       throw new AtollError('invalid', 'The upload ended too early: send it again');
   } catch (error) {
-    await content.dropWrite(writeId).catch(() => {});
+    await content.dropWrite(writeId).catch((reason: unknown) => {
+      // Of a file on another machine only this says why it takes no more.
+      if (reason instanceof AtollError && reason.code === 'no_space') throw reason;
+    });
     throw error;
   }
-  return content.keepWrite(writeId);
+  return content.keepWrite(writeId, written);
 }
 
-async function writeParts(descriptor: number, stream: ReadableStream<Uint8Array> | null): Promise<number> {
-  let written = 0;
-  for await (const part of partsOf(stream)) {
-    await writeAll(descriptor, part);
-    written += part.length;
+async function writeParts(descriptor: number, parts: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const part of parts) await writeAll(descriptor, part);
+  } finally {
+    closeSync(descriptor);
   }
-  return written;
 }
 
 /** Only a client that goes away breaks a body off. */
-async function* partsOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+async function* partsOf(
+  stream: ReadableStream<Uint8Array> | null,
+  count: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
   try {
-    if (stream) yield* stream;
+    for await (const part of stream ?? []) {
+      yield part;
+      count(part.length);
+    }
   } catch (cause) {
     throw new AtollError('canceled', 'The client ended the upload before its end', { cause });
   }
@@ -90,18 +100,20 @@ async function writeAll(descriptor: number, bytes: Uint8Array): Promise<void> {
 
 /**
  * What a descriptor gives, `sizeBytes` of it, read only as fast as the client takes it; closes it in the end. A file
- * that became shorter meanwhile breaks the answer off: its length was promised. With `signal` the client goes away.
+ * that became shorter meanwhile, or a connection that broke, breaks the answer off: its length was promised. With
+ * `signal` the client goes away.
  */
 export function streamDescriptor(
   descriptor: number,
   sizeBytes: number,
   signal: AbortSignal,
+  carried: Carried | undefined,
 ): ReadableStream<Uint8Array> {
   let isWanted = true;
-  let isOpen = true;
+  let isTaken = false;
   const close = () => {
-    if (isOpen) closeSync(descriptor);
-    isOpen = false;
+    if (!isTaken) closeSync(descriptor);
+    isTaken = true;
   };
   // A client that goes before the first byte was asked for is reported to nobody else.
   signal.addEventListener('abort', close, { once: true });
@@ -110,19 +122,17 @@ export function streamDescriptor(
     type: 'direct',
     async pull(controller) {
       signal.removeEventListener('abort', close);
-      if (!isOpen) return;
-      try {
-        const bytes = new Uint8Array(Math.min(pieceBytes, sizeBytes));
-        for (let left = sizeBytes; isWanted && left > 0;) {
-          const { bytesRead } = await readFrom(descriptor, bytes, 0, Math.min(bytes.length, left), null);
-          if (bytesRead === 0) throw new AtollError('internal', 'the file became shorter while it was read');
-          void controller.write(bytes.subarray(0, bytesRead));
-          await controller.flush(true);
-          left -= bytesRead;
-        }
-      } finally {
-        close();
+      if (isTaken) return;
+      isTaken = true;
+      let left = sizeBytes;
+      for await (const piece of carried ? carried.read(descriptor) : fileParts(descriptor, sizeBytes)) {
+        const wanted = piece.subarray(0, left);
+        left -= wanted.length;
+        void controller.write(wanted as Uint8Array<ArrayBuffer>);
+        await controller.flush(true);
+        if (!isWanted || left === 0) break;
       }
+      if (isWanted && left > 0) throw new AtollError('internal', 'the file became shorter while it was read');
       if (isWanted) controller.close();
     },
     cancel() {
@@ -130,4 +140,18 @@ export function streamDescriptor(
     },
   };
   return new ReadableStream(source);
+}
+
+/** The content of a file in one buffer: what was yielded is over when the next part is asked for. Closes it. */
+async function* fileParts(descriptor: number, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  try {
+    const bytes = new Uint8Array(Math.max(1, Math.min(pieceBytes, sizeBytes)));
+    for (;;) {
+      const { bytesRead } = await readFrom(descriptor, bytes, 0, bytes.length, null);
+      if (bytesRead === 0) return;
+      yield bytes.subarray(0, bytesRead);
+    }
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -13,8 +13,10 @@ export type CachedFile = { bytes: number; usedAtMs: number; remove(): void };
 
 /** What is kept, and how much of the rest. */
 type CollectOptions = {
-  /** Layers that templates and snapshots need, and those that running builds stand on. */
+  /** Layers that templates and snapshots need. */
   keep: string[];
+  /** Those that running builds stand on. */
+  needed: string[];
   /**
    * What cached steps may take that nothing else needs, the disks of cache mounts and uploaded files included, bytes.
    */
@@ -25,6 +27,10 @@ type CollectOptions = {
    */
   buildingSinceMs: number | undefined;
   files: CachedFile[];
+  /** Layers among `keep` that can be had again from elsewhere. */
+  replaceable: string[];
+  /** What all layers of the node may take before such ones go, the least recently used first. Bytes. */
+  layerBytesMax: number;
 };
 
 /** What was deleted. */
@@ -32,7 +38,7 @@ type Collected = { layersDeleted: number; filesDeleted: number; bytesFreed: numb
 
 /** What needs layers, and what has them. */
 export type CollectParts = {
-  layers: Pick<Layers, 'has' | 'bytes' | 'list' | 'madeAtMs' | 'remove'>;
+  layers: Pick<Layers, 'has' | 'bytes' | 'list' | 'madeAtMs' | 'usedAtMs' | 'remove'>;
   sandboxes: {
     /** Layers of every sandbox of the node, whatever its state. */
     records(): { image: { layers: string[] } }[];
@@ -49,7 +55,11 @@ export async function collectCached(
 ): Promise<Collected> {
   const now = Date.now();
   const usedLately = Math.min(now - recentMs, options.buildingSinceMs ?? now);
-  const keep = new Set([...options.keep, ...sandboxes.records().flatMap(({ image }) => image.layers)]);
+  const keep = new Set([
+    ...options.keep,
+    ...options.needed,
+    ...sandboxes.records().flatMap(({ image }) => image.layers),
+  ]);
   const freed = { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
   const cached = new Set<string>();
   const steps = cache.list().map(step => ({ kind: 'step' as const, ...step }));
@@ -78,13 +88,37 @@ export async function collectCached(
     if (layer !== null) cached.add(layer);
   }
   if (sandboxes.hasUnknown()) return freed;
-  const oldest = Math.min(now - youngMs, options.buildingSinceMs ?? now);
-  for (const digest of layers.list()) {
-    if (keep.has(digest) || cached.has(digest) || layers.madeAtMs(digest) > oldest) continue;
+  const remove = async (digest: string) => {
     const size = layers.bytes(digest);
     await layers.remove(digest);
     freed.layersDeleted++;
     freed.bytesFreed += size;
+  };
+  const oldest = Math.min(now - youngMs, options.buildingSinceMs ?? now);
+  for (const digest of layers.list()) {
+    if (keep.has(digest) || cached.has(digest) || layers.madeAtMs(digest) > oldest) continue;
+    await remove(digest);
   }
+  const pinned = new Set([...sandboxes.records().flatMap(({ image }) => image.layers), ...cached]);
+  for (const digest of leastRecentlyUsed(layers, options, { pinned, usedLately })) await remove(digest);
   return freed;
+}
+
+/** The layers that make room when all together take too much, the least recently used first. */
+function leastRecentlyUsed(
+  layers: CollectParts['layers'],
+  { replaceable, layerBytesMax, needed }: Pick<CollectOptions, 'replaceable' | 'layerBytesMax' | 'needed'>,
+  { pinned, usedLately }: { pinned: ReadonlySet<string>; usedLately: number },
+): string[] {
+  let bytes = layers.list().reduce((sum, digest) => sum + layers.bytes(digest), 0);
+  const candidates = [...new Set(replaceable)]
+    .filter(digest => layers.has(digest) && !pinned.has(digest) && !needed.includes(digest))
+    .toSorted((a, b) => layers.usedAtMs(a) - layers.usedAtMs(b));
+  const leaving: string[] = [];
+  for (const digest of candidates) {
+    if (bytes <= layerBytesMax || layers.usedAtMs(digest) > usedLately) break;
+    leaving.push(digest);
+    bytes -= layers.bytes(digest);
+  }
+  return leaving;
 }

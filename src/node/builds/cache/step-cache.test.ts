@@ -63,3 +63,25 @@ test('a layer that is gone, and an entry that a crash left half written, are mad
   expect((await ask(cache, 'x', making('l3'))).hit).toBe(false);
   expect(cache.list()).toMatchObject([{ layer: 'l3' }]);
 });
+
+test('what another machine has made is taken where its layer is here, and known from then on', async () => {
+  const cache = open();
+  const asked: string[] = [];
+  const made: string[] = [];
+  const get = (facts: unknown, told: { layer: string | null } | undefined, make: () => Promise<string | null>) => {
+    const ask = async (key: string) => {
+      asked.push(key);
+      return told;
+    };
+    return cache.get(facts, { force: false, onHit() {}, make, ask, onMade: ({ key }) => void made.push(key) });
+  };
+  layers.add('brought');
+  expect(await get('a', { layer: 'brought' }, never)).toBe('brought');
+  expect(await get('a', undefined, never)).toBe('brought');
+  expect(await get('b', { layer: null }, never)).toBe(null);
+  // Told of a layer that is not here, and not told at all: it is made, and others are told.
+  expect(await get('c', { layer: 'elsewhere' }, making('own'))).toBe('own');
+  expect(await get('d', undefined, making(null))).toBe(null);
+  expect(asked).toHaveLength(4);
+  expect(made).toEqual(asked.slice(2));
+});

@@ -10,6 +10,17 @@ type Outcome = { layer: string | null };
 /** The outcome of a step, by the digest of all that it depends on. Times are epoch milliseconds. */
 type CachedStep = Outcome & { key: string; usedAtMs: number };
 
+/** How the outcome of a step is had. */
+type GetOptions = {
+  force: boolean;
+  onHit(): void;
+  make(): Promise<string | null>;
+  /** Asked where the outcome is not known here. */
+  ask?(key: string): Promise<Outcome | undefined>;
+  /** Called for what was made, when it is safe. */
+  onMade?(step: Outcome & { key: string }): void;
+};
+
 /**
  * The outcomes of steps that ran before, by what they depend on. An entry is written after the layer that it names is
  * safe on disk, and appears whole or not at all: a crash leaves a step unknown, never half known.
@@ -19,10 +30,7 @@ export type StepCache = {
    * The outcome of the step with these facts. Builds that ask at the same time share one `make`. `isThere` tells
    * whether a layer still exists.
    */
-  get(
-    facts: unknown,
-    options: { force: boolean; onHit(): void; make(): Promise<string | null> },
-  ): Promise<string | null>;
+  get(facts: unknown, options: GetOptions): Promise<string | null>;
   list(): CachedStep[];
   remove(key: string): void;
 };
@@ -58,7 +66,7 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
   };
 
   return {
-    async get(facts, { force, onHit, make }) {
+    async get(facts, { force, onHit, make, ask, onMade }) {
       const key = sha256Hex(JSON.stringify(facts));
       // Somebody else's step under way is awaited; if that fails or is given up, it is this build's turn.
       for (let other; !force && (other = making.underWay(key));) {
@@ -73,8 +81,15 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
         return known.layer;
       }
       const makeAndKeep = async () => {
+        const told = force ? undefined : await ask?.(key);
+        if (told && (told.layer === null || isThere(told.layer))) {
+          onHit();
+          await keep(key, told);
+          return told.layer;
+        }
         const layer = await make();
         await keep(key, { layer });
+        onMade?.({ key, layer });
         return layer;
       };
       return force && making.underWay(key) ? makeAndKeep() : making.run(key, makeAndKeep);

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const from = () => join(folder, 'from');
 const to = () => join(folder, 'to');
 const record = { sandboxId: 'i1', executionId: 'e1' } as PausedRecord;
-const planned = (): ArchiveHeader => ({
+const planned = (): ArchiveHeader<unknown> => ({
   version: 1,
   record,
   agent: 'a',
@@ -68,7 +68,7 @@ test('what is cut short, longer than it says or leads elsewhere is refused', asy
   await write('disk.img', 10, [[0, 'abcdefghij']]);
   const header = planned();
   const archive = await bytesOf(readArchive(from(), header));
-  const other = (files: ArchiveHeader['files']) => {
+  const other = (files: ArchiveHeader<unknown>['files']) => {
     const text = Buffer.from(JSON.stringify({ ...header, files }));
     const length = Buffer.alloc(4);
     length.writeUInt32BE(text.length);

@@ -2,13 +2,12 @@ import { closeSync, constants, fstatSync, openSync, readdirSync } from 'node:fs'
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
-import type { PausedRecord } from '../records/record.ts';
 import { extentsOf } from './extents.ts';
 
 /** A record and files in one stream: the length of the header (4 bytes), the header, and what of the files is data. */
-export type ArchiveHeader = {
+export type ArchiveHeader<Content> = {
   version: 1;
-  record: PausedRecord;
+  record: Content;
   /** Digest of the agent that it was started with. */
   agent: string;
   files: ArchivedFile[];
@@ -49,13 +48,13 @@ export function planFiles(folder: string, skips: (path: string) => boolean): Arc
 }
 
 /** Bytes of an archive. */
-export function archiveBytes(header: ArchiveHeader): number {
+export function archiveBytes(header: ArchiveHeader<unknown>): number {
   const data = header.files.flatMap(({ extents }) => extents).reduce((sum, [, bytes]) => sum + bytes, 0);
   return lengthBytes + Buffer.byteLength(JSON.stringify(header)) + data;
 }
 
 /** The archive of a folder. Fails where a file is shorter than it was when it was planned. */
-export async function* readArchive(folder: string, header: ArchiveHeader): AsyncGenerator<Uint8Array> {
+export async function* readArchive(folder: string, header: ArchiveHeader<unknown>): AsyncGenerator<Uint8Array> {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(text.length);
@@ -82,16 +81,20 @@ async function* readExtent(file: FileHandle, path: string, at: number, bytes: nu
 }
 
 /** Writes an archive into a folder, which is empty, and answers its header. Errors: `invalid` for what is none. */
-export async function writeArchive(source: AsyncIterable<Uint8Array>, folder: string): Promise<ArchiveHeader> {
+export async function writeArchive<Content>(
+  source: AsyncIterable<Uint8Array>,
+  folder: string,
+): Promise<ArchiveHeader<Content>> {
   const bytes = new Reader(source);
   try {
-    return await writeFiles(bytes, folder);
+    // Only `readArchive` writes them.
+    return (await writeFiles(bytes, folder)) as ArchiveHeader<Content>;
   } finally {
     await bytes.close();
   }
 }
 
-async function writeFiles(bytes: Reader, folder: string): Promise<ArchiveHeader> {
+async function writeFiles(bytes: Reader, folder: string): Promise<ArchiveHeader<unknown>> {
   const length = (await bytes.take(lengthBytes)).readUInt32BE(0);
   if (length > headerBytesMax) throw wrong('its header is too long');
   const header = headerOf((await bytes.take(length)).toString('utf8'));
@@ -120,10 +123,10 @@ async function writeExtent(bytes: Reader, file: FileHandle, at: number, count: n
 }
 
 /** Whoever has the key has written it; what it says of places is looked at all the same. */
-function headerOf(text: string): ArchiveHeader {
-  let header: ArchiveHeader;
+function headerOf(text: string): ArchiveHeader<unknown> {
+  let header: ArchiveHeader<unknown>;
   try {
-    header = JSON.parse(text) as ArchiveHeader;
+    header = JSON.parse(text) as ArchiveHeader<unknown>;
   } catch {
     throw wrong('its header is no JSON');
   }

@@ -1,5 +1,5 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
-import { rm, statfs } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openFrames, sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
@@ -17,15 +17,14 @@ import { pausedSummaryOf } from '../lifecycle/pause.ts';
 import type { PausedRecord, SandboxRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
+import { admitArrival } from './admit-arrival.ts';
 import { agentDigest } from './memory-facts.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive, writeArchive } from './archive.ts';
 
-/** Sandboxes that come at a time. */
-const arrivalsMax = 4;
 /** For how long one that is sent may be held, and one that came waits to be kept. Milliseconds. */
 const heldMs = 30 * 60_000;
-/** What one that comes must leave of the disk. */
-const diskReserveBytes = 1 << 30;
+
+type PauseHeader = ArchiveHeader<PausedRecord>;
 
 /** What paused sandboxes are carried with. */
 type CarryParts = FrozenParts & {
@@ -59,7 +58,7 @@ export function createCarrier(parts: CarryParts): PauseCarrier {
       parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target), digestOf)),
     send: (target, key) => send(parts, target, Buffer.from(key, 'base64url'), digestOf),
     async receive(target, key, sizeBytes) {
-      await admit(arriving, open.size, sizeBytes);
+      await admitArrival(arriving, open.size, sizeBytes);
       const id = newUuid();
       open.add(id);
       const folder = join(arriving, id);
@@ -105,7 +104,7 @@ function describeRunning(parts: CarryParts, target: ExecutionRef, digestOf: Dige
 type DigestOf = (agentDir: string) => Promise<string>;
 
 /** The archive of a sandbox. The network's policy stays here: whoever resumes it says what holds. */
-async function headerOf({ records }: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<ArchiveHeader> {
+async function headerOf({ records }: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<PauseHeader> {
   const isWorkFile = (path: string) => path === 'checksums' || /^memory\.(partial|stale)(\/|$)/.test(path);
   return {
     version: 1,
@@ -175,7 +174,7 @@ async function* whileHeld(
 type Coming = { target: ExecutionRef; key: Uint8Array; folder: string; done(): void };
 
 function arrival(parts: CarryParts, { target, key, folder, done }: Coming): PauseArrival {
-  let header: ArchiveHeader | undefined;
+  let header: PauseHeader | undefined;
   const drop = async () => {
     clearTimeout(timer);
     done();
@@ -185,7 +184,7 @@ function arrival(parts: CarryParts, { target, key, folder, done }: Coming): Paus
   timer.unref();
   return {
     async take(bytes) {
-      header = await writeArchive(openFrames(key, bytes), folder).catch((error: unknown) => {
+      header = await writeArchive<PausedRecord>(openFrames(key, bytes), folder).catch((error: unknown) => {
         throw error instanceof AtollError
           ? error
           : new AtollError('invalid', 'what came can not be decrypted', { cause: error });
@@ -205,7 +204,7 @@ function arrival(parts: CarryParts, { target, key, folder, done }: Coming): Paus
 }
 
 /** The record of a sandbox that came, as it holds on this machine. Errors: `invalid`, `precondition`. */
-function arrivedRecord(parts: CarryParts, target: ExecutionRef, { record, agent }: ArchiveHeader): PausedRecord {
+function arrivedRecord(parts: CarryParts, target: ExecutionRef, { record, agent }: PauseHeader): PausedRecord {
   const { sandboxId, executionId, kept, driver } = record;
   if (sandboxId !== target.sandboxId || executionId !== target.executionId)
     throw new AtollError('invalid', 'what came is another sandbox');
@@ -236,14 +235,4 @@ async function keepArrived(parts: CarryParts, record: PausedRecord, folder: stri
   sandboxes.add({ kind: 'paused', sandboxId, record });
   logs.write(sandboxId, 'info', 'sandbox', 'came from another machine, paused', { event: 'arrived' });
   return pausedSummaryOf(record);
-}
-
-async function admit(folder: string, arriving: number, sizeBytes: number): Promise<void> {
-  if (arriving >= arrivalsMax)
-    throw new AtollError('unavailable', `${arrivalsMax} sandboxes come to this node, which is the most at a time`, {
-      retryAfterSeconds: 2,
-    });
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize - sizeBytes < diskReserveBytes)
-    throw new AtollError('no_space', 'The disk of this machine has no room for the sandbox');
 }

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
+import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import { AtollError } from '../../../base/error.ts';
+import type { PauseFacts } from '../../../protocol/cluster.ts';
+import type { Machines } from '../../cluster/rules/machines.ts';
+import type { Db } from '../../database/db.ts';
+import type { BlobOwner } from '../record.ts';
+import { findBlob, referTo } from '../store/blobs.ts';
+import type { LayerDeps } from './layers.ts';
+
+/** What the memory of snapshots is stored with. */
+type Deps = LayerDeps & { db: Db; machines: Machines; seed: Uint8Array };
+
+const keyBytes = 32;
+const keyPurpose = 'snapshots in the store';
+
+/**
+ * Memory that new sandboxes begin with, of snapshots, forks and templates' servers, in the store: any machine that it
+ * fits gets it from there when it is wanted first. Each is encrypted with a key of its own, which is in the database,
+ * encrypted by the seed.
+ */
+export class DurableSnapshots {
+  readonly #deps: Deps;
+  readonly #coming = new SingleFlight<string, void>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Whether nothing is known that keeps the store from being used. */
+  get isUsable(): boolean {
+    return this.#deps.store.isUsable;
+  }
+
+  /**
+   * Puts the memory of a snapshot into the store; it stays for its owner, or without one for a while. Errors: those of
+   * `ClusterStore.put`, `not_found` where the machine has it not, `conflict` while another process does so.
+   */
+  async store(snapshotId: string, nodeId: string, owner: BlobOwner | null): Promise<void> {
+    const { db, clock, store, machines, seed } = this.#deps;
+    const known = await findBlob(db, 'snapshot', snapshotId);
+    if (known?.state === 'stored' && owner && (await referTo(db, known.blobId, owner, clock()))) return;
+    const { snapshots, transfers } = machines.known(nodeId).machine;
+    const facts = await snapshots.describe(snapshotId);
+    const key = randomBytes(keyBytes).toString('base64url');
+    const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key, snapshotId);
+    const outgoing = {
+      sizeBytes: facts.sizeBytes,
+      send: (urls: string[]) => transfers.sendSnapshot(snapshotId, key, urls),
+      open: () => snapshots.openRead(snapshotId, key),
+    };
+    if (!(await store.put({ kind: 'snapshot', name: snapshotId, sealedKey, facts }, outgoing, owner)))
+      throw new AtollError('conflict', 'The memory is being stored already: ask again');
+  }
+
+  /** What the memory of a snapshot needs of a machine; null where it is not in the store. */
+  async facts(snapshotId: string): Promise<PauseFacts | null> {
+    const blob = await findBlob(this.#deps.db, 'snapshot', snapshotId);
+    return blob?.state === 'stored' ? blob.facts : null;
+  }
+
+  /**
+   * Makes sure that a machine has the memory of a snapshot. Errors: `not_found` where it is neither there nor in the
+   * store; those of the store and of the machine.
+   */
+  bring(snapshotId: string, nodeId: string): Promise<void> {
+    return this.#coming.run(`${nodeId} ${snapshotId}`, () => this.#bring(snapshotId, nodeId));
+  }
+
+  async #bring(snapshotId: string, nodeId: string): Promise<void> {
+    const { db, store, machines, seed } = this.#deps;
+    const { node, snapshots, transfers } = machines.known(nodeId).machine;
+    if ((await node.listSnapshots()).some(known => known.snapshotId === snapshotId)) return;
+    const blob = await findBlob(db, 'snapshot', snapshotId);
+    if (blob?.state !== 'stored' || blob.sealedKey === null)
+      throw new AtollError('not_found', 'The memory that the sandbox begins with is not in the store');
+    const key = decrypt(encryptionKey(seed, keyPurpose), blob.sealedKey, snapshotId);
+    const { bytes } = blob;
+    await store.bring(blob, {
+      receive: urls => transfers.receiveSnapshot(snapshotId, key, bytes, urls),
+      open: () => snapshots.openWrite(snapshotId, key, bytes),
+      keep: writeId => snapshots.keepWrite(writeId),
+      drop: writeId => snapshots.dropWrite(writeId),
+    });
+  }
+}

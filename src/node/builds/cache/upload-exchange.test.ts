@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { closeSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { uploadExchange } from './upload-exchange.ts';
+
+let dir: string;
+beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'atoll-uploads-'))));
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const upload = { teamId: 'team-1', hash: 'a'.repeat(64) };
+
+async function begin(content: string, upload: { teamId: string; hash: string }) {
+  const exchange = uploadExchange(dir);
+  const { writeId, descriptor } = await exchange.openWrite(upload, 5);
+  writeSync(descriptor, content);
+  closeSync(descriptor);
+  return { exchange, writeId };
+}
+
+test('an archive is there when all of it has come, under its name', async () => {
+  const { exchange, writeId } = await begin('bytes', upload);
+  expect(await exchange.missing([upload])).toEqual([upload]);
+  await exchange.keepWrite(writeId, 5);
+  expect(await exchange.missing([upload])).toEqual([]);
+  expect(readFileSync(join(dir, upload.teamId, upload.hash), 'utf8')).toBe('bytes');
+  const { sizeBytes, descriptor } = await exchange.openRead(upload);
+  closeSync(descriptor);
+  expect(sizeBytes).toBe(5);
+  await expect(exchange.keepWrite(writeId, 5)).rejects.toThrow('ended already');
+});
+
+test('what came in part, and what was dropped, leaves nothing', async () => {
+  const { exchange, writeId } = await begin('by', upload);
+  await expect(exchange.keepWrite(writeId, 5)).rejects.toThrow('2 bytes of 5');
+  const other = await begin('bytes', upload);
+  await other.exchange.dropWrite(other.writeId);
+  expect(readdirSync(join(dir, upload.teamId))).toEqual([]);
+  await expect(exchange.openRead(upload)).rejects.toThrow('not on this machine');
+});
+
+test('a name that leads elsewhere is none', async () => {
+  for (const wrong of [
+    { teamId: '..', hash: upload.hash },
+    { teamId: 'team-1', hash: '../../etc/passwd' },
+    { teamId: '', hash: upload.hash },
+  ]) {
+    await expect(begin('bytes', wrong)).rejects.toThrow('not the name of an archive');
+    expect(await uploadExchange(dir).missing([wrong])).toEqual([wrong]);
+  }
+});

@@ -1,0 +1,84 @@
+import { constants, existsSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AtollError } from '../../../base/error.ts';
+import { newUuid } from '../../../base/id.ts';
+import { syncPath } from '../../../base/sync.ts';
+import type { UploadExchange, UploadRef } from '../../../protocol/upload.ts';
+import { uploadedFilesIn } from './uploaded-files.ts';
+
+/** Archives that come at a time. */
+const writesMax = 32;
+/** The longest that one may take. */
+const writeTimeoutMs = 3_600_000;
+/** What an archive must leave of the disk when it begins to come. */
+const diskReserveBytes = 1 << 30;
+
+type Write = { temporary: string; file: string; timer: Timer };
+
+/**
+ * The uploaded archives of a machine in a cluster, in `dir`: there it is the node's own, and control brings what builds
+ * need.
+ */
+export function uploadExchange(dir: string): UploadExchange {
+  const files = uploadedFilesIn(dir);
+  const writes = new Map<string, Write>();
+  const take = (writeId: string): Write => {
+    const write = writes.get(writeId);
+    if (!write) throw new AtollError('not_found', 'The archive has ended already');
+    writes.delete(writeId);
+    clearTimeout(write.timer);
+    return write;
+  };
+  const drop = async (writeId: string) => rmSync(take(writeId).temporary, { force: true });
+  return {
+    missing: async uploads => uploads.filter(({ teamId, hash }) => files.path(teamId, hash) === undefined),
+    async openRead({ teamId, hash }) {
+      const path = files.path(teamId, hash);
+      if (path === undefined) throw new AtollError('not_found', 'The archive is not on this machine');
+      const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+      return { sizeBytes: fstatSync(descriptor).size, descriptor };
+    },
+    async openWrite(upload, sizeBytes) {
+      const file = fileOf(dir, upload);
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      await admit(dir, writes.size, sizeBytes);
+      const writeId = newUuid();
+      const temporary = `${file}.${writeId}`;
+      const descriptor = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+      const timer = setTimeout(() => void drop(writeId).catch(() => {}), writeTimeoutMs);
+      timer.unref();
+      writes.set(writeId, { temporary, file, timer });
+      return { writeId, descriptor };
+    },
+    async keepWrite(writeId, sizeBytes) {
+      const { temporary, file } = take(writeId);
+      try {
+        const came = statSync(temporary).size;
+        if (came !== sizeBytes) throw new AtollError('unavailable', `${came} bytes of ${sizeBytes} have come`);
+        await syncPath(temporary);
+        renameSync(temporary, file);
+      } finally {
+        if (existsSync(temporary)) rmSync(temporary, { force: true });
+      }
+    },
+    dropWrite: drop,
+  };
+}
+
+/** Both parts of the name become parts of a path. */
+function fileOf(dir: string, { teamId, hash }: UploadRef): string {
+  if (!/^[0-9a-f]{64}$/.test(hash) || !/^[0-9A-Za-z-]+$/.test(teamId))
+    throw new AtollError('invalid', 'This is not the name of an archive');
+  return join(dir, teamId, hash);
+}
+
+async function admit(dir: string, writing: number, sizeBytes: number): Promise<void> {
+  if (writing >= writesMax)
+    throw new AtollError('unavailable', `${writesMax} archives come to this machine, which is the most at a time`, {
+      retryAfterSeconds: 1,
+    });
+  const { bavail, bsize } = await statfs(dir);
+  if (bavail * bsize - sizeBytes < diskReserveBytes)
+    throw new AtollError('no_space', 'The disk of this machine has no room for the archive');
+}

@@ -1,0 +1,132 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openFrames, sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { AtollError } from '../../../base/error.ts';
+import { newUuid } from '../../../base/id.ts';
+import type { PauseFacts, SnapshotCarrier } from '../../../protocol/cluster.ts';
+import type { MemoryFacts } from '../../../protocol/node.ts';
+import type { Drivers } from '../../drivers/drivers.ts';
+import type { Layout } from '../../layout.ts';
+import type { Helper } from '../../native/helper.ts';
+import { makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
+import { readManifest, writeManifest } from '../../snapshot/manifest.ts';
+import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
+import { archiveBytes, type ArchiveHeader, planFiles, readArchive, writeArchive } from './archive.ts';
+import { admitArrival } from './admit-arrival.ts';
+import { agentDigest } from './memory-facts.ts';
+
+/** For how long one that came waits to be kept. Milliseconds. */
+const heldMs = 60 * 60_000;
+
+/** What the memory of snapshots is carried with. */
+type CarryParts = {
+  layout: Layout;
+  helper: Helper;
+  helperBinary: string;
+  drivers: Drivers;
+  /** The present copy of the agent. */
+  agentDir: string;
+  /** What memory that comes has to fit. */
+  memoryFacts: MemoryFacts;
+};
+
+/** In the archive of a snapshot: which one it is. The rest says its manifest, a file of it. */
+type SnapshotRecord = { snapshotId: string };
+type Header = ArchiveHeader<SnapshotRecord>;
+
+/**
+ * Carries the memory of snapshots, of templates' servers too, from machine to machine. What is in a snapshot never
+ * changes: it is read without a lock, and one that is deleted meanwhile is too short for whoever reads it.
+ */
+export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
+  const arriving = join(parts.layout.data, 'arriving-snapshots');
+  // What a crash has left.
+  rmSync(arriving, { recursive: true, force: true });
+  mkdirSync(arriving, { recursive: true, mode: 0o700 });
+  const open = new Set<string>();
+  return {
+    async describe(snapshotId) {
+      const header = await headerOf(parts, snapshotId);
+      const { madeBy, facts } = readManifest(snapshotOf(parts.layout, snapshotId));
+      return {
+        kept: 'memory',
+        sizeBytes: sealedBytes(archiveBytes(header)),
+        layers: (facts as SnapshotFacts).layers,
+        // Only its sandboxes are checkpointed.
+        driver: (parts.drivers.withCheckpoints ?? parts.drivers.default).name,
+        memory: { ...parts.memoryFacts, kernel: madeBy.kernel, criu: madeBy.criu, agent: header.agent },
+      } satisfies PauseFacts;
+    },
+    async send(snapshotId, key) {
+      const header = await headerOf(parts, snapshotId);
+      return {
+        sizeBytes: sealedBytes(archiveBytes(header)),
+        bytes: sealFrames(Buffer.from(key, 'base64url'), readArchive(snapshotOf(parts.layout, snapshotId), header)),
+      };
+    },
+    async receive(snapshotId, key, sizeBytes) {
+      await admitArrival(arriving, open.size, sizeBytes);
+      const id = newUuid();
+      const folder = join(arriving, id);
+      let header: Header | undefined;
+      open.add(id);
+      mkdirSync(folder, { mode: 0o700 });
+      const drop = async () => {
+        clearTimeout(timer);
+        open.delete(id);
+        await rm(folder, { recursive: true, force: true });
+      };
+      const timer = setTimeout(() => void drop(), heldMs);
+      timer.unref();
+      return {
+        async take(bytes) {
+          header = await writeArchive<SnapshotRecord>(openFrames(Buffer.from(key, 'base64url'), bytes), folder).catch(
+            (error: unknown) => {
+              throw error instanceof AtollError
+                ? error
+                : new AtollError('invalid', 'what came can not be decrypted', { cause: error });
+            },
+          );
+        },
+        async keep() {
+          try {
+            if (!header) throw new AtollError('invalid', 'not all of the snapshot has come');
+            await keepArrived(parts, snapshotId, header, folder);
+          } finally {
+            await drop();
+          }
+        },
+        drop,
+      };
+    },
+  };
+}
+
+async function headerOf(parts: CarryParts, snapshotId: string): Promise<Header> {
+  const directory = snapshotOf(parts.layout, snapshotId);
+  const { agentDir } = readManifest(directory).facts as SnapshotFacts;
+  const agent = agentDir === parts.agentDir ? parts.memoryFacts.agent : await agentDigest(agentDir);
+  return { version: 1, record: { snapshotId }, agent, files: planFiles(directory, path => path === 'checksums') };
+}
+
+/** From the renaming on it is a snapshot of this machine. */
+async function keepArrived(
+  parts: CarryParts,
+  snapshotId: string,
+  { record, agent }: Header,
+  folder: string,
+): Promise<void> {
+  if (record.snapshotId !== snapshotId) throw new AtollError('invalid', 'what came is another snapshot');
+  if (agent !== parts.memoryFacts.agent)
+    throw new AtollError('precondition', 'its memory is of another build of the agent than this machine has');
+  const directory = snapshotOf(parts.layout, snapshotId);
+  if (existsSync(directory)) return;
+  const manifest = readManifest(folder);
+  const facts: SnapshotFacts = { ...(manifest.facts as SnapshotFacts), agentDir: parts.agentDir };
+  writeManifest(folder, { ...manifest, facts });
+  await writeChecksums(parts, folder);
+  mkdirSync(parts.layout.snapshots, { recursive: true, mode: 0o700 });
+  renameSync(folder, directory);
+  await makeDurable(parts, directory);
+}
