@@ -209,19 +209,23 @@ onEachDatabase(database => {
     for (const id of ['one', 'two', 'three']) await insertBuild(db, build(mine.templateId, id));
     await insertBuild(db, build(mine.templateId, 'tagged', ['other']));
     await insertBuild(db, build(theirs.templateId, 'theirs'));
+    const replicaId = 'the process that starts them';
     const bound = { concurrentMax: 1, rivals: [], nowUs: startUs + 1 };
     const begun = await Promise.all(
-      ['one', 'two'].map(buildId => beginBuild(db, { buildId, teamId: mine.teamId }, bound)),
+      ['one', 'two'].map(buildId => beginBuild(db, { buildId, teamId: mine.teamId, replicaId }, bound)),
     );
     expect(begun.toSorted()).toEqual(['begun', 'full']);
     const running = begun[0] === 'begun' ? 'one' : 'two';
     const waiting = running === 'one' ? 'two' : 'one';
     expect(await openBuildCount(db, mine.teamId)).toBe(1);
     expect(await openBuildCount(db, mine.teamId, [running])).toBe(0);
-    expect(await beginBuild(db, { buildId: 'theirs', teamId: theirs.teamId }, bound)).toBe('begun');
-    expect(await beginBuild(db, { buildId: waiting, teamId: mine.teamId }, { ...bound, rivals: [running] })).toBe(
-      'begun',
-    );
+    // Before its node has heard of it: nobody else asks the node for it.
+    const owned = await db.selectFrom('builds').select('build_id').where('replica_id', '=', replicaId).execute();
+    expect(owned).toEqual([{ build_id: running }]);
+    expect(await beginBuild(db, { buildId: 'theirs', teamId: theirs.teamId, replicaId }, bound)).toBe('begun');
+    expect(
+      await beginBuild(db, { buildId: waiting, teamId: mine.teamId, replicaId }, { ...bound, rivals: [running] }),
+    ).toBe('begun');
     const ids = await rivalBuilds(db, { templateId: mine.templateId, buildId: waiting }, ['waiting', 'building']);
     expect(ids.toSorted()).toEqual([running, 'three'].toSorted());
     // Only one that runs can succeed, and only once.

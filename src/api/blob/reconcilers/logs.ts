@@ -3,6 +3,7 @@ import { type Clock, microsPerSecond } from '../../../base/clock.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { Db } from '../../database/db.ts';
+import { isNodeLost } from '../../cluster/store/nodes.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import { homesOf, endedWithoutLogs, recordLogsStored } from '../../sandbox/store/past.ts';
 import type { StoredLogs } from '../rules/logs.ts';
@@ -36,6 +37,8 @@ export async function storeLogs({
   await forEachParallel(ended, atOnce, async ({ sandboxId, nodeId }) => {
     const homes = new Set([nodeId, ...(await homesOf(db, sandboxId))]);
     try {
+      // What a machine has that comes back is waited for.
+      for (const home of homes) if (!inReach.has(home) && !(await isNodeLost(db, home))) return;
       await storedLogs.store(
         sandboxId,
         [...homes].flatMap(home => inReach.get(home) ?? []),

@@ -35,7 +35,7 @@ export async function startBuild(
   const concurrentMax = deps.limitsOf(team).concurrentBuilds;
   const begun = await beginBuild(
     deps.db,
-    { buildId, teamId: team.teamId },
+    { buildId, teamId: team.teamId, replicaId: deps.busy.replicaId },
     { concurrentMax, rivals, nowUs: deps.clock() },
   );
   if (begun === 'full')

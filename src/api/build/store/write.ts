@@ -95,18 +95,22 @@ export async function moveBuild(
 }
 
 /**
- * `waiting` → `building`, unless the team has `concurrentMax` that run, `rivals` not counted. Counting and moving are
- * one transaction: two starts at once can't both take the last place. Null when it does not wait (any more).
+ * `waiting` → `building` by a process, unless the team has `concurrentMax` that run, `rivals` not counted. Counting and
+ * moving are one transaction: two starts at once can't both take the last place. Null when it does not wait (any more).
+ * The build is that process's from then on: what its node needs may take long to come, and nobody else is to find that
+ * the node does not know it.
  */
 export async function beginBuild(
   db: Db,
-  build: { buildId: string; teamId: string },
+  build: { buildId: string; teamId: string; replicaId: string },
   { concurrentMax, rivals, nowUs }: { concurrentMax: number; rivals: readonly string[]; nowUs: number },
 ): Promise<'begun' | 'full' | null> {
   return inTransaction(db, async db => {
     await lockTeam(db, build.teamId);
     if ((await openBuildCount(db, build.teamId, rivals)) >= concurrentMax) return 'full';
-    return (await moveBuild(db, build.buildId, 'waiting', 'building', nowUs)) ? 'begun' : null;
+    if (!(await moveBuild(db, build.buildId, 'waiting', 'building', nowUs))) return null;
+    await db.updateTable('builds').set({ replica_id: build.replicaId }).where('build_id', '=', build.buildId).execute();
+    return 'begun';
   });
 }
 

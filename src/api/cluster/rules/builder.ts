@@ -30,16 +30,27 @@ type Place = NonNullable<Awaited<ReturnType<typeof placeOfBuild>>>;
 export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
   const { machines, db } = deps;
   const builderOf = ({ nodeId }: Place) => machines.known(nodeId).machine.builds;
+  /** Builds whose machine gets what it needs for them, and does not know them yet. */
+  const starting = new Set<string>();
   return {
     readDockerfile: text => anyOf(machines).machine.builds.readDockerfile(text),
     async start(request) {
       const machine = await placeBuild(deps, request, null);
       const { nodeId } = machine.node;
       const sealedPlan = encrypt(encryptionKey(deps.seed, planPurpose), JSON.stringify(request), request.buildId);
-      await putPlaceOfBuild(db, request.buildId, { nodeId, sealedPlan });
-      await startOn(deps, machine, request);
+      starting.add(request.buildId);
+      try {
+        await putPlaceOfBuild(db, request.buildId, { nodeId, sealedPlan });
+        await startOn(deps, machine, request);
+      } finally {
+        starting.delete(request.buildId);
+      }
     },
     async progress(buildId, after, waitMs) {
+      if (starting.has(buildId)) {
+        await Bun.sleep(waitMs);
+        return { entries: [], next: after };
+      }
       const place = await placeOfBuild(db, buildId);
       if (!place) throw new AtollError('not_found', `no machine was told of build ${buildId}`);
       try {
