@@ -21,7 +21,7 @@ export type BlobRecord = {
   blobId: string;
   kind: BlobKind;
   /**
-   * Digest of a layer, execution ID of a pause, ID of a snapshot or of the sandbox of a log, team and hash of an upload.
+   * Digest of a layer, execution ID of a pause, ID of a snapshot, sandbox ID of a log, team and hash of an upload.
    */
   name: string;
   state: BlobState;

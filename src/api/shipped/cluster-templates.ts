@@ -57,7 +57,7 @@ async function untilBuilt(name: string, options: Options, machines: Machines): P
       try {
         return await ensureTemplate(name, { ...options, shipped: { ...first.machine.shipped, has } });
       } catch (error) {
-        // Of two that have begun at the same moment one goes on.
+        // One goes on of two that have begun at the same moment.
         const isOthers = error instanceof AtollError && error.code === 'conflict';
         if (!isOthers && !(await isUnderWay())) throw error;
       }

@@ -36,7 +36,7 @@ export type Build = LayerMaker &
     layout: Pick<Layout, 'installation' | 'data' | 'mounts'>;
     disks: Pick<Disks, 'open' | 'create' | 'close'>;
     cache: StepCache;
-    /** Of a build in a cluster: what other machines have carried out. */
+    /** What other machines have carried out, where there are some. */
     questions: StepQuestions | undefined;
     files: UploadedFiles;
     /** Limits of the next layer. */

@@ -40,7 +40,7 @@ type StartedBuild = {
   request: StartBuild;
   startedAtMs: number;
   log: BuildLog;
-  /** Of a build that shares its steps. */
+  /** Present in a build that shares its steps. */
   questions: StepQuestions | undefined;
   abort: AbortController;
   done: Promise<void>;

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import { countBuilds, countKept, countWaiting } from '../../../src/api/build/store/counts.ts';
 import { appendBuildLog, buildLogLength } from '../../../src/api/build/store/log.ts';
-import { buildsOnNode, nodeOfBuild, putNodeOfBuild, runningBuildsByNode } from '../../../src/api/build/store/node.ts';
+import { moveBuildOn, placeOfBuild, putPlaceOfBuild, runningBuildsByNode } from '../../../src/api/build/store/node.ts';
+import { findStep, forgetStep, pruneSteps, putSteps } from '../../../src/api/build/store/steps.ts';
 import { buildsInStatus, findBuild } from '../../../src/api/build/store/read.ts';
 import {
   neverStarted,
@@ -188,19 +189,54 @@ onEachDatabase(database => {
     expect(await countBuilds(db, mine.teamId, 'template')).toBe(2);
   });
 
+  test('steps: the outcome that was recorded last counts, for the team that has made it, while it is used', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const step = { teamId: mine.teamId, key: 'k1' };
+    expect(await findStep(db, step, startUs)).toBeNull();
+    await putSteps(
+      db,
+      mine.teamId,
+      [
+        { key: 'k1', layer: 'sha256:a' },
+        { key: 'k2', layer: null },
+      ],
+      startUs,
+    );
+    await putSteps(db, mine.teamId, [{ key: 'k1', layer: 'sha256:b' }], startUs + 1);
+    expect(await findStep(db, step, startUs + 5)).toEqual({ layer: 'sha256:b' });
+    expect(await findStep(db, { ...step, teamId: theirs.teamId }, startUs + 5)).toBeNull();
+    // One that was asked for stays, and one that nobody has used goes.
+    await pruneSteps(db, startUs + 4);
+    expect(await findStep(db, step, startUs + 6)).toEqual({ layer: 'sha256:b' });
+    expect(await findStep(db, { ...step, key: 'k2' }, startUs + 6)).toBeNull();
+    await forgetStep(db, step);
+    expect(await findStep(db, step, startUs + 7)).toBeNull();
+  });
+
   test('builds: a node has those that it was told, and one process follows each', async () => {
     await using scene = await storeScene(database);
     const { db, mine } = scene;
     for (const id of ['a', 'b']) {
       await insertBuild(db, waiting(mine.templateId, id));
-      expect(await nodeOfBuild(db, id)).toBeNull();
-      await putNodeOfBuild(db, id, 'node-1');
+      expect(await placeOfBuild(db, id)).toBeNull();
+      await putPlaceOfBuild(db, id, { nodeId: 'node-1', sealedPlan: 'sealed' });
     }
     await moveBuild(db, 'a', 'waiting', 'building', startUs + 1);
     expect(await countWaiting(db, mine.teamId)).toBe(1);
-    expect(await nodeOfBuild(db, 'a')).toBe('node-1');
+    const { teamId } = mine;
+    const first = { nodeId: 'node-1', teamId, sealedPlan: 'sealed', nodesLost: 0, logOffset: 0 };
+    expect(await placeOfBuild(db, 'a')).toEqual(first);
     expect(await runningBuildsByNode(db)).toEqual(new Map([['node-1', 1]]));
-    expect([await buildsOnNode(db, 'node-1'), await buildsOnNode(db, 'node-2')]).toEqual([['a'], []]);
+    // A build whose node was lost goes on once, behind the line that says so; one that has not begun does not.
+    const notice = { timestampMs: 1, level: 'warn', message: 'lost' } as const;
+    await appendBuildLog(db, 'a', 0, [notice, notice]);
+    const [from, to] = ['node-1', 'node-2'];
+    expect(await moveBuildOn(db, { buildId: 'a', from, to }, notice)).toBe(true);
+    expect(await moveBuildOn(db, { buildId: 'a', from, to }, notice)).toBe(false);
+    expect(await moveBuildOn(db, { buildId: 'b', from, to }, notice)).toBe(false);
+    expect(await placeOfBuild(db, 'a')).toEqual({ ...first, nodeId: to, nodesLost: 1, logOffset: 3 });
+    expect([await buildLogLength(db, 'a'), await buildLogLength(db, 'b')]).toEqual([3, 0]);
     await enterReplica(db, { replicaId: 'one', name: 'one' }, startUs + 10);
     expect(await claimBuild(db, 'a', { ownId: 'one', nowUs: startUs })).toBe(true);
     expect(await claimBuild(db, 'a', { ownId: 'two', nowUs: startUs + 9 })).toBe(false);

@@ -27,7 +27,7 @@ const sweepIntervalMs = 6 * 3_600_000;
 const defaultGraceSeconds: Record<BlobKind, number> = {
   layer: 24 * 3600,
   pause: 15 * 60,
-  // Of a fork nobody refers to it.
+  // Nobody refers to that of a fork.
   snapshot: 15 * 60,
   upload: 7 * 24 * 3600,
   // For as long as machines keep them.

@@ -14,7 +14,7 @@ const keyPurpose = 'logs in the store';
 /** Entries that are asked for at a time, and that are kept of one sandbox: the newest. */
 const pageEntries = 1_000;
 const entriesMax = 20_000;
-/** Of what is unpacked. */
+/** Bound of what is unpacked. */
 const textBytesMax = 64 << 20;
 
 /** What logs are stored with. */
@@ -84,7 +84,7 @@ async function newestOf(machine: Pick<NodeProtocol, 'logs'>, sandboxId: string):
   return entries;
 }
 
-/** Of entries, the oldest first, those that a query asks for. */
+/** Those of some entries, the oldest first, that a query asks for. */
 export function pageOf(
   entries: readonly SandboxLogEntry[],
   {

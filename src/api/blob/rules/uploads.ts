@@ -6,7 +6,7 @@ import type { ClusterLinks } from '../../../protocol/cluster.ts';
 import type { UploadRef } from '../../../protocol/upload.ts';
 import type { KnownMachine, Machines } from '../../cluster/rules/machines.ts';
 import type { Db } from '../../database/db.ts';
-import { condemnBlob, findBlob, touchBlob, uploadsOfTeam } from '../store/blobs.ts';
+import { markBlob, findBlob, touchBlob, uploadsOfTeam } from '../store/blobs.ts';
 import type { ClusterStore } from './cluster-store.ts';
 
 /** What uploads of a cluster are shared with. */
@@ -69,7 +69,7 @@ export class SharedUploads {
     return (await uploadsOfTeam(db, teamId)).map(({ blobId, bytes, changedAtUs }) => ({
       sizeBytes: bytes,
       usedMs: Date.now() - (clock() - changedAtUs) / 1000,
-      remove: () => condemnBlob(db, blobId, clock()),
+      remove: () => markBlob(db, blobId, clock()),
     }));
   }
 
@@ -81,7 +81,7 @@ export class SharedUploads {
     const { db, clock } = this.#deps;
     const name = nameOf(upload);
     const known = await findBlob(db, 'upload', name);
-    if (known?.state === 'stored' && known.bytes !== sizeBytes) await condemnBlob(db, known.blobId, clock());
+    if (known?.state === 'stored' && known.bytes !== sizeBytes) await markBlob(db, known.blobId, clock());
     else if (await touchBlob(db, 'upload', name, clock())) return;
     const blob = { kind: 'upload', name, sealedKey: null, facts: null } as const;
     if (await store.put(blob, { sizeBytes, own: () => fileBytes(path) }, null)) return;

@@ -114,7 +114,7 @@ export async function touchBlob(db: Db, kind: BlobKind, name: string, nowUs: num
 }
 
 /** `stored` → `deleting`, whoever refers to it. */
-export async function condemnBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
+export async function markBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
   await db
     .updateTable('blobs')
     .set({ state: 'deleting', changed_at_us: nowUs })

@@ -56,7 +56,7 @@ export async function uploadFile(
       throw new AtollError('invalid', 'The upload ended too early: send it again');
   } catch (error) {
     await content.dropWrite(writeId).catch((reason: unknown) => {
-      // Of a file on another machine only this says why it takes no more.
+      // Only this says why a file on another machine takes no more.
       if (reason instanceof AtollError && reason.code === 'no_space') throw reason;
     });
     throw error;
