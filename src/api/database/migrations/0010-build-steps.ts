@@ -1,7 +1,10 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What lets another machine go on with builds: their plans, the outcomes of steps, memory in the store. */
+/**
+ * What lets another machine go on with builds: their plans, the outcomes of steps, memory in the store. And where
+ * sandboxes were before, and which of their logs are in the store.
+ */
 export const buildSteps: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema.alterTable('builds').addColumn('sealed_plan', 'text').execute();
@@ -27,5 +30,22 @@ export const buildSteps: Migration = {
       .addPrimaryKeyConstraint('build_steps_pk', ['team_id', 'step_key'])
       .execute();
     await db.schema.createIndex('build_steps_by_use').on('build_steps').column('used_at_us').execute();
+    await db.schema
+      .createTable('sandbox_homes')
+      .addColumn('sandbox_id', 'text', column => column.notNull())
+      .addColumn('node_id', 'text', column => column.notNull())
+      .addColumn('left_at_us', 'bigint', column => column.notNull())
+      .addPrimaryKeyConstraint('sandbox_homes_pk', ['sandbox_id', 'node_id'])
+      .execute();
+    await db.schema
+      .alterTable('past_sandboxes')
+      .addColumn('logs_stored', 'integer', column => column.notNull().defaultTo(0))
+      .execute();
+    await db.schema
+      .createIndex('past_sandboxes_without_logs')
+      .on('past_sandboxes')
+      .columns(['node_id', 'ended_at_us'])
+      .where('logs_stored' as never, '=', 0)
+      .execute();
   },
 };
