@@ -10,7 +10,7 @@ import { configureRootfs } from './sandbox/configure-rootfs.ts';
 const initBodyBytesMax = 4 << 20;
 
 /** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
-export async function init(agent: Agent, request: Request): Promise<Response> {
+export async function init(agent: Pick<Agent, 'store' | 'settings' | 'log'>, request: Request): Promise<Response> {
   const settings = readInit(asMessage(parseJson(await readBounded(request, initBodyBytesMax)), 'the body'));
   if (agent.store.take(settings)) configureRootfs(settings, agent.settings().envVars, agent.log);
   return new Response(null, { status: 204, headers: { 'x-envd-version': agentVersion } });

@@ -11,8 +11,8 @@ import { adoptProcesses } from './process/adopt.ts';
 import { processMethods } from './process/methods.ts';
 import { ProcessTable } from './process/process-table.ts';
 import { openSpawner } from './process/spawner.ts';
-import { sandboxRoutes } from './sandbox/routes.ts';
-import { watchOutOfMemory } from './sandbox/out-of-memory.ts';
+import { sandboxRoutes } from './sandbox-routes.ts';
+import { watchOutOfMemory } from './process/out-of-memory.ts';
 import { serve } from './serve.ts';
 import { openSettings } from './settings.ts';
 

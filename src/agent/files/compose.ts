@@ -22,7 +22,7 @@ const pieceBytes = 1 << 20;
  * `POST /files/compose`: makes one file of several, in order, and removes them. It replaces the destination in one
  * step: readers see the old or the new content whole.
  */
-export async function compose(agent: Agent, request: Request): Promise<Response> {
+export async function compose(agent: Pick<Agent, 'settings' | 'journal'>, request: Request): Promise<Response> {
   const { defaultUser, defaultWorkdir } = agent.settings();
   const body = asMessage(parseJson(await readBounded(request, bodyBytesMax)), 'the body');
   const user = findUser(stringField(body, 'username') || defaultUser);

@@ -14,7 +14,7 @@ import { readFileRequest, unsuitable } from './request.ts';
 import { isWorthCompressing } from './worth-compressing.ts';
 
 /** `GET /files`: a file's bytes, whole or in part, as they are or compressed. */
-export async function download(agent: Agent, request: Request, url: URL): Promise<Response> {
+export async function download(agent: Pick<Agent, 'settings'>, request: Request, url: URL): Promise<Response> {
   const asked = readFileRequest(agent, request, url, 'read');
   const path = asked.resolve(asked.path);
   // Waiting for the other end of a pipe would be waiting for ever.

@@ -14,7 +14,12 @@ export type FileRequest = {
 };
 
 /** Reads who asks for which file, and lets them in. Errors: `unauthenticated`, also for a user that does not exist. */
-export function readFileRequest(agent: Agent, request: Request, url: URL, operation: FileOperation): FileRequest {
+export function readFileRequest(
+  agent: Pick<Agent, 'settings'>,
+  request: Request,
+  url: URL,
+  operation: FileOperation,
+): FileRequest {
   const { accessToken, defaultUser, defaultWorkdir } = agent.settings();
   const query = url.searchParams;
   requireFileAccess(request, query, operation, accessToken);

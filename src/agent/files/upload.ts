@@ -10,10 +10,19 @@ import { openWriter, type FileWriter, type WrittenFile } from './write-file.ts';
 /** Files of one request. */
 const filesMax = 10_000;
 
-type Upload = { agent: Agent; asked: FileRequest; metadata: Metadata; body: ReadableStream<Uint8Array<ArrayBuffer>> };
+type Upload = {
+  agent: Pick<Agent, 'native' | 'journal'>;
+  asked: FileRequest;
+  metadata: Metadata;
+  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+};
 
 /** `POST /files`: writes one file from the body, or several from a form. Answers what was written. */
-export async function upload(agent: Agent, request: Request, url: URL): Promise<Response> {
+export async function upload(
+  agent: Pick<Agent, 'settings' | 'native' | 'journal'>,
+  request: Request,
+  url: URL,
+): Promise<Response> {
   const asked = readFileRequest(agent, request, url, 'write');
   const metadata = metadataOf(request.headers);
   const contentType = request.headers.get('content-type') ?? '';

@@ -26,7 +26,12 @@ const bufferBytes = 256 << 10;
  * Opens `path` for writing, empty, owned by `user`; makes the directories above it. An existing file keeps its inode,
  * so that those who have it open see the new content. Errors: `invalid` for directories and special files, `no_space`.
  */
-export async function openWriter(agent: Agent, path: string, user: User, metadata: Metadata): Promise<FileWriter> {
+export async function openWriter(
+  agent: Pick<Agent, 'native' | 'journal'>,
+  path: string,
+  user: User,
+  metadata: Metadata,
+): Promise<FileWriter> {
   let file: FileHandle;
   try {
     await makeParents(path, user);
@@ -49,7 +54,12 @@ export async function openWriter(agent: Agent, path: string, user: User, metadat
   return writerOf(agent, file, path, metadata);
 }
 
-function writerOf(agent: Agent, file: FileHandle, path: string, metadata: Metadata): FileWriter {
+function writerOf(
+  agent: Pick<Agent, 'native' | 'journal'>,
+  file: FileHandle,
+  path: string,
+  metadata: Metadata,
+): FileWriter {
   const sink = Bun.file(file.fd).writer({ highWaterMark: bufferBytes });
   let bytesWritten = 0;
   // The sink throws as well as it rejects.

@@ -1,6 +1,5 @@
-import type { Agent } from '../agent.ts';
 import type { Method } from '../connect/call.ts';
-import type { Filesystem } from './operations.ts';
+import type { Filesystem, FilesystemHost } from './operations.ts';
 
 /** A message that names a path or two. */
 const messageBytesMax = 64 << 10;
@@ -20,7 +19,7 @@ const unaryNames = [
  * The service `filesystem.Filesystem`. It acts as root of the sandbox; the user decides home and ownership. Its code is
  * loaded at the first use: a standby sandbox does without.
  */
-export function filesystemMethods(agent: Agent): [path: string, method: Method][] {
+export function filesystemMethods(agent: FilesystemHost): [path: string, method: Method][] {
   let loaded: Promise<Filesystem> | undefined;
   const filesystem = () => (loaded ??= import('./operations.ts').then(({ openFilesystem }) => openFilesystem(agent)));
   const unary = unaryNames.map((name): [string, Method] => [

@@ -23,13 +23,16 @@ export type Filesystem = {
   watchDir(message: Message, call: Call, outbox: Outbox): Promise<void>;
 };
 
+/** What the file system's methods use. */
+export type FilesystemHost = Pick<Agent, 'initPath' | 'native' | 'journal' | 'settings'>;
+
 /**
  * The methods of `filesystem.Filesystem`, with one inotify instance and one set of polling watchers for all of them.
  */
-export function openFilesystem(agent: Agent): Filesystem {
+export function openFilesystem(agent: FilesystemHost): Filesystem {
   const watching: WatchSources = { native: agent.native, inotify: new Inotify(agent.native, agent.initPath) };
   const watchers = new PollingWatchers();
-  const operation = (run: (agent: Agent, asked: Asked) => Promise<object>) => (message: Message, call: Call) =>
+  const operation = (run: (agent: FilesystemHost, asked: Asked) => Promise<object>) => (message: Message, call: Call) =>
     run(agent, ask(agent, message, call));
   return {
     unary: {
@@ -59,7 +62,7 @@ export function openFilesystem(agent: Agent): Filesystem {
 /** A call, with what its message means: paths resolved, the user looked up. */
 type Asked = { message: Message; call: Call; user: User; resolve(name: string): string };
 
-function ask(agent: Agent, message: Message, call: Call): Asked {
+function ask(agent: Pick<Agent, 'settings'>, message: Message, call: Call): Asked {
   const { defaultUser, defaultWorkdir } = agent.settings();
   const user = findUser(call.username || defaultUser);
   return { message, call, user, resolve: name => resolvePath(stringField(message, name) ?? '', user, defaultWorkdir) };
@@ -68,11 +71,11 @@ function ask(agent: Agent, message: Message, call: Call): Asked {
 // Protobuf's JSON leaves empty lists out.
 const nonEmpty = (name: string, list: unknown[]): object => (list.length === 0 ? {} : { [name]: list });
 
-async function statEntry(agent: Agent, { call, resolve }: Asked): Promise<object> {
+async function statEntry(agent: Pick<Agent, 'native'>, { call, resolve }: Asked): Promise<object> {
   return { entry: await entryAt(agent, resolve('path'), call) };
 }
 
-async function makeDir(agent: Agent, { call, user, resolve }: Asked): Promise<object> {
+async function makeDir(agent: Pick<Agent, 'native' | 'journal'>, { call, user, resolve }: Asked): Promise<object> {
   const path = resolve('path');
   const isNew = await makeDirectories(path, user).catch(error =>
     Promise.reject(fileError(error, path, { ENOTDIR: 'internal', ENOENT: 'internal' })),
@@ -90,7 +93,7 @@ async function makeDir(agent: Agent, { call, user, resolve }: Asked): Promise<ob
   return { entry: await entryAt(agent, path, call) };
 }
 
-async function move(agent: Agent, { call, user, resolve }: Asked): Promise<object> {
+async function move(agent: Pick<Agent, 'native' | 'journal'>, { call, user, resolve }: Asked): Promise<object> {
   const [source, destination] = [resolve('source'), resolve('destination')];
   await entryAt(agent, source, call);
   try {
@@ -107,20 +110,20 @@ async function move(agent: Agent, { call, user, resolve }: Asked): Promise<objec
   return { entry: await entryAt(agent, destination, call) };
 }
 
-async function remove(agent: Agent, { resolve }: Asked): Promise<object> {
+async function remove(agent: Pick<Agent, 'initPath' | 'journal'>, { resolve }: Asked): Promise<object> {
   const path = resolve('path');
   await removePath(path, agent.initPath);
   agent.journal.add('info', 'filesystem', `removed ${path}`, { event: 'remove', path });
   return {};
 }
 
-async function list(agent: Agent, { message, call, resolve }: Asked): Promise<object> {
+async function list(agent: Pick<Agent, 'native'>, { message, call, resolve }: Asked): Promise<object> {
   const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1, {
     wantsShortEntries: call.wantsShortEntries,
   });
   return nonEmpty('entries', entries);
 }
 
-async function entryAt(agent: Agent, path: string, { wantsShortEntries }: Call): Promise<EntryInfo> {
+async function entryAt(agent: Pick<Agent, 'native'>, path: string, { wantsShortEntries }: Call): Promise<EntryInfo> {
   return readEntry(agent.native, path, { wantsShortEntries }).catch(error => Promise.reject(fileError(error, path)));
 }

@@ -1,10 +1,11 @@
-import type { Agent } from '../agent.ts';
+import type { Log } from '../../base/telemetry/log.ts';
 import type { OrphanEnd } from '../durable/state-file.ts';
-import { logProcess } from '../journal/process-log.ts';
+import { logProcess } from './process-log.ts';
 import { readSmallFile } from '../sandbox/small-file.ts';
 import type { ProcessConfig } from './config.ts';
 import { endEventOf, endingOfWaitStatus, type Ending } from './end-status.ts';
 import { Process } from './process.ts';
+import type { ProcessHost } from './process-host.ts';
 import type { Program } from './program.ts';
 
 /** Record of a process in case that the agent is killed. */
@@ -20,7 +21,7 @@ const ticksPerSecond = 100;
  * Adopts the processes of an agent that was killed: they are children of init now. They can be listed, attached to and
  * signalled, and their real exit status is reported. Their input and output were lost with the agent.
  */
-export function adoptProcesses(agent: Agent): void {
+export function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log: Log }): void {
   for (const { slot, record } of agent.state.readProcesses()) {
     // Only `start` ever saved anything there.
     const { pid, startedAtMs, config, tag } = record as ProcessRecord;
@@ -49,7 +50,7 @@ export function adoptProcesses(agent: Agent): void {
   }
 }
 
-function adoptedProgram(agent: Agent, pid: number, startTicks: number): Program {
+function adoptedProgram(agent: Pick<ProcessHost, 'state' | 'spawner'>, pid: number, startTicks: number): Program {
   const ended = Promise.withResolvers<Ending>();
   const isThere = () => startTicksOf(pid) === startTicks;
   const timer = setInterval(() => {

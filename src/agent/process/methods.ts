@@ -1,5 +1,4 @@
 import { AtollError } from '../../base/error.ts';
-import type { Agent } from '../agent.ts';
 import type { Call, Method } from '../connect/call.ts';
 import { deadline } from '../connect/deadline.ts';
 import { keepAlive } from '../connect/keepalive.ts';
@@ -7,6 +6,7 @@ import { asMessage, booleanField, bytesField, enumField, messageField, type Mess
 import type { Outbox } from '../connect/outbox.ts';
 import { readTerminalSize } from './config.ts';
 import type { Process } from './process.ts';
+import type { ProcessHost } from './process-host.ts';
 import { start } from './start.ts';
 
 /** A message that names a process. */
@@ -17,7 +17,7 @@ const inputBytesMax = 128 << 20;
 const signals: Record<string, number> = { SIGNAL_SIGTERM: 15, SIGNAL_SIGKILL: 9, 15: 15, 9: 9 };
 
 /** The service `process.Process`. */
-export function processMethods(agent: Agent): [path: string, method: Method][] {
+export function processMethods(agent: ProcessHost): [path: string, method: Method][] {
   const { processes } = agent;
   const unary = (name: string, messageBytesMax: number, answer: (message: Message) => unknown): [string, Method] => [
     `/process.Process/${name}`,
@@ -46,7 +46,7 @@ export function processMethods(agent: Agent): [path: string, method: Method][] {
   ];
 }
 
-function connect(agent: Agent, message: Message, call: Call, outbox: Outbox): void {
+function connect(agent: Pick<ProcessHost, 'processes'>, message: Message, call: Call, outbox: Outbox): void {
   const selected = agent.processes.select(message);
   if ('event' in selected) {
     outbox.addMessage({ event: { start: { pid: selected.pid } } });
@@ -78,7 +78,7 @@ async function sendInput(process: Process, input: Message | undefined): Promise<
   return {};
 }
 
-async function streamInput(agent: Agent, messages: AsyncIterable<unknown>): Promise<object> {
+async function streamInput(agent: Pick<ProcessHost, 'processes'>, messages: AsyncIterable<unknown>): Promise<object> {
   let process: Process | undefined;
   for await (const item of messages) {
     const message = asMessage(item);
@@ -91,7 +91,7 @@ async function streamInput(agent: Agent, messages: AsyncIterable<unknown>): Prom
   return {};
 }
 
-function sendSignal(agent: Agent, message: Message): object {
+function sendSignal(agent: Pick<ProcessHost, 'processes'>, message: Message): object {
   const asked = enumField(message, 'signal');
   const selected = agent.processes.select(message);
   if (!('process' in selected)) throw new AtollError('not_found', 'the process has ended');

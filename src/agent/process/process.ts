@@ -1,6 +1,6 @@
 import { encodeBytesMessage, encodeMessage } from '../connect/envelope.ts';
 import type { Outbox } from '../connect/outbox.ts';
-import type { ProcessLog } from '../journal/process-log.ts';
+import type { ProcessLog } from './process-log.ts';
 import type { ProcessConfig } from './config.ts';
 import { endEventOf, type EndEvent, type Ending } from './end-status.ts';
 import { FanOut } from './fan-out.ts';

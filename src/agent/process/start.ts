@@ -1,18 +1,18 @@
 import { statSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
-import type { Agent } from '../agent.ts';
 import type { Call } from '../connect/call.ts';
 import { wireErrorOf } from '../connect/code.ts';
 import { keepAlive } from '../connect/keepalive.ts';
 import { booleanField, messageField, stringField, type Message } from '../connect/message.ts';
 import type { Outbox } from '../connect/outbox.ts';
-import { logProcess } from '../journal/process-log.ts';
+import { logProcess } from './process-log.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
 import type { ProcessRecord } from './adopt.ts';
 import { readProcessConfig, readTerminalSize, type ProcessConfig } from './config.ts';
 import { processEnvironment } from './environment.ts';
 import { Process } from './process.ts';
+import type { ProcessHost } from './process-host.ts';
 import { startProgram } from './program.ts';
 
 const sigkill = 9;
@@ -21,7 +21,7 @@ const sigkill = 9;
  * `process.Process/Start`: starts a process and attaches the caller to it. The process outlives the caller; only the
  * call's deadline ends it.
  */
-export async function start(agent: Agent, message: Message, call: Call, outbox: Outbox): Promise<void> {
+export async function start(agent: ProcessHost, message: Message, call: Call, outbox: Outbox): Promise<void> {
   const settings = agent.settings();
   const config = readProcessConfig(messageField(message, 'process') ?? {});
   const pty = messageField(message, 'pty');

@@ -1,5 +1,4 @@
 import { statfsSync } from 'node:fs';
-import type { Settings } from '../settings.ts';
 import { readCgroup } from './cgroup.ts';
 
 /** A reading of the processor is the mean since an earlier one that is at least this old. */
@@ -23,7 +22,7 @@ type Metrics = {
 type Reading = { atMs: number; cpuMicroseconds: number };
 
 /** Reads the sandbox's own cgroup and root file system: never the host's numbers. */
-export function createMetrics(): { read(limits: Pick<Settings, 'memoryBytes' | 'cpuCount'>): Metrics } {
+export function createMetrics(): { read(limits: { memoryBytes: number; cpuCount: number }): Metrics } {
   let earlier: Reading = { atMs: performance.now(), cpuMicroseconds: readCgroup().cpuUsedMicroseconds ?? 0 };
   let latest = earlier;
   return {

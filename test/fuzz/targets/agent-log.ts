@@ -1,5 +1,5 @@
 import { createMask, masked } from '../../../src/agent/journal/mask.ts';
-import { OutputLines } from '../../../src/agent/journal/output-lines.ts';
+import { OutputLines } from '../../../src/agent/process/output-lines.ts';
 import { plain, readAgentLine } from '../../../src/node/agent-client/log-line.ts';
 import { cutIntoPieces } from '../engine/pieces.ts';
 import { agree, holds, type Target } from '../engine/target.ts';

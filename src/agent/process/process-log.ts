@@ -1,9 +1,9 @@
-import type { ProcessConfig } from '../process/config.ts';
-import type { EndEvent } from '../process/end-status.ts';
-import type { OutputName } from '../process/program.ts';
-import type { OutputBudget } from './budget.ts';
-import type { Journal } from './journal.ts';
-import { createMask } from './mask.ts';
+import type { ProcessConfig } from './config.ts';
+import type { EndEvent } from './end-status.ts';
+import type { OutputName } from './program.ts';
+import type { OutputBudget } from '../journal/budget.ts';
+import type { Journal } from '../journal/journal.ts';
+import { createMask } from '../journal/mask.ts';
 import { OutputLines } from './output-lines.ts';
 
 /** Characters of a command line that get into the log. */

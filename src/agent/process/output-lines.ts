@@ -1,5 +1,5 @@
-import type { OutputName } from '../process/program.ts';
-import type { OutputBudget } from './budget.ts';
+import type { OutputName } from './program.ts';
+import type { OutputBudget } from '../journal/budget.ts';
 
 /** Bytes of a line that get into the log. */
 const lineBytesMax = 1024;

@@ -1,6 +1,6 @@
-import { json } from '../answer.ts';
-import type { Route } from '../route.ts';
-import { createMetrics } from './metrics.ts';
+import { json } from './answer.ts';
+import type { Route } from './route.ts';
+import { createMetrics } from './sandbox/metrics.ts';
 
 /** The routes about the sandbox as a whole. */
 export function sandboxRoutes(): [methodAndPath: string, route: Route][] {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createOutputBudget } from './budget.ts';
+import { createOutputBudget } from '../journal/budget.ts';
 import { OutputLines } from './output-lines.ts';
 
 function collect(now: () => number = () => 0) {

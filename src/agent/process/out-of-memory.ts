@@ -1,5 +1,5 @@
-import type { OutOfMemoryWatch } from '../process/process.ts';
-import { readOutOfMemoryKills } from './cgroup.ts';
+import type { OutOfMemoryWatch } from './process.ts';
+import { readOutOfMemoryKills } from '../sandbox/cgroup.ts';
 
 /**
  * Watches the kernel's count of processes killed for want of memory. The whole sandbox shares the count: a process that
