@@ -91,8 +91,9 @@ async function takePages(
     await window.page.setViewportSize({ width: widths[0], height: 900 });
     await window.page.goto(`/dashboard${path.replace('{id}', id)}`);
     await whole(window.page);
-    // A line takes two samples.
-    if (name === 'sandboxes') await window.page.locator('.sparkline polyline').first().waitFor({ timeout: 60_000 });
+    // A line takes two samples; that of an idle sandbox is flat, and so not visible to the driver.
+    if (name === 'sandboxes')
+      await window.page.locator('.sparkline polyline').first().waitFor({ state: 'attached', timeout: 60_000 });
     for (const width of widths) {
       await window.page.setViewportSize({ width, height: 900 });
       for (const theme of themes) {
