@@ -211,6 +211,17 @@ export type JoiningMachine = {
   publicKey: string;
   /** The certificate of a machine that has joined before (PEM), and a signature by its key. */
   known?: { certificate: string; proof: string };
+  /** Absent of a machine of an earlier release. */
+  machine?: MachineClaims;
+};
+
+/** What a machine is, as it says itself: whether it can be of use to the cluster. */
+export type MachineClaims = {
+  release: string;
+  /** As the kernel names it, e.g. `x86_64`. */
+  architecture: string;
+  /** What its clock shows, milliseconds since 1970. */
+  nowMs: number;
 };
 
 /** Asks control to let a machine join, by a token that an operator made. */

@@ -170,6 +170,74 @@ clusterTest('a machine that is cut off for less than control waits goes on as if
   expect(await sandbox.kill()).toBe(true);
 });
 
+clusterTest('a machine gets another certificate while it works, and goes on with it after a restart', async () => {
+  await allReady(cluster);
+  const sandbox = await Sandbox.create('base', connection(0));
+  const before = await startCounter(sandbox);
+  const node = await cluster.homeOf(sandbox.sandboxId);
+  const certificates = async () => {
+    const where = `where node_id = '${node.nodeId}'`;
+    const [row] = await cluster.query<{ all: string }>(`select certificates_json as all from cluster_nodes ${where}`);
+    return JSON.parse(row?.all ?? '[]') as string[];
+  };
+  const seen = new Set(await certificates());
+  // Twice: after the second time the first certificate is worth nothing.
+  for (const round of [1, 2]) {
+    const known = await certificates();
+    await cluster.query(`update cluster_nodes set renew_at_us = 1 where node_id = '${node.nodeId}'`);
+    await until('it has another certificate', async () => (await certificates()).at(-1) !== known.at(-1));
+    for (const digest of await certificates()) seen.add(digest);
+    expect(seen.size).toBe(round + 1);
+    await allReady(cluster);
+    for (const control of [0, 1])
+      expect((await counted(await Sandbox.connect(sandbox.sandboxId, connection(control)))).pid).toBe(before.pid);
+  }
+  expect(await certificates()).toHaveLength(2);
+  await node.kill9();
+  await node.restart();
+  await controlOf(cluster, 0).kill9();
+  await controlOf(cluster, 0).restart();
+  await allReady(cluster);
+  const after = await counted(await Sandbox.connect(sandbox.sandboxId, connection(0)));
+  expect(after.pid).toBe(before.pid);
+  expect(await sandbox.kill()).toBe(true);
+});
+
+clusterTest('a kill holds on every edge: an open stream breaks off, and the next request finds nothing', async () => {
+  await allReady(cluster);
+  const sandbox = await Sandbox.create('base', connection(0));
+  const program = `
+import socket, time
+listening = socket.create_server(('0.0.0.0', 8003))
+open('/tmp/8003.listens', 'w').close()
+kept = []
+while True:
+    connection, _ = listening.accept()
+    kept.append(connection)
+    connection.recv(4096)
+    connection.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 1000\\r\\n\\r\\nbody')
+`;
+  await sandbox.files.write('/tmp/serve.py', program);
+  await sandbox.commands.run('python3 /tmp/serve.py', { background: true, timeoutMs: 0 });
+  await sandbox.commands.run('until [ -e /tmp/8003.listens ]; do sleep 0.05; done');
+  const request = (control: number) => {
+    const { url, domain } = controlOf(cluster, control);
+    return fetch(url, { headers: { Host: `8003-${sandbox.sandboxId}.${domain}`, Connection: 'close' } });
+  };
+  const streams = await Promise.all([0, 1].map(request));
+  const readers = streams.map(answer => answer.body?.getReader());
+  for (const reader of readers) expect(new TextDecoder().decode((await reader?.read())?.value)).toBe('body');
+  const ends = readers.map(reader =>
+    reader?.read().then(
+      () => 'looked complete',
+      () => 'broken off',
+    ),
+  );
+  expect(await Sandbox.kill(sandbox.sandboxId, connection(0))).toBe(true);
+  for (const control of [0, 1]) expect((await request(control)).status).toBeGreaterThanOrEqual(400);
+  expect(await Promise.all(ends)).toEqual(['broken off', 'broken off']);
+});
+
 /** What a client reads of a server on a port of a sandbox until the connection is over, and how that ended. */
 async function readToEnd(sandbox: Sandbox, port: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();

@@ -53,6 +53,8 @@ export async function startPlatform(
   env: Record<string, string> = {},
   program = checkoutProgram,
 ): Promise<TestPlatform> {
+  const given = process.env[sharedVariable];
+  if (given !== undefined) return sharedPlatform(JSON.parse(given) as Ready);
   const dataDir = env['ATOLL_DATA_DIR'] ?? (await mkdtemp(join(tmpdir(), 'atoll-e2e-')));
   const settings: NodeJS.ProcessEnv = {
     ...process.env,
@@ -67,6 +69,36 @@ export async function startPlatform(
   });
   return platformOf(first, program, settings);
 }
+
+/** `Ready` of a platform that runs already, e.g. of a cluster: tests that need no settings of their own run on it. */
+export const sharedVariable = 'ATOLL_TEST_PLATFORM';
+
+/** One that others have started and end. */
+function sharedPlatform(ready: Ready): TestPlatform {
+  const others = () => {
+    throw new Error('this test ends or restarts its platform, and this one is shared');
+  };
+  return {
+    ready,
+    env: { ...process.env, ...localVariables(ready) },
+    api: apiOf(ready),
+    stop: others,
+    kill9: others,
+    restart: others,
+    pid: others,
+    log: () => '',
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+const apiOf =
+  (ready: Ready): TestPlatform['api'] =>
+  (method, path, body) =>
+    fetch(new URL(path, ready.url), {
+      method,
+      headers: { 'X-API-Key': ready.apiKey, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
 
 type Launched = { child: ChildProcess; ready: Ready; log: () => string };
 
@@ -112,12 +144,7 @@ function platformOf(first: Launched, atoll: string, settings: NodeJS.ProcessEnv)
       // What a start prints for clients of this machine.
       ...localVariables(ready),
     },
-    api: (method, path, body) =>
-      fetch(new URL(path, ready.url), {
-        method,
-        headers: { 'X-API-Key': ready.apiKey, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
+    api: apiOf(ready),
     stop: () => end('SIGINT'),
     kill9: () => end('SIGKILL'),
     async restart() {

@@ -25,6 +25,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['The gate lets in who shows a certificate', 'test/wire/tls.test.ts', 'each process of control may call'],
     ['The gate is a process of its own user', null, 'says what the process is'],
     ['A node that was cut off for less', 'test/cluster/machines.test.ts', 'cut off for less than control waits'],
+    [
+      'is listed with the reason and nothing is changed',
+      'src/cli/operator/cluster-upgrade.test.ts',
+      'can not be moved',
+    ],
     ['never one that was left behind', 'test/api/database/failover.test.ts', 'a primary that comes back after another'],
     [
       'nothing is concluded of what the database lacks',

@@ -8,7 +8,7 @@ import type { ControlIdentity, MachineService } from '../../src/protocol/cluster
 import { listenTls } from '../../src/wire/tls/listen-tls.ts';
 import { FarEnds } from '../../src/wire/tls/far-ends.ts';
 import { openTls } from '../../src/wire/tls/connect-tls.ts';
-import { gateTable, layerTable } from '../../src/protocol/wire/cluster-table.ts';
+import { gateTable, layerTable, pauseTable, transferTable } from '../../src/protocol/wire/cluster-table.ts';
 import { buildTable, nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { shippedTable } from '../../src/protocol/wire/shipped-table.ts';
 import { methodsOf } from '../../src/protocol/wire/method.ts';
@@ -20,7 +20,15 @@ import { sampleOf } from './support/samples.ts';
 // What a node of a cluster serves over TLS: whom it lets in, whom control believes, and connections that are carried.
 
 const nodeId = '11111111-2222-4333-8444-555555555555';
-const table = { node: nodeTable, builds: buildTable, shipped: shippedTable, layers: layerTable, gate: gateTable };
+const table = {
+  node: nodeTable,
+  builds: buildTable,
+  shipped: shippedTable,
+  layers: layerTable,
+  pauses: pauseTable,
+  transfers: transferTable,
+  gate: gateTable,
+};
 const all = methodsOf(table);
 const methods = checkedMethods(table);
 
@@ -49,6 +57,12 @@ const rejected: Record<string, (authority: ReturnType<typeof newAuthority>) => C
   }),
   "this node's own": authority => authority.node(nodeId),
   "another node's": authority => authority.node('22222222-2222-4333-8444-555555555555'),
+  'a revoked one, of a machine that was forgotten': authority => {
+    // What control had given it, before it gave another machine of this ID another one.
+    const forgotten = authority.node(nodeId);
+    authority.node(nodeId);
+    return forgotten;
+  },
   'one for clients with the name of a node': ({ own }) => ({
     ...signed(own, [nodeName(nodeId)], 'client'),
     authority: own.certificate,

@@ -87,6 +87,8 @@ class ClusterJoin(TypedDict):
     publicKey: str
     # Of a machine that has joined before: nobody else may join under its ID
     known: NotRequired[ClusterJoinKnown]
+    # What the machine is: one of another architecture, release or time is refused
+    machine: NotRequired[ClusterJoinMachine]
     # HMAC-SHA-256, hexadecimal
     proof: str
 
@@ -96,6 +98,14 @@ class ClusterJoinKnown(TypedDict):
     certificate: str
     # Signature by the key of that certificate, base64
     proof: str
+
+
+class ClusterJoinMachine(TypedDict):
+    release: str
+    # As its kernel names it, e.g. `x86_64`
+    architecture: str
+    # What its clock shows, milliseconds since 1970
+    nowMs: float
 
 
 class ClusterJoinPod(TypedDict):
@@ -108,6 +118,8 @@ class ClusterJoinPod(TypedDict):
     publicKey: str
     # Of a machine that has joined before: nobody else may join under its ID
     known: NotRequired[ClusterJoinPodKnown]
+    # What the machine is: one of another architecture, release or time is refused
+    machine: NotRequired[ClusterJoinPodMachine]
 
 
 class ClusterJoinPodKnown(TypedDict):
@@ -115,6 +127,14 @@ class ClusterJoinPodKnown(TypedDict):
     certificate: str
     # Signature by the key of that certificate, base64
     proof: str
+
+
+class ClusterJoinPodMachine(TypedDict):
+    release: str
+    # As its kernel names it, e.g. `x86_64`
+    architecture: str
+    # What its clock shows, milliseconds since 1970
+    nowMs: float
 
 
 class ClusterJoined(TypedDict):

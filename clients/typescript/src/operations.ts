@@ -86,6 +86,15 @@ export interface Schemas {
       /** Signature by the key of that certificate, base64; at most 200 characters */
       proof: string;
     } | undefined;
+    /** What the machine is: one of another architecture, release or time is refused */
+    machine?: {
+      /** at most 64 characters */
+      release: string;
+      /** As its kernel names it, e.g. `x86_64`; at most 64 characters */
+      architecture: string;
+      /** What its clock shows, milliseconds since 1970 */
+      nowMs: number;
+    } | undefined;
     /** HMAC-SHA-256, hexadecimal; at most 64 characters */
     proof: string;
   };
@@ -104,6 +113,15 @@ export interface Schemas {
       certificate: string;
       /** Signature by the key of that certificate, base64; at most 200 characters */
       proof: string;
+    } | undefined;
+    /** What the machine is: one of another architecture, release or time is refused */
+    machine?: {
+      /** at most 64 characters */
+      release: string;
+      /** As its kernel names it, e.g. `x86_64`; at most 64 characters */
+      architecture: string;
+      /** What its clock shows, milliseconds since 1970 */
+      nowMs: number;
     } | undefined;
   };
   ClusterJoined: {

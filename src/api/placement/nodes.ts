@@ -6,15 +6,21 @@ import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 export const noCompatibleNode = 'sandbox_no_compatible_node';
 
 /** A machine that takes no calls now. `connecting`: it answers, and is not ready yet; else it is out of reach. */
-export type AwayNode = { nodeId: string; isConnecting: boolean; sinceUs: number; info: NodeInfo | null };
+export type AwayNode = {
+  nodeId: string;
+  isConnecting: boolean;
+  sinceUs: number;
+  info: NodeInfo | null;
+  release?: string;
+};
 
 /** Reads from and writes to descriptors that are connections to another machine. */
 export type Carried = Pick<ClusterLinks, 'read' | 'write'>;
 
 /** The machines that host sandboxes, by their IDs. */
 export type Nodes = {
-  /** `info`: of a machine in a cluster, as it last said; it is placed by that. */
-  list(): ReadonlyArray<{ nodeId: string; protocol: NodeProtocol; info?: NodeInfo }>;
+  /** `info`: of a machine in a cluster, as it last said; it is placed by that. `release`: of its program. */
+  list(): ReadonlyArray<{ nodeId: string; protocol: NodeProtocol; info?: NodeInfo; release?: string }>;
   /** Throws `unavailable` for a node that is not connected. */
   get(nodeId: string): NodeProtocol;
   /** The others of a cluster. */

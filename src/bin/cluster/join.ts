@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { machine } from 'node:os';
 import { join } from 'node:path';
 import { newKey } from '../../base/crypto/certificate.ts';
 import { joinProof, readJoinToken, rejoinProof } from '../../base/crypto/join-proof.ts';
@@ -6,7 +7,8 @@ import { secretsEqual, sha256Hex } from '../../base/crypto/secret.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { ErrorCode } from '../../base/error.ts';
 import { readIfThere, writeWhole } from '../../base/small-file.ts';
-import type { JoinAnswer } from '../../protocol/cluster.ts';
+import { platformVersion } from '../../base/version.ts';
+import type { JoinAnswer, MachineClaims } from '../../protocol/cluster.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 
 const joinTimeoutMs = 30_000;
@@ -75,8 +77,10 @@ function joining({ nodeId, address, known }: Joining, token: string) {
   const own = newKey();
   const said = [token, nodeId, address, own.publicKey];
   const before = known && { known: { certificate: known.certificate, proof: rejoinProof(known.key, said) } };
-  return { own, said, machine: { nodeID: nodeId, address, publicKey: own.publicKey, ...before } };
+  return { own, said, machine: { nodeID: nodeId, address, publicKey: own.publicKey, machine: claims(), ...before } };
 }
+
+const claims = (): MachineClaims => ({ release: platformVersion, architecture: machine(), nowMs: Date.now() });
 
 async function askToJoin(control: string, path: string, body: unknown): Promise<Partial<JoinAnswer>> {
   const response = await fetch(new URL(path, control), {

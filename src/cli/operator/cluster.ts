@@ -1,3 +1,4 @@
+import { clusterUpgradeCommand } from './cluster-upgrade.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
@@ -16,6 +17,7 @@ export function clusterCommands(request: PlatformRequest): Command[] {
         return 0;
       },
     },
+    clusterUpgradeCommand({ request }),
     {
       name: 'node forget',
       usage: 'NODE_ID',

@@ -10,6 +10,7 @@ type Node = {
   status: string;
   statusChangedAt: string;
   sandboxCount: number;
+  version: string;
   metrics: { cpuCount: number; cpuPercent: number; memoryUsedBytes: number; memoryTotalBytes: number };
 };
 
@@ -30,15 +31,19 @@ export function nodeCommands(request: PlatformRequest): Command[] {
       async run(args, terminal) {
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
         const nodes = (await request('GET', '/nodes')) as Node[];
-        const rows = nodes.map(({ id, status, statusChangedAt, sandboxCount, metrics }) => [
+        const rows = nodes.map(({ id, status, statusChangedAt, sandboxCount, version, metrics }) => [
           id,
           status,
           statusChangedAt,
           String(sandboxCount),
+          version,
           `${metrics.cpuPercent} % of ${metrics.cpuCount}`,
           `${gibibytes(metrics.memoryUsedBytes)} of ${gibibytes(metrics.memoryTotalBytes)} GiB`,
         ]);
-        show(terminal, values.json, nodes, [['ID', 'STATUS', 'SINCE', 'SANDBOXES', 'CPU', 'MEMORY'], ...rows]);
+        show(terminal, values.json, nodes, [
+          ['ID', 'STATUS', 'SINCE', 'SANDBOXES', 'RELEASE', 'CPU', 'MEMORY'],
+          ...rows,
+        ]);
         return 0;
       },
     },

@@ -21,6 +21,16 @@ const joining = {
       { description: 'Of a machine that has joined before: nobody else may join under its ID' },
     ),
   ),
+  machine: Type.Optional(
+    Type.Object(
+      {
+        release: Type.String({ maxLength: 64 }),
+        architecture: Type.String({ maxLength: 64, description: 'As its kernel names it, e.g. `x86_64`' }),
+        nowMs: Type.Number({ description: 'What its clock shows, milliseconds since 1970' }),
+      },
+      { description: 'What the machine is: one of another architecture, release or time is refused' },
+    ),
+  ),
 };
 
 /** What a machine says that joins. `proof` shows that it has the token, which is never sent. */

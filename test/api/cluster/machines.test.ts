@@ -209,12 +209,12 @@ postgresTest('control processes that start at once on an empty database have one
 });
 
 /** A machine that answers, and has nothing. */
-function answering(): object {
+function answering(release: string = platformVersion): object {
   const memory = { kept: false, reason: 'a test' };
   const facts = { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: '' };
   const size = { cpuCount: 2, memoryBytes: 2 ** 32, sandboxCount: 0, sandboxesMax: 10 };
   const info = { nodeId: nodeID, ...size, driver: 'crun', memory, memoryByDriver: {}, machine: facts };
-  const answer = { epoch: 'one', nowMs: 1, bootId: 'boot', release: platformVersion, info, isPausing: false };
+  const answer = { epoch: 'one', nowMs: 1, bootId: 'boot', release, info, isPausing: false };
   const nothing = async () => [];
   const absent = () => Promise.reject(new Error('a test'));
   const lists = { list: nothing, listPaused: nothing, listSetAside: nothing, listSnapshots: nothing };
@@ -237,4 +237,45 @@ postgresTest('a machine that was given up gets work again when it has paused wha
     expect(row.given_up).toBe(0);
     expect(row.lease_until_us).toBeGreaterThan(1);
   }, answering());
+});
+
+/** Of this major release, so many minor releases away. */
+const releaseBeside = (steps: number) =>
+  platformVersion.replace(/^(\d+)\.(\d+)/, (_, a, b) => `${a}.${Number(b) + steps}`);
+
+postgresTest(
+  'a machine of the release beside works during an upgrade, and one of a later one gets no work',
+  async () => {
+    for (const [steps, wanted] of [
+      [1, 'ready'],
+      [2, 'connecting'],
+    ] as const)
+      await withControl(
+        async send => {
+          expect((await send('POST', '/cluster/join', request(await invited(send)).body)).status).toBe(201);
+          const shown = async () => ((await send('GET', '/nodes')).body as { status: string; version: string }[])[0];
+          while ((await shown())?.version !== releaseBeside(steps) || (await shown())?.status !== wanted)
+            await Bun.sleep(50);
+        },
+        answering(releaseBeside(steps)),
+      );
+  },
+);
+
+postgresTest('a machine of another release, architecture or time can not join, and keeps its invitation', async () => {
+  await withControl(async send => {
+    const { body } = request(await invited(send));
+    const own = { release: platformVersion, architecture: 'x86_64', nowMs: Date.now() };
+    for (const [change, says] of [
+      [{ release: '99.0.0' }, 'machine.release: it is 99.0.0'],
+      [{ nowMs: own.nowMs + 3_600_000 }, 'machine.nowMs: the clock of this machine is 36'],
+    ] as const) {
+      const answer = await send('POST', '/cluster/join', { ...body, machine: { ...own, ...change } });
+      expect([answer.status, (answer.body as { message: string }).message]).toEqual([
+        400,
+        expect.stringContaining(says),
+      ]);
+    }
+    expect((await send('POST', '/cluster/join', { ...body, machine: own })).status).toBe(201);
+  });
 });

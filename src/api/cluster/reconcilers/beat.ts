@@ -2,7 +2,7 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
-import { platformVersion } from '../../../base/version.ts';
+import { releaseRule, worksWith } from '../../../base/version.ts';
 import type { BeatAnswer } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
@@ -77,9 +77,10 @@ async function beat(deps: BeatDeps, known: KnownMachine): Promise<void> {
   known.isAnswering = true;
   await recordFacts(deps, known, answer);
   if (isGivenUp && !answer.isPausing && answer.info.sandboxCount === 0) await takeNodeBack(db, nodeId);
-  const isOurs = answer.release === platformVersion;
+  const isOurs = worksWith(answer.release);
+  known.release = answer.release;
   if (!isOurs && known.isUsable)
-    deps.log.warn('a node is of another release and gets no work', { nodeId, release: answer.release });
+    deps.log.warn(`a node gets no work: ${releaseRule}`, { nodeId, release: answer.release });
   machines.setUsable(nodeId, isOurs && lease !== null && lease.epoch === answer.epoch && !answer.isPausing);
   if (known.node.renewAtUs < nowUs && known.isUsable) await renew(deps, known);
 }

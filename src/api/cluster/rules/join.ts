@@ -17,7 +17,8 @@ import type {
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { findInvite, keepInvite, takeInvite } from '../store/invites.ts';
-import { certificatesOf, putClusterNode } from '../store/nodes.ts';
+import { certificatesOf, listClusterNodes, putClusterNode } from '../store/nodes.ts';
+import { requireUseful } from './claims.ts';
 import { type Authority, certificateDigest, renewAfterSeconds } from './authority.ts';
 
 /** What inviting and joining take. */
@@ -105,6 +106,7 @@ async function admit(
   const nowUs = deps.clock();
   if (!isUuid(nodeId)) throw new AtollError('invalid', 'nodeId: must be a UUID');
   if (!addressForm.test(address)) throw new AtollError('invalid', 'address: must be host:port');
+  if (request.machine) requireUseful(request.machine, await listClusterNodes(deps.db));
   const certificate = authority.certifyNode(nodeId, publicKey);
   await inTransaction(deps.db, async db => {
     const before = await certificatesOf(db, nodeId);

@@ -20,6 +20,8 @@ export type KnownMachine = {
   /** Its node, as the rest of control calls it. */
   readonly protocol: NodeProtocol;
   heard: Heard | null;
+  /** Of its program, as it said last; null before. */
+  release: string | null;
   /** The last thing that it was told, it answered. */
   isAnswering: boolean;
   /** It answered a moment ago, has a lease, and takes work. */
@@ -65,8 +67,13 @@ export class Machines implements Nodes {
     this.#whileUsable = work;
   }
 
-  list(): { nodeId: string; protocol: NodeProtocol; info?: NodeInfo }[] {
-    return this.usable().map(({ node: { nodeId, info }, protocol }) => ({ nodeId, protocol, ...(info && { info }) }));
+  list(): { nodeId: string; protocol: NodeProtocol; info?: NodeInfo; release?: string }[] {
+    return this.usable().map(({ node: { nodeId, info }, protocol, release }) => ({
+      nodeId,
+      protocol,
+      ...(info && { info }),
+      ...(release !== null && { release }),
+    }));
   }
 
   get(nodeId: string): NodeProtocol {
@@ -77,8 +84,9 @@ export class Machines implements Nodes {
   away(): AwayNode[] {
     return [...this.#known.values()]
       .filter(({ isUsable }) => !isUsable)
-      .map(({ node: { nodeId, info, joinedAtUs, leaseUntilUs }, isAnswering }) => ({
+      .map(({ node: { nodeId, info, joinedAtUs, leaseUntilUs }, isAnswering, release }) => ({
         nodeId,
+        ...(release !== null && { release }),
         isConnecting: isAnswering || leaseUntilUs === null,
         sinceUs: leaseUntilUs === null ? joinedAtUs : leaseUntilUs - leaseSeconds * microsPerSecond,
         info,
@@ -115,7 +123,16 @@ export class Machines implements Nodes {
         layers: digests => this.layers.ensure(node.nodeId, digests),
         memory: snapshotId => this.#bringMemory(snapshotId, node.nodeId),
       });
-      const made = { node, machine, protocol, heard: null, isAnswering: false, isUsable: false, following: null };
+      const made = {
+        node,
+        machine,
+        protocol,
+        heard: null,
+        release: null,
+        isAnswering: false,
+        isUsable: false,
+        following: null,
+      };
       this.#known.set(node.nodeId, made);
       return made;
     });

@@ -53,7 +53,10 @@ export class ChangeWatch {
 
   #heard({ channel, payload = '' }: pg.Notification): void {
     if (channel === credentialChannel) this.#credentialsChanged = true;
-    else if (this.#sandboxes.add(payload).size === 1) setTimeout(() => this.#notify(), gatherMs);
+    else {
+      if (this.#sandboxes.size === 0) setTimeout(() => this.#notify(), gatherMs);
+      this.#sandboxes.add(payload);
+    }
   }
 
   #notify(): void {

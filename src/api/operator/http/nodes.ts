@@ -68,7 +68,7 @@ const bytesPerMiB = 1024 * 1024;
 /** What a machine does not report of itself is 0 or empty. */
 function nodeView(
   commit: string,
-  { nodeId, status, statusChangedAtUs, info, usage, allocation, creates }: NodeReport,
+  { nodeId, status, statusChangedAtUs, info, usage, release, allocation, creates }: NodeReport,
 ): NodeDetail {
   const { hugePages } = usage ?? {};
   return {
@@ -80,7 +80,7 @@ function nodeView(
     sandboxCount: allocation.sandboxes,
     createSuccesses: creates.successes,
     createFails: creates.fails,
-    version: platformVersion,
+    version: release ?? platformVersion,
     commit: commit,
     machineInfo: info?.machine ?? { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: process.arch },
     metrics: {

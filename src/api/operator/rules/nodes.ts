@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { NodeStatus } from '../../../protocol/api/node.ts';
-import type { NodeInfo, NodeProtocol } from '../../../protocol/node.ts';
+import type { NodeInfo } from '../../../protocol/node.ts';
 import type { NodeUsage } from '../../../protocol/node-usage.ts';
 import { findNodeStatus, isEmptying, nodeAllocation, setNodeStatus } from '../../placement/node-status.ts';
 import type { NodeStatusRecord } from '../../placement/node-status.ts';
@@ -24,6 +24,8 @@ export type NodeReport = {
   /** Null while the machine does not answer. */
   info: NodeInfo | null;
   usage: NodeUsage | null;
+  /** Of its program; absent: not known, or this process's own. */
+  release?: string;
   allocation: Awaited<ReturnType<typeof nodeAllocation>>;
   creates: { successes: number; fails: number };
 };
@@ -33,7 +35,7 @@ export async function listNodes(deps: NodeReportDeps, wantedCluster: string | un
   if (wantedCluster !== undefined && wantedCluster !== clusterId) return [];
   const { nodes } = deps;
   const reports = await Promise.all([
-    ...nodes.list().map(({ nodeId, protocol }) => report(deps, nodeId, protocol)),
+    ...nodes.list().map(node => report(deps, node)),
     ...(nodes.away?.() ?? []).map(node => reportAway(deps, node)),
   ]);
   return reports.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1));
@@ -43,7 +45,7 @@ export async function listNodes(deps: NodeReportDeps, wantedCluster: string | un
 export async function readNode(deps: NodeReportDeps, nodeId: string): Promise<NodeReport> {
   const { nodes } = deps;
   const there = nodes.list().find(node => node.nodeId === nodeId);
-  if (there) return report(deps, nodeId, there.protocol);
+  if (there) return report(deps, there);
   const away = nodes.away?.().find(node => node.nodeId === nodeId);
   if (away) return reportAway(deps, away);
   throw unknownNode(nodeId);
@@ -83,8 +85,7 @@ function unknownNode(nodeId: string): AtollError {
 
 async function report(
   { createCounts, db, startedAtUs }: NodeReportDeps,
-  nodeId: string,
-  node: NodeProtocol,
+  { nodeId, protocol: node, release }: ReturnType<Nodes['list']>[number],
 ): Promise<NodeReport> {
   const wanted: NodeStatusRecord | null = await findNodeStatus(db, nodeId);
   const [info, usage] = await Promise.all([node.info().catch(() => null), node.usage().catch(() => null)]);
@@ -94,6 +95,7 @@ async function report(
     statusChangedAtUs: wanted?.changedAtUs ?? startedAtUs,
     info,
     usage,
+    ...(release !== undefined && { release }),
     allocation: await nodeAllocation(db, nodeId),
     creates: createCounts.of(nodeId),
   };
@@ -108,7 +110,7 @@ function shownStatus(wanted: NodeStatusRecord | null): NodeStatus {
 /** What it was when it was there last. */
 async function reportAway(
   { createCounts, db }: NodeReportDeps,
-  { nodeId, isConnecting, sinceUs, info }: AwayNode,
+  { nodeId, isConnecting, sinceUs, info, release }: AwayNode,
 ): Promise<NodeReport> {
   return {
     nodeId,
@@ -116,6 +118,7 @@ async function reportAway(
     statusChangedAtUs: sinceUs,
     info,
     usage: null,
+    ...(release !== undefined && { release }),
     allocation: await nodeAllocation(db, nodeId),
     creates: createCounts.of(nodeId),
   };

@@ -1,0 +1,74 @@
+import { expect, setDefaultTimeout } from 'bun:test';
+import { sql } from 'kysely';
+import { openShared } from '../../../src/api/installation/control.ts';
+import { tablesInOrder } from '../../../src/api/database/table-order.ts';
+import { testUnless } from '../../support/skip.ts';
+import { Platform } from '../platform.ts';
+import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+
+// Control processes on one database: who may not start beside the others, and what the next release may do to the
+// schema while this one runs.
+
+setDefaultTimeout(120_000);
+const programs = postgresPrograms();
+const onPostgres = testUnless(
+  programs === null ? 'PostgreSQL is not installed (Debian: apt-get install postgresql)' : undefined,
+);
+
+onPostgres(
+  'a control process with another seed, a wrong clock or an earlier program refuses to start and says so',
+  async () => {
+    await using cluster = await PostgresCluster.start(programs ?? '');
+    const location = await cluster.newDatabase();
+    const seed = new Uint8Array(32).fill(1);
+    await using store = await openShared(location, seed);
+    const seen = async () =>
+      (await sql<{ rows: string }>`select string_agg(i::text, ',') as rows from installation i`.execute(store.db))
+        .rows[0];
+    const before = await seen();
+    await expect(openShared(location, new Uint8Array(32).fill(2))).rejects.toMatchObject({
+      code: 'precondition',
+      message: expect.stringContaining('another seed'),
+    });
+    for (const [differenceMs, says] of [
+      [3_600_000, 'ahead of'],
+      [-3_600_000, 'behind'],
+    ] as const)
+      await expect(openShared(location, seed, () => Date.now() + differenceMs)).rejects.toMatchObject({
+        code: 'precondition',
+        message: expect.stringMatching(new RegExp(`36\\d\\d s ${says} the database's, and at most 60 s`)),
+      });
+    await using _ = await openShared(location, seed, () => Date.now() + 30_000);
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-next', 'x')`.execute(store.db);
+    await expect(openShared(location, seed)).rejects.toMatchObject({
+      code: 'precondition',
+      message: expect.stringMatching(/newer version.*9999-next/),
+    });
+    expect(await seen()).toEqual(before);
+  },
+);
+
+onPostgres('this release works on while the next one has expanded the schema', async () => {
+  await using cluster = await PostgresCluster.start(programs ?? '');
+  await using platform = await Platform.start({
+    database: { name: 'PostgreSQL', location: () => cluster.newDatabase() },
+  });
+  const { db } = platform.store;
+  const running = await platform.createSandbox();
+  const tables = await tablesInOrder(db, 'postgres');
+  expect(tables.length).toBeGreaterThan(20);
+  for (const table of tables)
+    await sql`alter table ${sql.table(table)} add column of_the_next text not null default 'next'`.execute(db);
+  await sql`create table things_of_the_next (thing text)`.execute(db);
+  await sql`insert into kysely_migration (name, timestamp) values ('9999-next', 'x')`.execute(db);
+
+  const { sandboxID } = await platform.createSandbox({ metadata: { a: 'b' } });
+  expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+  expect((await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 })).status).toBe(201);
+  expect((await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`, {})).status).toBe(201);
+  expect((await platform.call('POST', '/secrets', { name: 'a', value: 'b' })).status).toBe(201);
+  expect((await platform.call('GET', '/v2/sandboxes')).body).toHaveLength(2);
+  for (const id of [running.sandboxID, sandboxID])
+    expect((await platform.call('DELETE', `/sandboxes/${id}`)).status).toBe(204);
+  expect(platform.logged).toEqual([]);
+});
