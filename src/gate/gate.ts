@@ -20,6 +20,8 @@ type GateOptions = {
   release: string;
   log: Log;
   memory: GateMemory;
+  /** Of the machine, which its operator has given it. */
+  labels?: Record<string, string>;
   /** A clock that nobody can set, that the next process of the gate has too, ms. */
   nowMs: () => number;
 };
@@ -72,13 +74,14 @@ export class Gate {
     this.#remember();
     // Asked for with each beat until it is done; without a lease nothing has begun since.
     if (pauseFirst && !this.#hasPaused) this.#pauseAll();
+    const { labels } = this.#options;
     const info = await this.#options.node.info();
     return {
       epoch: this.#epoch,
       nowMs: this.#nowMs(),
       bootId: this.#options.bootId,
       release: this.#options.release,
-      info,
+      info: { ...info, ...(labels && { labels }) },
       isPausing: this.#pausing !== null,
     };
   }

@@ -146,6 +146,8 @@ export type NodeInfo = {
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
   /** What memory from elsewhere has to fit. Absent: none is taken. */
   restores?: MemoryFacts;
+  /** What its operator says of the machine (`ATOLL_NODE_LABELS`). */
+  labels?: Record<string, string>;
 };
 
 /** Sandboxes of one node. `src/protocol/wire/node.ts` has the same methods as a table with schemas. */

@@ -170,38 +170,39 @@ clusterTest('a machine that is cut off for less than control waits goes on as if
   expect(await sandbox.kill()).toBe(true);
 });
 
-clusterTest('a machine gets another certificate while it works, and goes on with it after a restart', async () => {
-  await allReady(cluster);
-  const sandbox = await Sandbox.create('base', connection(0));
-  const before = await startCounter(sandbox);
-  const node = await cluster.homeOf(sandbox.sandboxId);
-  const certificates = async () => {
-    const where = `where node_id = '${node.nodeId}'`;
-    const [row] = await cluster.query<{ all: string }>(`select certificates_json as all from cluster_nodes ${where}`);
-    return JSON.parse(row?.all ?? '[]') as string[];
-  };
-  const seen = new Set(await certificates());
-  // Twice: after the second time the first certificate is worth nothing.
-  for (const round of [1, 2]) {
-    const known = await certificates();
-    await cluster.query(`update cluster_nodes set renew_at_us = 1 where node_id = '${node.nodeId}'`);
-    await until('it has another certificate', async () => (await certificates()).at(-1) !== known.at(-1));
-    for (const digest of await certificates()) seen.add(digest);
-    expect(seen.size).toBe(round + 1);
+clusterTest(
+  'a machine gets another certificate while it works, and a control process that comes anew knows it',
+  async () => {
     await allReady(cluster);
-    for (const control of [0, 1])
-      expect((await counted(await Sandbox.connect(sandbox.sandboxId, connection(control)))).pid).toBe(before.pid);
-  }
-  expect(await certificates()).toHaveLength(2);
-  await node.kill9();
-  await node.restart();
-  await controlOf(cluster, 0).kill9();
-  await controlOf(cluster, 0).restart();
-  await allReady(cluster);
-  const after = await counted(await Sandbox.connect(sandbox.sandboxId, connection(0)));
-  expect(after.pid).toBe(before.pid);
-  expect(await sandbox.kill()).toBe(true);
-});
+    const sandbox = await Sandbox.create('base', connection(0));
+    const before = await startCounter(sandbox);
+    const node = await cluster.homeOf(sandbox.sandboxId);
+    const certificates = async () => {
+      const where = `where node_id = '${node.nodeId}'`;
+      const [row] = await cluster.query<{ all: string }>(`select certificates_json as all from cluster_nodes ${where}`);
+      return JSON.parse(row?.all ?? '[]') as string[];
+    };
+    const seen = new Set(await certificates());
+    // Twice: after the second time the first certificate is worth nothing.
+    for (const round of [1, 2]) {
+      const known = await certificates();
+      await cluster.query(`update cluster_nodes set renew_at_us = 1 where node_id = '${node.nodeId}'`);
+      await until('it has another certificate', async () => (await certificates()).at(-1) !== known.at(-1));
+      for (const digest of await certificates()) seen.add(digest);
+      expect(seen.size).toBe(round + 1);
+      await allReady(cluster);
+      for (const control of [0, 1])
+        expect((await counted(await Sandbox.connect(sandbox.sandboxId, connection(control)))).pid).toBe(before.pid);
+    }
+    expect(await certificates()).toHaveLength(2);
+    await controlOf(cluster, 0).kill9();
+    await controlOf(cluster, 0).restart();
+    await allReady(cluster);
+    const after = await counted(await Sandbox.connect(sandbox.sandboxId, connection(0)));
+    expect(after.pid).toBe(before.pid);
+    expect(await sandbox.kill()).toBe(true);
+  },
+);
 
 clusterTest('a kill holds on every edge: an open stream breaks off, and the next request finds nothing', async () => {
   await allReady(cluster);

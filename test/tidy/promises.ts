@@ -20,6 +20,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'docs/cluster.md': [
     ['One machine alone', null, 'tells the reader what the page is for'],
+    ['On one machine alone these keys', null, 'says what a setting does not do'],
     ['The token is never sent', 'src/base/crypto/join-proof.test.ts', 'a proof needs the token'],
     ['gets a certificate for a week', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
     ['The gate lets in who shows a certificate', 'test/wire/tls.test.ts', 'each process of control may call'],

@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { PauseFacts } from '../../protocol/cluster.ts';
 import type { Db } from '../database/db.ts';
+import type { Demands } from './demands.ts';
 import { misfit } from './misfit.ts';
 import { noCompatibleNode, type Nodes } from './nodes.ts';
 import { placeSandbox } from './place.ts';
@@ -15,6 +16,9 @@ type Leaving = {
   memoryMiB: number;
   /** Machines that had no room a moment ago. */
   full?: ReadonlySet<string> | undefined;
+  /** The sandbox itself, where it is there already. */
+  sandboxId?: string;
+  demands?: Demands | undefined;
 };
 
 /**
@@ -22,7 +26,7 @@ type Leaving = {
  * in reach, `unavailable` where none has room.
  */
 export async function placeElsewhere({ db, nodes }: { db: Db; nodes: Nodes }, leaving: Leaving): Promise<string> {
-  const { home, facts, memory, cpuCount, memoryMiB, full = [] } = leaving;
+  const { home, facts, memory, cpuCount, memoryMiB, full = [], sandboxId, demands } = leaving;
   const reasons: string[] = [];
   const unfit = new Set<string>([home]);
   const others = nodes.list().filter(({ nodeId }) => nodeId !== home);
@@ -36,7 +40,7 @@ export async function placeElsewhere({ db, nodes }: { db: Db; nodes: Nodes }, le
     throw new AtollError('precondition', `no other machine takes it (${reasons.join('; ')})`, {
       detail: noCompatibleNode,
     });
-  return (
-    await placeSandbox(nodes, db, { cpuCount, memoryMiB, driver: facts.driver, full: unfit.union(new Set(full)) })
-  ).nodeId;
+  const size = { cpuCount, memoryMiB, driver: facts.driver };
+  const asked = { ...(sandboxId !== undefined && { sandboxId }), ...(demands && { demands }) };
+  return (await placeSandbox(nodes, db, { ...size, ...asked, full: unfit.union(new Set(full)) })).nodeId;
 }

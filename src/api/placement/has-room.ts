@@ -1,16 +1,19 @@
 import type { NodeInfo } from '../../protocol/node.ts';
 import { kindOf } from '../database/db.ts';
 import type { Db } from '../database/db.ts';
+import { type Demands, machinesApart, noDemands } from './demands.ts';
 import { nodeAllocation } from './node-status.ts';
 import { roomOf } from './room.ts';
 
 /**
- * Whether a machine takes a sandbox: it was not given up, and what it has promised leaves room. It stays so until the
- * transaction ends, so that two processes can't give the last room away. One machine alone decides by itself.
+ * Whether a machine takes a new sandbox: it was not given up, has none that this one is to be apart from, and what it
+ * has promised leaves room. It stays so until the transaction ends, so that two processes can't give the last room
+ * away. One machine alone decides by itself.
  */
 export async function hasRoom(
   db: Db,
   { nodeId, cpuCount, memoryMiB }: { nodeId: string; cpuCount: number; memoryMiB: number },
+  demands: Demands = noDemands,
 ): Promise<boolean> {
   if (kindOf(db) === 'sqlite') return true;
   const machine = await db
@@ -21,5 +24,6 @@ export async function hasRoom(
     .executeTakeFirst();
   if (!machine) return true;
   const info = machine.info_json === null ? null : (JSON.parse(machine.info_json) as NodeInfo);
+  if ((await machinesApart(db, demands)).has(nodeId)) return false;
   return machine.given_up === 0 && roomOf(info, await nodeAllocation(db, nodeId)).fits({ cpuCount, memoryMiB });
 }

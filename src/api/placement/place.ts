@@ -2,6 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { Db } from '../database/db.ts';
+import { type Demands, demandsText, hasLabels, machinesApart, noDemands } from './demands.ts';
 import { drainingNodes, nodeAllocations, type NodeAllocation } from './node-status.ts';
 import { noCompatibleNode, type Nodes } from './nodes.ts';
 import { roomOf } from './room.ts';
@@ -16,6 +17,9 @@ export type Wanted = {
   home?: string | undefined;
   /** Machines that had no room a moment ago. */
   full?: ReadonlySet<string>;
+  demands?: Demands;
+  /** The sandbox itself, where it is there already. */
+  sandboxId?: string;
 };
 
 /** A machine for a sandbox. */
@@ -38,22 +42,25 @@ export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promi
     .filter(({ nodeId }) => !closed.has(nodeId) && (wanted?.home === undefined || wanted.home === nodeId));
   const [only] = open;
   if (open.length === 1 && only && !only.info) return only;
+  const demands = wanted?.demands ?? noDemands;
   const able = open.filter(({ info }) => info && hasDriver(info, wanted?.driver));
+  const apart = await machinesApart(db, demands, wanted?.sandboxId);
+  const asked = able.filter(({ nodeId, info }) => hasLabels(demands, info?.labels) && !apart.has(nodeId));
   const allocations = able.length > 0 ? await nodeAllocations(db) : new Map<string, NodeAllocation>();
-  const scored = able
+  const scored = asked
     .filter(({ nodeId }) => !wanted?.full?.has(nodeId))
     .map(node => ({ node, score: scoreOf(node.info, allocations.get(node.nodeId)) }))
     // Equal ones take turns.
     .toSorted((a, b) => a.score - b.score || Math.random() - 0.5);
   const best = scored.find(({ node }) => !wanted || roomOf(node.info, allocations.get(node.nodeId)).fits(wanted))?.node;
   if (best) return best;
-  throw noRoom(nodes, { closed: closed.size, able: able.length }, wanted);
+  throw noRoom(nodes, { closed: closed.size, able: able.length, asked: asked.length }, wanted);
 }
 
 /** The error for a sandbox for which no machine has room. */
 function noRoom(
   nodes: Nodes,
-  { closed, able }: { closed: number; able: number },
+  { closed, able, asked }: { closed: number; able: number; asked: number },
   wanted: Wanted | undefined,
 ): AtollError {
   const reached = nodes.list().length;
@@ -64,12 +71,14 @@ function noRoom(
       { detail: noCompatibleNode, retryAfterSeconds: 5 },
     );
   const size = wanted ? ` with ${wanted.cpuCount} CPUs and ${wanted.memoryMiB} MiB` : '';
+  const text = demandsText(wanted?.demands ?? noDemands);
+  const demanded = text === '' ? '' : `${asked} of these with ${text}, `;
   const why =
     able === 0
       ? `${reached} are in reach, and ${closed} were taken out`
-      : `${able} of ${reached} in reach take sandboxes, and none of them has that much left`;
+      : `${able} of ${reached} in reach take sandboxes, ${demanded}and none of them has that much left`;
   return new AtollError('unavailable', `No machine takes a new sandbox${size} now: ${why}; nothing was changed`, {
-    detail: able === 0 ? noCompatibleNode : 'sandbox_capacity_unavailable',
+    detail: asked === 0 ? noCompatibleNode : 'sandbox_capacity_unavailable',
     retryAfterSeconds: 5,
   });
 }

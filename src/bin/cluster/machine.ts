@@ -70,8 +70,8 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const { installation, runDir } = await claimed.promise;
   started.defer(() => forgetInstance(dataDir));
   recordInstance(dataDir);
-  const { logLevel } = settings;
-  const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity });
+  const { logLevel, nodeLabels: labels = {} } = settings;
+  const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity, labels });
   const gate = beginGate(begin, { groups }, gateSettings, next => {
     identity = next;
     keepMachineIdentity(dataDir, next);

@@ -28,16 +28,17 @@ export type GateSettings = {
   host: string;
   port: number;
   identity: NodeIdentity;
+  labels: Record<string, string>;
 };
 
-runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, identity }, control) => {
+runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, identity, labels }, control) => {
   const log = createLog(logLevel, text => void process.stderr.write(text)).with({ part: 'gate' });
   const sockets = socketsIn(runDir);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const [services, dialing] = [nodeAt(sockets.nodeForApi), nodeAt(sockets.nodeForEdge)];
   const { node, builds, shipped } = services;
   const memory = openGateMemory(join(runDir, 'gate-heard.json'));
-  const gate = new Gate({ node, bootId, release: platformVersion, log, memory, nowMs: hostUptimeMs });
+  const gate = new Gate({ node, bootId, release: platformVersion, log, memory, labels, nowMs: hostUptimeMs });
   const leased =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
     async (...args: Args) => {

@@ -7,6 +7,7 @@ import type { ServiceAccount } from '../../protocol/cluster.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import {
   Wrong,
+  labels,
   path,
   portNumber,
   level,
@@ -62,6 +63,8 @@ export type Settings = {
   databaseUrl: string | undefined;
   /** Where control reaches this node; nodes of a cluster only. */
   nodeAddress: { host: string; port: number } | undefined;
+  /** What a node is, for sandboxes that ask for it; nodes of a cluster only. */
+  nodeLabels: Record<string, string> | undefined;
   /** Service account of the pods whose machines may join; control in Kubernetes only. Undefined: invitations alone. */
   nodeServiceAccount: ServiceAccount | undefined;
   /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
@@ -173,6 +176,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   logLevel: { variable: 'ATOLL_LOG_LEVEL', fallback: 'warn', parse: level },
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   nodeAddress: { variable: 'ATOLL_NODE_ADDRESS', fallback: undefined, parse: hostAndPort },
+  nodeLabels: { variable: 'ATOLL_NODE_LABELS', fallback: undefined, parse: labels },
   nodeServiceAccount: { variable: 'ATOLL_NODE_SERVICE_ACCOUNT', fallback: undefined, parse: serviceAccount },
   isolationSeconds: { variable: 'ATOLL_ISOLATION_SECONDS', fallback: '60', parse: numberFrom(1, isolationSecondsMax) },
   store: { variable: 'ATOLL_STORE', fallback: undefined, parse: storePlace },

@@ -56,6 +56,18 @@ export const hostAndPort = (text: string) => {
   return host !== '' && Number(port) < 65_536 ? { host, port: Number(port) } : new Wrong('host:port, without a scheme');
 };
 
+const labelsMax = 20;
+const label = /^([a-z0-9][a-z0-9._/-]{0,62})=([A-Za-z0-9._-]{1,63})$/;
+
+/** Labels of a machine. */
+export const labels = (text: string) => {
+  const pairs = text.split(',').map(pair => label.exec(pair));
+  const isRight = pairs.length <= labelsMax && pairs.every(pair => pair !== null);
+  return isRight
+    ? Object.fromEntries(pairs.map(pair => [pair?.[1] ?? '', pair?.[2] ?? '']))
+    : new Wrong(`at most ${labelsMax} pairs NAME=VALUE of letters, digits, dots, dashes and underscores, with commas`);
+};
+
 /** Whole gibibytes. */
 export const gibibytes = (text: string) =>
   /^\d{1,5}$/.test(text) ? Number(text) : new Wrong('a whole number of gibibytes');

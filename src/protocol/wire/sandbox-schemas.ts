@@ -131,6 +131,7 @@ export const Info = schemaOf<NodeInfo>()(
       Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() }),
     ),
     restores: optional(Memory),
+    labels: optional(mapOf(text())),
   }),
 );
 

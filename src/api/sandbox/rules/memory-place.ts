@@ -36,9 +36,12 @@ export async function placeWith(
 type Facts = NonNullable<Awaited<ReturnType<DurableSnapshots['facts']>>>;
 
 async function elsewhere({ db, nodes }: PlaceDeps, facts: Facts, wanted: Wanted): Promise<Placed> {
-  const { home = '', cpuCount, memoryMiB, full } = wanted;
+  const { home = '', cpuCount, memoryMiB, full, demands } = wanted;
   try {
-    const nodeId = await placeElsewhere({ db, nodes }, { home, facts, memory: true, cpuCount, memoryMiB, full });
+    const nodeId = await placeElsewhere(
+      { db, nodes },
+      { home, facts, memory: true, cpuCount, memoryMiB, full, demands },
+    );
     return { nodeId, protocol: nodes.get(nodeId) };
   } catch (error) {
     if (!(error instanceof AtollError) || error.code !== 'precondition') throw error;

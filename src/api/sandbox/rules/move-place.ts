@@ -4,6 +4,7 @@ import type { Db } from '../../database/db.ts';
 import { placeElsewhere } from '../../placement/elsewhere.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import type { SandboxRecord } from '../record.ts';
+import { demandsOf } from './demands.ts';
 
 /** Dependencies of choosing the machine of a move. */
 export type MovePlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
@@ -27,5 +28,13 @@ export async function placeOfMove(deps: MovePlaceDeps, sandbox: SandboxRecord): 
   const ability = await deps.nodes.get(nodeId).memoryAbility({ sandboxId, executionId });
   if (!ability.kept) throw new AtollError('precondition', `its memory can't be kept: ${ability.reason}`);
   const facts = await pauses.describe(sandbox);
-  return placeElsewhere(deps, { home: nodeId, facts, memory: true, cpuCount, memoryMiB });
+  return placeElsewhere(deps, {
+    home: nodeId,
+    facts,
+    memory: true,
+    cpuCount,
+    memoryMiB,
+    sandboxId,
+    demands: demandsOf(sandbox),
+  });
 }

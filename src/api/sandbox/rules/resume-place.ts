@@ -5,6 +5,7 @@ import { placeElsewhere } from '../../placement/elsewhere.ts';
 import { nodesToEmpty } from '../../placement/node-status.ts';
 import { noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
 import type { SandboxRecord } from '../record.ts';
+import { demandsOf } from './demands.ts';
 
 /** A machine that does not say what it is by then counts as away. Milliseconds. */
 const answerMs = 2_000;
@@ -47,12 +48,14 @@ async function answers(nodes: Nodes, nodeId: string): Promise<boolean> {
 async function elsewhere(
   deps: PlaceDeps,
   pauses: DurablePauses,
-  { sandboxId, executionId, nodeId: home, cpuCount, memoryMiB }: SandboxRecord,
+  sandbox: SandboxRecord,
   memory: boolean,
 ): Promise<string> {
+  const { sandboxId, executionId, nodeId: home, cpuCount, memoryMiB } = sandbox;
+  const demands = demandsOf(sandbox);
   const facts = await pauses.facts(executionId);
   try {
-    return await placeElsewhere(deps, { home, facts, memory, cpuCount, memoryMiB });
+    return await placeElsewhere(deps, { home, facts, memory, cpuCount, memoryMiB, sandboxId, demands });
   } catch (error) {
     if (error instanceof AtollError && error.code === 'precondition')
       throw new AtollError(

@@ -7,6 +7,7 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import { createUnderWay } from '../rules/repeated.ts';
 import { holdSecrets } from './secrets.ts';
 import { hasRoom } from '../../placement/has-room.ts';
+import { demandsOf } from '../rules/demands.ts';
 import { insertSandbox } from '../store/create.ts';
 import type { Repeatable } from '../store/idempotency.ts';
 import { deleteSandbox, publishSandbox } from '../store/state.ts';
@@ -70,7 +71,9 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
     async run({ deps, team, sandbox, repeatable }) {
       const limits = deps.limitsOf(team);
       const row = { ...sandbox, replicaId: deps.busy.replicaId };
-      const outcome = await insertSandbox(deps.db, row, limits, repeatable, db => hasRoom(db, sandbox));
+      const outcome = await insertSandbox(deps.db, row, limits, repeatable, db =>
+        hasRoom(db, sandbox, demandsOf(sandbox)),
+      );
       if (outcome === 'key_taken') throw createUnderWay();
       if (outcome === 'volume_gone')
         throw new AtollError('invalid', 'volumeMounts: a volume was deleted at this moment');

@@ -13,6 +13,7 @@ import { checkRuleSecrets } from '../rules/network/egress-policy.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import type { DurableSnapshots } from '../../blob/rules/snapshots.ts';
 import { placeWith } from '../rules/memory-place.ts';
+import { demandsOf } from '../rules/demands.ts';
 import { requireDurable } from '../rules/durability.ts';
 import { requireMemoryOfDriver } from '../rules/memory.ts';
 import { encryptNetwork } from '../rules/network/encrypted.ts';
@@ -83,9 +84,10 @@ export async function createSandbox(
   const inherited = build.config.volumeMounts ?? [];
   const home = build.config.memoryNodeId ?? (await homeOfVolumes(deps, team, asked.volumeMounts, inherited));
   const { cpuCount, memoryMiB } = build;
+  const demands = demandsOf({ teamId: team.teamId, metadata: options.metadata });
   const full = new Set<string>();
   for (;;) {
-    const placed = await placeWith(deps, build, { cpuCount, memoryMiB, driver, home, full });
+    const placed = await placeWith(deps, build, { cpuCount, memoryMiB, driver, home, full, demands });
     const chosen = { asked, template, build, alias, driver, inherited, placed, repeatable };
     try {
       return await createOn(deps, team, chosen, clientSignal);

@@ -1,0 +1,96 @@
+import { expect, setDefaultTimeout } from 'bun:test';
+import { testUnless } from '../../support/skip.ts';
+import { postgresPrograms } from '../postgres.ts';
+import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
+
+// Where sandboxes are placed by several control processes at once: what they ask for by their metadata, and limits.
+
+setDefaultTimeout(180_000);
+const programs = postgresPrograms();
+const postgresTest = testUnless(
+  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
+);
+const size = { cpuCount: 8, memoryBytes: 64 * 2 ** 30 };
+const labelled = [
+  { ...size, labels: { zone: 'a', disk: 'fast' } },
+  { ...size, labels: { zone: 'b', disk: 'fast' } },
+  { ...size, labels: { zone: 'b' } },
+];
+
+/** So many creates at once, through all control processes in turn. */
+async function storm({ apis, call }: FakeCluster, count: number, body: object = {}) {
+  const one = (number: number) =>
+    call(number % apis.length, 'POST', '/v2/sandboxes', { templateID: 'base', timeout: 3600, ...body });
+  const answers = await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
+  return {
+    made: answers.filter(({ status }) => status === 201).map(({ body }) => (body as { sandboxID: string }).sandboxID),
+    refused: answers
+      .filter(({ status }) => status !== 201)
+      .map(({ status, body }) => ({ status, ...(body as { message: string }) })),
+  };
+}
+
+const countsOf = ({ machines }: FakeCluster) => machines.map(({ node }) => node.executions().length);
+
+postgresTest(
+  'a sandbox goes to a machine with the labels that its metadata asks for, or is refused with the numbers',
+  async () => {
+    await using cluster = await startFakeCluster(programs ?? '', { controls: 1, machines: labelled });
+    await storm(cluster, 3, { metadata: { 'atoll.node.zone': 'b', 'atoll.node.disk': 'fast' } });
+    expect(countsOf(cluster)).toEqual([0, 3, 0]);
+    const { made, refused } = await storm(cluster, 1, { metadata: { 'atoll.node.zone': 'c' } });
+    expect(made).toEqual([]);
+    expect(refused).toMatchObject([
+      {
+        status: 503,
+        message: expect.stringContaining('3 of 3 in reach take sandboxes, 0 of these with the labels zone=c'),
+      },
+    ]);
+    expect(countsOf(cluster)).toEqual([0, 3, 0]);
+  },
+);
+
+postgresTest(
+  'sandboxes that are to be apart are on machines of their own, however many are asked for at once',
+  async () => {
+    await using cluster = await startFakeCluster(programs ?? '', { controls: 2, machines: labelled });
+    const apart = { metadata: { 'atoll.apart': 'database' } };
+    const { made, refused } = await storm(cluster, 8, apart);
+    expect(made).toHaveLength(3);
+    expect(countsOf(cluster)).toEqual([1, 1, 1]);
+    expect(refused).toHaveLength(5);
+    for (const { status, message } of refused)
+      expect([status, message]).toEqual([503, expect.stringContaining('atoll.apart=database')]);
+    // Others may be where these are, and what has ended makes room.
+    expect((await storm(cluster, 4, { metadata: { 'atoll.apart': 'web', 'atoll.node.zone': 'b' } })).made).toHaveLength(
+      2,
+    );
+    expect((await storm(cluster, 2)).made).toHaveLength(2);
+    expect((await cluster.call(1, 'DELETE', `/sandboxes/${made[0]}`)).status).toBe(204);
+    expect((await storm(cluster, 2, apart)).made).toHaveLength(1);
+  },
+);
+
+postgresTest('the limits of teams and machines hold over all control processes together', async () => {
+  const machines = Array.from({ length: 3 }, () => ({ ...size, sandboxesMax: 5 }));
+  await using cluster = await startFakeCluster(programs ?? '', {
+    controls: 3,
+    machines,
+    limits: { concurrentSandboxes: 12, sandboxes: 100 },
+  });
+  const { made, refused } = await storm(cluster, 40);
+  expect(made).toHaveLength(12);
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
+  expect(Math.max(...countsOf(cluster))).toBeLessThanOrEqual(5);
+  expect(countsOf(cluster).reduce((sum, count) => sum + count)).toBe(12);
+  await using full = await startFakeCluster(programs ?? '', {
+    controls: 3,
+    machines,
+    limits: { concurrentSandboxes: 1000, sandboxes: 1000 },
+  });
+  const over = await storm(full, 40);
+  expect(countsOf(full)).toEqual([5, 5, 5]);
+  expect(over.made).toHaveLength(15);
+  for (const { status, message } of over.refused)
+    expect([status, message]).toEqual([503, expect.stringMatching(/room|that much left/)]);
+});
