@@ -20,7 +20,7 @@ type GateOptions = {
   release: string;
   log: Log;
   memory: GateMemory;
-  /** Of the machine, which its operator has given it. */
+  /** Labels that its operator has given the machine. */
   labels?: Record<string, string>;
   /** A clock that nobody can set, that the next process of the gate has too, ms. */
   nowMs: () => number;

@@ -9,7 +9,7 @@ export type Demands = {
   apart: { teamId: string; value: string; /** Of the pair, in `sandbox_labels`. */ pairDigest: string } | null;
 };
 
-/** Of a sandbox that goes wherever there is room. */
+/** Demands of a sandbox that goes wherever there is room. */
 export const noDemands: Demands = { labels: {}, apart: null };
 
 /** Whether a machine has the labels that are demanded. */

@@ -20,7 +20,7 @@ export type KnownMachine = {
   /** Its node, as the rest of control calls it. */
   readonly protocol: NodeProtocol;
   heard: Heard | null;
-  /** Of its program, as it said last; null before. */
+  /** Release of its program, as it said last; null before. */
   release: string | null;
   /** The last thing that it was told, it answered. */
   isAnswering: boolean;

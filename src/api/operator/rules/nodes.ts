@@ -24,7 +24,7 @@ export type NodeReport = {
   /** Null while the machine does not answer. */
   info: NodeInfo | null;
   usage: NodeUsage | null;
-  /** Of its program; absent: not known, or this process's own. */
+  /** Release of its program; absent: not known, or this process's own. */
   release?: string;
   allocation: Awaited<ReturnType<typeof nodeAllocation>>;
   creates: { successes: number; fails: number };
