@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildExecutable } from '../../scripts/setup/executable.mjs';
@@ -54,10 +54,14 @@ test('a checkout runs what was compiled for as long as no file of the source has
     rmSync(join(checkout, 'dist/atoll'));
     writeFileSync(join(checkout, 'dist/atoll'), '#!/bin/sh\necho compiled\n', { mode: 0o755 });
   };
+  const source = readFileSync(join(repository, 'src/base/version.ts'), 'utf8').replace(
+    `'${platformVersion}'`,
+    "'7.8.9'",
+  );
   const change = () =>
     writeFileSync(
       join(checkout, 'src/base/version.ts'),
-      `/** Changed. */\nif (process.env.FAIL) throw new Error('on purpose');\nexport const platformVersion: string = '7.8.9';\n`,
+      `/** Changed. */\nif (process.env.FAIL) throw new Error('on purpose');\n${source}`,
     );
   expect(await answer()).toBe(`atoll ${platformVersion}`);
 
