@@ -23,6 +23,8 @@ type Known = {
   /** Whether its process must be there, must not be there, or may be. */
   process: boolean | undefined;
   busy: boolean;
+  /** Whether its memory was being kept when the last strike came, and nobody was told that it was. */
+  isCutOff: boolean;
 };
 
 /** What the clients know, and what is asked of the platform. */
@@ -93,6 +95,7 @@ class Storm {
       denied: new Set(denied),
       process,
       busy: false,
+      isCutOff: false,
     };
     this.known.set(id, sandbox);
     return sandbox;
@@ -151,6 +154,7 @@ class Storm {
       states.add('paused');
       if (!memory) sandbox.process = undefined;
       const answer = await this.#ask('POST', `${path}/pause`, { memory });
+      sandbox.isCutOff = !answer;
       if (!answer) return false;
       expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
       states.delete('running');
@@ -177,6 +181,7 @@ class Storm {
       const answer = await this.#ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
       // Each fork has an answer of its own: that of one may have been cut off where that of all was not.
       const [cutOff] = (answer?.body ?? []) as [{ error?: object }?];
+      sandbox.isCutOff = !answer;
       if (!answer || (cutOff?.error && this.over)) return false;
       this.unknownMax--;
       expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
@@ -217,6 +222,7 @@ class Storm {
   /** A snapshot of it, and a sandbox that begins with that. */
   async #snapshot(sandbox: Known): Promise<boolean> {
     const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
+    sandbox.isCutOff = !answer;
     if (!answer) return false;
     expect({ id: sandbox.id, ...answer }).toMatchObject({ status: 201 });
     this.unknownMax++;
@@ -241,7 +247,12 @@ class Storm {
   }
 
   /** Compares what the platform has with what the clients were told, and makes what it has what is known. */
-  async check(): Promise<void> {
+  async check(killed: Victim): Promise<void> {
+    for (const sandbox of this.known.values()) {
+      // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
+      if (killed === 'criu' && sandbox.isCutOff) sandbox.process = undefined;
+      sandbox.isCutOff = false;
+    }
     const listed = new Map(
       ((await (await this.#platform.api('GET', '/v2/sandboxes')).json()) as { sandboxID: string; state: Shown }[]).map(
         item => [item.sandboxID, item.state],
@@ -363,7 +374,7 @@ export async function runStorm(
     await recovered();
     strikes[victim] = (strikes[victim] ?? 0) + 1;
     onStrike?.(victim, storm.answered);
-    await storm.check().catch((error: unknown) => {
+    await storm.check(victim).catch((error: unknown) => {
       const how = holdingsOf(platform.ready.dataDir).processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
       const told = `${how.join('\n')}\n${platform.log().slice(-logCharactersMax)}`;
       throw new Error(`after ${victim} was killed: ${told}`, { cause: error });
