@@ -88,6 +88,13 @@ function countsOf(holdings: Holdings): Record<string, number> {
   );
 }
 
+/** Where the installation on `dataDir` has its sockets and the files of runs. Throws where there is none. */
+export function runDirOf(dataDir: string): string {
+  const number = installationOf(dataDir);
+  if (number === undefined) throw new Error(`nobody owns ${dataDir}`);
+  return join(registry, String(number));
+}
+
 function installationOf(dataDir: string): number | undefined {
   const numbers = namesIn(registry).filter(name => /^\d+$/.test(name));
   const own = numbers.find(number => readOr(join(registry, number, 'owner')) === dataDir);

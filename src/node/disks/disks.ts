@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { SingleFlight } from '../../base/concurrency/single-flight.ts';
@@ -29,10 +29,14 @@ export type Disks = {
 /** Contents of files by their path in a sandbox's root. */
 type DiskFiles = Record<string, string>;
 
+/** Empty disks, and those of slots, which adoption looks at. A crash leaves others that are there for a moment. */
+const lasting = /^(empty-.*|s\d+)\.img$/;
+
 /** `files`: what every new disk already holds in the sandbox's root, by path, e.g. its resolver configuration. */
 export function createDisks(options: { helper: Helper; dir: string; files: DiskFiles }): Disks {
   const { helper, dir } = options;
   mkdirSync(dir, { recursive: true });
+  for (const name of readdirSync(dir)) if (!lasting.test(name)) rmSync(join(dir, name), { recursive: true });
   const content = Bun.hash(JSON.stringify(options.files)).toString(16);
   const making = new SingleFlight<number, string>();
   const empty = (sizeMiB: number): Promise<string> =>

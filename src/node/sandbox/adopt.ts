@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import type { Drivers } from '../drivers/drivers.ts';
@@ -6,6 +6,8 @@ import { slotOf, type Layout, type Slot } from '../layout.ts';
 import type { Disks } from '../disks/disks.ts';
 import type { Helper } from '../native/helper.ts';
 import type { Egress } from '../network/egress/egress.ts';
+import { runFile } from '../snapshot/criu.ts';
+import { forgetRestores, restoreName } from '../snapshot/restore.ts';
 import { undoDump } from '../snapshot/undo-dump.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import { checkpointSource } from './keep/checkpoint-support.ts';
@@ -13,7 +15,7 @@ import type { KeptFiles } from './keep/kept.ts';
 import { removeMemory, removeOldMemory } from './keep/memory-files.ts';
 import { endWithProcesses, type EndParts } from './lifecycle/end.ts';
 import { followLogs, type FollowParts } from './lifecycle/follow-logs.ts';
-import type { PausedRecord, RunningRecord, SandboxRecord } from './records/record.ts';
+import { pausedRecord, type PausedRecord, type RunningRecord, type SandboxRecord } from './records/record.ts';
 import type { Records } from './records/record-store.ts';
 import { isAlive } from './records/start-ticks.ts';
 import { holdVolumes } from './slot/mount-volumes.ts';
@@ -42,14 +44,16 @@ type AdoptParts = EndParts &
   };
 
 /**
- * Takes over the sandboxes that ran on while the platform did not and those that are paused, and removes whatever else
- * is there: the same code after a clean stop, after a crash, and after a reboot of the host.
+ * Takes over the sandboxes that ran on while the platform did not and those that are paused, keeps the files of those
+ * that have lost their processes, and removes whatever else is there: the same code after a clean stop, after a crash,
+ * and after a reboot of the host.
  */
 export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: number; removed: number; paused: number }> {
   const { sandboxes, records, slots } = parts;
   // All is read before anything is removed: what can't be looked at ends the start, and not a sandbox.
   const known = records.list().map(({ record, ...found }) => ({ ...found, record: record && ranOn(parts, record) }));
-  const alive = known.flatMap(({ record }) => (record?.state === 'running' && isAlive(record) ? [record] : []));
+  const ran = known.flatMap(({ record }) => (record?.state === 'running' ? [record] : []));
+  const alive = ran.filter(record => isAlive(record) && !isHalfRestored(parts, record));
   for (const { sandboxId, damaged } of known)
     if (damaged !== undefined)
       addUnreadable(parts, {
@@ -66,7 +70,9 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   ]);
   const leftovers = [...leftoverSlots(parts)].filter(number => !used.has(number));
   for (const number of leftovers) await releaseNowOrLater(parts, slots.occupy(number));
+  forgetRestores(parts.layout.run);
   for (const { record } of known) if (record?.state === 'paused') adoptPaused(parts, record);
+  for (const record of ran) if (!sandboxes.get(record.sandboxId)) await keepFiles(parts, record);
   for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
 }
@@ -107,6 +113,25 @@ function ranOn({ drivers, layout }: AdoptParts, record: SandboxRecord): SandboxR
   if (drivers.of(record.driver).isFrozen(slotOf(layout.installation, record.frozen.slot))) return record;
   const { frozen, kept: _kept, pausedAtMs: _pausedAtMs, setAside: _setAside, ...known } = record;
   return { ...known, ...frozen, state: 'running', resumedFrom: null };
+}
+
+/** Its restore was cut off: of processes that are there nobody can say which have run. */
+const isHalfRestored = ({ layout }: AdoptParts, { slot }: RunningRecord) =>
+  existsSync(runFile({ runDir: layout.run }, restoreName(slotOf(layout.installation, slot))));
+
+/**
+ * A sandbox whose processes went with the host, in a restore that was cut off, or while nobody watched, has its files
+ * still: it is paused with them. One that has none yet was never answered.
+ */
+async function keepFiles(parts: AdoptParts, running: RunningRecord): Promise<void> {
+  const { records, log } = parts;
+  const { sandboxId } = running;
+  if (!existsSync(records.diskOf(sandboxId))) return;
+  const record = pausedRecord(running, 'filesystem', null);
+  await records.write(record);
+  removeMemory(records, sandboxId);
+  adoptPaused(parts, record);
+  log.warn('a sandbox has lost its processes and is paused with its files', { sandboxId });
 }
 
 /** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */

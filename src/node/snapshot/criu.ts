@@ -57,7 +57,7 @@ type CriuRun = {
 export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const { helper, helperBinary, criu } = host;
   const logFile = join(host.runDir, `${run.name}.log`);
-  const configFile = join(host.runDir, `${run.name}.conf`);
+  const configFile = runFile(host, run.name);
   await using listener = listenForStages(join(host.runDir, `${run.name}.sock`), run.stages);
   const settings = [
     `action-script ${quote(helperBinary)}`,
@@ -89,9 +89,12 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   }
 }
 
+/** The file of a run of CRIU: it is there from its begin until the platform knows how it ended. */
+export const runFile = ({ runDir }: Pick<CriuHost, 'runDir'>, name: string): string => join(runDir, `${name}.conf`);
+
 /** Removes the file by which a run of CRIU is known to have begun. */
-export function forgetRun({ runDir }: Pick<CriuHost, 'runDir'>, name: string): void {
-  rmSync(join(runDir, `${name}.conf`), { force: true });
+export function forgetRun(host: Pick<CriuHost, 'runDir'>, name: string): void {
+  rmSync(runFile(host, name), { force: true });
 }
 
 /** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox. */

@@ -65,6 +65,15 @@ type RestoreTarget = {
   onRestored?(pid: number): Promise<void>;
 };
 
+/** The name of the run of CRIU that restores into a slot. */
+export const restoreName = ({ name }: Pick<Slot, 'name'>): string => `restore-${name}`;
+
+/** Forgets the restores that a crash cut off, when nothing is left of them: their slots are free for others. */
+export function forgetRestores(runDir: string): void {
+  for (const name of readdirSync(runDir))
+    if (name.startsWith(restoreName({ name: '' })) && name.endsWith('.conf')) rmSync(join(runDir, name));
+}
+
 /**
  * Brings the processes of a snapshot back to life in a slot and answers the first of them. All of them run when this
  * settles. Errors: `unavailable`, with why; then no process is left, and the slot is to be released like any other.
@@ -113,7 +122,7 @@ export async function restore(
   let pid = 0;
   await runCriu(host, {
     command: 'restore',
-    name: `restore-${slot.name}`,
+    name: restoreName(slot),
     imagesDir: images,
     owner: slot.baseId,
     groups,

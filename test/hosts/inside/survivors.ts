@@ -49,7 +49,7 @@ const runsOn: Feature = {
 };
 
 /** Why a sandbox that ran has ended, by what was over it. */
-const reasons: Record<string, string> = { reboot: 'lost', down: 'request', 'atoll uninstall': 'request' };
+const reasons: Record<string, string> = { down: 'request', 'atoll uninstall': 'request' };
 
 const isGone: Feature = {
   name: `${what}: what ran is gone, and is said to be`,
@@ -61,6 +61,19 @@ const isGone: Feature = {
     const reason = await killReasonOf(running);
     same(reason, reasons[what], 'the reason in its last event');
     return `its last event says: ${reason}`;
+  },
+};
+
+/** The host has taken its processes, and not its files. */
+const keptFiles: Feature = {
+  name: `${what}: what ran is paused with its files`,
+  async look() {
+    const { state } = await Sandbox.getInfo(running);
+    same(state, 'paused', 'its state');
+    const sandbox = await connect(running);
+    same(await read(sandbox, '/home/user/note'), 'kept', 'its file');
+    if (await countsOn(sandbox)) throw new Error('its process runs');
+    return 'and boots when it is resumed';
   },
 };
 
@@ -89,5 +102,5 @@ if (what === 'begin') {
   const [one, other] = [await make(), await make()];
   await other.pause({ requestTimeoutMs: commandMs });
   process.stdout.write(`${JSON.stringify({ running: one.sandboxId, paused: other.sandboxId } satisfies Kept)}\n`);
-} else await lookAt([what in reasons ? isGone : runsOn, comesBack], []);
+} else await lookAt([what === 'reboot' ? keptFiles : what in reasons ? isGone : runsOn, comesBack], []);
 process.exit(0);

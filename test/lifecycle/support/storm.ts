@@ -10,6 +10,7 @@ import { strike, type Victim } from './victims.ts';
 /** Of the platform's log, with a failure. */
 const logCharactersMax = 8_000;
 const conflictPauseMs = 200;
+const answerMs = 90_000;
 
 type Shown = 'running' | 'paused';
 type Known = {
@@ -26,6 +27,13 @@ type Known = {
   /** Whether its memory was being kept when the last strike came, and nobody was told that it was. */
   isCutOff: boolean;
 };
+
+/** Whatever is killed: nobody waits longer for an answer or its failure. */
+async function answered<T>(what: string, answer: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer in ${answerMs} ms: ${what}`)), answerMs);
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
 
 /** What the clients know, and what is asked of the platform. */
 class Storm {
@@ -46,9 +54,12 @@ class Storm {
    */
   async #ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown } | undefined> {
     for (;;) {
-      const answer = await this.#platform.api(method, path, body).then(
-        async response => ({ status: response.status, text: await response.text() }),
-        () => undefined,
+      const answer = await answered(
+        `${method} ${path}`,
+        this.#platform.api(method, path, body).then(
+          async response => ({ status: response.status, text: await response.text() }),
+          () => undefined,
+        ),
       );
       // What is still there answers for what was killed: what was asked for may have been done all the same.
       if (answer === undefined || (answer.status >= 400 && this.over)) return undefined;
@@ -64,7 +75,7 @@ class Storm {
 
   #agent(id: string, path: string, init: RequestInit = {}): Promise<Response> {
     const headers = { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': String(agentPort), ...init.headers };
-    return fetch(`${this.#platform.ready.url}${path}`, { ...init, headers });
+    return answered(`${path} of ${id}`, fetch(`${this.#platform.ready.url}${path}`, { ...init, headers }));
   }
 
   async #run(id: string, command: string): Promise<string> {
@@ -142,9 +153,13 @@ class Storm {
     if (states.has('paused')) {
       if (dice < 0.25) return this.#kill(sandbox);
       states.add('running');
+      const before = sandbox.process;
+      // Of a resume that is cut off, some processes may have run already: then the files are kept, and not the memory.
+      sandbox.process = undefined;
       const answer = await this.#ask('POST', `${path}/connect`, { timeout: 3600 });
       if (!answer) return false;
       expect([200, 201]).toContain(answer.status);
+      sandbox.process = before;
       states.delete('paused');
       return true;
     }

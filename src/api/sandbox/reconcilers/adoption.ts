@@ -176,7 +176,8 @@ async function recordPaused(
     const kept = keptOf.get(row.executionId);
     if (kept === undefined || busy.has(row.executionId)) continue;
     if (row.state === 'paused' && row.kept !== kept) await correctKept(db, row, kept);
-    if (row.state !== 'running') continue;
+    // Expiry ends one whose time is over too, and which is not to be kept then.
+    if (row.state !== 'running' || (!row.autoPause && row.endAtUs <= clock())) continue;
     const recorded = await finishPause(db, row, kept, clock());
     if (recorded) directory.apply(recorded);
   }

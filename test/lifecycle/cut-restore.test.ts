@@ -1,0 +1,69 @@
+import { expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentPort } from '../../src/protocol/agent.ts';
+import { partOf } from '../parts/support/parts-of.ts';
+import { runDirOf } from '../support/leaks.ts';
+import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { waitFor } from '../support/process.ts';
+
+const restoresMax = 20;
+
+async function note(platform: TestPlatform, id: string, text?: string): Promise<string> {
+  const body = new FormData();
+  if (text !== undefined) body.append('file', new Blob([text]), 'note');
+  const answer = await fetch(`${platform.ready.url}/files?path=note&username=user`, {
+    method: text === undefined ? 'GET' : 'POST',
+    headers: { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': String(agentPort) },
+    ...(text === undefined ? {} : { body }),
+  });
+  expect(answer.status).toBe(200);
+  return answer.text();
+}
+
+/** The restores of an installation that have begun and are not known to be over. */
+const restoresOf = (runDir: string) =>
+  readdirSync(runDir).filter(name => name.startsWith('restore-') && name.endsWith('.conf'));
+
+test('a sandbox whose resume from memory is cut off stays paused, with its files', async () => {
+  await using platform = await startPlatform({ ATOLL_POOL_SIZE: '0' });
+  const { dataDir } = platform.ready;
+  const created = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
+  const { sandboxID: id } = (await created.json()) as { sandboxID: string };
+  await note(platform, id, 'kept');
+  const runDir = runDirOf(dataDir);
+  const record = join(dataDir, 'node/sandboxes', id, 'record.json');
+  const isRecordedAsRunning = () => {
+    try {
+      return (JSON.parse(readFileSync(record, 'utf8')) as { state: string }).state === 'running';
+    } catch {
+      return false;
+    }
+  };
+  for (let left = restoresMax; ; left--) {
+    if (left === 0) throw new Error('every restore was over before its kill');
+    expect((await platform.api('POST', `/sandboxes/${id}/pause`, { memory: true })).status).toBe(204);
+    // Its processes stand still for a while: without them it is restored.
+    await platform.kill9();
+    await platform.restart();
+    const node = partOf(platform.pid(), 'node');
+    const resumed = platform.api('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
+    await waitFor('the record of the restore', isRecordedAsRunning);
+    process.kill(node, 'SIGSTOP');
+    const cut = restoresOf(runDir).length > 0;
+    process.kill(node, cut ? 'SIGKILL' : 'SIGCONT');
+    const { status } = await resumed;
+    if (!cut) continue;
+    expect(status).toBeGreaterThanOrEqual(500);
+    break;
+  }
+  await waitFor('the sandbox to be paused', async () => {
+    const answer = await platform.api('GET', `/sandboxes/${id}`).catch(() => undefined);
+    return answer?.status === 200 && ((await answer.json()) as { state: string }).state === 'paused';
+  });
+  expect(restoresOf(runDir)).toEqual([]);
+  const answer = await platform.api('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
+  expect([answer.status, answer.headers.get('x-resumed-from')]).toEqual([201, 'filesystem']);
+  expect(await note(platform, id)).toBe('kept');
+  expect((await platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
+}, 120_000);
