@@ -3,6 +3,7 @@ export const offeredTemplates: readonly string[] = [
   'code-interpreter-v1',
   'desktop',
   'mcp-gateway',
+  'devcontainer',
   'claude',
   'codex',
   'opencode',

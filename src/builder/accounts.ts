@@ -1,6 +1,6 @@
-import { readSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
 import type { Root } from './layer/root.ts';
+import { readText } from './read-text.ts';
 
 /** A user of `/etc/passwd` (passwd(5)). */
 type Account = { name: string; uid: number; gid: number; home: string };
@@ -15,7 +15,7 @@ const idMax = 65_535;
 /** Reads `/etc/passwd` and `/etc/group` of a file system. One that is missing or larger than 1 MiB counts as empty. */
 export function readAccounts(view: Root): Accounts {
   const rows = (path: string) =>
-    readText(view, path)
+    readText(view, path, fileBytesMax)
       .split('\n')
       .map(line => line.split(':'));
   const users = rows('etc/passwd');
@@ -61,16 +61,4 @@ export function ownerOf(accounts: Accounts, current: Account, owner: string): { 
 
 function idOf(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= idMax ? Number(text) : undefined;
-}
-
-/** As programs inside would read it; empty where there is no such file, or a longer one. */
-function readText(view: Root, path: string): string {
-  const found = view.follow(path);
-  const stat = found === undefined ? undefined : view.stat(found);
-  if (found === undefined || !stat?.isFile() || stat.size > BigInt(fileBytesMax)) return '';
-  using file = view.open(found);
-  const bytes = Buffer.alloc(Number(stat.size));
-  let length = 0;
-  for (let count; (count = readSync(file.fd, bytes, length, bytes.length - length, null)) > 0;) length += count;
-  return bytes.toString('utf8', 0, length);
 }

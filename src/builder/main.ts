@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { BuilderAnswer, BuilderJob } from '../protocol/builder.ts';
 import { openConversation, type Conversation } from './conversation.ts';
+import { readDevContainer } from './dockerfile/dev-container.ts';
 import { parseDockerfile } from './dockerfile/parse.ts';
 import { fileBlob, fileImage } from './image/image-file.ts';
 import { registryBlob, registryImage } from './image/registry-image.ts';
@@ -36,6 +37,8 @@ async function carryOut(job: BuilderJob, conversation: Conversation): Promise<un
       return parseDockerfile(job.text);
     case 'look':
       return look(job);
+    case 'dev-container':
+      return readDevContainer();
     case 'digest':
       return digestOf(descriptors.input);
     case 'registry-image':

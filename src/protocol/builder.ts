@@ -80,6 +80,8 @@ export type BuilderJob =
   | { kind: 'dockerfile'; text: string }
   /** Says whether the files exist, and what the layers that `view` shows say about a user. */
   | { kind: 'look'; files: string[]; user: string }
+  /** The plan of a dev container that a step has left in the layers that `view` shows. */
+  | { kind: 'dev-container' }
   /** SHA-256 of descriptor 3, `sha256:<hex>`. */
   | { kind: 'digest' }
   | { kind: 'registry-image'; access: RegistryAccess; credential?: RegistryCredential; version: string }
@@ -88,6 +90,15 @@ export type BuilderJob =
   /** The same from an archive or layout that `image` shows. */
   | { kind: 'file-image' }
   | { kind: 'file-blob'; version: string; digest: string; bytesMax: number };
+
+/**
+ * How a dev container is made: the stages of its image, in which files of the layers themselves are those of the image
+ * `devContainerContext`, and the folder that goes into it.
+ */
+export type DevContainer = { workspace: string; stages: DockerStage[] };
+
+/** Stands for the layers that have a dev container's plan. No stage can have this name. */
+export const devContainerContext = ':dev-container';
 
 /** Answer of a `look`. `known`: the user has a name there. */
 export type Looked = { files: boolean[]; user: { home: string; known: boolean } };
@@ -101,6 +112,7 @@ export type FoundFile = { image: ImageDescription; version: string };
 export type BuilderAnswers = Record<LayerJob['kind'], LayerMade> & {
   dockerfile: DockerStage[];
   look: Looked;
+  'dev-container': DevContainer | null;
   digest: string;
   'registry-image': FoundImage;
   'registry-blob': null;

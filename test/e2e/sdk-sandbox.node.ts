@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { AuthenticationError, Sandbox, SandboxError, SandboxNotFoundError, Template } from 'e2b';
+import { AuthenticationError, Sandbox, SandboxError, SandboxNotFoundError } from 'e2b';
 import { getByHost } from '../support/by-host.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
@@ -115,10 +115,6 @@ test('what can’t be done is told by the error that says so', async () => {
   await assert.rejects(
     Sandbox.create('no-such-template'),
     (error: Error) => error instanceof SandboxError && /404/.test(error.message),
-  );
-  await assert.rejects(
-    Template.build(Template().fromTemplate('devcontainer').betaDevContainerPrebuild('/srv/project'), 'dev'),
-    /Template "devcontainer" was not found and does not come with Atoll: it starts containers within the sandbox/,
   );
   await assert.rejects(Sandbox.create({ apiKey: `e2b_${'0'.repeat(40)}` }), AuthenticationError);
   await assert.rejects(Sandbox.connect('i00000000000000000000'), SandboxNotFoundError);

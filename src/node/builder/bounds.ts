@@ -26,6 +26,7 @@ export function boundsOf({ kind }: BuilderJob): JobBounds {
     case 'look':
       return look;
     case 'dockerfile':
+    case 'dev-container':
       return dockerfile;
     case 'registry-image':
     case 'registry-blob':

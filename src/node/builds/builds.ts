@@ -7,7 +7,7 @@ import type { Build, NodeForBuilds, UploadedFiles } from './build.ts';
 import { createBuildBytes, type ByteBounds } from './build-bytes.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
 import { collectCached, type CachedFile, type CollectParts } from './cache/collect.ts';
-import { runBuild, type ResolveSource } from './run-build.ts';
+import { runBuild, type BuildParts } from './run-build.ts';
 import type { StepCache } from './cache/step-cache.ts';
 import { createStepQuestions, type StepQuestions } from './cache/step-questions.ts';
 
@@ -16,7 +16,7 @@ type BuildsOptions = {
   node: NodeForBuilds & CollectParts;
   cache: StepCache;
   files: UploadedFiles;
-  resolveSource: ResolveSource;
+  parts: BuildParts;
   /** PEM. */
   authorities: string | undefined;
   /** What the commands of steps reach. */
@@ -146,7 +146,7 @@ function begin(
     network: options.network,
     log: (message, more = {}) => log.write(message, { ...more, step }),
   };
-  const done = runBuild(build, options.resolveSource, next => (step = next)).then(
+  const done = runBuild(build, options.parts, next => (step = next)).then(
     result => {
       if (result.status === 'error') log.write(result.message, { level: 'error', step });
       log.end(result);

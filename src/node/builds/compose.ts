@@ -11,6 +11,7 @@ import { readAuthorities } from './authorities.ts';
 import { cachedFilesOf } from './cache/cached-files.ts';
 import type { ByteBounds } from './build-bytes.ts';
 import { createBuilds } from './builds.ts';
+import { createDevContainers } from './docker/dev-container.ts';
 import { clearScratch } from './scratch.ts';
 import { createSource } from './source.ts';
 import { createStepCache } from './cache/step-cache.ts';
@@ -63,7 +64,7 @@ export function composeBuilds(
   settings: BuildSettings,
 ): NodeBuildProtocol & { stop(): Promise<void> } {
   const { builder, disks, helper, layers, layout, log, sandboxes, space } = parts;
-  const scratchDir = clearScratch(layout);
+  const images = { settingsFile: settings.imagesFile ?? '', scratchDir: clearScratch(layout) };
   return createBuilds({
     node: {
       ...{ builder, disks, helper, layers, layout, sandboxes, space },
@@ -77,7 +78,7 @@ export function composeBuilds(
     files: uploadedFilesIn(settings.filesDir),
     authorities: settings.authorities === undefined ? undefined : readAuthorities(settings.authorities),
     network: settings.network ?? { internetAccess: true },
-    resolveSource: createSource({ settingsFile: settings.imagesFile ?? '', scratchDir }),
+    parts: { resolveSource: createSource(images), becomeDevContainer: createDevContainers(images) },
     cachedFiles: () => cachedFilesOf(layout, settings.filesDir),
     cacheBytesMax: settings.cacheBytesMax ?? defaults.cacheBytesMax,
     layerBytesMax: settings.layerBytesMax ?? defaults.layerBytesMax,

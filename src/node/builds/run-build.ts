@@ -1,6 +1,7 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { BuildResult, BuildState } from '../../protocol/build.ts';
 import type { Build } from './build.ts';
+import { missingDevContainerStep, plansDevContainer, type BecomeDevContainer } from './docker/dev-container.ts';
 import { recordOrigin, tryStartCommand } from './start/finalize.ts';
 import { flattenWhereDeep } from './steps/flatten.ts';
 import { runStep } from './steps/run-step.ts';
@@ -8,13 +9,16 @@ import { runStep } from './steps/run-step.ts';
 /** What comes before the steps: the state that the build's source stands for. */
 export type ResolveSource = (build: Build) => Promise<{ state: BuildState; startCommand?: string }>;
 
+/** How a build begins, and what the steps of the template `devcontainer` lead to. */
+export type BuildParts = { resolveSource: ResolveSource; becomeDevContainer: BecomeDevContainer };
+
 /**
  * Runs a build from its source to its end. `atStep` is told where it is: `base`, the number of a step, `finalize`.
  * Failures of the build are its result; only what breaks the platform is thrown.
  */
 export async function runBuild(
   build: Build,
-  resolveSource: ResolveSource,
+  { resolveSource, becomeDevContainer }: BuildParts,
   atStep: (step: string) => void,
 ): Promise<BuildResult> {
   const { request } = build;
@@ -28,11 +32,15 @@ export async function runBuild(
     let { state } = source;
     if (request.startsAsUser)
       state = await runStep(build, state, { type: 'USER', args: ['user', 'true'], force: false }, 'base');
-    for (const [index, next] of request.steps.entries()) {
+    const missing = missingDevContainerStep(request.steps, request.startCommand);
+    const steps = missing ? [...request.steps, missing] : request.steps;
+    for (const [index, next] of steps.entries()) {
       build.signal.throwIfAborted();
       enter(String(index + 1));
       build.space.require('another step');
-      state = await flattenWhereDeep(build, await runStep(build, state, next, `${index + 1}/${request.steps.length}`));
+      state = await runStep(build, state, next, `${index + 1}/${steps.length}`);
+      if (plansDevContainer(next)) state = await becomeDevContainer(build, state);
+      state = await flattenWhereDeep(build, state);
     }
     enter('finalize');
     const startCommand = request.startCommand ?? source.startCommand;

@@ -3,6 +3,7 @@ import {
   imageLayersMax,
   type BuilderAnswers,
   type BuilderQuestion,
+  type DevContainer,
   type FoundFile,
   type FoundImage,
   type ImageDescription,
@@ -35,6 +36,13 @@ const Look = schemaOf<Looked>()(
   }),
 );
 
+const DevContainerPlan = schemaOf<DevContainer | null>()(
+  Type.Union([
+    Type.Object({ workspace: Type.String({ maxLength: pathLengthMax }), stages: Type.Array(Stage) }),
+    Type.Null(),
+  ]),
+);
+
 const Image = schemaOf<ImageDescription>()(
   Type.Object({
     digest: digest(),
@@ -60,6 +68,7 @@ const answers: { [Kind in keyof BuilderAnswers]: TSchema & { static: BuilderAnsw
   directory: Made,
   dockerfile: Type.Array(Stage),
   look: Look,
+  'dev-container': DevContainerPlan,
   digest: digest(),
   'registry-image': RegistryImage,
   'registry-blob': Type.Null(),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 
 type LayerSpec = { tar: Uint8Array; compression: 'none' | 'gzip' | 'zstd' };
 
@@ -27,7 +27,12 @@ export function makeImage(layers: LayerSpec[], options: { env?: string[]; index?
     blobs.set(digestOf(content), content);
     return { digest: digestOf(content), size: content.length };
   };
-  const compress = { none: (tar: Uint8Array) => tar, gzip: gzipSync, zstd: zstdCompressSync };
+  const compress = {
+    none: (tar: Uint8Array) => tar,
+    gzip: (tar: Uint8Array) => zlib.gzipSync(tar),
+    // Node.js before 22.15 has no zstd.
+    zstd: (tar: Uint8Array) => zlib.zstdCompressSync(tar),
+  };
   const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
   const config = add(
     JSON.stringify({

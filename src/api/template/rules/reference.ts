@@ -63,18 +63,6 @@ export async function findTemplate(
   return null;
 }
 
-/** Templates that clients know by name and that are not offered, with the reason. */
-const notOffered: Readonly<Record<string, string>> = {
-  devcontainer:
-    'it starts containers within the sandbox, which neither driver lets it; ' +
-    'build a template from the Dockerfile or image that devcontainer.json names instead',
-};
-
-function whyNot({ namespace, name }: TemplateReference): string {
-  const reason = namespace === null && Object.hasOwn(notOffered, name) ? notOffered[name] : undefined;
-  return reason === undefined ? '' : ` and does not come with Atoll: ${reason}`;
-}
-
 /** The template and the ready build that a reference selects. Throws `not_found` when there is none for this team. */
 export async function resolveBuild(
   db: Db,
@@ -83,7 +71,7 @@ export async function resolveBuild(
 ): Promise<{ template: TemplateRecord; build: BuildRecord; alias: string | null }> {
   const reference = parseReference(text, 'templateID');
   const template = await findTemplate(db, team, reference);
-  if (!template) throw new AtollError('not_found', `Template "${text}" was not found${whyNot(reference)}`);
+  if (!template) throw new AtollError('not_found', `Template "${text}" was not found`);
   const build = await selectBuild(db, template, reference.tag ?? defaultTag);
   if (!build) {
     throw new AtollError(
