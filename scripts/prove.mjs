@@ -1,4 +1,4 @@
-// `npm run prove [-- storm|power|neighbours|load|mutation] [--operations N] [--clients N] [--per-strike N] [--cuts N]
+// `npm run prove [-- storm|power|disk|neighbours|load|mutation] [--operations N] [--clients N] [--per-strike N] [--cuts N]
 // [--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seed N] [--write]`: prepares the checkout and
 // runs the proofs that are too long for `npm test`, all or the named ones. `--write` puts the figures into docs/proof.md.
 import { spawnSync } from 'node:child_process';
@@ -12,12 +12,13 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const proofs = {
   storm: 'storm.proof.ts',
   power: 'power-loss.proof.ts',
+  disk: 'failing-disk.proof.ts',
   neighbours: 'neighbours.proof.ts',
   load: 'load.proof.ts',
   mutation: 'mutation.proof.ts',
 };
 const usage =
-  'usage: npm run prove [-- storm|power|neighbours|load|mutation] [--operations N] [--clients N] [--per-strike N] [--cuts N] ' +
+  'usage: npm run prove [-- storm|power|disk|neighbours|load|mutation] [--operations N] [--clients N] [--per-strike N] [--cuts N] ' +
   '[--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seed N] [--write]';
 const [settings, named] = [{}, []];
 for (const words = process.argv.slice(2); words.length > 0;) {

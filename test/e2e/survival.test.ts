@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { holdingsOf, restingCounts } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { waitFor } from '../support/process.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
 
 // What must hold however the platform ends: acknowledged sandboxes run on, killed ones stay gone, nothing is left
 // behind.
@@ -108,11 +108,3 @@ test('two hundred creates and kills leave every count where it was', async () =>
   await Promise.all(rounds);
   expect(await restingCounts(platform.ready.dataDir)).toEqual(before);
 }, 300_000);
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // Its parent took it along.
-  }
-}

@@ -6,7 +6,7 @@ import { detectCgroups } from '../../src/node/cgroup/cgroup.ts';
 import { agentPort } from '../../src/protocol/agent.ts';
 import { holdingsOf } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { waitFor } from '../support/process.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
 
 const registry = '/run/atoll';
 /** The numbers of the installations on a data directory: others come and go meanwhile. */
@@ -35,14 +35,6 @@ async function run(platform: TestPlatform, id: string, command: string): Promise
   return [...text.matchAll(/"stdout":"([^"]*)"/g)]
     .map(match => Buffer.from(match[1] ?? '', 'base64').toString())
     .join('');
-}
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended: what was wanted.
-  }
 }
 
 /**

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomOf } from '../api/random.ts';
-import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { startPlatform } from '../support/platform.ts';
 import { work } from './power/clients.ts';
-import { type Fact, Ledger, type Looker } from './power/ledger.ts';
+import { type Fact, Ledger, lookerOf } from './power/ledger.ts';
 import { type Cut, LossyDisks } from './power/lossy-disk.ts';
 import { circumstances, writeSection } from './support/report.ts';
 
@@ -112,10 +112,3 @@ async function lookAfter(
 }
 
 const startOn = (point: string) => startPlatform({ ATOLL_DATA_DIR: join(point, 'data'), ATOLL_POOL_SIZE: '0' });
-
-function lookerOf(platform: TestPlatform): Looker {
-  const { apiKey, url, domain } = platform.ready;
-  // For this the SDK has no option.
-  process.env['E2B_VOLUME_API_URL'] = url;
-  return { platform, connection: { apiKey, apiUrl: url, sandboxUrl: url, domain, requestTimeoutMs: 120_000 } };
-}

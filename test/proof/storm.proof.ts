@@ -24,6 +24,10 @@ test(`a storm of ${options.operations} operations by ${options.clients} clients 
     victims,
     onStrike: (victim, answered) =>
       console.log(`${minutes().toFixed(1)} min: ${answered} operations answered, ${victim} killed`),
+  }).catch((error: unknown) => {
+    // What fails while the platform is disposed of would hide it.
+    console.error(error);
+    throw error;
   });
   console.log(`${result.answered} operations, ${result.sandboxes} sandboxes, ${minutes().toFixed(1)} min`);
   writeSection('Storm', report(result, startedAt, minutes()));

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sandbox } from 'e2b';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { waitFor } from '../support/process.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
 
 const timeoutMs = 300_000;
 /** After CRIU's start; a dump and a restore take 0.1 to 0.3 s. */
@@ -64,14 +64,6 @@ async function killCriu(
   await Bun.sleep(afterMs);
   const found = criuOf(platform, command);
   return found.map(killIfThere).some(Boolean);
-}
-
-function killIfThere(pid: number): boolean {
-  try {
-    return process.kill(pid, 'SIGKILL');
-  } catch {
-    return false; // it has just ended
-  }
 }
 
 const stateOf = async (platform: TestPlatform, id: string) =>

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkpointAndRun } from '../../src/node/snapshot/checkpoint.ts';
 import type { Helper } from '../../src/node/native/helper.ts';
-import { waitFor } from '../support/process.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
 import { startMachine } from './support/machine.ts';
 
 /** The processes of CRIU's dump with the given configuration: it has short-lived children. */
@@ -17,14 +17,6 @@ const dumpsOf = (config: string) =>
         return false; // it has ended
       }
     });
-
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has just ended.
-  }
-}
 
 // The next start undoes what a killed dump has left: it must find that there was one, also where the platform ended
 // after it had seen the end of CRIU and before it had undone anything.

@@ -5,6 +5,7 @@ import { expect } from 'bun:test';
 import { Sandbox, Template, Volume } from 'e2b';
 import { repository } from '../../support/platform.ts';
 import { runToEnd } from '../../support/process.ts';
+import { messageOf } from '../../../src/base/error.ts';
 import type { Ledger, Looker } from './ledger.ts';
 
 /** A client at its work: it asks, waits for the answer, and writes down what it was told. */
@@ -67,8 +68,16 @@ const pausing: Client = async (looker, ledger) => {
     );
     resumed();
     await answered(looker, 201, 'POST', `${path}/connect`, { timeout: 3600 });
-    // What ran when the power went is gone. What must not be is that it comes back as it was before.
-    const changed = ledger.told(`${path} runs`, async there => void (await answered(there, 404, 'GET', path)));
+    // What ran when the power went has its files. What must not be is that it comes back as it was before.
+    const changed = ledger.told(
+      `${path} runs`,
+      async there => void (await answered(there, 200, 'GET', path)),
+      async there => {
+        const response = await there.platform.api('POST', `${path}/connect`, { timeout: 3600 });
+        expect([200, 201]).toContain(response.status);
+        expect(response.headers.get('x-resumed-from')).not.toBe('memory');
+      },
+    );
     await sandbox.files.write(home, longText());
     await sandbox.commands.run('sync');
     changed();
@@ -180,12 +189,19 @@ const backingUp: Client = async ({ platform }, ledger, round) => {
   ledger.told(`backup ${round} is written`, async () => expect(digest()).toBe(expected));
 };
 
+const clients: Client[] = [pausing, pausing, keeping, building, storing, managing, backingUp];
+
 /** Everybody works for some rounds, all at once. */
 export async function work(looker: Looker, ledger: Ledger, rounds: number): Promise<void> {
-  const clients: Client[] = [pausing, pausing, keeping, building, storing, managing, backingUp];
   await Promise.all(
     clients.map(async client => {
       for (let round = 0; round < rounds; round++) await client(looker, ledger, round);
     }),
   );
+}
+
+/** Everybody works once, all at once, and gives up at the first failure: answers what they were told then. */
+export async function workOnce(looker: Looker, ledger: Ledger, round: number): Promise<string[]> {
+  const outcomes = await Promise.allSettled(clients.map(client => client(looker, ledger, round)));
+  return outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [messageOf(outcome.reason)] : []));
 }

@@ -41,3 +41,11 @@ export class Ledger {
     return this.facts.filter(({ since, until }) => since <= end && end < until);
   }
 }
+
+/** A client of a platform. */
+export function lookerOf(platform: TestPlatform): Looker {
+  const { apiKey, url, domain } = platform.ready;
+  // For this the SDK has no option.
+  process.env['E2B_VOLUME_API_URL'] = url;
+  return { platform, connection: { apiKey, apiUrl: url, sandboxUrl: url, domain, requestTimeoutMs: 120_000 } };
+}

@@ -11,6 +11,9 @@
 //   lossy-disk list LOG
 //     Prints a line for each record: where it ends in LOG, and the length of what it wrote; a flush has length 0.
 //
+// LOSSY_DISK_FAULTS, in the environment, names a file of three numbers (4 bytes each) that may change at any time: how
+// many of a hundred writes are refused (EIO), how many of a hundred flushes are, and how many milliseconds each takes.
+//
 // LOG holds records: offset and length (8 bytes each, of the machine's byte order) and the bytes; a flush has length 0.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -32,7 +36,12 @@ struct record {
   uint64_t offset, length;
 };
 
+struct faults {
+  uint32_t refusedWrites, refusedFlushes, delayMs;
+};
+
 static int image, overlay, logFile;
+static const volatile struct faults *faults;
 static uint8_t *isOver; // a bit for each page that OVERLAY has
 static uint64_t diskBytes;
 static char request[requestMax] __attribute__((aligned(8))), data[requestMax];
@@ -98,10 +107,17 @@ static void keep(uint64_t offset, uint64_t length, const char *bytes) {
   if (writev(logFile, parts, length ? 2 : 1) != (ssize_t)(sizeof head + length)) fail("log");
 }
 
-static uint64_t seed;
+static uint64_t seed = 1;
 static uint32_t chance(void) { // xorshift64*
   seed ^= seed >> 12, seed ^= seed << 25, seed ^= seed >> 27;
   return (seed * 2685821657736338717ULL) >> 32;
+}
+
+// Whether a request is refused, after the time that it takes.
+static int isRefused(uint32_t share) {
+  struct timespec delay = {faults->delayMs / 1000, faults->delayMs % 1000 * 1000000L};
+  if (faults->delayMs) nanosleep(&delay, NULL);
+  return share && chance() % 100 < share;
 }
 
 // Some of the unflushed writes are on the disk: none, all, or each by chance; and of some a part, in whole sectors.
@@ -184,6 +200,7 @@ static void answer(int fuse, struct fuse_in_header *in, void *body) {
   case FUSE_WRITE: {
     struct fuse_write_in *what = body;
     if (what->offset + what->size > diskBytes) return reply(fuse, in->unique, EFBIG, NULL, 0);
+    if (isRefused(faults->refusedWrites)) return reply(fuse, in->unique, EIO, NULL, 0);
     const char *bytes = (char *)(what + 1);
     writeDisk(bytes, what->size, what->offset);
     keep(what->offset, what->size, bytes);
@@ -191,6 +208,7 @@ static void answer(int fuse, struct fuse_in_header *in, void *body) {
     return reply(fuse, in->unique, 0, &out, sizeof out);
   }
   case FUSE_FSYNC:
+    if (isRefused(faults->refusedFlushes)) return reply(fuse, in->unique, EIO, NULL, 0);
     keep(0, 0, NULL);
     return reply(fuse, in->unique, 0, NULL, 0);
   case FUSE_FLUSH:
@@ -205,7 +223,15 @@ static void answer(int fuse, struct fuse_in_header *in, void *body) {
   }
 }
 
+static void findFaults(void) {
+  static const struct faults none;
+  const char *path = getenv("LOSSY_DISK_FAULTS");
+  faults = path ? mmap(NULL, sizeof *faults, PROT_READ, MAP_SHARED, opened(path, O_RDONLY), 0) : &none;
+  if (faults == MAP_FAILED) fail(path);
+}
+
 static void serve(const char *point) {
+  findFaults();
   int fuse = opened("/dev/fuse", O_RDWR);
   char options[128];
   snprintf(options, sizeof options, "fd=%d,rootmode=100000,user_id=0,group_id=0,default_permissions", fuse);

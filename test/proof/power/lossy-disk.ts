@@ -1,16 +1,22 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { killGroup, runToEnd, start, textOf, waitFor } from '../../support/process.ts';
 
 /** Sparse: what is written alone takes space. */
 const diskGib = 16;
 
+/** From this exit status on, e2fsck has left errors. Source: e2fsck(8). */
+const unrepaired = 4;
+
 /** One write or flush that reached the disk. `end`: where it ends in the log; `bytes` is 0 for a flush. */
 type DiskRecord = { end: number; bytes: number };
 
 /** A moment at which the power goes: what is in the log up to `flushed` is on the disk, of the rest up to `end` some. */
 export type Cut = { flushed: number; end: number };
+
+/** How a disk fails: of a hundred writes and flushes so many are refused, and each takes so long. */
+export type Faults = { refusedWrites: number; refusedFlushes: number; delayMs: number };
 
 /** Makes disks of which a loss of power takes what was not flushed, in a folder of the test. */
 export class LossyDisks {
@@ -64,11 +70,26 @@ export class LossyDisks {
     return this.#serve(['/dev/null', this.#log, `${cut.flushed}`, `${cut.end}`, `${seed}`]);
   }
 
-  async #serve(args: string[]): Promise<MountedDisk> {
+  /** The disk as it is made, mounted, which is told at any time how it fails. */
+  async failing(): Promise<{ disk: MountedDisk; fail(how: Partial<Faults>): void }> {
+    const file = join(this.#folder, 'faults');
+    const fail = ({ refusedWrites = 0, refusedFlushes = 0, delayMs = 0 }: Partial<Faults>) => {
+      // In place: the disk has this very file before it.
+      const fd = openSync(file, 'r+');
+      writeSync(fd, new Uint32Array([refusedWrites, refusedFlushes, delayMs]));
+      closeSync(fd);
+    };
+    writeFileSync(file, new Uint32Array(3));
+    return { disk: await this.#serve(['/dev/null'], { LOSSY_DISK_FAULTS: file }), fail };
+  }
+
+  async #serve(args: string[], env: NodeJS.ProcessEnv = {}): Promise<MountedDisk> {
     const [file, point] = [join(this.#folder, 'disk'), join(this.#folder, 'mounted')];
     writeFileSync(file, '');
     mkdirSync(point, { recursive: true });
-    const child = start([this.#program, 'serve', file, this.#image, join(this.#folder, 'overlay'), ...args], {});
+    const child = start([this.#program, 'serve', file, this.#image, join(this.#folder, 'overlay'), ...args], {
+      env: { ...process.env, ...env },
+    });
     const [output, complaints] = [textOf(child, 'stdout'), textOf(child, 'stderr')];
     await waitFor('the disk', () => {
       if (child.exitCode !== null) throw new Error(`the disk can't be served: ${complaints()}`);
@@ -96,6 +117,23 @@ class MountedDisk implements AsyncDisposable {
 
   async mount(): Promise<void> {
     this.#loop = (await must('losetup', '--find', '--show', this.#file)).trim();
+    await must('mount', this.#loop, this.point);
+  }
+
+  /** Whether the kernel has given its file system up after an error. */
+  isReadOnly(): boolean {
+    const line = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .find(mount => mount.split(' ')[1] === this.point);
+    const options = line?.split(' ')[3]?.split(',') ?? [];
+    return options.some(option => ['ro', 'emergency_ro', 'shutdown'].includes(option));
+  }
+
+  /** As an operator does it when the disk is well again. Nobody uses it. */
+  async repair(): Promise<void> {
+    await waitFor('the file system to be let go', () => succeeds('umount', this.point));
+    const { exitCode, stdout } = await runToEnd(['e2fsck', '-f', '-p', this.#loop]);
+    if (exitCode === null || exitCode >= unrepaired) throw new Error(`e2fsck: ${stdout}`);
     await must('mount', this.#loop, this.point);
   }
 

@@ -1,0 +1,150 @@
+import { afterAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomOf } from '../api/random.ts';
+import { holdingsOf } from '../support/leaks.ts';
+import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
+import { workOnce } from './power/clients.ts';
+import { Ledger, lookerOf } from './power/ledger.ts';
+import { type Faults, LossyDisks } from './power/lossy-disk.ts';
+import { circumstances, writeSection } from './support/report.ts';
+
+// The data directory is on a disk that fails for some seconds, again and again, while clients work: it refuses writes,
+// or flushes, or takes its time. Everybody hears a clear error or an answer that holds; when the disk is well again,
+// so is the platform: by itself, or, where the kernel has given the file system up, after a repair and a start.
+
+const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
+const rounds = numberOf('PROOF_ROUNDS', 30);
+const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
+/** Facts of a round that are looked into: those take a resume or a create. */
+const lookedIntoMax = 4;
+const recoveryMs = 90_000;
+
+const kinds: Record<string, Partial<Faults>> = {
+  'one of ten writes is refused': { refusedWrites: 10 },
+  'every write is refused': { refusedWrites: 100 },
+  'half of the flushes are refused': { refusedFlushes: 50 },
+  'every flush is refused': { refusedFlushes: 100 },
+  'every write and flush takes 100 ms': { delayMs: 100 },
+};
+
+type Round = { kind: string; failures: string[]; gaveUp: boolean };
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-failing-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test(`a disk that fails in ${rounds} rounds takes nothing that was answered (PROOF_SEED=${seed})`, async () => {
+  const startedAt = new Date();
+  const random = randomOf(seed);
+  const disks = await LossyDisks.make(folder);
+  const { disk, fail } = await disks.failing();
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.use(disk);
+  const platform = cleanup.use(await startPlatform({ ATOLL_DATA_DIR: join(disk.point, 'data'), ATOLL_POOL_SIZE: '1' }));
+  const told: Round[] = [];
+  let [moment, looked] = [0, 0];
+  const ledger = new Ledger(() => moment++);
+  const names = Object.keys(kinds);
+  for (let round = 0; round < rounds; round++) {
+    const kind = names[round % names.length] ?? '';
+    const work = workOnce(lookerOf(platform), ledger, round);
+    await Bun.sleep(random() * 2_500);
+    fail(kinds[kind] ?? {});
+    await Bun.sleep(500 + random() * 3_000);
+    fail({});
+    const failures = await work;
+    const gaveUp = disk.isReadOnly();
+    console.log(`round ${round}: ${kind}: ${failures.length} failures${gaveUp ? ', repaired' : ''}`);
+    told.push({ kind, failures, gaveUp });
+    if (gaveUp) {
+      await platform.kill9();
+      await endProcesses(platform);
+      await disk.repair();
+      await platform.restart();
+    }
+    await recovers(platform);
+    looked += await lookFor(platform, ledger, moment, random).catch((error: unknown) => {
+      throw new Error(`round ${round}, ${kind}: ${String(error)}\n${platform.log().slice(-6_000)}`);
+    });
+  }
+  for (const { kind, failures } of told)
+    for (const failure of failures)
+      expect({ kind, failure }).toEqual({ kind, failure: expect.not.stringMatching(unclear) });
+  expect(told.filter(({ kind }) => kinds[kind]?.delayMs).flatMap(({ failures }) => failures)).toEqual([]);
+  writeSection('Failing disk', report(startedAt, told, ledger, looked));
+});
+
+/** What nobody can do anything with: a stack, a member that is not there, a wait without an answer. */
+const unclear = /\n\s+at |undefined|null is not|timed out|TimeoutError/;
+
+/** As a reboot does it: on a file system that is gone nothing of a sandbox can be saved but what is on the disk. */
+async function endProcesses({ ready }: TestPlatform): Promise<void> {
+  await waitFor('the end of every process', () => {
+    const pids = holdingsOf(ready.dataDir).processes.map(line => Number(line.split(' ')[0]));
+    for (const pid of pids) killIfThere(pid);
+    return pids.length === 0;
+  });
+}
+
+/** A create works again. */
+async function recovers(platform: TestPlatform): Promise<void> {
+  let last = '';
+  await waitFor(
+    'the platform to be well',
+    async () => {
+      const answer = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 60 });
+      last = await answer.text();
+      if (answer.status !== 201) return false;
+      const { sandboxID } = JSON.parse(last) as { sandboxID: string };
+      return (await platform.api('DELETE', `/sandboxes/${sandboxID}`)).status === 204;
+    },
+    recoveryMs,
+  ).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${last}\n${platform.log().slice(-6_000)}`);
+  });
+}
+
+/** Looks for everything that clients were told, and into some of it. Answers how much that was. */
+async function lookFor(platform: TestPlatform, ledger: Ledger, moment: number, random: () => number): Promise<number> {
+  const facts = ledger.inForce(moment);
+  const problems: string[] = [];
+  const check = async (what: string, look: () => Promise<void>) =>
+    look().catch(error => void problems.push(`${what}: ${String(error).split('\n', 8).join(' ')}`));
+  const looker = lookerOf(platform);
+  await Promise.all(facts.map(fact => check(fact.what, () => fact.look(looker))));
+  const deep = facts.filter(({ lookInside }) => lookInside);
+  for (let left = lookedIntoMax; left > 0 && deep.length > 0; left--) {
+    const [fact] = deep.splice(Math.floor(random() * deep.length), 1);
+    // A look may change it.
+    if (fact) fact.until = moment;
+    if (fact?.lookInside) await check(fact.what, () => fact.lookInside?.(looker) ?? Promise.resolve());
+  }
+  expect(problems).toEqual([]);
+  return facts.length;
+}
+
+function report(startedAt: Date, told: Round[], ledger: Ledger, looked: number): string {
+  const rows = Object.keys(kinds).map(kind => {
+    const of = told.filter(round => round.kind === kind);
+    const failed = of.reduce((sum, { failures }) => sum + failures.length, 0);
+    return `| ${kind} | ${of.length} | ${failed} | ${of.filter(({ gaveUp }) => gaveUp).length} |`;
+  });
+  return `
+The data directory is on a disk that fails for up to four seconds at a time, while clients pause, resume, kill, snapshot, build, write to
+volumes, make and revoke keys, keep secrets and back up, all at once. Each of them gives up at its first error, which must say what is wrong.
+Afterwards a sandbox must start again by itself; where the kernel has given the file system up, after \`e2fsck\` and a start. Everything
+that clients had been told is looked for each time, and ${lookedIntoMax} of the facts from inside, by a resume or a create.
+
+| | |
+|---|---|
+${circumstances(startedAt, seed)}
+| Answers that were looked for | ${looked} times, of ${ledger.facts.length} that clients got |
+| Answers that did not hold · errors that said nothing | 0 · 0 |
+
+| The disk | Rounds | Clients that heard an error | File system given up by the kernel |
+|---|---|---|---|
+${rows.join('\n')}
+`;
+}
