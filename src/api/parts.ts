@@ -26,6 +26,7 @@ import { AuditBacklog } from './event/rules/audit-backlog.ts';
 import { createIdentity, type Identity } from './identity/rules/identity.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { type Measures, createMeasures } from './metrics/measures.ts';
+import { NodeHistory } from './metrics/node-history.ts';
 import { ChangeWatch } from './operator/rules/stuck.ts';
 import { type OidcProvider, oidcProvider } from './session/rules/oidc-provider.ts';
 import { type Passwords, createPasswords } from './session/rules/passwords.ts';
@@ -91,6 +92,8 @@ export type ApiParts = {
   readonly createCounts: CreateCounts;
   readonly startCounts: StartCounts;
   readonly measures: Measures;
+  /** What nodes used in the last day. */
+  readonly nodeHistory: NodeHistory;
   /** Commit of the source that runs; empty where nobody knows. */
   readonly commit: string;
   /** Since when sandboxes have been between two states. */
@@ -235,6 +238,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     createCounts: new CreateCounts(),
     startCounts: new StartCounts(),
     measures: createMeasures(),
+    nodeHistory: new NodeHistory(),
     commit: options.commit ?? '',
     changes: new ChangeWatch(),
     examine: options.examine ?? null,

@@ -21,6 +21,7 @@ import { cordonsIntervalMs, reconcileCordons } from './operator/reconcilers/cord
 import { drains, drainsIntervalMs } from './operator/reconcilers/drains.ts';
 import { stuckIntervalMs, watchChanges } from './operator/rules/stuck.ts';
 import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
+import { nodeSamplesIntervalMs, sampleNodes } from './metrics/reconcilers/nodes.ts';
 import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './metrics/reconcilers/team.ts';
 import type { MetricsRetention } from './metrics/reconcilers/team.ts';
 import { reconcileVolumes, volumesIntervalMs } from './volume/reconcilers/removals.ts';
@@ -86,6 +87,7 @@ export async function startReconcilers(
     every('audit-backlog', auditBacklogIntervalMs, () => parts.auditBacklog.flush(parts.db)),
     every('audit', auditPruneIntervalMs, () => reconcileAudit(parts)),
     every('team-metrics', teamMetricsIntervalMs, teamWatch(parts)),
+    every('node-metrics', nodeSamplesIntervalMs, () => sampleNodes(parts)),
     every('metrics-retention', metricsPruneIntervalMs, () => pruneMetrics(parts, retention)),
     every('credential-uses', flushUsesIntervalMs, () => parts.credentials.flushUses()),
   ];

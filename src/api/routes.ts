@@ -40,6 +40,7 @@ import { readOperatorMetrics } from './metrics/http/operator.ts';
 import { forgetNodeRoute, inviteNodeRoute, joinNodeRoute, joinPodRoute } from './cluster/http/cluster.ts';
 import { beginDrainRoute, readDrainRoute } from './operator/http/drain.ts';
 import { examineRoute, listSettingsRoute } from './operator/http/installation.ts';
+import { readNodeMetricsRoute, readOverviewRoute } from './operator/http/overview.ts';
 import { listStuckRoute } from './operator/http/stuck.ts';
 import { listNodesRoute, readNodeRoute, updateNodeRoute } from './operator/http/nodes.ts';
 import { openApiDocument } from './http/openapi.ts';
@@ -210,6 +211,7 @@ export const routes: readonly Route<ApiParts>[] = [
   listNodesRoute,
   readNodeRoute,
   updateNodeRoute,
+  readNodeMetricsRoute,
   joinNodeRoute,
   joinPodRoute,
   inviteNodeRoute,
@@ -218,6 +220,7 @@ export const routes: readonly Route<ApiParts>[] = [
   beginDrainRoute,
   examineRoute,
   listStuckRoute,
+  readOverviewRoute,
   listSettingsRoute,
   killTeamSandboxes,
   cancelTeamBuilds,

@@ -3,6 +3,11 @@ export const sandboxLogLevels = ['debug', 'info', 'warn', 'error'] as const;
 /** A level of log entries. */
 export type SandboxLogLevel = (typeof sandboxLogLevels)[number];
 
+/** What entries of a log are about. */
+export const sandboxLoggers = ['sandbox', 'process', 'filesystem', 'network', 'agent'] as const;
+/** What an entry of a log is about. */
+export type SandboxLogger = (typeof sandboxLoggers)[number];
+
 /** Something that happened in a sandbox or with it. */
 export type SandboxLogEntry = {
   /**
@@ -29,6 +34,8 @@ export type ReadSandboxLogs = {
   backward: boolean;
   /** Entries of at least this level. */
   minimum?: SandboxLogLevel;
+  /** Entries about this alone. */
+  logger?: SandboxLogger;
   /** Entries whose message contains this text, in whatever case. */
   search?: string;
   /** Entries at most. */

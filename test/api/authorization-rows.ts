@@ -321,6 +321,8 @@ export const authorizationRows: Record<string, Row> = {
   },
   adminInviteNode: operator(400, () => '/admin/cluster/invites'),
   adminExamine: operator(200, () => '/admin/doctor'),
+  getNodeMetrics: operator(200, () => '/nodes/node-1/metrics'),
+  adminReadOverview: operator(200, () => '/admin/overview'),
   adminListStuckSandboxes: operator(200, () => '/admin/sandboxes/stuck'),
   adminListSettings: operator(200, () => '/admin/settings'),
   adminReadDrain: operator(404, () => '/admin/nodes/node-2/drain'),

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { sampleNodes } from '../../src/api/metrics/reconcilers/nodes.ts';
 import { stuckSeconds } from '../../src/api/operator/rules/stuck.ts';
 import { onEachDatabase } from './databases.ts';
 import { adminToken, Platform } from './platform.ts';
@@ -38,4 +39,25 @@ test('the operator is told what the machine can do, and by which settings the pl
     status: 200,
     body: { settings: [] },
   });
+});
+
+test('the operator is told how long creates take, how reconcilers do, and what nodes use', async () => {
+  await using platform = await Platform.start();
+  const overview = () => platform.call('GET', '/admin/overview', undefined, operator);
+  expect((await overview()).body).toMatchObject({ creates: { succeeded: 0, failed: 0, p50Seconds: null } });
+  await platform.createSandbox();
+  const { nodeHistory, nodes, clock } = platform.api.parts;
+  await sampleNodes({ nodeHistory, nodes, clock });
+  const { body } = await overview();
+  expect(body).toMatchObject({ creates: { succeeded: 1, failed: 0 } });
+  const { creates, reconcilers } = body as { creates: { p99Seconds: number }; reconcilers: { name: string }[] };
+  expect(creates.p99Seconds).toBeGreaterThan(0);
+  expect(reconcilers.map(({ name }) => name)).toContain('expiry');
+  const [node] = nodes.list();
+  const metrics = await platform.call('GET', `/nodes/${node?.nodeId}/metrics`, undefined, operator);
+  const [sample] = metrics.body as { memoryTotalBytes: number; timestampUnix: number }[];
+  expect(sample?.memoryTotalBytes).toBeGreaterThan(0);
+  const later = `start=${(sample?.timestampUnix ?? 0) + 3_600}`;
+  expect((await platform.call('GET', `/nodes/${node?.nodeId}/metrics?${later}`, undefined, operator)).body).toEqual([]);
+  expect((await platform.call('GET', '/nodes/unknown/metrics', undefined, operator)).status).toBe(404);
 });

@@ -53,6 +53,7 @@ const packages: Record<string, string[]> = {
     '@tanstack/react-query',
     '@tanstack/react-router',
     '@xterm/addon-fit',
+    '@xterm/addon-search',
     '@xterm/xterm',
     'lucide-react',
     'react',

@@ -302,6 +302,43 @@ class IdentifierMaskingDetails(TypedDict):
     maskedValueSuffix: str
 
 
+class InstallationOverview(TypedDict):
+    # When the process that answers started; it knows nothing from before
+    since: str
+    # Creates of sandboxes in the last hour
+    creates: InstallationOverviewCreates
+    # What keeps the standing truths: its last round
+    reconcilers: List[InstallationOverviewReconcilersItem]
+    disks: List[InstallationOverviewDisksItem]
+
+
+class InstallationOverviewCreates(TypedDict):
+    succeeded: int
+    # Through no fault of the caller's
+    failed: int
+    p50Seconds: Optional[float]
+    p99Seconds: Optional[float]
+
+
+class InstallationOverviewReconcilersItem(TypedDict):
+    name: str
+    lastRunAt: str
+    lastResult: Literal["ok", "failed"]
+    runs: int
+    failures: int
+    lastFailedAt: Optional[str]
+
+
+class InstallationOverviewDisksItem(TypedDict):
+    nodeID: str
+    mountPoint: str
+    # Bytes
+    usedBytes: int
+    # Bytes
+    totalBytes: int
+    fullAt: Optional[str]
+
+
 class Invitation(TypedDict):
     invitationID: str
     role: Literal["viewer", "developer", "admin"]
@@ -359,6 +396,8 @@ class ListedSandbox(TypedDict):
     # Version of the in-sandbox agent
     envdVersion: str
     alias: NotRequired[str]
+    # The node that runs it, or keeps what is paused
+    nodeID: str
     startedAt: str
     # Running: when it expires. Paused: when it was paused
     endAt: str
@@ -639,6 +678,28 @@ class NodeDrainStart(TypedDict):
     mode: Literal["wait", "pause", "move"]
 
 
+class NodeMetric(TypedDict):
+    # The same as timestampUnix
+    timestamp: str
+    # Seconds
+    timestampUnix: int
+    # Over all CPUs
+    cpuPercent: float
+    # Bytes
+    memoryUsedBytes: int
+    # Bytes
+    memoryTotalBytes: int
+    disks: List[NodeMetricDisksItem]
+
+
+class NodeMetricDisksItem(TypedDict):
+    mountPoint: str
+    # Bytes
+    usedBytes: int
+    # Bytes
+    totalBytes: int
+
+
 class NodeMetrics(TypedDict):
     # CPUs promised to sandboxes
     allocatedCPU: int
@@ -715,6 +776,8 @@ class SandboxDetail(TypedDict):
     # Version of the in-sandbox agent
     envdVersion: str
     alias: NotRequired[str]
+    # The node that runs it, or keeps what is paused
+    nodeID: str
     startedAt: str
     # Running: when it expires. Paused: when it was paused
     endAt: str
@@ -1855,6 +1918,21 @@ class Operations(Caller):
             token=token,
         )
 
+    def admin_read_overview(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> InstallationOverview:
+        """Get how creates, reconcilers and disks do, as the process that answers has seen it since it started"""
+        return self.ask_json(
+            "adminReadOverview",
+            "GET",
+            "/admin/overview",
+            timeout=timeout,
+            token=token,
+        )
+
     def admin_remove_member(
         self,
         team_id: str,
@@ -2639,6 +2717,26 @@ class Operations(Caller):
             token=token,
         )
 
+    def get_node_metrics(
+        self,
+        node_id: str,
+        *,
+        start: Optional[int] = None,
+        end: Optional[int] = None,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> List[NodeMetric]:
+        """Get what a node used in the last day, a sample a minute, as the process that answers has seen it"""
+        return self.ask_json(
+            "getNodeMetrics",
+            "GET",
+            "/nodes/{nodeID}/metrics",
+            path_values={"nodeID": node_id},
+            query={"start": start, "end": end},
+            timeout=timeout,
+            token=token,
+        )
+
     def get_open_api(
         self,
         *,
@@ -2699,6 +2797,7 @@ class Operations(Caller):
         limit: Optional[int] = None,
         direction: Optional[Literal["forward", "backward"]] = None,
         level: Optional[Literal["debug", "info", "warn", "error"]] = None,
+        logger: Optional[Literal["sandbox", "process", "filesystem", "network", "agent"]] = None,
         search: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
@@ -2709,7 +2808,7 @@ class Operations(Caller):
             "GET",
             "/v2/sandboxes/{sandboxID}/logs",
             path_values={"sandboxID": sandbox_id},
-            query={"cursor": cursor, "limit": limit, "direction": direction, "level": level, "search": search},
+            query={"cursor": cursor, "limit": limit, "direction": direction, "level": level, "logger": logger, "search": search},
             timeout=timeout,
             token=token,
         )
@@ -3226,6 +3325,7 @@ class Operations(Caller):
         order: Optional[Literal["asc", "desc"]] = None,
         started_after: Optional[str] = None,
         template: Optional[str] = None,
+        node_id: Optional[str] = None,
         text: Optional[str] = None,
         next_token: Optional[str] = None,
         limit: Optional[int] = None,
@@ -3237,7 +3337,7 @@ class Operations(Caller):
             "listSandboxesV2",
             "GET",
             "/v2/sandboxes",
-            query={"metadata": metadata, "state": state, "order": order, "startedAfter": started_after, "template": template, "text": text, "nextToken": next_token, "limit": limit},
+            query={"metadata": metadata, "state": state, "order": order, "startedAfter": started_after, "template": template, "nodeID": node_id, "text": text, "nextToken": next_token, "limit": limit},
             timeout=timeout,
             token=token,
         )
@@ -3810,6 +3910,7 @@ class Operations(Caller):
         seconds: Optional[int] = None,
         tail: Optional[int] = None,
         level: Optional[Literal["debug", "info", "warn", "error"]] = None,
+        logger: Optional[Literal["sandbox", "process", "filesystem", "network", "agent"]] = None,
         search: Optional[str] = None,
         last_event_id: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -3821,7 +3922,7 @@ class Operations(Caller):
             "GET",
             "/sandboxes/{sandboxID}/logs/stream",
             path_values={"sandboxID": sandbox_id},
-            query={"after": after, "seconds": seconds, "tail": tail, "level": level, "search": search},
+            query={"after": after, "seconds": seconds, "tail": tail, "level": level, "logger": logger, "search": search},
             headers={"last-event-id": last_event_id},
             timeout=timeout,
             token=token,

@@ -275,6 +275,40 @@ export interface Schemas {
     maskedValuePrefix: string;
     maskedValueSuffix: string;
   };
+  InstallationOverview: {
+    /** When the process that answers started; it knows nothing from before; a time as RFC 3339 has it */
+    since: string;
+    /** Creates of sandboxes in the last hour */
+    creates: {
+      /** at least 0 */
+      succeeded: number;
+      /** Through no fault of the caller's; at least 0 */
+      failed: number;
+      p50Seconds: number | null;
+      p99Seconds: number | null;
+    };
+    /** What keeps the standing truths: its last round */
+    reconcilers: Array<{
+      name: string;
+      /** a time as RFC 3339 has it */
+      lastRunAt: string;
+      lastResult: 'ok' | 'failed';
+      /** at least 0 */
+      runs: number;
+      /** at least 0 */
+      failures: number;
+      lastFailedAt: string | null;
+    }>;
+    disks: Array<{
+      nodeID: string;
+      mountPoint: string;
+      /** Bytes; at least 0 */
+      usedBytes: number;
+      /** Bytes; at least 0 */
+      totalBytes: number;
+      fullAt: string | null;
+    }>;
+  };
   Invitation: {
     invitationID: string;
     role: 'viewer' | 'developer' | 'admin';
@@ -334,6 +368,8 @@ export interface Schemas {
     /** Version of the in-sandbox agent */
     envdVersion: string;
     alias?: string | undefined;
+    /** The node that runs it, or keeps what is paused */
+    nodeID: string;
     /** a time as RFC 3339 has it */
     startedAt: string;
     /** Running: when it expires. Paused: when it was paused; a time as RFC 3339 has it */
@@ -601,6 +637,25 @@ export interface Schemas {
   NodeDrainStart: {
     mode: 'wait' | 'pause' | 'move';
   };
+  NodeMetric: {
+    /** The same as timestampUnix; a time as RFC 3339 has it */
+    timestamp: string;
+    /** Seconds; at least 0 */
+    timestampUnix: number;
+    /** Over all CPUs; at least 0, at most 100 */
+    cpuPercent: number;
+    /** Bytes; at least 0 */
+    memoryUsedBytes: number;
+    /** Bytes; at least 0 */
+    memoryTotalBytes: number;
+    disks: Array<{
+      mountPoint: string;
+      /** Bytes; at least 0 */
+      usedBytes: number;
+      /** Bytes; at least 0 */
+      totalBytes: number;
+    }>;
+  };
   NodeMetrics: {
     /** CPUs promised to sandboxes; at least 0 */
     allocatedCPU: number;
@@ -678,6 +733,8 @@ export interface Schemas {
     /** Version of the in-sandbox agent */
     envdVersion: string;
     alias?: string | undefined;
+    /** The node that runs it, or keeps what is paused */
+    nodeID: string;
     /** a time as RFC 3339 has it */
     startedAt: string;
     /** Running: when it expires. Paused: when it was paused; a time as RFC 3339 has it */
@@ -1541,6 +1598,11 @@ export interface Operations {
     };
     answer: Schemas['NodeDrain'];
   };
+  /** Get how creates, reconcilers and disks do, as the process that answers has seen it since it started */
+  adminReadOverview: {
+    request: Record<never, never>;
+    answer: Schemas['InstallationOverview'];
+  };
   /** Remove a user from a team */
   adminRemoveMember: {
     request: {
@@ -1877,6 +1939,17 @@ export interface Operations {
     };
     answer: Schemas['NodeDetail'];
   };
+  /** Get what a node used in the last day, a sample a minute, as the process that answers has seen it */
+  getNodeMetrics: {
+    request: {
+      nodeID: string;
+      /** Seconds of Unix time, inclusive; at least 0 */
+      start?: number | undefined;
+      /** Seconds of Unix time, inclusive; at least 0 */
+      end?: number | undefined;
+    };
+    answer: Array<Schemas['NodeMetric']>;
+  };
   /** Get this document */
   getOpenApi: {
     request: Record<never, never>;
@@ -1910,6 +1983,7 @@ export interface Operations {
       limit?: number | undefined;
       direction?: 'forward' | 'backward' | undefined;
       level?: 'debug' | 'info' | 'warn' | 'error' | undefined;
+      logger?: 'sandbox' | 'process' | 'filesystem' | 'network' | 'agent' | undefined;
       /** Text in the message, in whatever case; at most 256 characters */
       search?: string | undefined;
     };
@@ -2166,6 +2240,8 @@ export interface Operations {
       startedAfter?: string | undefined;
       /** Template ID or name, without tag */
       template?: string | undefined;
+      /** The node that runs or keeps them */
+      nodeID?: string | undefined;
       /** The beginning of the ID, or a part of a key or value of the metadata, in any case; at least 1 characters, at most 100 characters */
       text?: string | undefined;
       nextToken?: string | undefined;
@@ -2457,6 +2533,7 @@ export interface Operations {
       /** Without `after`: so many entries that are there already come first; at least 0, at most 1000, default 0 */
       tail?: number | undefined;
       level?: 'debug' | 'info' | 'warn' | 'error' | undefined;
+      logger?: 'sandbox' | 'process' | 'filesystem' | 'network' | 'agent' | undefined;
       /** Text in the message, in whatever case; at most 256 characters */
       search?: string | undefined;
       /** The same as `after`; the greater one counts */
@@ -2601,6 +2678,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminListTeams: { method: 'GET', path: '/admin/teams', answer: 'json' },
   adminListUsers: { method: 'GET', path: '/admin/users', answer: 'json' },
   adminReadDrain: { method: 'GET', path: '/admin/nodes/{nodeID}/drain', query: ['mode'], answer: 'json' },
+  adminReadOverview: { method: 'GET', path: '/admin/overview', answer: 'json' },
   adminRemoveMember: { method: 'DELETE', path: '/admin/teams/{teamID}/members/{userID}', answer: 'nothing' },
   adminUpdateTeam: { method: 'PATCH', path: '/admin/teams/{teamID}', body: 'json', answer: 'json' },
   adminUpdateUser: { method: 'PATCH', path: '/admin/users/{userID}', body: 'json', answer: 'nothing' },
@@ -2646,10 +2724,11 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   getMetrics: { method: 'GET', path: '/metrics', answer: 'text' },
   getNetworkVerdict: { method: 'POST', path: '/network/verdict', body: 'json', answer: 'json' },
   getNode: { method: 'GET', path: '/nodes/{nodeID}', answer: 'json' },
+  getNodeMetrics: { method: 'GET', path: '/nodes/{nodeID}/metrics', query: ['start', 'end'], answer: 'json' },
   getOpenApi: { method: 'GET', path: '/openapi.json', answer: 'json' },
   getSandbox: { method: 'GET', path: '/sandboxes/{sandboxID}', answer: 'json' },
   getSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxID}/logs', query: ['start', 'limit'], answer: 'json' },
-  getSandboxLogsV2: { method: 'GET', path: '/v2/sandboxes/{sandboxID}/logs', query: ['cursor', 'limit', 'direction', 'level', 'search'], answer: 'json' },
+  getSandboxLogsV2: { method: 'GET', path: '/v2/sandboxes/{sandboxID}/logs', query: ['cursor', 'limit', 'direction', 'level', 'logger', 'search'], answer: 'json' },
   getSandboxMetrics: { method: 'GET', path: '/sandboxes/{sandboxID}/metrics', query: ['start', 'end'], answer: 'json' },
   getSandboxTraffic: { method: 'GET', path: '/sandboxes/{sandboxID}/traffic', answer: 'json' },
   getSandboxesMetrics: { method: 'GET', path: '/sandboxes/metrics', query: ['sandbox_ids'], answer: 'json' },
@@ -2678,7 +2757,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   listNodes: { method: 'GET', path: '/nodes', query: ['clusterID'], answer: 'json' },
   listSandboxEvents: { method: 'GET', path: '/events/sandboxes/{sandboxID}', query: ['offset', 'limit', 'orderAsc', 'types'], answer: 'json' },
   listSandboxes: { method: 'GET', path: '/sandboxes', query: ['metadata'], answer: 'json' },
-  listSandboxesV2: { method: 'GET', path: '/v2/sandboxes', query: ['metadata', 'state', 'order', 'startedAfter', 'template', 'text', 'nextToken', 'limit'], answer: 'json' },
+  listSandboxesV2: { method: 'GET', path: '/v2/sandboxes', query: ['metadata', 'state', 'order', 'startedAfter', 'template', 'nodeID', 'text', 'nextToken', 'limit'], answer: 'json' },
   listSecrets: { method: 'GET', path: '/secrets', query: ['limit', 'nextToken'], answer: 'json' },
   listSessions: { method: 'GET', path: '/sessions', answer: 'json' },
   listSnapshots: { method: 'GET', path: '/snapshots', query: ['sandboxID', 'name', 'limit', 'nextToken'], answer: 'json' },
@@ -2709,7 +2788,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   startTemplateBuild: { method: 'POST', path: '/templates/{templateID}/builds/{buildID}', answer: 'nothing' },
   startTemplateBuildV2: { method: 'POST', path: '/v2/templates/{templateID}/builds/{buildID}', body: 'json', answer: 'nothing' },
   streamEvents: { method: 'GET', path: '/events/stream', query: ['after', 'seconds'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
-  streamSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxID}/logs/stream', query: ['after', 'seconds', 'tail', 'level', 'search'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
+  streamSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxID}/logs/stream', query: ['after', 'seconds', 'tail', 'level', 'logger', 'search'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
   streamTemplateBuildLogs: { method: 'GET', path: '/templates/{templateID}/builds/{buildID}/logs/stream', query: ['after', 'seconds', 'level'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
   templateTagExists: { method: 'GET', path: '/templates/{templateID}/tags/exists', query: ['tag'], answer: 'json' },
   updateMember: { method: 'PATCH', path: '/members/{userID}', body: 'json', answer: 'nothing' },

@@ -1,16 +1,18 @@
 import { AtollError } from '../../base/error.ts';
 import { counter, gauge, histogram } from '../../base/telemetry/meter.ts';
 import type { Metric } from '../../base/telemetry/meter.ts';
+import { Recent } from './recent.ts';
+import type { Outcome } from './recent.ts';
 
 /** Upper ends of the buckets, seconds: from answers out of memory to builds of an hour. */
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const operationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const buildSeconds = [1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600];
 
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** The name of the workflow that creates a sandbox. */
+export const createWorkflow = 'create-sandbox';
 
-/** How something ended: as wanted, refused with the reason, or failed through no fault of the caller's. */
-type Outcome = 'ok' | 'refused' | 'failed';
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /** How an operation ended that threw `error`. */
 export function outcomeOf(error: unknown): Outcome {
@@ -28,10 +30,13 @@ export type Measures = {
   build(outcome: 'ready' | 'error', seconds: number): void;
   reconciled(reconciler: string, outcome: 'ok' | 'failed'): void;
   metrics(): Metric[];
+  /** What of it was lately. */
+  readonly recent: Recent;
 };
 
 /** Counters that begin at zero. */
 export function createMeasures(): Measures {
+  const labels = ['result'];
   const requests = counter({
     name: 'atoll_http_requests_total',
     help: 'Requests to the API by operation and status',
@@ -54,13 +59,9 @@ export function createMeasures(): Measures {
     },
     operationSeconds,
   );
-  const builds = counter({
-    name: 'atoll_builds_total',
-    help: 'Builds of templates by how they ended',
-    labels: ['result'],
-  });
+  const builds = counter({ name: 'atoll_builds_total', help: 'Builds of templates by how they ended', labels });
   const buildTimes = histogram(
-    { name: 'atoll_build_duration_seconds', help: 'How long builds took', labels: ['result'] },
+    { name: 'atoll_build_duration_seconds', help: 'How long builds took', labels },
     buildSeconds,
   );
   const reconciliations = counter({
@@ -69,6 +70,7 @@ export function createMeasures(): Measures {
     labels: ['reconciler', 'result'],
   });
   const counted = [requests, latencies, workflows, durations, builds, buildTimes, reconciliations];
+  const recent = new Recent();
   let inFlight = 0;
   return {
     request(method) {
@@ -84,12 +86,17 @@ export function createMeasures(): Measures {
     workflow(name, outcome, seconds) {
       workflows.add([name, outcome]);
       if (outcome === 'ok') durations.observe([name], seconds);
+      if (name === createWorkflow) recent.created(outcome, seconds, Date.now());
     },
     build(outcome, seconds) {
       builds.add([outcome]);
       buildTimes.observe([outcome], seconds);
     },
-    reconciled: (reconciler, outcome) => reconciliations.add([reconciler, outcome]),
+    reconciled(name, outcome) {
+      reconciliations.add([name, outcome]);
+      recent.reconciled(name, outcome, Date.now());
+    },
+    recent,
     metrics: () => [
       ...counted.map(one => one.metric()),
       gauge('atoll_http_requests_in_flight', 'Requests to the API that are not answered yet', inFlight),

@@ -90,6 +90,9 @@ test('level and text choose', async () => {
   expect(await messages({ minimum: 'warn' })).toEqual(['warn', 'error']);
   expect(await messages({ search: 'said AT w' })).toEqual(['warn']);
   expect(await messages({ search: 'nothing' })).toEqual([]);
+  store.write('s', 'info', 'network', 'denied: example.com:443');
+  expect(await messages({ logger: 'network' })).toEqual(['info']);
+  expect(await messages({ logger: 'network', minimum: 'warn' })).toEqual([]);
   expect(await messages({ limit: 0 })).toEqual([]);
   expect(await store.read({ ...all, sandboxId: 'unknown' })).toEqual([]);
   await store.close();

@@ -107,7 +107,7 @@ export function openLogStore({
 }
 
 async function readEntries(directory: string, request: ReadSandboxLogs): Promise<SandboxLogEntry[]> {
-  const { backward, limit, minimum = 'debug', search = '', beforeMs = Number.POSITIVE_INFINITY } = request;
+  const { backward, limit, minimum = 'debug', logger, search = '', beforeMs = Number.POSITIVE_INFINITY } = request;
   const fromMs = Math.max(request.fromMs ?? 0, Date.now() - sandboxLogDays * 24 * 3600 * 1000);
   const names = await segmentsIn(directory);
   const least = sandboxLogLevels.indexOf(minimum);
@@ -116,6 +116,7 @@ async function readEntries(directory: string, request: ReadSandboxLogs): Promise
     entry.timestampMs >= fromMs &&
     entry.timestampMs < beforeMs &&
     sandboxLogLevels.indexOf(entry.level) >= least &&
+    (logger === undefined || entry.logger === logger) &&
     (text === '' || entry.message.toLowerCase().includes(text));
   // A file reaches to where the next one begins.
   const spans = names.map((name, index) => ({

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
-import { sandboxLogLevels, sandboxLogPageMax } from '../logs.ts';
+import { sandboxLoggers, sandboxLogLevels, sandboxLogPageMax } from '../logs.ts';
 import { dateTime, int32, int64, oneOf, stringMap } from './primitives.ts';
 
 /** The longest text that logs can be searched for. */
@@ -11,6 +11,7 @@ const limit = (what: string) => Type.Optional(int32({ minimum: 0, default: sandb
 /** Which entries are asked for. */
 const filter = {
   level: Type.Optional(oneOf(sandboxLogLevels)),
+  logger: Type.Optional(oneOf(sandboxLoggers)),
   search: Type.Optional(
     Type.String({ maxLength: logSearchCharactersMax, description: 'Text in the message, in whatever case' }),
   ),

@@ -51,6 +51,7 @@ export type Sandbox = Static<typeof Sandbox>;
 const listed = {
   ...identity,
   alias: Type.Optional(Type.String()),
+  nodeID: Type.String({ description: 'The node that runs it, or keeps what is paused' }),
   startedAt: dateTime(),
   endAt: dateTime('Running: when it expires. Paused: when it was paused'),
   cpuCount: int32({ minimum: 1 }),

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { SandboxLogEntry, ReadSandboxLogs } from '../logs.ts';
-import { sandboxLogLevels } from '../logs.ts';
+import { sandboxLoggers, sandboxLogLevels } from '../logs.ts';
 import type {
   ExecutionRef,
   IncidentsPage,
@@ -185,6 +185,7 @@ export const ReadLogs = schemaOf<ReadSandboxLogs>()(
     beforeMs: optional(Type.Number()),
     backward: Type.Boolean(),
     minimum: optional(Level),
+    logger: optional(oneOf(...sandboxLoggers)),
     search: optional(text()),
     limit: count(),
   }),

@@ -145,6 +145,9 @@ onEachDatabase(database => {
     const { templateID } = (await platform.call('GET', `/sandboxes/${ids[0]}`)).body as { templateID: string };
     for (const template of ['base', templateID]) expect((await list(`template=${template}`)).ids).toEqual(ids);
     expect(await list('template=unknown')).toEqual({ ids: [], total: '0' });
+    const [listed] = (await platform.call('GET', '/v2/sandboxes?limit=1')).body as { nodeID: string }[];
+    expect((await list(`nodeID=${listed?.nodeID}`)).ids).toEqual(ids);
+    expect(await list('nodeID=another')).toEqual({ ids: [], total: '0' });
 
     // Written by hand: nothing pauses yet.
     await platform.store.db

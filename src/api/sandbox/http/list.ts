@@ -42,6 +42,7 @@ export const listSandboxesV2 = route({
     order: Type.Optional(oneOf(['asc', 'desc'])),
     startedAfter: Type.Optional(Type.String({ description: 'RFC 3339, inclusive' })),
     template: Type.Optional(Type.String({ description: 'Template ID or name, without tag' })),
+    nodeID: Type.Optional(Type.String({ description: 'The node that runs or keeps them' })),
     text: Type.Optional(
       Type.String({
         minLength: 1,
@@ -62,8 +63,11 @@ export const listSandboxesV2 = route({
       },
     },
   },
-  async handle({ db }: { db: Db }, { caller, query }) {
-    const { sandboxes, nextToken, totalRunning } = await listPage(db, caller.team, query);
+  async handle({ db }: { db: Db }, { caller, query: { nodeID, ...filter } }) {
+    const { sandboxes, nextToken, totalRunning } = await listPage(db, caller.team, {
+      ...filter,
+      ...(nodeID !== undefined && { nodeId: nodeID }),
+    });
     return {
       status: 200,
       body: sandboxes.map(listedSandboxView),

@@ -21,11 +21,12 @@ export const streamSandboxLogs = route({
   responses: streamAnswer(SandboxLogEntry, 'When the sandbox has ended and all is told, `end`. '),
   errors: [404],
   async handle(deps: LogDeps & { streams: OpenStreams; stopping: AbortSignal }, input) {
-    const { level, search, tail = 0 } = input.query;
+    const { level, logger, search, tail = 0 } = input.query;
     const source = await logSource(deps, input.caller.team, input.params.sandboxID, {
       after: placeOf(input),
       tail,
       ...(level && { minimum: level }),
+      ...(logger && { logger }),
       ...(search && { search }),
     });
     const textOf = (entry: Parameters<typeof entryView>[0]) => JSON.stringify(entryView(entry));

@@ -46,13 +46,14 @@ export const readSandboxLogsV2 = route({
   responses: { 200: { description: 'The entries', schema: SandboxLogsV2 } },
   errors: [404],
   async handle(deps: LogDeps, { caller, params, query }) {
-    const { cursor, limit = sandboxLogPageMax, direction = 'backward', level, search } = query;
+    const { cursor, limit = sandboxLogPageMax, direction = 'backward', level, logger, search } = query;
     const backward = direction === 'backward';
     const { entries, isPartial } = await readSandboxLogs(deps, caller.team, params.sandboxID, {
       backward,
       limit,
       ...(cursor !== undefined && (backward ? { beforeMs: cursor } : { fromMs: cursor })),
       ...(level && { minimum: level }),
+      ...(logger && { logger }),
       ...(search && { search }),
     });
     return { status: 200, body: { logs: entries.map(entryView), ...(isPartial && { partial: true }) } };

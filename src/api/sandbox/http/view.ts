@@ -25,6 +25,7 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
   assert(state !== null, `sandbox ${sandbox.sandboxId} is shown in its hidden state ${sandbox.state}`);
   return {
     ...identityView(sandbox),
+    nodeID: sandbox.nodeId,
     startedAt: formatTime(sandbox.startedAtUs),
     endAt: formatTime(sandbox.endAtUs),
     cpuCount: sandbox.cpuCount,

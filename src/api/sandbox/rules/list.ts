@@ -29,6 +29,7 @@ type ListQuery = {
   order?: 'asc' | 'desc';
   startedAfter?: string;
   template?: string;
+  nodeId?: string;
   text?: string;
   nextToken?: string;
   limit?: number;
@@ -50,6 +51,7 @@ export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Prom
   const after = query.nextToken === undefined ? undefined : parseToken(query.nextToken, order);
   const filter: SandboxFilter = { teamId: team.teamId, shown, metadata: parseMetadataFilter(query.metadata) };
   if (query.startedAfter !== undefined) filter.startedAfterUs = startedAfter(query.startedAfter);
+  if (query.nodeId !== undefined) filter.nodeId = query.nodeId;
   if (query.text !== undefined) filter.text = query.text;
   if (query.template !== undefined) {
     const templateId = await templateIdOf(db, team, query.template);

@@ -15,7 +15,7 @@ export const logStreamBounds = {
 } as const;
 
 /** Where a stream of logs begins, and which entries it has. */
-type LogStreamQuery = Pick<ReadSandboxLogs, 'minimum' | 'search'> & {
+type LogStreamQuery = Pick<ReadSandboxLogs, 'minimum' | 'logger' | 'search'> & {
   /** Behind this entry; null: `tail` entries before the newest one. */
   after: number | null;
   tail: number;

@@ -18,6 +18,7 @@ export type SandboxFilter = {
   /** Inclusive, microseconds. */
   startedAfterUs?: number;
   templateId?: string;
+  nodeId?: string;
   /** Text at the beginning of the ID, or anywhere in a key or value of the metadata; case does not matter. */
   text?: string;
 };
@@ -64,6 +65,7 @@ function filtered(db: Db, filter: SandboxFilter): SelectQueryBuilder<Tables, 'sa
     .where('state', 'in', filter.shown.flatMap(statesShownAs));
   if (filter.startedAfterUs !== undefined) query = query.where('started_at_us', '>=', filter.startedAfterUs);
   if (filter.templateId !== undefined) query = query.where('template_id', '=', filter.templateId);
+  if (filter.nodeId !== undefined) query = query.where('node_id', '=', filter.nodeId);
   if (filter.text !== undefined) query = query.where(textMatch(db, filter.text));
   for (const [key, value] of filter.metadata) {
     query = query.where('sandbox_id', 'in', labelled =>

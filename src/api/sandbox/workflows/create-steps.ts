@@ -19,6 +19,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { SandboxWork } from './run.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { StartCounts } from '../../metrics/start-counts.ts';
+import { createWorkflow } from '../../metrics/measures.ts';
 
 /** Marks the error of a create whose machine has given its last room to another one. */
 export const nodeFull = 'sandbox_capacity_unavailable';
@@ -54,7 +55,7 @@ export type CreateContext = {
 export async function createSandboxWorkflow(context: CreateContext, signal: AbortSignal): Promise<SandboxRecord> {
   const { deps, sandbox } = context;
   await deps.busy.while(sandbox.executionId, () =>
-    runWorkflow('create-sandbox', createSandboxSteps, context, {
+    runWorkflow(createWorkflow, createSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
       measures: deps.measures,
       signal,
