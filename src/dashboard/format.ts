@@ -33,9 +33,15 @@ export function formatAgo(ms: number): string {
 /** A number with thousands apart. */
 export const formatCount = (value: number): string => value.toLocaleString('en');
 
+/** The zone in which moments are told: that of the machine, or universal time. */
+export type Zone = 'local' | 'utc';
+
+/** What a formatter of dates takes for a zone. */
+export const zoneOption = (zone: Zone): { timeZone?: string } => (zone === 'utc' ? { timeZone: 'UTC' } : {});
+
 /** The time of day of a moment, to the second. */
-export const formatClock = (at: Date): string => at.toLocaleTimeString('en-GB');
+export const formatClock = (at: Date, zone: Zone): string => at.toLocaleTimeString('en-GB', zoneOption(zone));
 
 /** A moment whole, to the second, with its zone. */
-export const formatMoment = (at: Date): string =>
-  at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
+export const formatMoment = (at: Date, zone: Zone): string =>
+  at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long', ...zoneOption(zone) });

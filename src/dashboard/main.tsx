@@ -9,6 +9,7 @@ import { createRoot } from 'react-dom/client';
 import { ApiFailure } from './api/client.ts';
 import { rememberedTheme, showTheme } from './layout/theme.ts';
 import { Clock } from './parts/bits.tsx';
+import { Zones } from './parts/zone.tsx';
 import { Toasts } from './parts/toasts.tsx';
 import { createAppRouter } from './router.tsx';
 
@@ -35,9 +36,11 @@ if (root) {
   createRoot(root).render(
     <QueryClientProvider client={client}>
       <Clock>
-        <Toasts>
-          <RouterProvider router={createAppRouter()} />
-        </Toasts>
+        <Zones>
+          <Toasts>
+            <RouterProvider router={createAppRouter()} />
+          </Toasts>
+        </Zones>
       </Clock>
     </QueryClientProvider>,
   );

@@ -124,7 +124,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await sheet.getByText('Network and volumes').click();
     await sheet.getByLabel('Denied').fill('198.51.100.0/24');
     await sheet.getByRole('button', { name: 'curl' }).click();
-    assert.match((await sheet.locator('pre').textContent()) ?? '', /v2\/sandboxes[^]*198\.51\.100\.0\/24/);
+    assert.match(await sheet.getByLabel('Code in curl').inputValue(), /v2\/sandboxes[^]*198\.51\.100\.0\/24/);
     assert.deepEqual(await seriousFindings(page), []);
     await sheet.getByRole('button', { name: 'Create' }).click();
     await page.getByText('Timeline').waitFor();

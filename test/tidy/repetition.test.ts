@@ -18,6 +18,8 @@ const exempt: Record<string, string> = {
 
 /** Patterns that are put together from texts, and what bounds them. */
 const composed: Record<string, string> = {
+  'src/dashboard/pages/sandbox/logs/logs-search.ts':
+    'of whoever looks, in their own browser, over at most 2,000 lines that are shown and 100,000 that they download',
   'src/node/metrics/machine.ts': 'files of the kernel',
   'src/node/network/rules/policy-chains.ts': 'what nft says about our own rules',
   'src/node/cgroup/cgroup.ts': 'files of the kernel',

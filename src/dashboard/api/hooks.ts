@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
+import { useCalls } from '../code/calls.tsx';
 import { useProof } from '../parts/proof.tsx';
 import { useToast } from '../parts/toasts.tsx';
 import { askJson } from './client.ts';
@@ -43,15 +44,20 @@ type Change<T> = {
   then?: (answer: T) => void;
 };
 
-/** Changes something and says how it went; whatever begins with one of `stale` is asked again. */
+/**
+ * Changes something and says how it went; whatever begins with one of `stale` is asked again. While actions show their
+ * code, nothing is changed.
+ */
 export function useChange<T = unknown>(done: string | null, stale: string[], personal = false) {
   const { team } = useViewer();
   const client = useQueryClient();
   const toast = useToast();
   const withProof = useProof();
-  return useMutation({
+  const { isShowing, show } = useCalls();
+  const teamID = personal ? undefined : team?.teamID;
+  const mutation = useMutation({
     mutationFn: ({ method, path, body }: Change<T>) =>
-      withProof(() => askJson<T>(path, { method, team: personal ? undefined : team?.teamID, body })),
+      withProof(() => askJson<T>(path, { method, team: teamID, body })),
     onSuccess: (answer, { then }) => {
       if (done !== null) toast({ kind: 'ok', text: done });
       then?.(answer);
@@ -62,4 +68,7 @@ export function useChange<T = unknown>(done: string | null, stale: string[], per
       return client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) });
     },
   });
+  const mutate = (change: Change<T>) =>
+    isShowing ? show({ calls: [{ ...change, teamID }], run: () => mutation.mutate(change) }) : mutation.mutate(change);
+  return { ...mutation, mutate };
 }

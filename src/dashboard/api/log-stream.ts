@@ -25,8 +25,15 @@ const nothing = { entries: null, dropped: 0, isLive: false, end: null, error: nu
 /** What a stream tells of an entry, with its place in the log. */
 type Placed<T> = T & { place: string };
 
-/** Follows a log of the team: what is there, then what comes, over as many connections as it takes. */
-export function useLogStream<T>(path: string, query: Query): LogStream<Placed<T>> {
+/**
+ * Follows a log of the team: what is there, then what comes, over as many connections as it takes. Where there is more
+ * than is shown, `keep` says which of it stays; the oldest that stay are all that is read.
+ */
+export function useLogStream<T>(
+  path: string,
+  query: Query,
+  keep: 'newest' | 'oldest' = 'newest',
+): LogStream<Placed<T>> {
   const { teamID } = useTeam();
   const [log, setLog] = useState<LogStream<Placed<T>>>(nothing);
   const asked = JSON.stringify(query);
@@ -41,13 +48,19 @@ export function useLogStream<T>(path: string, query: Query): LogStream<Placed<T>
       const fresh = waiting.splice(0);
       setLog(before => {
         const all = [...(before.entries ?? []), ...fresh];
-        const entries = all.slice(-shownMax);
-        return { ...before, entries, dropped: before.dropped + all.length - entries.length };
+        if (keep === 'oldest' && all.length >= shownMax) stop.abort();
+        const entries = keep === 'oldest' ? all.slice(0, shownMax) : all.slice(-shownMax);
+        const dropped = keep === 'oldest' ? 0 : before.dropped + all.length - entries.length;
+        return { ...before, entries, dropped, ...(stop.signal.aborted && { isLive: false }) };
       });
     };
     const read = async () => {
       const open = (after: string | undefined) =>
-        ask(path, { team: teamID, query: { ...(JSON.parse(asked) as Query), after }, signal: stop.signal });
+        ask(path, {
+          team: teamID,
+          query: { ...(JSON.parse(asked) as Query), ...(after !== undefined && { after, tail: undefined }) },
+          signal: stop.signal,
+        });
       const onFailure = (error: unknown) => show({ isLive: false, error: error as Error });
       for await (const { event, id = '', data } of followed({ open, signal: stop.signal, onFailure })) {
         if (event === 'ready') show({ isLive: true, error: null });
@@ -61,6 +74,6 @@ export function useLogStream<T>(path: string, query: Query): LogStream<Placed<T>
       stop.abort();
       clearTimeout(timer);
     };
-  }, [path, teamID, asked]);
+  }, [path, teamID, asked, keep]);
   return log;
 }

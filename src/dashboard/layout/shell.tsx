@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useSearch } from '@tanstack/react-router';
-import { LogOut, Menu, Monitor, Moon, Search, Sun } from 'lucide-react';
+import { Clock, CodeXml, Globe, LogOut, Menu, Monitor, Moon, Search, Sun } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { Session } from '../../protocol/api/session.ts';
 import { ApiFailure, ask, askJson } from '../api/client.ts';
@@ -9,7 +9,9 @@ import { ViewerContext } from '../api/session.tsx';
 import type { TeamChoice, Viewer } from '../api/session.tsx';
 import { useOtherWindows } from '../api/windows.ts';
 import { Loading, Problem } from '../parts/bits.tsx';
+import { CallsNote, ShownCalls, useCalls } from '../code/calls.tsx';
 import { Proofs } from '../parts/proof.tsx';
+import { useZoneChoice } from '../parts/zone.tsx';
 import { destinations } from './destinations.ts';
 import type { Destination } from './destinations.ts';
 import { Logo } from './logo.tsx';
@@ -49,40 +51,45 @@ function Frame({ viewer }: { viewer: Viewer }) {
   const { team, session } = viewer;
   return (
     <ViewerContext value={viewer}>
-      <a className="sr" href="#content">
-        Skip to the content
-      </a>
-      <div className="shell">
-        <nav className="rail" aria-label="Pages" data-open={open || undefined} onClick={() => setOpen(false)}>
-          <div className="rail-top">
-            <Link to="/sandboxes" className="brand">
-              <Logo /> Atoll
-            </Link>
-            <button
-              type="button"
-              className="button bare menu-button"
-              aria-label="Menu"
-              aria-expanded={open}
-              onClick={event => {
-                event.stopPropagation();
-                setOpen(!open);
-              }}
-            >
-              <Menu size={18} />
-            </button>
+      <ShownCalls>
+        <a className="sr" href="#content">
+          Skip to the content
+        </a>
+        <div className="shell">
+          <nav className="rail" aria-label="Pages" data-open={open || undefined} onClick={() => setOpen(false)}>
+            <div className="rail-top">
+              <Link to="/sandboxes" className="brand">
+                <Logo /> Atoll
+              </Link>
+              <button
+                type="button"
+                className="button bare menu-button"
+                aria-label="Menu"
+                aria-expanded={open}
+                onClick={event => {
+                  event.stopPropagation();
+                  setOpen(!open);
+                }}
+              >
+                <Menu size={18} />
+              </button>
+            </div>
+            <TeamSwitch viewer={viewer} />
+            {team && <Group name="Team" items={destinations.team} />}
+            <Group name="You" items={destinations.account} />
+            {session.operator && <Group name="Operator" items={destinations.operator} />}
+            <Foot live={live} viewer={viewer} onSeek={() => setSeeking(true)} />
+          </nav>
+          <div className="beside-rail">
+            <CallsNote />
+            <Proofs>
+              <Outlet />
+            </Proofs>
           </div>
-          <TeamSwitch viewer={viewer} />
-          {team && <Group name="Team" items={destinations.team} />}
-          <Group name="You" items={destinations.account} />
-          {session.operator && <Group name="Operator" items={destinations.operator} />}
-          <Foot live={live} viewer={viewer} onSeek={() => setSeeking(true)} />
-        </nav>
-        <Proofs>
-          <Outlet />
-        </Proofs>
-      </div>
-      <Shortcuts />
-      <Palette open={seeking} onOpen={() => setSeeking(true)} onClose={() => setSeeking(false)} />
+        </div>
+        <Shortcuts />
+        <Palette open={seeking} onOpen={() => setSeeking(true)} onClose={() => setSeeking(false)} />
+      </ShownCalls>
     </ViewerContext>
   );
 }
@@ -128,6 +135,7 @@ function TeamSwitch({ viewer: { team, teams } }: { viewer: Viewer }) {
 function Foot({ live, viewer: { session }, onSeek }: { live: boolean; viewer: Viewer; onSeek: () => void }) {
   const client = useQueryClient();
   const navigate = useNavigate();
+  const { zone, choose } = useZoneChoice();
   const [theme, setTheme] = useState(rememberedTheme);
   const ThemeIcon = { system: Monitor, light: Sun, dark: Moon }[theme];
   const signOut = async () => {
@@ -150,6 +158,16 @@ function Foot({ live, viewer: { session }, onSeek }: { live: boolean; viewer: Vi
         >
           {session.user?.name ?? 'Operator'} · {live ? 'live' : 'not live'}
         </span>
+        <CodeButton />
+        <button
+          type="button"
+          className="button bare"
+          aria-label={`Times: ${zone === 'utc' ? 'universal' : 'local'}`}
+          title={`Times: ${zone === 'utc' ? 'universal (UTC)' : 'of this machine'}`}
+          onClick={() => choose(zone === 'utc' ? 'local' : 'utc')}
+        >
+          {zone === 'utc' ? <Globe size={15} /> : <Clock size={15} />}
+        </button>
         <button
           type="button"
           className="button bare"
@@ -174,5 +192,21 @@ function Foot({ live, viewer: { session }, onSeek }: { live: boolean; viewer: Vi
         </button>
       </div>
     </div>
+  );
+}
+
+function CodeButton() {
+  const { isShowing, toggle } = useCalls();
+  return (
+    <button
+      type="button"
+      className="button bare"
+      aria-pressed={isShowing}
+      aria-label="Show the code of actions"
+      title="Show the code of actions instead of doing them (c)"
+      onClick={toggle}
+    >
+      <CodeXml size={15} />
+    </button>
   );
 }

@@ -1,5 +1,6 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { useCalls } from '../code/calls.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { destinations } from './destinations.ts';
 import { isTyping } from './typing.ts';
@@ -11,6 +12,7 @@ const keys: [key: string, text: string][] = [
   ['j  k', 'the next row, the one before'],
   ['Enter', 'open the row'],
   ['x', 'choose the row'],
+  ['c', 'actions show their code, or are done again'],
   ['t  l', 'terminal, logs of the sandbox that is shown'],
   ['?', 'this list'],
 ];
@@ -34,6 +36,7 @@ const searchField = () =>
 export function Shortcuts() {
   const [isListed, setListed] = useState(false);
   const navigate = useNavigate();
+  const { toggle } = useCalls();
   const { sandboxId } = useParams({ strict: false });
   useEffect(() => {
     // After `g` a letter is that of a page.
@@ -44,6 +47,7 @@ export function Shortcuts() {
       j: () => moveRow(1),
       k: () => moveRow(-1),
       x: () => document.activeElement?.closest('tr')?.querySelector<HTMLElement>('input[type=checkbox]')?.click(),
+      c: toggle,
       ...(sandboxId !== undefined && {
         t: () => void navigate({ to: '/sandboxes/$sandboxId/terminal', params: { sandboxId } }),
         l: () => void navigate({ to: '/sandboxes/$sandboxId/logs', params: { sandboxId } }),
@@ -59,7 +63,7 @@ export function Shortcuts() {
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
-  }, [navigate, sandboxId]);
+  }, [navigate, sandboxId, toggle]);
   return isListed ? <KeyList onClose={() => setListed(false)} /> : null;
 }
 

@@ -1,6 +1,5 @@
 import { useRead } from '../api/hooks.ts';
 import { useViewer } from '../api/session.tsx';
-import { formatMoment } from '../format.ts';
 import { Ago, Badge } from '../parts/bits.tsx';
 import { DeleteButton } from '../parts/delete-button.tsx';
 import { Loaded } from '../parts/loaded.tsx';
@@ -8,6 +7,7 @@ import { Card, Page } from '../parts/page.tsx';
 import { browserName } from './browser-name.ts';
 import { PasswordCard } from './password-card.tsx';
 import { Table } from '../parts/table.tsx';
+import { ExactTime } from '../parts/zone.tsx';
 
 type ListedSession = {
   sessionID: string;
@@ -34,7 +34,9 @@ export function Account() {
           <dt>May</dt>
           <dd>{session.operator ? 'everything that the operator may, for any team' : 'act for these teams'}</dd>
           <dt>Signed in until</dt>
-          <dd>{formatMoment(new Date(session.expiresAt))}, or 12 hours after the last request</dd>
+          <dd>
+            <ExactTime at={session.expiresAt} />, or 12 hours after the last request
+          </dd>
         </dl>
       </Card>
       <PasswordCard />
@@ -69,16 +71,7 @@ export function Account() {
                 {
                   name: ' ',
                   end: true,
-                  of: ({ sessionID, current }) =>
-                    !current && (
-                      <DeleteButton
-                        what="this session"
-                        action="End"
-                        path={`/sessions/${sessionID}`}
-                        stale={['/sessions']}
-                        personal
-                      />
-                    ),
+                  of: ({ sessionID, current }) => !current && <EndButton sessionId={sessionID} />,
                 },
               ]}
             />
@@ -88,3 +81,7 @@ export function Account() {
     </Page>
   );
 }
+
+const EndButton = ({ sessionId }: { sessionId: string }) => (
+  <DeleteButton what="this session" action="End" path={`/sessions/${sessionId}`} stale={['/sessions']} personal />
+);

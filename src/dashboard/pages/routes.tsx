@@ -2,12 +2,14 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { AnyRoute } from '@tanstack/react-router';
 import { readFilesSearch } from '../files/search.ts';
 import { readAuditSearch } from './audit-search.ts';
-import { Logs, readLogsSearch } from './sandbox/logs.tsx';
+import { Logs } from './sandbox/logs/logs.tsx';
+import { readLogsSearch } from './sandbox/logs/logs-search.ts';
 import { Overview } from './sandbox/overview.tsx';
 import { readTerminalSearch } from './sandbox/terminal/terminal-search.ts';
-import { readMetricsSearch } from './sandbox/metrics-search.ts';
+import { readMetricsSearch } from './sandbox/metrics/metrics-search.ts';
 import { SandboxPage } from './sandbox/sandbox.tsx';
 import { readEventsSearch } from './team/events.tsx';
+import { readBuildSearch } from './templates/build-search.ts';
 import { readTemplatesSearch } from './templates/templates-search.ts';
 
 type Search = (raw: Record<string, unknown>) => object;
@@ -28,12 +30,12 @@ export function pageRoutes(shell: AnyRoute): AnyRoute[] {
       createRoute({ getParentRoute: () => sandbox, path: 'logs', component: Logs, validateSearch: readLogsSearch }),
       tab('terminal', () => import('./sandbox/terminal/terminal.tsx'), 'Terminal', readTerminalSearch),
       tab('files', () => import('./sandbox/files.tsx'), 'SandboxFiles', readFilesSearch),
-      tab('metrics', () => import('./sandbox/metrics.tsx'), 'Metrics', readMetricsSearch),
+      tab('metrics', () => import('./sandbox/metrics/metrics.tsx'), 'Metrics', readMetricsSearch),
       tab('network', () => import('./sandbox/network.tsx'), 'Network'),
     ]),
     page('/templates', () => import('./templates/templates.tsx'), 'Templates', readTemplatesSearch),
     page('/templates/$templateId', () => import('./templates/template.tsx'), 'TemplatePage'),
-    page('/templates/$templateId/builds/$buildId', () => import('./templates/build.tsx'), 'BuildPage'),
+    page('/templates/$templateId/builds/$buildId', () => import('./templates/build.tsx'), 'BuildPage', readBuildSearch),
     page('/snapshots', () => import('./team/snapshots.tsx'), 'Snapshots'),
     page('/volumes', () => import('./team/volumes.tsx'), 'Volumes'),
     page('/volumes/$volumeId', () => import('./team/volume-content.tsx'), 'VolumeContent', readFilesSearch),

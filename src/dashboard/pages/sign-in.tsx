@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { Session, SignInProvider } from '../../protocol/api/session.ts';
 import { ApiFailure, askJson } from '../api/client.ts';
 import { Problem } from '../parts/bits.tsx';
-import { Code } from '../parts/code.tsx';
+import { Code } from '../code/code.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { formText } from '../parts/form-text.ts';
 import { answerOfProvider, goToProvider } from '../parts/provider.ts';

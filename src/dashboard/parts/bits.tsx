@@ -2,6 +2,7 @@ import { Check, CircleAlert, Copy as CopyIcon, LoaderCircle } from 'lucide-react
 import { createContext, useContext, useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import { formatAgo, formatMoment } from '../format.ts';
+import { useZone } from './zone.tsx';
 
 /** The present time, renewed so often. */
 export function useTimer(everyMs: number): number {
@@ -26,10 +27,11 @@ export const useNow = (): number => useContext(Now);
 /** A moment as its distance from now; hovering shows it whole. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const now = useNow();
+  const zone = useZone();
   if (!at) return <span className="muted">never</span>;
   const moment = new Date(at);
   return (
-    <time dateTime={at} title={formatMoment(moment)} className="num">
+    <time dateTime={at} title={formatMoment(moment, zone)} className="num">
       {formatAgo(now - moment.getTime())}
     </time>
   );

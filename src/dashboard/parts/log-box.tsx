@@ -2,8 +2,8 @@ import { ArrowDown } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { LogStream } from '../api/log-stream.ts';
-import { formatClock } from '../format.ts';
 import { Empty, Loading, Problem } from './bits.tsx';
+import { TimeOfDay } from './zone.tsx';
 
 /** How near the end one must be to be taken along, pixels. */
 const followPixels = 40;
@@ -13,21 +13,28 @@ type LogBoxProps<T> = {
   label: string;
   className?: string;
   log: LogStream<T>;
+  /** The place of the entry that is looked at: it is shown instead of the end. */
+  linked?: string | undefined;
   /** What stands between time and message. */
   between: (entry: T) => ReactNode;
 };
 
 /** A log that grows: its end stays in view until one scrolls away from it. */
-export function LogBox<T extends Entry>({ label, className = '', log, between }: LogBoxProps<T>) {
+export function LogBox<T extends Entry>({ label, className = '', log, linked, between }: LogBoxProps<T>) {
   const { entries, error, dropped } = log;
   const box = useRef<HTMLDivElement>(null);
   /** How many entries there were when one scrolled away; null while one follows. */
   const [leftAt, setLeftAt] = useState<number | null>(null);
+  const target = useRef<HTMLLIElement>(null);
+  const isThere = linked !== undefined && (entries?.some(({ place }) => place === linked) ?? false);
+  useEffect(() => {
+    if (isThere) target.current?.scrollIntoView({ block: 'center' });
+  }, [isThere, linked]);
   const total = dropped + (entries?.length ?? 0);
   const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
   useEffect(() => {
-    if (leftAt === null) toEnd();
-  }, [entries, leftAt]);
+    if (leftAt === null && linked === undefined) toEnd();
+  }, [entries, leftAt, linked]);
   if (entries === null) return error ? <Problem error={error} /> : <Loading />;
   return (
     <>
@@ -52,10 +59,12 @@ export function LogBox<T extends Entry>({ label, className = '', log, between }:
             {dropped > 0 && <p className="muted earlier">{dropped} earlier entries are not shown</p>}
             <ol>
               {entries.map(entry => (
-                <li key={entry.place}>
-                  <time className="muted" dateTime={entry.timestamp} title={entry.timestamp}>
-                    {formatClock(new Date(entry.timestamp))}
-                  </time>
+                <li
+                  key={entry.place}
+                  ref={entry.place === linked ? target : undefined}
+                  aria-current={entry.place === linked || undefined}
+                >
+                  <TimeOfDay className="muted" at={entry.timestamp} />
                   {between(entry)}
                   <span className={`text ${entry.level}`}>{entry.message}</span>
                 </li>
@@ -63,7 +72,11 @@ export function LogBox<T extends Entry>({ label, className = '', log, between }:
             </ol>
           </div>
           {leftAt !== null && (
-            <button type="button" className="button to-end" onClick={() => setLeftAt(null)}>
+            <button
+              type="button"
+              className="button to-end"
+              onClick={() => (linked === undefined ? setLeftAt(null) : toEnd())}
+            >
               <ArrowDown size={14} /> {total > leftAt ? `${total - leftAt} new` : 'To the end'}
             </button>
           )}

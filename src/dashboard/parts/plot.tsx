@@ -1,7 +1,10 @@
 import 'uplot/dist/uPlot.min.css';
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
+import { zoneOption } from '../format.ts';
+import type { Zone } from '../format.ts';
 import { useScheme } from './scheme.ts';
+import { useZone } from './zone.tsx';
 
 /** One line of a plot; `limit` dashes it. */
 type Series = { name: string; values: (number | null)[]; format: (value: number) => string; limit?: boolean };
@@ -17,9 +20,13 @@ type PlotProps = {
   /** The values are bytes: the steps are powers of two. */
   binary?: boolean;
   marks?: Mark[];
+  /** A part of the plot was drawn over, seconds: it is to be looked at closer. */
+  onBrush?: (from: number, to: number) => void;
 };
 
 const height = 190;
+/** What is narrower was a click. */
+const brushPixelsMin = 4;
 /** What is shown beside a single moment, seconds: uPlot would show years. */
 const aroundSeconds = 300;
 const powersOfTwo = Array.from({ length: 48 }, (_, power) => 2 ** power);
@@ -33,26 +40,31 @@ function aligned(times: number[], series: Series[]): uPlot.AlignedData {
 }
 
 /** A moment of the axis, as exact as `spanSeconds` of the whole axis ask for. */
-function formatTick(seconds: number, spanSeconds: number): string {
+function formatTick(seconds: number, spanSeconds: number, zone: Zone): string {
   const moment = new Date(seconds * 1000);
-  if (spanSeconds > 2 * daySeconds) return moment.toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
+  if (spanSeconds > 2 * daySeconds)
+    return moment.toLocaleDateString(undefined, { day: 'numeric', month: 'short', ...zoneOption(zone) });
   return moment.toLocaleTimeString(undefined, {
     hour: '2-digit',
     minute: '2-digit',
     ...(spanSeconds < 5 * minuteSeconds && { second: '2-digit' }),
     hourCycle: 'h23',
+    ...zoneOption(zone),
   });
 }
 
 /** Numbers over time; the cursor shows them. `times` are seconds. */
-export function Plot({ title, times, series, max, binary, marks = [] }: PlotProps) {
+export function Plot({ title, times, series, max, binary, marks = [], onBrush }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const scheme = useScheme();
+  const zone = useZone();
   const shape = JSON.stringify([series.map(({ name }) => name), max]);
   const data = aligned(times, series);
   const chart = useRef<uPlot | null>(null);
   const shownMarks = useRef(marks);
   shownMarks.current = marks;
+  const brush = useRef(onBrush);
+  brush.current = onBrush;
   useEffect(() => {
     const element = place.current;
     if (!element) return;
@@ -78,7 +90,8 @@ export function Plot({ title, times, series, max, binary, marks = [] }: PlotProp
         axes: [
           {
             ...axis,
-            values: (_, ticks) => ticks.map(tick => formatTick(tick, (ticks.at(-1) ?? tick) - (ticks[0] ?? tick))),
+            values: (_, ticks) =>
+              ticks.map(tick => formatTick(tick, (ticks.at(-1) ?? tick) - (ticks[0] ?? tick), zone)),
           },
           {
             ...axis,
@@ -88,8 +101,11 @@ export function Plot({ title, times, series, max, binary, marks = [] }: PlotProp
           },
         ],
         scales: { y: { range: (_, _low, high) => [0, max ?? Math.max(high * 1.1, 1)] } },
-        cursor: { sync: { key: 'metrics' } },
-        hooks: { draw: [plot => drawMarks(plot, shownMarks.current, tone => colour(`--${tone}`))] },
+        cursor: { sync: { key: 'metrics' }, drag: { x: true, y: false, setScale: false } },
+        hooks: {
+          setSelect: [plot => readBrush(plot, brush.current)],
+          draw: [plot => drawMarks(plot, shownMarks.current, tone => colour(`--${tone}`))],
+        },
       },
       data,
       element,
@@ -102,9 +118,17 @@ export function Plot({ title, times, series, max, binary, marks = [] }: PlotProp
       chart.current = null;
     };
     // The data follows by itself; only another shape, or other colours, take another chart.
-  }, [shape, scheme]);
+  }, [shape, scheme, zone]);
   useEffect(() => chart.current?.setData(data));
   return <div className="plot" ref={place} role="img" aria-label={title} />;
+}
+
+/** Tells what was drawn over, and lets go of it. A click draws over nothing. */
+function readBrush(plot: uPlot, onBrush: PlotProps['onBrush']): void {
+  const { left, width, top, height } = plot.select;
+  if (width < brushPixelsMin) return;
+  plot.setSelect({ left: 0, width: 0, top, height }, false);
+  onBrush?.(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
 }
 
 /** Draws an upright line at each mark that is within the plot. */

@@ -1,4 +1,4 @@
-import { Code } from './code.tsx';
+import { Code } from '../code/code.tsx';
 import { Dialog } from './dialog.tsx';
 
 /** A secret that was just made. It is shown this once. */

@@ -7,6 +7,7 @@ import type { Tone } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { NodePlots } from './node-plots.tsx';
 import { DrainDialog } from './drain.tsx';
 
 const everyMs = 5_000;
@@ -133,6 +134,7 @@ function NodeCard({ of: { id, version, commit, machineInfo, metrics } }: { of: N
             <Disk key={mountPoint} name={mountPoint} device={device} used={usedBytes} total={totalBytes} />
           ))}
         </dl>
+        <NodePlots id={id} />
       </div>
     </Card>
   );

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Node } from '../../../protocol/api/node.ts';
 import type { Orphans } from '../../../protocol/api/orphan.ts';
+import type { InstallationOverview } from '../../../protocol/api/overview.ts';
 import type { StuckSandbox } from '../../../protocol/api/stuck.ts';
 import { useRead } from '../../api/hooks.ts';
 import { formatCount } from '../../format.ts';
@@ -8,7 +9,9 @@ import { Ago, Badge, Copy, Problem } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { DiskCard } from './disk-card.tsx';
 import { NodeTable } from './nodes.tsx';
+import { ReconcilerCard } from './reconciler-card.tsx';
 
 const everyMs = 5_000;
 
@@ -23,6 +26,7 @@ export function OperatorOverview() {
   const nameOf = (id: string) => teams.data?.find(({ teamID }) => teamID === id)?.name ?? id;
   const sum = (of: (node: Node) => number) => (nodes.data ?? []).reduce((total, node) => total + of(node), 0);
   const stuck = useRead<StuckSandbox[]>('/admin/sandboxes/stuck', { personal: true, every: everyMs });
+  const seen = useRead<InstallationOverview>('/admin/overview', { personal: true, every: everyMs });
   const leftOver = (orphans.data?.sandboxes.length ?? 0) + (orphans.data?.volumes.length ?? 0);
   return (
     <Page title="Overview" about="The whole installation">
@@ -30,6 +34,8 @@ export function OperatorOverview() {
         <Number label="running" value={sum(node => node.sandboxCount)} />
         <Number label="starting" value={sum(node => node.sandboxStartingCount)} />
         <Number label="created since the start" value={sum(node => node.createSuccesses)} />
+        <Number label="half of the creates, last hour" text={took(seen.data?.creates.p50Seconds)} />
+        <Number label="99 of 100 creates, last hour" text={took(seen.data?.creates.p99Seconds)} />
         <Number label="failed to start" value={sum(node => node.createFails)} />
         <Number label="stuck" value={stuck.data?.length ?? 0} />
         <Number label="left over" value={leftOver} />
@@ -51,6 +57,14 @@ export function OperatorOverview() {
       <Card title="Nodes">
         <Loaded of={nodes}>{rows => <NodeTable rows={rows} />}</Loaded>
       </Card>
+      <Loaded of={seen}>
+        {({ disks, reconcilers, since }) => (
+          <>
+            <DiskCard disks={disks} />
+            <ReconcilerCard reconcilers={reconcilers} since={since} />
+          </>
+        )}
+      </Loaded>
       <Card title="Running by team">
         <Loaded of={counts}>
           {byTeam => (
@@ -92,10 +106,13 @@ function StuckTable({ rows, nameOf }: StuckTableProps) {
   );
 }
 
-function Number({ label, value }: { label: string; value: number }) {
+const took = (seconds: number | null | undefined) =>
+  seconds == null ? '–' : seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
+
+function Number({ label, value, text }: { label: string; value?: number; text?: string }) {
   return (
     <div>
-      <strong>{formatCount(value)}</strong> <span className="muted">{label}</span>
+      <strong>{text ?? formatCount(value ?? 0)}</strong> <span className="muted">{label}</span>
     </div>
   );
 }

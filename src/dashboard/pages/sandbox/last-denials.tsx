@@ -1,9 +1,9 @@
 import type { SandboxLogEntry } from '../../../protocol/api/sandbox-logs.ts';
 import { useLogStream } from '../../api/log-stream.ts';
-import { formatClock } from '../../format.ts';
 import { Loading, Problem } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { TimeOfDay } from '../../parts/zone.tsx';
 
 const shownMax = 20;
 
@@ -11,9 +11,10 @@ const shownMax = 20;
 export function LastDenials({ sandboxId }: { sandboxId: string }) {
   const { entries, error } = useLogStream<SandboxLogEntry>(`/sandboxes/${encodeURIComponent(sandboxId)}/logs/stream`, {
     tail: shownMax,
+    logger: 'network',
     search: 'denied: ',
   });
-  const denials = entries?.filter(({ fields }) => fields['logger'] === 'network').slice(-shownMax);
+  const denials = entries?.slice(-shownMax);
   return (
     <Card title="Last refused">
       {error && <Problem error={error} />}
@@ -24,7 +25,7 @@ export function LastDenials({ sandboxId }: { sandboxId: string }) {
           keyOf={({ place }) => place}
           empty="Nothing was refused"
           columns={[
-            { name: 'When', of: ({ timestamp }) => <time title={timestamp}>{formatClock(new Date(timestamp))}</time> },
+            { name: 'When', of: ({ timestamp }) => <TimeOfDay at={timestamp} /> },
             { name: 'What', of: ({ message }) => <span className="mono">{message.replace(/^denied: /, '')}</span> },
           ]}
         />

@@ -5,7 +5,7 @@ import { formatBytes, formatCount } from '../../format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Empty } from '../../parts/bits.tsx';
-import { parseLines } from '../sandboxes/code.ts';
+import { parseLines } from '../sandboxes/create/code.ts';
 import { LastDenials } from './last-denials.tsx';
 import { WouldPass } from './would-pass.tsx';
 import { useSandbox } from './sandbox.tsx';

@@ -2,15 +2,16 @@ import { Link } from '@tanstack/react-router';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { useMay } from '../../api/session.tsx';
-import { formatBytes, formatMoment } from '../../format.ts';
+import { formatBytes } from '../../format.ts';
 import { Ago, Copy } from '../../parts/bits.tsx';
-import { CodeTabs } from '../../parts/code.tsx';
+import { CodeTabs } from '../../code/code.tsx';
 import { Card } from '../../parts/page.tsx';
 import { killOf, reasons } from '../sandboxes/ended.tsx';
 import { Family } from './family.tsx';
 import { Ports } from './ports.tsx';
 import { Processes } from './processes.tsx';
 import { useSandbox } from './sandbox.tsx';
+import { ExactTime } from '../../parts/zone.tsx';
 
 /** What a sandbox is, what it went through, what runs in it. */
 export function Overview() {
@@ -58,8 +59,13 @@ function About({ detail }: { detail: SandboxDetail }) {
         </dd>
         <dt>Started</dt>
         <dd>
-          <Ago at={detail.startedAt} /> <span className="muted">({formatMoment(new Date(detail.startedAt))})</span>
+          <Ago at={detail.startedAt} />{' '}
+          <span className="muted">
+            (<ExactTime at={detail.startedAt} />)
+          </span>
         </dd>
+        <dt>Node</dt>
+        <dd className="mono">{detail.nodeID}</dd>
         <dt>Size</dt>
         <dd>
           {detail.cpuCount} CPU, {formatBytes(detail.memoryMB * 1024 ** 2)} memory,{' '}

@@ -7,6 +7,7 @@ import type { Ask } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
 import { isStale } from '../../api/stale.ts';
 import { Confirm } from '../../parts/dialog.tsx';
+import { useCalls } from '../../code/calls.tsx';
 import { useToast } from '../../parts/toasts.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 
@@ -60,6 +61,7 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
   const fits = ({ state }: Action) => selected.filter(sandbox => state === null || sandbox.state === state);
+  const { isShowing, show } = useCalls();
   const run = async (action: Action) => {
     setBusy(true);
     const queue = fits(action);
@@ -81,6 +83,15 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
     setBusy(false);
     onDone();
   };
+  /** Does it, or shows its code. */
+  const start = (action: Action) => {
+    if (!isShowing) return void run(action);
+    const calls = fits(action).map(sandbox => {
+      const [path, { method = 'GET', body }] = action.ask(sandbox);
+      return { method, path, body, teamID };
+    });
+    show({ calls, run: () => void run(action) });
+  };
   const button = (action: Action, icon: React.ReactNode, onClick: () => void) => (
     <RoleButton
       least="developer"
@@ -94,24 +105,35 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   return (
     <div className="note bulk-bar" role="region" aria-label="Chosen sandboxes">
       <span className="grow">{selected.length} chosen</span>
-      {button(actions.extend, <Clock size={14} />, () => void run(actions.extend))}
-      {button(actions.pause, <Pause size={14} />, () => void run(actions.pause))}
-      {button(actions.resume, <Play size={14} />, () => void run(actions.resume))}
+      {button(actions.extend, <Clock size={14} />, () => start(actions.extend))}
+      {button(actions.pause, <Pause size={14} />, () => start(actions.pause))}
+      {button(actions.resume, <Play size={14} />, () => start(actions.resume))}
       {button(actions.kill, <Trash2 size={14} />, () => setAsking(true))}
       {asking && (
-        <Confirm
-          title={`Kill ${selected.length === 1 ? 'this sandbox' : `${selected.length} sandboxes`}?`}
-          action="Kill"
-          busy={busy}
+        <ConfirmKill
+          count={selected.length}
           onClose={() => setAsking(false)}
           onConfirm={() => {
             setAsking(false);
-            void run(actions.kill);
+            start(actions.kill);
           }}
-        >
-          <p className="muted">Their processes end and their disks are deleted. Snapshots and volumes stay.</p>
-        </Confirm>
+        />
       )}
     </div>
+  );
+}
+
+type ConfirmKillProps = { count: number; onClose: () => void; onConfirm: () => void };
+
+function ConfirmKill({ count, onClose, onConfirm }: ConfirmKillProps) {
+  return (
+    <Confirm
+      title={`Kill ${count === 1 ? 'this sandbox' : `${count} sandboxes`}?`}
+      action="Kill"
+      onClose={onClose}
+      onConfirm={onConfirm}
+    >
+      <p className="muted">Their processes end and their disks are deleted. Snapshots and volumes stay.</p>
+    </Confirm>
   );
 }

@@ -8,12 +8,14 @@ import { formatCount } from '../../format.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { NoSandboxes } from './no-sandboxes.tsx';
 import { SandboxTable } from './sandbox-table.tsx';
+import { isFiltered, sinceMs } from './search.ts';
 import type { SandboxesFilter, SandboxesSearch } from './search.ts';
 
 type Page = { items: ListedSandbox[]; next: string | null; running: number | null };
 
 /** So near to the end of the rows that there are, more are asked for. */
 const nearPx = 800;
+const minuteMs = 60_000;
 
 type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
 
@@ -21,8 +23,10 @@ type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter)
 export function Listing({ search, onFilter }: ListingProps) {
   const { teamID } = useTeam();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const { show, template, text, metadata, order } = search;
-  const query = { state: show ?? 'running,paused', template, text, metadata, order };
+  const { show, template, text, node, since, metadata, order } = search;
+  // To the minute, so that it is the same question for a while.
+  const startedAfter = since && new Date(Math.floor(Date.now() / minuteMs) * minuteMs - sinceMs[since]).toISOString();
+  const query = { state: show ?? 'running,paused', template, text, nodeID: node, startedAfter, metadata, order };
   const pages = useInfiniteQuery({
     queryKey: ['/v2/sandboxes', teamID, query],
     initialPageParam: null as string | null,
@@ -51,9 +55,7 @@ export function Listing({ search, onFilter }: ListingProps) {
     <>
       {error && <Problem error={error} onRetry={() => void refetch()} />}
       {rows.length === 0 ? (
-        <NoSandboxes
-          filtered={template !== undefined || text !== undefined || metadata !== undefined || show !== undefined}
-        />
+        <NoSandboxes filtered={show !== undefined || isFiltered(search)} />
       ) : (
         <SandboxTable rows={rows} chosen={chosen} onChoose={setChosen} onFilter={onFilter} />
       )}

@@ -1,20 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Empty } from '../../parts/bits.tsx';
-import { CodeTabs } from '../../parts/code.tsx';
-import { codeOf } from './code.ts';
-import type { Wish } from './code.ts';
-
-const first: Wish = {
-  template: 'base',
-  timeoutSeconds: 300,
-  metadata: {},
-  env: {},
-  internet: true,
-  allow: [],
-  deny: [],
-  volumes: {},
-  pauseAtEnd: false,
-};
+import { CodeTabs } from '../../code/code.tsx';
+import { codeOf, plainWish } from './create/code.ts';
 
 /** What there is to do where no sandbox is. */
 export function NoSandboxes({ filtered }: { filtered: boolean }) {
@@ -34,7 +21,7 @@ export function NoSandboxes({ filtered }: { filtered: boolean }) {
             address of this platform in <code>E2B_API_URL</code> and <code>E2B_SANDBOX_URL</code>.
           </p>
           <div className="code" style={{ border: 0, background: 'none' }}>
-            <CodeTabs texts={codeOf(first, location.origin)} />
+            <CodeTabs texts={codeOf(plainWish, location.origin)} />
           </div>
         </Empty>
       )}

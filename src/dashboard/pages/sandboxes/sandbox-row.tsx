@@ -3,9 +3,9 @@ import type { MouseEvent } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
-import { Ago, Badge, CopyBeside, Meter } from '../../parts/bits.tsx';
+import { Ago, Badge, CopyBeside } from '../../parts/bits.tsx';
 import type { SandboxesFilter } from './search.ts';
-import { Sparkline } from './sparkline.tsx';
+import { Sparkline, useRecent } from './sparkline.tsx';
 import { TimeLeft } from './time-left.tsx';
 
 type SandboxRowProps = {
@@ -25,7 +25,7 @@ type SandboxRowProps = {
 /** A sandbox as a row. One that is gone stays until the rows may move. */
 export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
   const { row, isGone, place, numbers, isChosen, href, onOpen, onChoose, onFilter } = props;
-  const { sandboxID, state, templateID, alias, startedAt, metadata = {} } = row;
+  const { sandboxID, state, templateID, alias, nodeID, startedAt, metadata = {} } = row;
   return (
     <tr aria-selected={isChosen} aria-rowindex={place} className={isGone ? 'gone' : undefined}>
       <td>
@@ -58,28 +58,16 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
         <Ago at={startedAt} />
       </td>
       <td>{!isGone && <TimeLeft of={row} />}</td>
-      <td className="num">
-        {state === 'running' && !isGone ? (
-          <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
-            <Sparkline sandboxId={sandboxID} />
-            {numbers ? `${numbers.cpuUsedPct.toFixed(0)} %` : <Nothing />}
-          </span>
-        ) : (
-          <Nothing />
-        )}
-      </td>
-      <td className="num">
-        {numbers ? (
-          <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
-            <Meter
-              share={numbers.memUsed / numbers.memTotal}
-              label={`${formatBytes(numbers.memUsed)} of ${formatBytes(numbers.memTotal)}`}
-            />
-            {formatBytes(numbers.memUsed)}
-          </span>
-        ) : (
-          <Nothing />
-        )}
+      <Use sandboxId={sandboxID} isRunning={state === 'running' && !isGone} numbers={numbers} />
+      <td>
+        <button
+          type="button"
+          className="linklike cut mono"
+          title={`Those of ${nodeID} alone`}
+          onClick={() => onFilter({ node: nodeID })}
+        >
+          {nodeID}
+        </button>
       </td>
       <td>
         <Metadata of={metadata} onFilter={onFilter} />
@@ -87,6 +75,33 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
     </tr>
   );
 });
+
+type UseProps = { sandboxId: string; isRunning: boolean; numbers: SandboxMetric | undefined };
+
+/** What a sandbox uses of processor, memory and disk: now, and as lines of the last quarter of an hour. */
+function Use({ sandboxId, isRunning, numbers }: UseProps) {
+  const recent = useRecent(sandboxId, isRunning);
+  const cell = (of: 'cpu' | 'memory' | 'disk', value: string | undefined, whole: string | undefined) => (
+    <td className="num" title={whole}>
+      {isRunning ? (
+        <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
+          <Sparkline of={of} recent={recent} />
+          {value ?? <Nothing />}
+        </span>
+      ) : (
+        <Nothing />
+      )}
+    </td>
+  );
+  const of = (used: number, total: number) => `${formatBytes(used)} of ${formatBytes(total)}`;
+  return (
+    <>
+      {cell('cpu', numbers && `${numbers.cpuUsedPct.toFixed(0)} %`, numbers && `of ${numbers.cpuCount} CPU`)}
+      {cell('memory', numbers && formatBytes(numbers.memUsed), numbers && of(numbers.memUsed, numbers.memTotal))}
+      {cell('disk', numbers && formatBytes(numbers.diskUsed), numbers && of(numbers.diskUsed, numbers.diskTotal))}
+    </>
+  );
+}
 
 type MetadataProps = { of: Record<string, string>; onFilter: SandboxRowProps['onFilter'] };
 

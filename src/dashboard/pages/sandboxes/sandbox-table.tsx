@@ -15,7 +15,7 @@ const metricsRowsMax = 100;
 /** Height of a row, as `views.css` has it. */
 const rowPx = 41;
 
-const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 'Memory', 'Metadata'];
+const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 'Memory', 'Disk', 'Node', 'Metadata'];
 
 type SandboxTableProps = {
   rows: ListedSandbox[];

@@ -1,14 +1,20 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { ArrowDownUp, Plus, X } from 'lucide-react';
 import { lazy, Suspense, useCallback } from 'react';
+import { useTeam } from '../../api/session.tsx';
 import { formText } from '../../parts/form-text.ts';
 import { Page } from '../../parts/page.tsx';
 import { EndedTable } from './ended.tsx';
 import { Listing } from './listing.tsx';
+import { isFiltered, sinceMs } from './search.ts';
 import type { SandboxesSearch } from './search.ts';
+import { TeamStrip } from './team-strip.tsx';
+import { ViewMenu } from './view-menu.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 
-const CreateSheet = lazy(() => import('./create-sheet.tsx').then(({ CreateSheet }) => ({ default: CreateSheet })));
+const CreateSheet = lazy(() =>
+  import('./create/create-sheet.tsx').then(({ CreateSheet }) => ({ default: CreateSheet })),
+);
 
 const views = [
   { show: undefined, name: 'All' },
@@ -19,6 +25,7 @@ const views = [
 
 /** Everything that runs, is paused, or has ended in the last days. */
 export function Sandboxes() {
+  const { teamID } = useTeam();
   const search: SandboxesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const change = useCallback(
@@ -39,7 +46,8 @@ export function Sandboxes() {
         </RoleButton>
       }
     >
-      <div className="row">
+      <TeamStrip />
+      <div className="row filters">
         <div className="segments" role="group" aria-label="State">
           {views.map(({ show, name }) => (
             <Link
@@ -54,6 +62,13 @@ export function Sandboxes() {
           ))}
         </div>
         {search.show !== 'ended' && <Filters search={search} onChange={change} />}
+        <ViewMenu
+          key={teamID}
+          search={search}
+          onShow={kept =>
+            void navigate({ to: '/sandboxes', search: { ...kept, ...(search.team && { team: search.team }) } })
+          }
+        />
       </div>
       {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={change} />}
       {search.create !== undefined && (
@@ -71,7 +86,6 @@ type FiltersProps = {
 };
 
 function Filters({ search, onChange }: FiltersProps) {
-  const filtered = search.template !== undefined || search.metadata !== undefined || search.text !== undefined;
   return (
     <>
       <form
@@ -105,11 +119,19 @@ function Filters({ search, onChange }: FiltersProps) {
         />
         <button className="button">Filter</button>
       </form>
-      {filtered && (
+      <Since value={search.since} onChange={since => onChange({ since })} />
+      {search.node !== undefined && (
+        <button type="button" className="chip" title="Of all nodes" onClick={() => onChange({ node: undefined })}>
+          node={search.node} <X size={12} aria-hidden />
+        </button>
+      )}
+      {isFiltered(search) && (
         <button
           type="button"
           className="button bare"
-          onClick={() => onChange({ text: undefined, template: undefined, metadata: undefined })}
+          onClick={() =>
+            onChange({ text: undefined, template: undefined, metadata: undefined, node: undefined, since: undefined })
+          }
         >
           <X size={14} /> Clear
         </button>
@@ -122,5 +144,18 @@ function Filters({ search, onChange }: FiltersProps) {
         <ArrowDownUp size={14} /> {search.order === 'asc' ? 'Oldest first' : 'Newest first'}
       </button>
     </>
+  );
+}
+
+function Since({ value, onChange }: { value: string | undefined; onChange: (value: string | undefined) => void }) {
+  return (
+    <select aria-label="Started" value={value ?? ''} onChange={event => onChange(event.target.value || undefined)}>
+      <option value="">Started at any time</option>
+      {Object.keys(sinceMs).map(name => (
+        <option key={name} value={name}>
+          In the last {name}
+        </option>
+      ))}
+    </select>
   );
 }

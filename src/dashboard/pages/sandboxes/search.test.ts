@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { readSandboxesSearch } from './search.ts';
+import { isFiltered, readSandboxesSearch } from './search.ts';
 
 test('a search keeps what it knows, whoever wrote it', () => {
   expect(readSandboxesSearch({ show: 'ended', template: 42, metadata: 'a=1', order: 'asc', x: {} })).toEqual({
@@ -9,4 +9,11 @@ test('a search keeps what it knows, whoever wrote it', () => {
     order: 'asc',
   });
   expect(readSandboxesSearch({ show: '<script>', template: ['a'], order: 'desc', metadata: '' })).toEqual({});
+});
+
+test('how long ago and on which node are known by their names', () => {
+  expect(readSandboxesSearch({ since: '6h', node: 'n1' })).toEqual({ since: '6h', node: 'n1' });
+  expect(readSandboxesSearch({ since: 'constructor', node: {} })).toEqual({});
+  expect(isFiltered({ show: 'paused', order: 'asc' })).toBe(false);
+  expect(isFiltered({ since: '6h' })).toBe(true);
 });

@@ -6,28 +6,39 @@ import { useTeam } from '../../api/session.tsx';
 
 const shownSeconds = 15 * 60;
 const everyMs = 30_000;
+/** As long as there is no line yet. */
+const firstMs = 5_000;
 /** A row that is scrolled past, or pushed out by newer ones, asks for nothing. */
 const restMs = 1_500;
-const [width, height] = [64, 18];
-/** What fills the height at least, percent: an idle sandbox is a flat line and no mountain. */
-const fullPercentMin = 20;
+const [width, height] = [48, 18];
+/** What fills the height at least, of one: an idle sandbox is a flat line and no mountain. */
+const fullMin = 0.2;
+
+/** What of a sandbox a line shows, as its share of what there is. */
+const shares = {
+  cpu: ({ cpuUsedPct }: SandboxMetric) => cpuUsedPct / 100,
+  memory: ({ memUsed, memTotal }: SandboxMetric) => memUsed / memTotal,
+  disk: ({ diskUsed, diskTotal }: SandboxMetric) => diskUsed / diskTotal,
+};
+
+type Point = { timestampUnix: number; share: number };
 
 /** The line through the samples of the last quarter of an hour, as the points of an SVG; null where there is none. */
-export function sparkPoints(samples: readonly { timestampUnix: number; cpuUsedPct: number }[], now: number) {
+export function sparkPoints(samples: readonly Point[], now: number): string | null {
   const shown = samples.filter(({ timestampUnix }) => timestampUnix > now - shownSeconds);
   if (shown.length < 2) return null;
-  const full = Math.max(fullPercentMin, ...shown.map(({ cpuUsedPct }) => cpuUsedPct));
+  const full = Math.max(fullMin, ...shown.map(({ share }) => share));
   return shown
-    .map(({ timestampUnix, cpuUsedPct }) => {
+    .map(({ timestampUnix, share }) => {
       const x = width * (1 - (now - timestampUnix) / shownSeconds);
-      const y = 1 + (height - 2) * (1 - cpuUsedPct / full);
+      const y = 1 + (height - 2) * (1 - share / full);
       return `${Math.min(width, x).toFixed(1)},${y.toFixed(1)}`;
     })
     .join(' ');
 }
 
-/** The processor's last quarter of an hour in a running sandbox. */
-export function Sparkline({ sandboxId }: { sandboxId: string }) {
+/** What a running sandbox has used in the last quarter of an hour, for the lines of its row. */
+export function useRecent(sandboxId: string, enabled: boolean): { samples: SandboxMetric[]; at: number } {
   const { teamID } = useTeam();
   const [rests, setRests] = useState(false);
   useEffect(() => {
@@ -35,18 +46,29 @@ export function Sparkline({ sandboxId }: { sandboxId: string }) {
     return () => clearTimeout(timer);
   }, []);
   // Not by the path: events of sandboxes have nothing to do with it.
-  const samples = useQuery({
+  const { data = [], dataUpdatedAt } = useQuery({
     queryKey: ['sparkline', teamID, sandboxId],
     queryFn({ signal }) {
       const end = Math.floor(Date.now() / 1000);
       const path = `/sandboxes/${encodeURIComponent(sandboxId)}/metrics`;
       return askJson<SandboxMetric[]>(path, { team: teamID, query: { start: end - shownSeconds, end }, signal });
     },
-    refetchInterval: everyMs,
-    enabled: rests,
+    refetchInterval: ({ state }) => ((state.data?.length ?? 0) < 2 ? firstMs : everyMs),
+    enabled: rests && enabled,
     retry: false,
   });
-  const points = sparkPoints(samples.data ?? [], samples.dataUpdatedAt / 1000);
+  return { samples: data, at: dataUpdatedAt / 1000 };
+}
+
+type SparklineProps = { of: keyof typeof shares; recent: ReturnType<typeof useRecent> };
+
+/** The last quarter of an hour of a sandbox as a line. */
+export function Sparkline({ of, recent: { samples, at } }: SparklineProps) {
+  const share = shares[of];
+  const points = sparkPoints(
+    samples.map(sample => ({ timestampUnix: sample.timestampUnix, share: share(sample) })),
+    at,
+  );
   return (
     <svg className="sparkline" width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden>
       {points !== null && <polyline points={points} />}

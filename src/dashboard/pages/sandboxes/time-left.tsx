@@ -1,5 +1,6 @@
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatDuration, formatMoment } from '../../format.ts';
+import { useZone } from '../../parts/zone.tsx';
 import { Ago, Meter, useNow } from '../../parts/bits.tsx';
 
 /** How long a sandbox still runs, as a bar of its whole time; of a paused one, since when it is paused. */
@@ -9,6 +10,7 @@ export function TimeLeft({
   of: Pick<ListedSandbox, 'state' | 'startedAt' | 'endAt'>;
 }) {
   const now = useNow();
+  const zone = useZone();
   if (state === 'paused')
     return (
       <span className="muted">
@@ -18,7 +20,11 @@ export function TimeLeft({
   const [start, end] = [Date.parse(startedAt), Date.parse(endAt)];
   const left = end - now;
   return (
-    <span className="row num" style={{ gap: 6, flexWrap: 'nowrap' }} title={`Ends ${formatMoment(new Date(end))}`}>
+    <span
+      className="row num"
+      style={{ gap: 6, flexWrap: 'nowrap' }}
+      title={`Ends ${formatMoment(new Date(end), zone)}`}
+    >
       <Meter left share={left / Math.max(1, end - start)} label={`${formatDuration(left)} left`} />
       {left > 0 ? formatDuration(left) : 'ending'}
     </span>

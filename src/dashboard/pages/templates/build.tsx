@@ -7,6 +7,7 @@ import { useLogStream } from '../../api/log-stream.ts';
 import { Badge, Problem } from '../../parts/bits.tsx';
 import { LogBox } from '../../parts/log-box.tsx';
 import { Page } from '../../parts/page.tsx';
+import { StepTable } from './step-table.tsx';
 import { buildTone } from './build-tone.ts';
 import { RoleButton } from '../../parts/role-button.tsx';
 
@@ -55,6 +56,7 @@ export function BuildPage() {
           </span>
         </div>
       )}
+      <StepTable templateId={templateId} buildId={buildId} log={log.entries ?? []} />
       <LogBox
         label="Log of the build"
         className="build"

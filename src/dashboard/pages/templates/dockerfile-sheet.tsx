@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useChange } from '../../api/hooks.ts';
 import type { Template } from '../../../protocol/api/template.ts';
-import { CodeTabs } from '../../parts/code.tsx';
+import { CodeTabs } from '../../code/code.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { bodyOf, codeOf } from './dockerfile-code.ts';
 import type { BuildWish } from './dockerfile-code.ts';

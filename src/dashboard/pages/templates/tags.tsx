@@ -5,12 +5,12 @@ import type { TemplateBuild } from '../../../protocol/api/template.ts';
 import type { TemplateTagAssignment, TemplateTagGroups } from '../../../protocol/api/template-tags.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { useMay } from '../../api/session.tsx';
-import { formatMoment } from '../../format.ts';
 import { Ago, Badge } from '../../parts/bits.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
+import { ExactTime } from '../../parts/zone.tsx';
 
 type Group = TemplateTagGroups['tags'][number];
 type TagsProps = { templateId: string; builds: TemplateBuild[] };
@@ -165,7 +165,11 @@ function TagHistory({ of: { tag, assignments, hasMore }, template, disabled, onA
           { name: 'Build', of: one => <BuildLink of={one} template={template} /> },
           {
             name: 'Named from',
-            of: ({ assignedAt }) => <span className="num">{formatMoment(new Date(assignedAt))}</span>,
+            of: ({ assignedAt }) => (
+              <span className="num">
+                <ExactTime at={assignedAt} />
+              </span>
+            ),
           },
           {
             name: ' ',
@@ -224,7 +228,7 @@ function AssignForm({ builds, isBusy, onAssign }: AssignFormProps) {
       <select aria-label="Build to name" value={build} onChange={event => setBuild(event.target.value)}>
         {builds.map(({ buildID, createdAt }) => (
           <option key={buildID} value={buildID}>
-            {buildID.slice(0, 8)} of {formatMoment(new Date(createdAt))}
+            {buildID.slice(0, 8)} of <ExactTime at={createdAt} />
           </option>
         ))}
       </select>

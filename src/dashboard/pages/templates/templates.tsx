@@ -5,7 +5,7 @@ import type { Template } from '../../../protocol/api/template.ts';
 import { useRead } from '../../api/hooks.ts';
 import { formatBytes, formatCount } from '../../format.ts';
 import { Ago, Badge, Empty } from '../../parts/bits.tsx';
-import { Code } from '../../parts/code.tsx';
+import { Code } from '../../code/code.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';

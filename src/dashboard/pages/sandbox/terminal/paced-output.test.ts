@@ -58,3 +58,16 @@ test('late frames make the pieces smaller, frames in time larger, within bounds'
   expect(nextBudget(2048, 33)).toBe(2048);
   expect(nextBudget(256 * 1024, 16.7)).toBe(256 * 1024);
 });
+
+test('it is said when much waits, and when it is all shown', async () => {
+  const { frame, next } = frames();
+  const said: boolean[] = [];
+  const output = pacedOutput({ show: async () => {}, frame, onMuch: isMuch => said.push(isMuch) });
+  await output(new Uint8Array(1_000));
+  await next(16);
+  expect(said).toEqual([]);
+  await output(new Uint8Array(100_000));
+  expect(said).toEqual([true]);
+  for (let turn = 0; turn < 20; turn++) await next(16);
+  expect(said).toEqual([true, false]);
+});

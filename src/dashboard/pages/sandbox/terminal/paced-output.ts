@@ -6,6 +6,8 @@ const lateMs = 20;
 const [lessBy, moreBy] = [0.7, 1.08];
 /** Bytes that may wait to be shown before the next are read: enough to fill some frames, too few to fill memory. */
 const waitingBytesMax = 256 * 1024;
+/** So much at a time is more than anybody reads as it comes. */
+const muchBytes = 64 * 1024;
 
 /** Bytes for the next frame, where the last one took `frameMs` and showed as much as it might. */
 export function nextBudget(budget: number, frameMs: number): number {
@@ -17,6 +19,8 @@ type Pace = {
   show: (bytes: Uint8Array) => Promise<void>;
   /** Settles at the next frame with its time, ms. */
   frame: () => Promise<number>;
+  /** Much waits from now on, or no more. */
+  onMuch?: (isMuch: boolean) => void;
 };
 
 /**
@@ -24,11 +28,17 @@ type Pace = {
  * many bytes in each frame as this machine can show in time. Settles at once while little waits, and later where it is
  * much.
  */
-export function pacedOutput({ show, frame }: Pace): (bytes: Uint8Array) => Promise<void> {
+export function pacedOutput({ show, frame, onMuch }: Pace): (bytes: Uint8Array) => Promise<void> {
   const queue: Uint8Array[] = [];
   let waiting = 0;
   let budget = bytesFirst;
   let flow: Promise<void> | null = null;
+  let isMuch = false;
+  const setMuch = (next: boolean) => {
+    if (next === isMuch) return;
+    isMuch = next;
+    onMuch?.(next);
+  };
   const take = () => {
     const [head] = queue;
     if (!head) return null;
@@ -56,10 +66,12 @@ export function pacedOutput({ show, frame }: Pace): (bytes: Uint8Array) => Promi
       last = now;
     }
     flow = null;
+    setMuch(false);
   };
   return async bytes => {
     queue.push(bytes);
     waiting += bytes.length;
+    if (waiting >= muchBytes) setMuch(true);
     flow ??= run();
     while (waiting >= waitingBytesMax && flow) await frame();
   };

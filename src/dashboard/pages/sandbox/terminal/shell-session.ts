@@ -2,17 +2,17 @@ import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
 import { ApiFailure } from '../../../api/client.ts';
 import { pacedOutput } from './paced-output.ts';
+import type { ShellSize } from './terminal-search.ts';
 import { forgetShell, keepShell, keptShell } from './shell-memory.ts';
 
 /** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
 export type ShellState = 'connecting' | 'open' | 'lost' | 'ended';
-/** Size of a terminal in characters. */
-type ShellSize = { cols: number; rows: number };
-
 type ShellView = {
   size: () => ShellSize;
   /** Settles once the bytes are shown: what comes faster waits. */
   onOutput: (bytes: Uint8Array) => Promise<void>;
+  /** So much comes from now on that nobody reads it as it comes, or no more. */
+  onMuch: (isMuch: boolean) => void;
   /** What follows is everything that the shell has shown. */
   onReplay: () => void;
   onState: (state: ShellState, why?: string) => void;
@@ -85,17 +85,26 @@ function inOrder(stopped: AbortSignal, sendOne: (text: string) => Promise<unknow
 const resizeShell = (target: Target, pid: number, size: ShellSize) =>
   callAgent(target, 'process.Process/Update', { process: { pid }, pty: { size } }).catch(() => undefined);
 
+const typeInto = (target: Target, pid: number | null, text: string) =>
+  callAgent(target, 'process.Process/SendInput', { process: { pid }, input: { pty: base64Of(text) } });
+
 /** Ends a shell, which may have ended by itself. */
 const killShell = (target: Target, pid: number) =>
   callAgent(target, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' }).catch(
     () => undefined,
   );
 
-/** Opens the shell of this number in a sandbox, or goes on with it where this window had it. */
-export function openShell(target: Target, number: number, view: ShellView) {
+/** Which shell: one of this window's own, by its number, or one that is looked at, by its process. */
+export type ShellChoice = { number: number } | { watched: number };
+
+/**
+ * Opens a shell of this window in a sandbox, or goes on with it where this window had it. One that is only watched gets
+ * no keys and no size from here, and goes on when one leaves.
+ */
+export function openShell(target: Target, choice: ShellChoice, view: ShellView) {
   const stop = new AbortController();
-  const place = { sandboxId: target.sandboxId, number };
-  let pid = keptShell(place);
+  const place = 'number' in choice ? { sandboxId: target.sandboxId, number: choice.number } : null;
+  let pid = 'watched' in choice ? choice.watched : place && keptShell(place);
   /** Bytes of what is shown again that are to come. Programs asked the terminal then, and must get no answer now. */
   let toReplay = 0;
 
@@ -105,13 +114,14 @@ export function openShell(target: Target, number: number, view: ShellView) {
       toReplay = Math.max(0, toReplay - bytes.length);
     },
     frame: nextFrame,
+    onMuch: view.onMuch,
   });
   const follow = async (): Promise<'ended' | 'lost'> => {
     const method = pid === null ? 'process.Process/Start' : 'process.Process/Connect';
     for await (const { event } of streamAgent<ProcessEvent>(target, method, messageOf(pid, view.size()), stop.signal)) {
       if (event?.start) {
         pid = event.start.pid;
-        keepShell(place, pid);
+        if (place) keepShell(place, pid);
         toReplay = event.start.replayed ?? 0;
         if (method === 'process.Process/Connect') view.onReplay();
         view.onState('open', `process ${pid}`);
@@ -132,32 +142,35 @@ export function openShell(target: Target, number: number, view: ShellView) {
       } catch (error) {
         if (stop.signal.aborted) return;
         // The sandbox was started anew since, and its processes are gone.
-        if (error instanceof ApiFailure && error.status === 404) pid = null;
+        if (error instanceof ApiFailure && error.status === 404) {
+          if (!place) return view.onState('ended', 'This shell is not there any more');
+          pid = null;
+        }
         view.onState('lost', error instanceof Error ? error.message : '');
       }
       await new Promise(resolve => setTimeout(resolve, reconnectMs));
     }
   };
   const keys = inOrder(stop.signal, text =>
-    callAgent(target, 'process.Process/SendInput', { process: { pid }, input: { pty: base64Of(text) } }).catch(
-      (error: Error) => view.onState('lost', error.message),
-    ),
+    typeInto(target, pid, text).catch((error: Error) => view.onState('lost', error.message)),
   );
-  const resize = (size: ShellSize) => (pid === null ? undefined : resizeShell(target, pid, size));
+  const resize = (size: ShellSize) => (pid === null || !place ? undefined : resizeShell(target, pid, size));
   void run();
   return {
     type(text: string) {
-      if (toReplay > 0) return;
+      if (toReplay > 0 || !place) return;
       keys.add(text);
       if (pid !== null) void keys.send();
     },
     resize: (size: ShellSize) => void resize(size),
+    /** Its process; null while it is not known. */
+    process: () => pid,
     /** Ends the shell and what runs in it. */
     async end() {
       stop.abort();
+      if (!place) return;
       forgetShell(place);
-      if (pid === null) return;
-      await killShell(target, pid);
+      if (pid !== null) await killShell(target, pid);
       pid = null;
     },
     /** Leaves the shell running. */

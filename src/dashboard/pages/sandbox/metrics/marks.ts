@@ -1,6 +1,6 @@
-import type { LifecycleEvent } from '../../../protocol/api/event.ts';
-import type { Mark } from '../../parts/plot.tsx';
-import { killOf, reasons } from '../sandboxes/ended.tsx';
+import type { LifecycleEvent } from '../../../../protocol/api/event.ts';
+import type { Mark } from '../../../parts/plot.tsx';
+import { killOf, reasons } from '../../sandboxes/ended.tsx';
 
 const marked: Record<string, Omit<Mark, 'at'>> = {
   'sandbox.lifecycle.created': { text: 'Created', tone: 'ok' },

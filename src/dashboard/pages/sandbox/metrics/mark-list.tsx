@@ -1,6 +1,6 @@
-import { formatClock } from '../../format.ts';
-import { Badge } from '../../parts/bits.tsx';
-import type { Mark } from '../../parts/plot.tsx';
+import { Badge } from '../../../parts/bits.tsx';
+import type { Mark } from '../../../parts/plot.tsx';
+import { TimeOfDay } from '../../../parts/zone.tsx';
 
 /** Marks of plots in words, for what no line of a plot can say. */
 export function MarkList({ marks }: { marks: Mark[] }) {
@@ -8,7 +8,7 @@ export function MarkList({ marks }: { marks: Mark[] }) {
     <ul className="marks" aria-label="Marks">
       {marks.map(({ at, text, tone }) => (
         <li key={`${at} ${text}`}>
-          <time className="muted num">{formatClock(new Date(at * 1000))}</time> <Badge tone={tone}>{text}</Badge>
+          <TimeOfDay className="muted num" at={at * 1000} /> <Badge tone={tone}>{text}</Badge>
         </li>
       ))}
     </ul>

@@ -1,27 +1,21 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Sandbox } from '../../../protocol/api/sandbox.ts';
-import type { Template } from '../../../protocol/api/template.ts';
-import { useChange, useRead } from '../../api/hooks.ts';
-import { CodeTabs } from '../../parts/code.tsx';
-import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
-import { bodyOf, codeOf, parseLines, parsePairs } from './code.ts';
+import type { Sandbox } from '../../../../protocol/api/sandbox.ts';
+import type { Template } from '../../../../protocol/api/template.ts';
+import { useChange, useRead } from '../../../api/hooks.ts';
+import { Dialog, DialogFooter } from '../../../parts/dialog.tsx';
+import { bodyOf, plainWish } from './code.ts';
 import type { Wish } from './code.ts';
+import { CodeEditor } from './code-editor.tsx';
+import { Check, Lines, Pairs } from './fields.tsx';
+import { RuleRows } from './rule-rows.tsx';
 
-/** Creates a sandbox, and shows the code that does the same. */
+/** Creates a sandbox, by a form or by the code that does the same: a change of one shows in the other. */
 export function CreateSheet({ template, onClose }: { template: string; onClose: () => void }) {
   const navigate = useNavigate();
-  const [wish, setWish] = useState<Wish>({
-    template,
-    timeoutSeconds: 300,
-    metadata: {},
-    env: {},
-    internet: true,
-    allow: [],
-    deny: [],
-    volumes: {},
-    pauseAtEnd: false,
-  });
+  const [wish, setWish] = useState<Wish>({ ...plainWish, template });
+  /** How often the code has changed the form, whose fields begin anew then. */
+  const [read, setRead] = useState(0);
   const change = (next: Partial<Wish>) => setWish(now => ({ ...now, ...next }));
   const create = useChange<Sandbox>('Sandbox created', ['/v2/sandboxes']);
   const submit = () =>
@@ -34,7 +28,7 @@ export function CreateSheet({ template, onClose }: { template: string; onClose: 
   return (
     <Dialog title="New sandbox" wide onClose={onClose} onSubmit={submit}>
       <div className="columns">
-        <div className="stack" style={{ gap: 12 }}>
+        <div className="stack" style={{ gap: 12 }} key={read}>
           <TemplateField value={wish.template} onChange={chosen => change({ template: chosen })} />
           <label className="field">
             <span>Time, in seconds</span>
@@ -46,11 +40,22 @@ export function CreateSheet({ template, onClose }: { template: string; onClose: 
               onChange={event => change({ timeoutSeconds: event.target.valueAsNumber || 0 })}
             />
           </label>
-          <Pairs label="Metadata" placeholder="user=ada" onChange={metadata => change({ metadata })} />
-          <Pairs label="Environment" placeholder="NODE_ENV=test" onChange={env => change({ env })} />
+          <Pairs
+            label="Metadata"
+            placeholder="user=ada"
+            initial={wish.metadata}
+            onChange={metadata => change({ metadata })}
+          />
+          <Pairs label="Environment" placeholder="NODE_ENV=test" initial={wish.env} onChange={env => change({ env })} />
           <Reach wish={wish} onChange={change} />
         </div>
-        <CodeTabs texts={codeOf(wish, location.origin)} />
+        <CodeEditor
+          wish={wish}
+          onRead={next => {
+            setWish(next);
+            setRead(read + 1);
+          }}
+        />
       </div>
       <DialogFooter action={create.isPending ? 'Creating…' : 'Create'} busy={create.isPending} onClose={onClose} />
     </Dialog>
@@ -61,25 +66,30 @@ type ReachProps = { wish: Wish; onChange: (next: Partial<Wish>) => void };
 
 /** What the sandbox may reach, what it mounts, and what becomes of it. */
 function Reach({ wish, onChange }: ReachProps) {
+  const hasMore = bodyOf({ ...plainWish, ...pickMore(wish) })['network'] !== undefined || hasMembers(wish.volumes);
   return (
     <>
       <Check label="May reach the internet" checked={wish.internet} onChange={internet => onChange({ internet })} />
-      <details>
+      <details open={hasMore || undefined}>
         <summary>Network and volumes</summary>
         <div className="stack" style={{ gap: 12, paddingTop: 10 }}>
           <Lines
             label="Allowed: addresses, blocks and domains, one on a line"
             placeholder="*.npmjs.org"
+            initial={wish.allow}
             onChange={allow => onChange({ allow })}
           />
           <Lines
             label="Denied: addresses and blocks, one on a line"
             placeholder="0.0.0.0/0"
+            initial={wish.deny}
             onChange={deny => onChange({ deny })}
           />
+          <RuleRows initial={wish.rules} onChange={rules => onChange({ rules })} />
           <Pairs
             label="Volumes, each as path=name"
             placeholder="/data=shared"
+            initial={wish.volumes}
             onChange={volumes => onChange({ volumes })}
           />
         </div>
@@ -93,27 +103,8 @@ function Reach({ wish, onChange }: ReachProps) {
   );
 }
 
-type CheckProps = { label: string; checked: boolean; onChange: (checked: boolean) => void };
-
-function Check({ label, checked, onChange }: CheckProps) {
-  return (
-    <label className="check">
-      <input type="checkbox" checked={checked} onChange={event => onChange(event.target.checked)} />
-      {label}
-    </label>
-  );
-}
-
-type LinesProps = { label: string; placeholder: string; onChange: (lines: string[]) => void };
-
-function Lines({ label, placeholder, onChange }: LinesProps) {
-  return (
-    <label className="field">
-      <span>{label}</span>
-      <textarea rows={2} placeholder={placeholder} onChange={event => onChange(parseLines(event.target.value))} />
-    </label>
-  );
-}
+const pickMore = ({ allow, deny, rules }: Wish) => ({ allow, deny, rules });
+const hasMembers = (record: Record<string, string>) => Object.keys(record).length > 0;
 
 function TemplateField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const templates = useRead<Template[]>('/templates');
@@ -127,25 +118,6 @@ function TemplateField({ value, onChange }: { value: string; onChange: (value: s
           <option key={name} value={name} />
         ))}
       </datalist>
-    </label>
-  );
-}
-
-type PairsProps = { label: string; placeholder: string; onChange: (pairs: Record<string, string>) => void };
-
-function Pairs({ label, placeholder, onChange }: PairsProps) {
-  return (
-    <label className="field">
-      <span>{label}</span>
-      <textarea
-        rows={2}
-        placeholder={placeholder}
-        onChange={event => {
-          const pairs = parsePairs(event.target.value);
-          event.target.setCustomValidity(pairs ? '' : 'One name=value on each line');
-          if (pairs) onChange(pairs);
-        }}
-      />
     </label>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { LifecycleEvent } from '../../../../protocol/api/event.ts';
 import { marksOf } from './marks.ts';
 
 const event = (type: string, timestamp: string, data: object | null = null) =>

@@ -1,3 +1,6 @@
+/** Headers of the requests to a host, by host and by name. */
+export type HeaderRules = Record<string, Record<string, string>>;
+
 /** What a new sandbox is to be, as the form has it. */
 export type Wish = {
   template: string;
@@ -8,6 +11,7 @@ export type Wish = {
   /** Addresses, blocks and domains that it may reach, and may not. */
   allow: string[];
   deny: string[];
+  rules: HeaderRules;
   /** Names of volumes by the path at which they are mounted. */
   volumes: Record<string, string>;
   pauseAtEnd: boolean;
@@ -22,17 +26,38 @@ export function bodyOf(wish: Wish): Record<string, unknown> {
     secure: true,
     ...(wish.pauseAtEnd && { autoPause: true }),
     ...(!wish.internet && { allow_internet_access: false }),
-    ...((wish.allow.length > 0 || wish.deny.length > 0) && { network: networkOf(wish, 'allowOut', 'denyOut') }),
+    ...(hasNetwork(wish) && { network: networkOf(wish, 'allowOut', 'denyOut') }),
     ...(has(wish.volumes) && { volumeMounts: Object.entries(wish.volumes).map(([path, name]) => ({ name, path })) }),
     ...(has(wish.metadata) && { metadata: wish.metadata }),
     ...(has(wish.env) && { envVars: wish.env }),
   };
 }
 
-/** The lists of a policy that say something, under the names that each language has for them. */
-function networkOf({ allow, deny }: Wish, allowName: string, denyName: string): Record<string, string[]> {
-  return { ...(allow.length > 0 && { [allowName]: allow }), ...(deny.length > 0 && { [denyName]: deny }) };
+const hasNetwork = ({ allow, deny, rules }: Wish) => allow.length + deny.length + Object.keys(rules).length > 0;
+
+/** The parts of a policy that say something, under the names that each language has for them. */
+function networkOf({ allow, deny, rules }: Wish, allowName: string, denyName: string): Record<string, unknown> {
+  const ruled = Object.entries(rules).map(([host, headers]) => [host, [{ transform: { headers } }]]);
+  return {
+    ...(allow.length > 0 && { [allowName]: allow }),
+    ...(deny.length > 0 && { [denyName]: deny }),
+    ...(ruled.length > 0 && { rules: Object.fromEntries(ruled) }),
+  };
 }
+
+/** What the form begins with. */
+export const plainWish: Wish = {
+  template: 'base',
+  timeoutSeconds: 300,
+  metadata: {},
+  env: {},
+  internet: true,
+  allow: [],
+  deny: [],
+  rules: {},
+  volumes: {},
+  pauseAtEnd: false,
+};
 
 /** The same by the SDKs and by curl. */
 export function codeOf(wish: Wish, origin: string): Record<string, string> {
@@ -45,13 +70,13 @@ const lines = (options: (string | false)[]) =>
 const isSet = (record: Record<string, string>) => Object.keys(record).length > 0;
 
 function javascript(wish: Wish): string {
-  const { template, timeoutSeconds, metadata, env, internet, allow, deny, volumes, pauseAtEnd } = wish;
+  const { template, timeoutSeconds, metadata, env, internet, volumes, pauseAtEnd } = wish;
   const options = lines([
     `timeoutMs: ${timeoutSeconds * 1000}`,
     isSet(metadata) && `metadata: ${json(metadata)}`,
     isSet(env) && `envs: ${json(env)}`,
     !internet && 'allowInternetAccess: false',
-    allow.length + deny.length > 0 && `network: ${json(networkOf(wish, 'allowOut', 'denyOut'))}`,
+    hasNetwork(wish) && `network: ${json(networkOf(wish, 'allowOut', 'denyOut'))}`,
     isSet(volumes) && `volumeMounts: ${json(volumes)}`,
     pauseAtEnd && "lifecycle: { onTimeout: 'pause' }",
   ]);
@@ -62,14 +87,14 @@ function javascript(wish: Wish): string {
 }
 
 function python(wish: Wish): string {
-  const { template, timeoutSeconds, metadata, env, internet, allow, deny, volumes, pauseAtEnd } = wish;
+  const { template, timeoutSeconds, metadata, env, internet, volumes, pauseAtEnd } = wish;
   const options = lines([
     json(template),
     `timeout=${timeoutSeconds}`,
     isSet(metadata) && `metadata=${json(metadata)}`,
     isSet(env) && `envs=${json(env)}`,
     !internet && 'allow_internet_access=False',
-    allow.length + deny.length > 0 && `network=${json(networkOf(wish, 'allow_out', 'deny_out'))}`,
+    hasNetwork(wish) && `network=${json(networkOf(wish, 'allow_out', 'deny_out'))}`,
     isSet(volumes) && `volume_mounts=${json(volumes)}`,
     pauseAtEnd && 'lifecycle={"on_timeout": "pause"}',
   ]);

@@ -1,18 +1,5 @@
 import { expect, test } from 'bun:test';
-import { bodyOf, codeOf, parseLines, parsePairs } from './code.ts';
-import type { Wish } from './code.ts';
-
-const plain: Wish = {
-  template: 'base',
-  timeoutSeconds: 300,
-  metadata: {},
-  env: {},
-  internet: true,
-  allow: [],
-  deny: [],
-  volumes: {},
-  pauseAtEnd: false,
-};
+import { bodyOf, codeOf, parseLines, parsePairs, plainWish as plain } from './code.ts';
 
 test('code says what is asked for and no more', () => {
   expect(bodyOf(plain)).toEqual({ templateID: 'base', timeout: 300, secure: true });

@@ -1,0 +1,97 @@
+import { useQuery } from '@tanstack/react-query';
+import { createContext, use, useCallback, useState } from 'react';
+import type { ReactNode } from 'react';
+import { askJson } from '../api/client.ts';
+import { Loading, Problem } from '../parts/bits.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { codeOfCall } from './call-code.ts';
+import type { ApiDocument, Call } from './call-code.ts';
+import { CodeTabs } from './code.tsx';
+
+/** The code that is shown: of which requests, and what does them after all. */
+type Shown = { calls: Call[]; run: () => void };
+
+type Calls = {
+  /** Actions show their code instead of being done. */
+  isShowing: boolean;
+  toggle: () => void;
+  show: (shown: Shown) => void;
+};
+
+const CallsContext = createContext<Calls>({ isShowing: false, toggle: () => {}, show: () => {} });
+
+/** Whether actions show their code, and how. */
+export const useCalls = (): Calls => use(CallsContext);
+
+/** Shows the code of actions instead of doing them, while one wants it, for everything below. */
+export function ShownCalls({ children }: { children: ReactNode }) {
+  const [isShowing, setShowing] = useState(false);
+  const [shown, setShown] = useState<Shown | null>(null);
+  const toggle = useCallback(() => setShowing(before => !before), []);
+  return (
+    <CallsContext value={{ isShowing, toggle, show: setShown }}>
+      {children}
+      {shown && <CodeDialog shown={shown} onClose={() => setShown(null)} />}
+    </CallsContext>
+  );
+}
+
+/** Says that what one presses does something else than usual. */
+export function CallsNote() {
+  const { isShowing, toggle } = useCalls();
+  return (
+    isShowing && (
+      <div className="code-mode" role="status">
+        <span className="grow">Actions show their code now, and are not done.</span>
+        <button type="button" className="button tiny" onClick={toggle}>
+          Do them again
+        </button>
+      </div>
+    )
+  );
+}
+
+function CodeDialog({ shown: { calls, run }, onClose }: { shown: Shown; onClose: () => void }) {
+  const [at, setAt] = useState(0);
+  const document = useQuery({
+    queryKey: ['/openapi.json'],
+    queryFn: () => askJson<ApiDocument>('/openapi.json'),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const call = calls[at] ?? calls[0];
+  return (
+    <Dialog title="The code for this" onClose={onClose}>
+      {calls.length > 1 && (
+        <label className="field">
+          <span>One of {calls.length} requests</span>
+          <select value={at} onChange={event => setAt(Number(event.target.value))}>
+            {calls.map(({ method, path }, index) => (
+              <option key={path} value={index}>
+                {method} {path}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {document.error && <Problem error={document.error} onRetry={() => void document.refetch()} />}
+      {document.isLoading && <Loading />}
+      {document.data && call && <CodeTabs texts={codeOfCall(document.data, call, location.origin)} />}
+      <p className="small muted">JavaScript and Python by the platform’s own clients, which are typed.</p>
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Close
+        </button>
+        <button
+          type="button"
+          className="button primary"
+          onClick={() => {
+            onClose();
+            run();
+          }}
+        >
+          Do it
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

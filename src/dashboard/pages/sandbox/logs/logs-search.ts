@@ -1,0 +1,37 @@
+import { sandboxLogLevels, sandboxLoggers } from '../../../../protocol/logs.ts';
+import type { SandboxLogLevel, SandboxLogger } from '../../../../protocol/logs.ts';
+
+/** What the URL says of the logs page. */
+export type LogsSearch = {
+  level?: SandboxLogLevel;
+  logger?: SandboxLogger;
+  find?: string;
+  /** `find` is a regular expression. */
+  regex?: true;
+  /** The place of the entry that is linked to. */
+  at?: number;
+};
+
+/** Reads the search of a URL that anybody may have written. */
+export function readLogsSearch(raw: Record<string, unknown>): LogsSearch {
+  const level = sandboxLogLevels.find(one => one === raw['level']);
+  const logger = sandboxLoggers.find(one => one === raw['logger']);
+  const { find, at } = raw;
+  const text = typeof find === 'number' ? String(find) : find;
+  return {
+    ...(level && { level }),
+    ...(logger && { logger }),
+    ...(typeof text === 'string' && text !== '' && { find: text }),
+    ...((raw['regex'] === true || raw['regex'] === 'true') && { regex: true as const }),
+    ...(typeof at === 'number' && Number.isSafeInteger(at) && at > 0 && { at }),
+  };
+}
+
+/** What a text matches, in whatever case; null where it is no regular expression. */
+export function patternOf(find: string): RegExp | null {
+  try {
+    return new RegExp(find, 'iu');
+  } catch {
+    return null;
+  }
+}

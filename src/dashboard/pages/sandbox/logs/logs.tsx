@@ -1,0 +1,162 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Download, Link2 } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import type { SandboxLogEntry } from '../../../../protocol/api/sandbox-logs.ts';
+import { sandboxLogLevels, sandboxLoggers } from '../../../../protocol/logs.ts';
+import { useLogStream } from '../../../api/log-stream.ts';
+import { useTeam } from '../../../api/session.tsx';
+import { Badge } from '../../../parts/bits.tsx';
+import { keepText } from '../../../parts/keep-text.ts';
+import { LogBox } from '../../../parts/log-box.tsx';
+import { useToast } from '../../../parts/toasts.tsx';
+import { useSandbox } from '../sandbox.tsx';
+import { patternOf } from './logs-search.ts';
+import type { LogsSearch } from './logs-search.ts';
+import { wholeLog } from './whole-log.ts';
+
+/** Entries of what was logged before one looks. */
+const tail = 1_000;
+/** What is shown before the entry that is linked to, ms. */
+const beforeMs = 60_000;
+
+type Change = (next: Partial<Record<keyof LogsSearch, string | number | true | undefined>>) => void;
+
+/** What happened in a sandbox, as it happens; also after its end. */
+export function Logs() {
+  const { sandboxId } = useSandbox();
+  const search: LogsSearch = useSearch({ strict: false });
+  const { level, logger, find, regex, at } = search;
+  const navigate = useNavigate();
+  const change: Change = next =>
+    void navigate({ to: '.', search: { ...search, ...next } as LogsSearch, replace: true });
+  const filter = { level, logger, search: regex ? undefined : find };
+  const log = useLogStream<SandboxLogEntry>(
+    `/sandboxes/${encodeURIComponent(sandboxId)}/logs/stream`,
+    at === undefined ? { tail, ...filter } : { after: String(Math.max(0, at - beforeMs)), ...filter },
+    at === undefined ? 'newest' : 'oldest',
+  );
+  // Expressions are tried here: one that takes for ever takes the time of whoever wrote it.
+  const pattern = useMemo(() => (regex && find !== undefined ? patternOf(find) : null), [regex, find]);
+  const matches = ({ message }: SandboxLogEntry) => pattern === null || pattern.test(message);
+  const { entries: all } = log;
+  const entries = useMemo(
+    () => (pattern ? (all?.filter(({ message }) => pattern.test(message)) ?? null) : all),
+    [all, pattern],
+  );
+  return (
+    <div className="stack" style={{ gap: 8 }}>
+      <div className="row">
+        <Filters key={`${find} ${regex}`} search={search} onChange={change} />
+        <Badge tone={log.isLive ? 'ok' : 'idle'}>{log.isLive ? 'live' : log.end ? 'ended' : 'not connected'}</Badge>
+        <span className="grow" />
+        {at !== undefined && (
+          <button type="button" className="button" onClick={() => change({ at: undefined })}>
+            To what is logged now
+          </button>
+        )}
+        <DownloadButton sandboxId={sandboxId} filter={filter} matches={matches} />
+      </div>
+      <LogBox
+        label="Log"
+        log={{ ...log, entries }}
+        linked={at === undefined ? undefined : String(at)}
+        between={({ level, fields, place }) => (
+          <>
+            <span className={`minor ${level}`}>{level}</span>
+            <span className="minor muted cut">{fields['logger']}</span>
+            <Link
+              to="."
+              search={{ ...search, at: Number(place) } as never}
+              className="line-link"
+              aria-label="Link to this line"
+              title="Link to this line"
+            >
+              <Link2 size={13} aria-hidden />
+            </Link>
+          </>
+        )}
+      />
+    </div>
+  );
+}
+
+function Filters({ search, onChange }: { search: LogsSearch; onChange: Change }) {
+  const [text, setText] = useState(search.find ?? '');
+  const [isPattern, setPattern] = useState(search.regex ?? false);
+  const wrong = isPattern && patternOf(text) === null;
+  return (
+    <>
+      <select
+        aria-label="From which level on"
+        value={search.level ?? ''}
+        onChange={event => onChange({ level: event.target.value || undefined })}
+      >
+        <option value="">All levels</option>
+        {sandboxLogLevels.slice(1).map(name => (
+          <option key={name} value={name}>
+            {name} and above
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label="About what"
+        value={search.logger ?? ''}
+        onChange={event => onChange({ logger: event.target.value || undefined })}
+      >
+        <option value="">About everything</option>
+        {sandboxLoggers.map(name => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+      <form
+        className="row"
+        onSubmit={event => {
+          event.preventDefault();
+          if (!wrong) onChange({ find: text || undefined, regex: (isPattern && text !== '') || undefined });
+        }}
+      >
+        <input
+          type="search"
+          aria-label="Text in the message"
+          placeholder={isPattern ? 'exit|denied' : 'Text in the message'}
+          maxLength={256}
+          aria-invalid={wrong}
+          value={text}
+          onChange={event => setText(event.target.value)}
+        />
+        <label className="check">
+          <input type="checkbox" checked={isPattern} onChange={event => setPattern(event.target.checked)} />
+          Expression
+        </label>
+        <button className="button" disabled={wrong} title={wrong ? 'That is no regular expression' : undefined}>
+          Find
+        </button>
+      </form>
+    </>
+  );
+}
+
+type DownloadProps = {
+  sandboxId: string;
+  filter: Parameters<typeof wholeLog>[0]['filter'];
+  matches: (entry: SandboxLogEntry) => boolean;
+};
+
+function DownloadButton({ sandboxId, filter, matches }: DownloadProps) {
+  const { teamID } = useTeam();
+  const toast = useToast();
+  const [busy, setBusy] = useState(false);
+  const download = async () => {
+    setBusy(true);
+    await wholeLog({ sandboxId, team: teamID, filter, matches }).then(
+      text => keepText(`${sandboxId}.log`, text),
+      (error: Error) => toast({ kind: 'danger', text: error.message }),
+    );
+    setBusy(false);
+  };
+  return (
+    <button type="button" className="button" disabled={busy} onClick={() => void download()}>
+      <Download size={14} /> Download
+    </button>
+  );
+}

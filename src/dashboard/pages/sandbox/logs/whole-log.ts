@@ -1,0 +1,32 @@
+import type { SandboxLogEntry } from '../../../../protocol/api/sandbox-logs.ts';
+import { sandboxLogPageMax } from '../../../../protocol/logs.ts';
+import { askJson } from '../../../api/client.ts';
+import type { Query } from '../../../api/client.ts';
+
+/** Entries of a file at most: what has more is read by a program, page by page. */
+const wholeLogEntriesMax = 100_000;
+
+type Whole = { sandboxId: string; team: string; filter: Query; matches: (entry: SandboxLogEntry) => boolean };
+
+/** A line of a log as a file has it. */
+const lineOf = ({ timestamp, level, fields, message }: SandboxLogEntry): string =>
+  `${timestamp} ${level} ${fields['logger'] ?? ''} ${message.replaceAll('\n', '\\n')}`;
+
+/** All that a sandbox logged and that matches, as text, the oldest first; of a longer log its beginning. */
+export async function wholeLog({ sandboxId, team, filter, matches }: Whole): Promise<string> {
+  const lines: string[] = [];
+  let cursor = 0;
+  for (let read = 0; read < wholeLogEntriesMax;) {
+    const { logs } = await askJson<{ logs: SandboxLogEntry[] }>(`/v2/sandboxes/${encodeURIComponent(sandboxId)}/logs`, {
+      team,
+      query: { ...filter, cursor, direction: 'forward', limit: sandboxLogPageMax },
+    });
+    lines.push(...logs.filter(matches).map(lineOf));
+    const last = logs.at(-1);
+    if (!last || logs.length < sandboxLogPageMax) break;
+    read += logs.length;
+    // No two entries of a sandbox share a time.
+    cursor = Date.parse(last.timestamp) + 1;
+  }
+  return lines.map(line => `${line}\n`).join('');
+}

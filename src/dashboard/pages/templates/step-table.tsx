@@ -1,0 +1,119 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { BuildLogEntry } from '../../../protocol/api/template-build.ts';
+import type { TemplateWithBuilds } from '../../../protocol/api/template.ts';
+import { useRead } from '../../api/hooks.ts';
+import { useLogStream } from '../../api/log-stream.ts';
+import { formatDuration } from '../../format.ts';
+import { Badge, Problem } from '../../parts/bits.tsx';
+import { Card } from '../../parts/page.tsx';
+import { Table } from '../../parts/table.tsx';
+import { ExactTime } from '../../parts/zone.tsx';
+import type { BuildSearch } from './build-search.ts';
+import { compareSteps, stepsOf } from './steps.ts';
+import type { Step } from './steps.ts';
+
+type StepTableProps = { templateId: string; buildId: string; log: readonly BuildLogEntry[] };
+
+/** The steps of a build with what they took, beside those of another build where one is chosen. */
+export function StepTable({ templateId, buildId, log }: StepTableProps) {
+  const search: BuildSearch = useSearch({ strict: false });
+  const steps = stepsOf(log);
+  if (steps.length === 0) return null;
+  const choice = <OtherBuild templateId={templateId} buildId={buildId} chosen={search.with} />;
+  return (
+    <Card title="Steps" actions={choice}>
+      {search.with === undefined ? (
+        <Table
+          label="Steps"
+          rows={steps}
+          keyOf={({ place }) => place}
+          empty="None"
+          columns={[
+            { name: 'Step', of: ({ place }) => <span className="mono">{place}</span> },
+            { name: 'What', of: ({ what }) => <What text={what} /> },
+            { name: 'Took', end: true, of: step => <Took of={step} /> },
+          ]}
+        />
+      ) : (
+        <Compared key={search.with} steps={steps} templateId={templateId} other={search.with} />
+      )}
+    </Card>
+  );
+}
+
+type OtherBuildProps = { templateId: string; buildId: string; chosen: string | undefined };
+
+/** Chooses the build to compare with: the last good one is first. */
+function OtherBuild({ templateId, buildId, chosen }: OtherBuildProps) {
+  const navigate = useNavigate();
+  const template = useRead<TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`);
+  const others = (template.data?.builds ?? [])
+    .filter(({ buildID }) => buildID !== buildId)
+    .toSorted((a, b) => Number(b.status === 'ready') - Number(a.status === 'ready'));
+  if (others.length === 0) return null;
+  return (
+    <select
+      aria-label="Compare with"
+      value={chosen ?? ''}
+      onChange={event =>
+        void navigate({ to: '.', search: event.target.value === '' ? {} : { with: event.target.value }, replace: true })
+      }
+    >
+      <option value="">Compare with…</option>
+      {others.map(({ buildID, status, createdAt }) => (
+        <option key={buildID} value={buildID}>
+          {buildID.slice(0, 8)}, {status}, of <ExactTime at={createdAt} />
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Compared({ steps, templateId, other }: { steps: Step[]; templateId: string; other: string }) {
+  const path = `/templates/${encodeURIComponent(templateId)}/builds/${encodeURIComponent(other)}`;
+  const { entries, error } = useLogStream<BuildLogEntry>(`${path}/logs/stream`, {});
+  return (
+    <>
+      {error && <Problem error={error} />}
+      <Table
+        label="Steps"
+        rows={compareSteps(steps, stepsOf(entries ?? []))}
+        keyOf={({ key }) => key}
+        empty="None"
+        columns={[
+          { name: 'What', of: ({ here, there }) => <What text={(here ?? there)?.what ?? ''} /> },
+          { name: 'Here', end: true, of: ({ here }) => <Took of={here} /> },
+          { name: other.slice(0, 8), end: true, of: ({ there }) => <Took of={there} /> },
+          {
+            name: 'Difference',
+            end: true,
+            of: ({ here, there }) =>
+              here && there && here.tookMs !== null && there.tookMs !== null
+                ? signed(here.tookMs - there.tookMs)
+                : here && there
+                  ? ''
+                  : here
+                    ? 'only here'
+                    : 'only there',
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+const signed = (ms: number) => `${ms < 0 ? '−' : '+'}${(Math.abs(ms) / 1000).toFixed(1)} s`;
+
+const What = ({ text }: { text: string }) => (
+  <span className="mono cut what" title={text}>
+    {text}
+  </span>
+);
+
+function Took({ of }: { of: Step | null }) {
+  if (!of) return <span className="muted">–</span>;
+  if (of.isCached) return <Badge tone="idle">cached</Badge>;
+  if (of.tookMs === null) return <span className="muted">…</span>;
+  const text = of.tookMs < 10_000 ? `${(of.tookMs / 1000).toFixed(1)} s` : formatDuration(of.tookMs);
+  return of.hasFailed ? <Badge tone="danger">failed after {text}</Badge> : text;
+}

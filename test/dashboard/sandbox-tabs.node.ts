@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { Sandbox } from 'e2b';
+import type { Page } from 'playwright-core';
+import { noBrowser, seriousFindings } from './support/browser.ts';
+import { startSignedIn } from './support/signed-in.ts';
+import type { SignedIn } from './support/signed-in.ts';
+
+const execute = promisify(execFile);
+
+describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
+  let signedIn: SignedIn;
+  let page: Page;
+  let sandbox: Sandbox;
+
+  /** What a click has the browser keep. */
+  const download = async (name: string) => {
+    const [kept] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
+    return { name: kept.suggestedFilename(), text: await readFile(await kept.path(), 'utf8') };
+  };
+  const tab = (path: string) => page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/${path}`);
+
+  before(async () => {
+    signedIn = await startSignedIn();
+    page = signedIn.page;
+    sandbox = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+    for (const word of ['first', 'second', 'third']) await sandbox.commands.run(`echo "the ${word} of $((1+2))"`);
+  });
+  beforeEach(() => signedIn.window.complaints.splice(0));
+  after(() => signedIn?.[Symbol.asyncDispose]());
+
+  test('an action shows its code instead of being done, and the code does it', async () => {
+    await tab('');
+    await page.getByText('Timeline').waitFor();
+    await page.keyboard.press('c');
+    await page.getByText('Actions show their code now').waitFor();
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'The code for this' });
+    await dialog.locator('pre').getByText('platform.pauseSandbox').waitFor();
+    await dialog.getByRole('button', { name: 'Python' }).click();
+    await dialog.locator('pre').getByText('platform.pause_sandbox').waitFor();
+    await dialog.getByRole('button', { name: 'curl' }).click();
+    const code = (await dialog.locator('pre').textContent()) ?? '';
+    assert.deepEqual(await seriousFindings(page), []);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    // Nothing was done so far.
+    assert.ok(await sandbox.isRunning());
+    const env = { ...process.env, ATOLL_API_KEY: signedIn.options.apiKey };
+    await execute('bash', ['-c', code.replace('curl', 'curl -sSf')], { env });
+    await page.getByRole('button', { name: 'Resume', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Do them again' }).click();
+    await page.getByText('Actions show their code now').waitFor({ state: 'detached' });
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('logs are found by what they are about and by an expression, linked to, and downloaded', async () => {
+    await tab('logs');
+    const log = page.getByRole('log');
+    await log.getByText('the third of 3').first().waitFor();
+    await page.getByLabel('About what').selectOption('process');
+    await log.getByText('created from template').waitFor({ state: 'detached' });
+    await page.getByLabel('Text in the message').fill('(first|third) of \\d$');
+    await page.getByLabel('Expression').check();
+    await page.getByLabel('Text in the message').press('Enter');
+    await log.getByText('the second of 3').first().waitFor({ state: 'detached' });
+    await log.getByText('the first of 3').first().waitFor();
+    const { name, text } = await download('Download');
+    assert.equal(name, `${sandbox.sandboxId}.log`);
+    assert.match(text, /process .*the first of 3\n/);
+    assert.doesNotMatch(text, /second|created from/);
+
+    // A link to a line shows it with what was before and after, filters or not.
+    await log.getByRole('listitem').first().hover();
+    await log.getByRole('link', { name: 'Link to this line' }).first().click();
+    await log.locator('li[aria-current]').getByText('the first of 3').waitFor();
+    await page.reload();
+    await log.locator('li[aria-current]').getByText('the first of 3').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByRole('button', { name: 'To what is logged now' }).click();
+    await log.locator('li[aria-current]').waitFor({ state: 'detached' });
+    await page.getByLabel('Text in the message').fill('(');
+    assert.ok(await page.getByRole('button', { name: 'Find' }).isDisabled());
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('metrics are looked at closer by a brush and by the keyboard, and kept as a table', async () => {
+    await tab('metrics');
+    const plot = page.getByRole('img', { name: 'Processor' });
+    await plot.waitFor();
+    const { name, text } = await download('CSV');
+    assert.equal(name, `${sandbox.sandboxId}-metrics.csv`);
+    const [head, line] = text.split('\r\n');
+    assert.equal(head, 'timestamp,cpuUsedPct,memUsed,memCache,memTotal,diskUsed,diskTotal');
+    assert.match(line ?? '', /^20\d\d-[^,]+,[\d.]+,\d+,\d+,\d+,\d+,\d+$/);
+
+    const box = await plot.locator('.u-over').boundingBox();
+    assert.ok(box);
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.9, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL(url => url.searchParams.has('from'));
+    const span = () => {
+      const { searchParams } = new URL(page.url());
+      return Number(searchParams.get('to')) - Number(searchParams.get('from'));
+    };
+    const brushed = span();
+    assert.ok(brushed < 900 && brushed > 30, `${brushed} s`);
+    await page.getByRole('button', { name: 'Wider' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(() => span() > brushed);
+    await page.getByRole('button', { name: '1h' }).click();
+    await page.waitForURL(url => !url.searchParams.has('from'));
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('terminals stand beside each other, are searched, have a size of their own, and are watched by others', async () => {
+    await tab('terminal');
+    const shown = page.locator('.xterm-rows:visible');
+    await page.getByText('connected', { exact: true }).waitFor();
+    await page.keyboard.type('printf "needle %d\\n" $((40+2)); seq 200 | tail -3\n');
+    await shown.getByText('needle 42', { exact: true }).waitFor();
+    // A colour of 24 bits, which xterm writes as a style of its own.
+    await page.keyboard.type('printf "\\e[38;2;1;2;3mtrue%s\\e[0m\\n" colour\n');
+    await shown
+      .locator('span')
+      .filter({ hasText: /^truecolour$/ })
+      .waitFor();
+    const colours = `[...document.querySelectorAll('.xterm-rows span')]
+      .filter(one => one.textContent === 'truecolour').map(one => getComputedStyle(one).color)`;
+    assert.deepEqual(await page.evaluate(colours), ['rgb(1, 2, 3)']);
+    await page.getByRole('button', { name: 'Two beside each other' }).click();
+    await page.getByText('connected', { exact: true }).nth(1).waitFor();
+    assert.equal(await page.locator('.terminal-box:visible').count(), 2);
+    await page.reload();
+    await page.getByText('connected', { exact: true }).nth(1).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByRole('button', { name: 'One alone' }).click();
+    await page.locator('.terminal-box:visible').nth(1).waitFor({ state: 'detached' });
+
+    await page.getByRole('button', { name: 'Search in the terminal' }).click();
+    await page.keyboard.type('needle 42');
+    await page.keyboard.press('Enter');
+    await page.locator('.terminal-box:visible .xterm-selection > div').first().waitFor({ state: 'attached' });
+    await page.getByLabel('Text in the terminal').fill('nowhere at all');
+    await page.keyboard.press('Enter');
+    await page.getByText('It is not there').waitFor();
+    await page.keyboard.press('Escape');
+
+    const font = () =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('.terminal-box .xterm-rows')).fontSize`);
+    const before = await font();
+    await page.getByRole('button', { name: 'Larger' }).click();
+    assert.equal(Number.parseInt(await font()), Number.parseInt(before) + 1);
+
+    await page.getByRole('button', { name: 'Share this shell' }).click();
+    await page.getByText('A link is copied').waitFor();
+    const link = await page.evaluate<string>('navigator.clipboard.readText()');
+    const other = await signedIn.window.context.newPage();
+    await other.goto(link);
+    const watched = other.locator('.xterm-rows');
+    await watched.getByText('needle 42', { exact: true }).waitFor();
+    // Keys of who watches go nowhere, and what the other types is seen.
+    await other.locator('.terminal-box').click();
+    await other.keyboard.type('exit\n');
+    await page.bringToFront();
+    await page.locator('.terminal-box:visible').click();
+    await page.keyboard.type('printf "still %s\\n" here\n');
+    await other.bringToFront();
+    await watched.getByText('still here', { exact: true }).waitFor();
+    assert.doesNotMatch((await watched.textContent()) ?? '', /exit/);
+    await other.close();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('the steps of a build are listed with their time, and beside those of another build', async () => {
+    const build = async (steps: string[]) => {
+      const registered = await signedIn.platform.api('POST', '/v3/templates', {
+        name: 'compared',
+        cpuCount: 1,
+        memoryMB: 512,
+      });
+      const { templateID, buildID } = (await registered.json()) as { templateID: string; buildID: string };
+      const body = { fromTemplate: 'base', steps: steps.map(text => ({ type: 'RUN', args: [text] })) };
+      await signedIn.platform.api('POST', `/v2/templates/${templateID}/builds/${buildID}`, body);
+      await page.goto(`/dashboard/templates/${templateID}/builds/${buildID}`);
+      await page.getByText('ready', { exact: true }).first().waitFor({ timeout: 90_000 });
+      return buildID;
+    };
+    const first = await build(['echo one', 'echo two']);
+    await build(['echo one', 'echo three']);
+    const steps = page.getByRole('region', { name: 'Steps' }).last();
+    const row = (text: string) => steps.getByRole('row').filter({ hasText: text });
+    await row('echo one').getByText('cached').waitFor();
+    await page.getByLabel('Compare with').selectOption(first);
+    await row('echo two').getByText('only there').waitFor();
+    await row('echo three').getByText('only here').waitFor();
+    await page.reload();
+    await row('echo two').getByText('only there').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+});
