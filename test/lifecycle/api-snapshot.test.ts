@@ -42,7 +42,12 @@ onEachDatabase(database => {
     ).toMatchObject([{ sandboxID: child }]);
     // It is no template of the team's in the lists of templates.
     expect(((await platform.call('GET', '/v2/templates')).body as unknown[]).length).toBe(1);
-    expect((await remove(platform, made.snapshotID)).status).toBe(400);
+    expect(await remove(platform, made.snapshotID)).toMatchObject({
+      status: 400,
+      body: {
+        message: `Snapshot "${made.snapshotID}" can't be deleted while a sandbox that was made from it runs or is paused`,
+      },
+    });
     await platform.call('DELETE', `/sandboxes/${child}`);
     expect((await remove(platform, made.snapshotID)).status).toBe(204);
     expect((await remove(platform, made.snapshotID)).status).toBe(404);

@@ -62,11 +62,14 @@ export async function deleteTemplate(deps: CancelDeps, team: TeamRecord, text: s
   const { template } = await ownTemplate(deps.db, team, text, 'templateID');
   const { templateId } = template;
   const sandboxes = await sandboxesOfTemplate(deps.db, templateId);
-  if (sandboxes > 0)
-    throw new AtollError(
-      'invalid',
-      `Template "${text}" can't be deleted: ${sandboxes} running or paused sandboxes were made from it`,
-    );
+  if (sandboxes > 0) {
+    const what = template.kind === 'snapshot' ? 'Snapshot' : 'Template';
+    const which =
+      sandboxes === 1
+        ? 'a sandbox that was made from it runs or is paused'
+        : `${sandboxes} sandboxes that were made from it run or are paused`;
+    throw new AtollError('invalid', `${what} "${text}" can't be deleted while ${which}`);
+  }
   await cancelBuildsOf(deps, { templateId }, 'The template was deleted');
   await deleteTemplateRow(deps.db, templateId);
   return template;
