@@ -25,7 +25,8 @@ try {
 
 /** The platform as a whole, then the ways in and out alone, which need a machine to themselves as well. */
 function measure() {
-  const failed = ['bench/run.ts', 'bench/edge/run.ts', 'bench/egress/run.ts'].filter(part => bun(part, args) !== 0);
+  const parts = ['bench/run.ts', 'bench/cluster/run.ts', 'bench/edge/run.ts', 'bench/egress/run.ts'];
+  const failed = parts.filter(part => bun(part, args) !== 0);
   if (failed.length > 0) process.stderr.write(`\nThese did not come to their end: ${failed.join(', ')}\n`);
   return failed.length > 0 ? 1 : 0;
 }

@@ -34,6 +34,7 @@ import { StartCounts } from './metrics/start-counts.ts';
 import type { ApiOptions } from './options.ts';
 import { CreateCounts } from './placement/create-counts.ts';
 import { type Nodes, singleNode } from './placement/nodes.ts';
+import { VolumeCopies } from './volume/rules/volume-copies.ts';
 import { databaseClock } from './replica/rules/database-clock.ts';
 import { type Replica, startReplica } from './replica/rules/replica.ts';
 import { SandboxDirectory } from './sandbox/directory/directory.ts';
@@ -68,6 +69,8 @@ export type ApiParts = {
   readonly durableSnapshots: DurableSnapshots | null;
   /** Logs of ended sandboxes, in the store; null where they stay on their machines. */
   readonly storedLogs: StoredLogs | null;
+  /** Volumes between the machines of a cluster; null: there is one machine. */
+  readonly volumeCopies: VolumeCopies | null;
   readonly directory: SandboxDirectory;
   readonly credentials: CredentialCache;
   /** Secret of the installation from which the sandboxes' tokens are derived. */
@@ -217,6 +220,9 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     authority,
     machines,
     ...shared,
+    volumeCopies: machines
+      ? new VolumeCopies({ ...options, ...shared, db, clock, machines, busy: { replicaId: replica.replicaId } })
+      : null,
     isolationSeconds: options.cluster?.isolationSeconds ?? 0,
     reviewPod: options.cluster?.reviewPod ?? null,
     cordoned: options.cluster?.cordoned ?? null,

@@ -24,6 +24,7 @@ import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/
 import { nodeSamplesIntervalMs, sampleNodes } from './metrics/reconcilers/nodes.ts';
 import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './metrics/reconcilers/team.ts';
 import type { MetricsRetention } from './metrics/reconcilers/team.ts';
+import { volumeCopiesIntervalMs, volumeKeeping } from './volume/reconcilers/copies.ts';
 import { reconcileVolumes, volumesIntervalMs } from './volume/reconcilers/removals.ts';
 import { startLoop } from '../base/concurrency/loop.ts';
 import type { Loop } from '../base/concurrency/loop.ts';
@@ -68,6 +69,7 @@ export async function startReconcilers(
     ),
     ...(machines ? [every('machines', beatIntervalMs, reach)] : []),
     ...storeLoops(parts, every),
+    ...volumeLoops(parts, every),
     ...(cordoned ? [every('cordons', cordonsIntervalMs, () => reconcileCordons({ ...parts, cordoned }))] : []),
     loop('adoption', adoptionMs, adopt),
     every('leftovers', leftoversIntervalMs, () => reconcileLeftovers(parts)),
@@ -106,6 +108,17 @@ function storeLoops(
     every('store-logs', logUploadIntervalMs, () => storeLogs({ ...parts, storedLogs })),
     every('store-memories', memoryUploadIntervalMs, () => storeMemories({ ...parts, machines, durableSnapshots })),
   ];
+}
+
+/** What looks after the volumes of a cluster. */
+function volumeLoops(
+  parts: ApiParts,
+  every: (name: string, intervalMs: number, run: () => Promise<void>) => Loop,
+): Loop[] {
+  const { machines, volumeCopies } = parts;
+  if (!machines || !volumeCopies) return [];
+  const keeping = volumeKeeping({ ...parts, machines, volumeCopies });
+  return [thenSettled(every('volume-copies', volumeCopiesIntervalMs, keeping.round), keeping.settled)];
 }
 
 async function beat({ replica, syncClock }: Pick<ApiParts, 'replica' | 'syncClock'>): Promise<void> {

@@ -119,7 +119,13 @@ import {
   statVolumeEntry,
   writeVolumeFile,
 } from './volume/http/content.ts';
-import { createVolumeRoute, deleteVolumeRoute, listVolumesRoute, readVolumeRoute } from './volume/http/volumes.ts';
+import {
+  createVolumeRoute,
+  deleteVolumeRoute,
+  listVolumesRoute,
+  readVolumeRoute,
+  restoreVolumeRoute,
+} from './volume/http/volumes.ts';
 
 /** The version of the interface, as its description carries it. */
 const interfaceVersion = '0.1.0';
@@ -266,6 +272,7 @@ export const routes: readonly Route<ApiParts>[] = [
   createVolumeRoute,
   readVolumeRoute,
   deleteVolumeRoute,
+  restoreVolumeRoute,
   statVolumeEntry,
   changeVolumeEntry,
   removeVolumeEntry,

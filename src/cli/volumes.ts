@@ -2,9 +2,10 @@ import { AtollError } from '../base/error.ts';
 import { parseArguments } from './terminal/arguments.ts';
 import type { Command } from './terminal/command.ts';
 import type { PlatformRequest } from './connection/platform-request.ts';
+import type { RestoredVolume } from '../protocol/api/volume.ts';
 import { jsonText, show } from './terminal/table.ts';
 
-type Listed = { volumeID: string; name: string };
+type Listed = { volumeID: string; name: string; copiedAt?: string };
 type Volume = Listed & { token: string };
 
 /**
@@ -41,8 +42,9 @@ export function volumeCommands(request: PlatformRequest): Command[] {
       async run(args, terminal) {
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
         const volumes = await list();
-        const rows = volumes.map(({ volumeID, name }) => [volumeID, name]);
-        show(terminal, values.json, volumes, [['ID', 'NAME'], ...rows]);
+        const rows = volumes.map(({ volumeID, name, copiedAt }) => [volumeID, name, ...(copiedAt ? [copiedAt] : [])]);
+        const isCopied = volumes.some(({ copiedAt }) => copiedAt !== undefined);
+        show(terminal, values.json, volumes, [['ID', 'NAME', ...(isCopied ? ['COPIED'] : [])], ...rows]);
         return 0;
       },
     },
@@ -62,6 +64,7 @@ export function volumeCommands(request: PlatformRequest): Command[] {
         return 0;
       },
     },
+    restoreCommand(request, pathOf),
     {
       name: 'volume delete',
       usage: 'VOLUME',
@@ -74,6 +77,21 @@ export function volumeCommands(request: PlatformRequest): Command[] {
       },
     },
   ];
+}
+
+function restoreCommand(request: PlatformRequest, pathOf: (wanted?: string) => Promise<string>): Command {
+  return {
+    name: 'volume restore',
+    usage: 'VOLUME',
+    summary: 'Makes a volume whose machine of a cluster is lost of its newest copy again, by its name or ID',
+    async run(args, terminal) {
+      const { positionals } = parseArguments(args, {}, ['VOLUME']);
+      const path = `${await pathOf(positionals[0])}/restore`;
+      const { copiedAt, ageSeconds } = (await request('POST', path)) as RestoredVolume;
+      terminal.err(`It is as it was at ${copiedAt}, ${ageSeconds} s ago. What was written later is lost.\n`);
+      return 0;
+    },
+  };
 }
 
 /** Who reads a list has no token in what he copies from it. */

@@ -29,6 +29,7 @@ export type MachineService = {
   pauses: PauseExchange;
   snapshots: SnapshotExchange;
   uploads: UploadExchange;
+  volumeCopies: VolumeExchange;
   gate: GateProtocol;
   transfers: TransferProtocol;
 };
@@ -188,6 +189,51 @@ export type SnapshotExchange = MemoryExchange<string, void>;
 /** The same with streams. */
 export type SnapshotCarrier = MemoryCarrier<string, void>;
 
+/** A volume of a machine. */
+export type VolumeState = {
+  volumeId: string;
+  /** A sandbox that runs has it. */
+  isInSandbox: boolean;
+  /** When it was last written to, as its machine counts; no earlier state has the same. */
+  changedAtMs: number;
+};
+
+/** A volume's content that does not change until it is released. */
+type FixedVolume = { fixedId: string; /** Bytes of what is sent, encrypted. */ sizeBytes: number };
+
+/**
+ * The content of volumes for other machines and for the store: its data without the holes, encrypted as `PauseExchange`
+ * does it.
+ */
+export type VolumeExchange = {
+  /** Every volume that is here. */
+  states(): Promise<VolumeState[]>;
+  /**
+   * Fixes the content for an hour at most. `copy`: as it is now, while it is used on, in a copy of its own. `seal`:
+   * nobody can use the volume until it is released. Errors: `not_found`, `no_space`, `unavailable` (too many at a
+   * time), `conflict` (to be sealed, and in use).
+   */
+  fix(volumeId: string, how: 'copy' | 'seal'): Promise<FixedVolume>;
+  /** A connection to read it from, the caller's from now on. Errors: `not_found` (released). */
+  openRead(fixedId: string, key: string): Promise<{ sizeBytes: number; descriptor: number }>;
+  /** Answers while it has been fixed without a break. Errors: `not_found`. */
+  requireFixed(fixedId: string): Promise<void>;
+  /** What is released already is no error. */
+  release(fixedId: string): Promise<void>;
+  /** Begins to take one, as `MemoryExchange.openWrite` does. */
+  openWrite(volumeId: string, key: string, sizeBytes: number): Promise<{ writeId: string; descriptor: number }>;
+  /** Ends it: it is here, in place of what was here of the volume. Errors: `invalid`, `not_found` (ended already). */
+  keepWrite(writeId: string): Promise<void>;
+  /** Drops what was begun. Errors: `not_found` (ended already). */
+  dropWrite(writeId: string): Promise<void>;
+};
+
+/** What `VolumeExchange` does, with streams in place of connections. */
+export type VolumeCarrier = Pick<VolumeExchange, 'states' | 'fix' | 'requireFixed' | 'release'> & {
+  send(fixedId: string, key: string): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>;
+  receive(volumeId: string, key: string, sizeBytes: number): Promise<Arrival<void>>;
+};
+
 /**
  * What a machine sends to a store and gets from it by itself: through signed URLs of one object each, in the order of
  * its parts. It has no key of the store. Errors also: those of `BlobStore`.
@@ -200,6 +246,8 @@ export type TransferProtocol = {
   receivePause(target: ExecutionRef, key: string, sizeBytes: number, urls: string[]): Promise<PausedSandbox>;
   sendSnapshot(snapshotId: string, key: string, urls: string[]): Promise<void>;
   receiveSnapshot(snapshotId: string, key: string, sizeBytes: number, urls: string[]): Promise<void>;
+  sendVolume(fixedId: string, key: string, urls: string[]): Promise<void>;
+  receiveVolume(volumeId: string, key: string, sizeBytes: number, urls: string[]): Promise<void>;
 };
 
 /** What a machine says of itself that wants to join. */

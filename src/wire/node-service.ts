@@ -7,6 +7,7 @@ import type {
   NodeWay,
   PauseExchange,
   SnapshotExchange,
+  VolumeExchange,
 } from '../protocol/cluster.ts';
 import type { NodeProtocol } from '../protocol/node.ts';
 import type { ShippedProtocol } from '../protocol/shipped.ts';
@@ -19,6 +20,7 @@ import {
   snapshotTable,
   transferTable,
   uploadTable,
+  volumeCopyTable,
 } from '../protocol/wire/cluster-table.ts';
 import { buildTable, nodeTable } from '../protocol/wire/node-table.ts';
 import { shippedTable } from '../protocol/wire/shipped-table.ts';
@@ -39,6 +41,7 @@ type NodeService = {
   pauses: PauseExchange;
   snapshots: SnapshotExchange;
   uploads: UploadExchange;
+  volumeCopies: VolumeExchange;
 };
 
 const table = {
@@ -49,6 +52,7 @@ const table = {
   pauses: pauseTable,
   snapshots: snapshotTable,
   uploads: uploadTable,
+  volumeCopies: volumeCopyTable,
 };
 
 const machineTable = { ...table, gate: gateTable, transfers: transferTable };

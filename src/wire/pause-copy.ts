@@ -1,20 +1,31 @@
 import { AtollError } from '../base/error.ts';
 import { newUuid } from '../base/id.ts';
-import type { Arrival, MemoryCarrier, MemoryExchange } from '../protocol/cluster.ts';
+import type { Arrival, MemoryCarrier, MemoryExchange, VolumeCarrier, VolumeExchange } from '../protocol/cluster.ts';
 import { streamPair } from './files.ts';
 import { pump, socketSink, socketSource } from './pump.ts';
 
 /** What carries sandboxes in streams, with connections in their place: those can be passed on. */
 export function memoryOverWire<Target, Kept>(carrier: MemoryCarrier<Target, Kept>): MemoryExchange<Target, Kept> {
+  return { describe: target => carrier.describe(target), ...streamsOverWire(carrier) };
+}
+
+/** The same for what carries volumes. */
+export function volumesOverWire(carrier: VolumeCarrier): VolumeExchange {
+  const { states, fix, requireFixed, release } = carrier;
+  return { states, fix, requireFixed, release, ...streamsOverWire(carrier) };
+}
+
+function streamsOverWire<Target, Kept>(
+  carrier: Pick<MemoryCarrier<Target, Kept>, 'send' | 'receive'>,
+): Omit<MemoryExchange<Target, Kept>, 'describe'> {
   const arrivals = new Map<string, { arrival: Arrival<Kept>; taken: Promise<void> }>();
   const take = (writeId: string) => {
     const found = arrivals.get(writeId);
     arrivals.delete(writeId);
-    if (!found) throw new AtollError('not_found', 'The sandbox that came has been kept or dropped already');
+    if (!found) throw new AtollError('not_found', 'What came has been kept or dropped already');
     return found;
   };
   return {
-    describe: target => carrier.describe(target),
     async openRead(target, key) {
       const { sizeBytes, bytes } = await carrier.send(target, key);
       const [own, given] = streamPair();

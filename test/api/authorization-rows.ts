@@ -291,6 +291,12 @@ export const authorizationRows: Record<string, Row> = {
     scene => scene.volume(),
     id => ({ path: `/volumes/${id}` }),
   ),
+  // There is one machine, which is not lost.
+  restoreVolume: thing(
+    400,
+    scene => scene.volume(),
+    id => ({ path: `/volumes/${id}/restore` }),
+  ),
   getVolumePath: content(200, 'path?path=/'),
   updateVolumePath: content(200, 'path?path=/', {}),
   deleteVolumePath: content(204, 'path?path=/there'),

@@ -2,8 +2,16 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
+import { Sandbox } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
-import { type Cluster, controlOf, layersEverywhere, nodeViews, startCluster } from '../cluster/support/cluster.ts';
+import {
+  type Cluster,
+  connectionTo,
+  controlOf,
+  layersEverywhere,
+  nodeViews,
+  startCluster,
+} from '../cluster/support/cluster.ts';
 import { sharedVariable } from '../support/platform.ts';
 import { testUnless } from '../support/skip.ts';
 
@@ -16,7 +24,7 @@ const clusterTest = testUnless(
   programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
 );
 const root = join(import.meta.dir, '../..');
-const suites = ['commands', 'files', 'sandbox', 'modules'];
+const suites = ['commands', 'files', 'sandbox', 'modules', 'network'];
 
 let cluster: Cluster;
 
@@ -67,5 +75,10 @@ clusterTest('the suites of the published clients pass behind a balancer of conne
   expect(Number(/^# pass (\d+)$/m.exec(out)?.[1])).toBeGreaterThan(20);
   // Both were used.
   for (const count of balancer.counts) expect(count).toBeGreaterThan(10);
+  // What the suites leave to the end of their platform is ended by the other process than it may have been made by.
+  const left = Sandbox.list(connectionTo(cluster, 1));
+  while (left.hasNext)
+    for (const { sandboxId } of await left.nextItems())
+      expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 1))).toBe(true);
   expect((await nodeViews(cluster)).map(({ sandboxCount }) => sandboxCount)).toEqual([0, 0, 0]);
 });

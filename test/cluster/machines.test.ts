@@ -15,6 +15,7 @@ import {
   until,
 } from './support/cluster.ts';
 import { counted, startCounter } from './support/counter.ts';
+import { content, homeOfVolume, type Volume, volumeOn } from './support/volumes.ts';
 
 // Two machines with networks of their own, two control processes, PostgreSQL: used by the published SDK.
 
@@ -62,17 +63,6 @@ clusterTest('sandboxes are made on both machines, and the SDK works through eith
   expect((await nodeViews(cluster)).map(({ sandboxCount }) => sandboxCount)).toEqual([0, 0]);
 });
 
-/** A request for the content of a volume, by any control process. */
-function content(control: number, { volumeID, token }: Volume, method: string, path: string, body?: Uint8Array) {
-  return fetch(`${controlOf(cluster, control).url}/volumecontent/${volumeID}/${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${token}` },
-    ...(body && { body: body as Uint8Array<ArrayBuffer> }),
-  });
-}
-
-type Volume = { volumeID: string; token: string };
-
 clusterTest(
   'a volume is read and written through any control process, and sandboxes with it are where it is',
   async () => {
@@ -80,33 +70,25 @@ clusterTest(
     const made: Volume[] = [];
     const homes: (string | undefined)[] = [];
     for (const [number, node] of cluster.nodes.entries()) {
-      const others = cluster.nodes.filter(other => other !== node);
-      const set = (status: string) =>
-        Promise.all(others.map(({ nodeId }) => cluster.admin(0, 'POST', `/nodes/${nodeId}`, { status })));
-      await set('standby');
-      const answer = await controlOf(cluster, 0).call('POST', '/volumes', { name: `home-${number}` });
-      await set('ready');
-      made.push((await answer.json()) as Volume);
-      const [row] = await cluster.query<{ node_id: string }>(
-        `select node_id from volumes where name = 'home-${number}'`,
-      );
-      homes.push(row?.node_id);
-      expect(row?.node_id).toBe(node.nodeId);
+      const volume = await volumeOn(cluster, node, `home-${number}`);
+      made.push(volume);
+      homes.push(await homeOfVolume(cluster, volume));
+      expect(homes[number]).toBe(node.nodeId);
     }
     const large = Buffer.alloc(9_000_001, 'content of a volume ');
     for (const [number, volume] of made.entries()) {
-      const { status } = await content(0, volume, 'PUT', 'file?path=/deep/large&force=true', large);
+      const { status } = await content(cluster, volume, 'PUT', 'file?path=/deep/large&force=true', { body: large });
       expect(status).toBe(201);
-      const read = await content(1, volume, 'GET', 'file?path=/deep/large');
+      const read = await content(cluster, volume, 'GET', 'file?path=/deep/large', { control: 1 });
       expect(Buffer.compare(Buffer.from(await read.arrayBuffer()), large)).toBe(0);
-      expect((await content(1, volume, 'GET', 'file?path=/not-there')).status).toBe(404);
+      expect((await content(cluster, volume, 'GET', 'file?path=/not-there', { control: 1 })).status).toBe(404);
       const sandbox = await Sandbox.create('base', {
         ...connection(1),
         volumeMounts: { '/data': `home-${number}` },
       } as Parameters<typeof Sandbox.create>[1]);
       expect((await cluster.homeOf(sandbox.sandboxId)).nodeId).toBe(homes[number] ?? '');
       await sandbox.commands.run('wc -c < /data/deep/large > /data/seen');
-      expect(await (await content(0, volume, 'GET', 'file?path=/seen')).text()).toBe('9000001\n');
+      expect(await (await content(cluster, volume, 'GET', 'file?path=/seen')).text()).toBe('9000001\n');
       expect(await sandbox.kill()).toBe(true);
     }
     // Of an upload that is broken off nothing is left.
@@ -126,7 +108,7 @@ clusterTest(
       signal: gone.signal,
     });
     await expect(cut).rejects.toThrow();
-    expect((await content(1, first, 'GET', 'file?path=/cut')).status).toBe(404);
+    expect((await content(cluster, first, 'GET', 'file?path=/cut', { control: 1 })).status).toBe(404);
     const both = await controlOf(cluster, 0).call('POST', '/sandboxes', {
       templateID: 'base',
       volumeMounts: [

@@ -15,6 +15,7 @@ import {
   startCluster,
   until,
 } from './support/cluster.ts';
+import { content, homeOfVolume, volumeOn } from './support/volumes.ts';
 import { startWriter, written } from './support/writer.ts';
 
 // Machines that are emptied while their sandboxes run on: these go to others, with memory and files.
@@ -74,7 +75,7 @@ clusterTest('sandboxes of a drained machine go on at another one while they writ
       expect(now.pid).toBe(known?.pid ?? '');
       before.set(sandbox.sandboxId, now);
     }
-    expect((await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).code).toBe(0);
+    expect(await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).toMatchObject({ code: 0 });
     await allReady(cluster);
   }
   // What has stayed behind is removed, and not set aside.
@@ -85,6 +86,50 @@ clusterTest('sandboxes of a drained machine go on at another one while they writ
     expect(await sandbox.kill()).toBe(true);
   }
 });
+
+clusterTest(
+  'a volume that no sandbox has leaves a drained machine with all that is in it, and comes back',
+  async () => {
+    await layersEverywhere(cluster);
+    const [one, two] = cluster.nodes;
+    if (!one || !two) throw new Error('two machines were started');
+    const volume = await volumeOn(cluster, one, 'travels');
+    const large = Buffer.alloc(9_000_001, 'content that travels ');
+    expect((await content(cluster, volume, 'PUT', 'file?path=/deep/large&force=true', { body: large })).status).toBe(
+      201,
+    );
+    for (const [from, to] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      const dry = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move', '--dry-run');
+      expect(dry).toMatchObject({ code: 0, err: expect.stringContaining('1 of 1 volumes can go') });
+      const drained = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move');
+      expect(drained).toMatchObject({ code: 0, err: expect.stringContaining('It is empty') });
+      expect(await homeOfVolume(cluster, volume)).toBe(to.nodeId);
+      const read = await content(cluster, volume, 'GET', 'file?path=/deep/large', { control: 1 });
+      expect(Buffer.compare(Buffer.from(await read.arrayBuffer()), large)).toBe(0);
+      // Sandboxes follow it.
+      const sandbox = await Sandbox.create('base', {
+        ...connectionTo(cluster, 1),
+        volumeMounts: { '/data': 'travels' },
+      } as Parameters<typeof Sandbox.create>[1]);
+      expect(await cluster.homeOf(sandbox.sandboxId)).toBe(to);
+      expect((await sandbox.commands.run('wc -c < /data/deep/large')).stdout.trim()).toBe('9000001');
+      expect(await sandbox.kill()).toBe(true);
+      expect(await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).toMatchObject({ code: 0 });
+      await allReady(cluster);
+    }
+    // Nothing of it has stayed behind.
+    await until(
+      'what was left is removed',
+      async () => (await cluster.query('select 1 from volume_removals')).length === 0,
+    );
+    const orphans = JSON.parse((await cluster.atoll(0, 'sandbox', 'orphans', '--json')).out) as { volumes: unknown[] };
+    expect(orphans.volumes).toEqual([]);
+    expect((await controlOf(cluster, 1).call('DELETE', `/volumes/${volume.volumeID}`)).status).toBe(204);
+  },
+);
 
 clusterTest('a sandbox that can not be moved is listed with the reason first, and stays', async () => {
   await layersEverywhere(cluster);
@@ -103,6 +148,7 @@ clusterTest('a sandbox that can not be moved is listed with the reason first, an
     const told = await cluster.atoll(0, 'node', 'drain', home.nodeId, '--mode', 'move', ...flags);
     expect(told.code).toBe(flags.length > 0 ? 0 : 1);
     expect(told.out).toMatch(new RegExp(`CAN'T BE MOVED +BECAUSE\\s+${sandboxID} +it has volumes`));
+    expect(told.out).toMatch(new RegExp(`volume stays +sandboxes have it: ${sandboxID}`));
     expect(told.err).toContain('Nothing was changed');
   }
   const drain = await cluster.admin(0, 'GET', `/admin/nodes/${home.nodeId}/drain`);

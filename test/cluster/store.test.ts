@@ -17,6 +17,7 @@ import {
 } from './support/cluster.ts';
 import { counted, startCounter } from './support/counter.ts';
 import { inDirectory, inS3 } from './support/stores.ts';
+import { content, type Volume, volumeOn } from './support/volumes.ts';
 
 // Pauses that outlive their machine, by both stores: machines of their own, a real S3 server that checks signatures.
 
@@ -131,16 +132,28 @@ for (const kind of [s3, directory])
       const alone = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
       const later = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
       const ended = await createOn(cluster, lost, { timeoutMs: 3_600_000 });
-      const content = 'x'.repeat(3_000_000);
-      await sandbox.files.write('/home/user/large', content);
+      const text = 'x'.repeat(3_000_000);
+      const volume = await volumeOn(cluster, lost, 'outlives');
+      const written = Buffer.from('what was written to the volume');
+      expect((await content(cluster, volume, 'PUT', 'file?path=/note', { body: written })).status).toBe(201);
+      const writtenAt = Date.now();
+      await sandbox.files.write('/home/user/large', text);
       const before = await startCounter(sandbox);
       expect((await pause(sandbox.sandboxId, { durability: 'cluster' })).status).toBe(204);
       expect((await pause(alone.sandboxId, {})).status).toBe(204);
       const ofLater = await startCounter(later);
       for (const { sandboxId } of [later, ended])
         expect((await pause(sandboxId, { durability: 'cluster' })).status).toBe(204);
+      const volumePath = `/volumes/${volume.volumeID}`;
+      const shown = async () => (await (await controlOf(cluster, 0).call('GET', volumePath)).json()) as Volume;
+      await until('the volume is copied as it is', async () => Date.parse((await shown()).copiedAt ?? '') > writtenAt);
+      const restore = () => controlOf(cluster, 1).call('POST', `${volumePath}/restore`);
+      expect((await restore()).status).toBe(409);
       await lost.destroy();
       await until('it is shown as out of reach', async () => (await nodeView(cluster, lost))?.status === 'unhealthy');
+      const early = await restore();
+      expect([early.status, await early.text()]).toEqual([409, expect.stringContaining('may come back')]);
+      expect((await content(cluster, volume, 'GET', 'file?path=/note')).status).toBe(503);
       // What is on the machine alone is refused, and what is in the store goes on.
       const refused = await controlOf(cluster, 0).call('POST', `/sandboxes/${alone.sandboxId}/connect`, {
         timeout: 60,
@@ -150,7 +163,7 @@ for (const kind of [s3, directory])
       const after = await counted(again);
       expect(after.pid).toBe(before.pid);
       expect(after.count).toBeGreaterThanOrEqual(before.count);
-      expect(await again.files.read('/home/user/large')).toBe(content);
+      expect(await again.files.read('/home/user/large')).toBe(text);
       expect((await again.commands.run('cat /tmp/kept')).stdout).toBe('kept\n');
       expect(await cluster.homeOf(sandbox.sandboxId)).toBe(other);
       // It is a sandbox like any other there.
@@ -160,6 +173,21 @@ for (const kind of [s3, directory])
       // Once the machine is taken out for good, what it had alone is lost, and what is in the store is not.
       expect((await cluster.admin(0, 'DELETE', `/admin/nodes/${lost.nodeId}`)).status).toBe(204);
       expect((await controlOf(cluster, 0).call('GET', `/sandboxes/${alone.sandboxId}`)).status).toBe(404);
+      // A volume is made of its copy again when that is asked for, and its age is told.
+      expect((await content(cluster, volume, 'GET', 'file?path=/note')).status).toBe(503);
+      const restored = await restore();
+      expect(restored.status).toBe(200);
+      const { copiedAt, ageSeconds } = (await restored.json()) as { copiedAt: string; ageSeconds: number };
+      expect(Date.parse(copiedAt)).toBeGreaterThan(writtenAt);
+      expect(ageSeconds).toBeGreaterThan(0);
+      expect(await (await content(cluster, volume, 'GET', 'file?path=/note')).text()).toBe(written.toString());
+      const user = await Sandbox.create('base', {
+        ...connectionTo(cluster, 0),
+        volumeMounts: { '/data': 'outlives' },
+      } as Parameters<typeof Sandbox.create>[1]);
+      expect((await user.commands.run('cat /data/note; echo more >> /data/note')).stdout).toBe(written.toString());
+      expect(await user.kill()).toBe(true);
+      expect((await controlOf(cluster, 1).call('DELETE', volumePath)).status).toBe(204);
       expect((await counted(await Sandbox.connect(later.sandboxId, connectionTo(cluster, 0)))).pid).toBe(ofLater.pid);
       for (const { sandboxId } of [later, ended])
         expect(await Sandbox.kill(sandboxId, connectionTo(cluster, 1))).toBe(true);

@@ -19,6 +19,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
   ],
   'docs/cluster.md': [
+    ['Nothing takes the place of a lost volume', 'test/cluster/store.test.ts', 'when its machine is destroyed'],
     ['One machine alone', null, 'tells the reader what the page is for'],
     ['On one machine alone these keys', null, 'says what a setting does not do'],
     ['The token is never sent', 'src/base/crypto/join-proof.test.ts', 'a proof needs the token'],

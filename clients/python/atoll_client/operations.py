@@ -233,6 +233,14 @@ class DrainedSandbox(TypedDict):
     reason: NotRequired[str]
 
 
+class DrainedVolume(TypedDict):
+    volumeID: str
+    teamID: str
+    name: str
+    # Why it can't be moved; absent where it can
+    reason: NotRequired[str]
+
+
 class EgressProxy(TypedDict):
     # host:port of a SOCKS5 proxy
     address: str
@@ -672,6 +680,8 @@ class NodeDrain(TypedDict):
     mode: Literal["none", "wait", "pause", "move"]
     # Those that use the machine, the ones that can not go first
     sandboxes: List[DrainedSandbox]
+    # Of a drain by moves: those that are on the machine, the ones that can not go first
+    volumes: List[DrainedVolume]
 
 
 class NodeDrainStart(TypedDict):
@@ -748,6 +758,15 @@ class ProviderSignIn(TypedDict):
 
 class ProviderUrl(TypedDict):
     url: str
+
+
+class RestoredVolume(TypedDict):
+    volumeID: str
+    name: str
+    # What was written to it later is lost
+    copiedAt: str
+    # How old the copy was
+    ageSeconds: int
 
 
 class Sandbox(TypedDict):
@@ -1377,6 +1396,8 @@ class UserChange(TypedDict):
 class Volume(TypedDict):
     volumeID: str
     name: str
+    # When its newest copy in the store of a cluster was begun; absent where there is none
+    copiedAt: NotRequired[str]
 
 
 class VolumeAndToken(TypedDict):
@@ -1386,6 +1407,8 @@ class VolumeAndToken(TypedDict):
     token: str
     # Where the content is, if elsewhere
     domain: NotRequired[str]
+    # When its newest copy in the store of a cluster was begun; absent where there is none
+    copiedAt: NotRequired[str]
 
 
 class VolumeEntryChange(TypedDict):
@@ -3753,6 +3776,23 @@ class Operations(Caller):
             "/api-keys/{apiKeyID}",
             path_values={"apiKeyID": api_key_id},
             body=body,
+            timeout=timeout,
+            token=token,
+        )
+
+    def restore_volume(
+        self,
+        volume_id: str,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> RestoredVolume:
+        """Make a volume whose machine is lost of its newest copy again, on another machine"""
+        return self.ask_json(
+            "restoreVolume",
+            "POST",
+            "/volumes/{volumeID}/restore",
+            path_values={"volumeID": volume_id},
             timeout=timeout,
             token=token,
         )

@@ -217,6 +217,13 @@ export interface Schemas {
     /** Why it can't go in this way; absent where it can */
     reason?: string | undefined;
   };
+  DrainedVolume: {
+    volumeID: string;
+    teamID: string;
+    name: string;
+    /** Why it can't be moved; absent where it can */
+    reason?: string | undefined;
+  };
   EgressProxy: {
     /** host:port of a SOCKS5 proxy */
     address: string;
@@ -633,6 +640,8 @@ export interface Schemas {
     mode: 'none' | 'wait' | 'pause' | 'move';
     /** Those that use the machine, the ones that can not go first */
     sandboxes: Array<Schemas['DrainedSandbox']>;
+    /** Of a drain by moves: those that are on the machine, the ones that can not go first */
+    volumes: Array<Schemas['DrainedVolume']>;
   };
   NodeDrainStart: {
     mode: 'wait' | 'pause' | 'move';
@@ -708,6 +717,14 @@ export interface Schemas {
   };
   ProviderUrl: {
     url: string;
+  };
+  RestoredVolume: {
+    volumeID: string;
+    name: string;
+    /** What was written to it later is lost; a time as RFC 3339 has it */
+    copiedAt: string;
+    /** How old the copy was; at least 0 */
+    ageSeconds: number;
   };
   Sandbox: {
     templateID: string;
@@ -1323,6 +1340,8 @@ export interface Schemas {
   Volume: {
     volumeID: string;
     name: string;
+    /** When its newest copy in the store of a cluster was begun; absent where there is none; a time as RFC 3339 has it */
+    copiedAt?: string | undefined;
   };
   VolumeAndToken: {
     volumeID: string;
@@ -1331,6 +1350,8 @@ export interface Schemas {
     token: string;
     /** Where the content is, if elsewhere */
     domain?: string | undefined;
+    /** When its newest copy in the store of a cluster was begun; absent where there is none; a time as RFC 3339 has it */
+    copiedAt?: string | undefined;
   };
   VolumeEntryChange: {
     /** at least 0, at most 65535 */
@@ -2458,6 +2479,13 @@ export interface Operations {
     };
     answer: void;
   };
+  /** Make a volume whose machine is lost of its newest copy again, on another machine */
+  restoreVolume: {
+    request: {
+      volumeID: string;
+    };
+    answer: Schemas['RestoredVolume'];
+  };
   /** Resume a paused sandbox; connect does this too; @deprecated */
   resumeSandbox: {
     request: {
@@ -2780,6 +2808,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   redeliverWebhookEvent: { method: 'POST', path: '/events/webhooks/{webhookID}/deliveries/{eventID}/redeliver', answer: 'nothing' },
   refreshSandbox: { method: 'POST', path: '/sandboxes/{sandboxID}/refreshes', body: 'json', answer: 'nothing' },
   renameApiKey: { method: 'PATCH', path: '/api-keys/{apiKeyID}', body: 'json', answer: 'nothing' },
+  restoreVolume: { method: 'POST', path: '/volumes/{volumeID}/restore', answer: 'json' },
   resumeSandbox: { method: 'POST', path: '/sandboxes/{sandboxID}/resume', body: 'json', answer: 'json' },
   revokeSession: { method: 'DELETE', path: '/sessions/{sessionID}', answer: 'nothing' },
   setSandboxTimeout: { method: 'POST', path: '/sandboxes/{sandboxID}/timeout', body: 'json', answer: 'nothing' },

@@ -15,6 +15,7 @@ import { identities } from './migrations/0007-identities.ts';
 import { pauseDefault } from './migrations/0008-pause-default.ts';
 import { timeline } from './migrations/0009-timeline.ts';
 import { buildSteps } from './migrations/0010-build-steps.ts';
+import { volumeCopies } from './migrations/0011-volume-copies.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -33,6 +34,7 @@ export const migrations: Record<string, Migration> = {
   '0008-pause-default': pauseDefault,
   '0009-timeline': timeline,
   '0010-build-steps': buildSteps,
+  '0011-volume-copies': volumeCopies,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

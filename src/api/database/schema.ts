@@ -257,10 +257,19 @@ type WebhookDeliveryTable = {
 export type VolumeTable = {
   volume_id: Fixed<string>;
   team_id: Fixed<string>;
-  node_id: Fixed<string>;
+  node_id: string;
   name: Fixed<string>;
   size_mib: Fixed<number>;
   created_at_us: Fixed<number>;
+  /** The machine that its content goes to now. */
+  moving_to: string | null;
+  /** The process that moves or copies it. */
+  replica_id: string | null;
+  /** Name of its newest copy among the blobs. */
+  copy_id: string | null;
+  copied_at_us: number | null;
+  /** Which state of the content that is, as its machine counts. */
+  copied_change_us: number | null;
 };
 
 /** Which sandboxes, running or paused, have a volume. */

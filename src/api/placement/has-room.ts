@@ -5,14 +5,17 @@ import { type Demands, machinesApart, noDemands } from './demands.ts';
 import { nodeAllocation } from './node-status.ts';
 import { roomOf } from './room.ts';
 
+/** A sandbox that is to be on a machine; `sandboxId` is its own, where it has a row already. */
+type Wanted = { nodeId: string; cpuCount: number; memoryMiB: number; sandboxId?: string };
+
 /**
- * Whether a machine takes a new sandbox: it was not given up, has none that this one is to be apart from, and what it
+ * Whether a machine takes a sandbox: it was not given up, has none that this one is to be apart from, and what it
  * has promised leaves room. It stays so until the transaction ends, so that two processes can't give the last room
  * away. One machine alone decides by itself.
  */
 export async function hasRoom(
   db: Db,
-  { nodeId, cpuCount, memoryMiB }: { nodeId: string; cpuCount: number; memoryMiB: number },
+  { nodeId, cpuCount, memoryMiB, sandboxId }: Wanted,
   demands: Demands = noDemands,
 ): Promise<boolean> {
   if (kindOf(db) === 'sqlite') return true;
@@ -24,6 +27,6 @@ export async function hasRoom(
     .executeTakeFirst();
   if (!machine) return true;
   const info = machine.info_json === null ? null : (JSON.parse(machine.info_json) as NodeInfo);
-  if ((await machinesApart(db, demands)).has(nodeId)) return false;
+  if ((await machinesApart(db, demands, sandboxId)).has(nodeId)) return false;
   return machine.given_up === 0 && roomOf(info, await nodeAllocation(db, nodeId)).fits({ cpuCount, memoryMiB });
 }

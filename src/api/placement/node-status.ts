@@ -78,12 +78,12 @@ export type NodeAllocation = { cpuCount: number; memoryMiB: number; sandboxes: n
 
 /** Allocation of one machine. */
 export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAllocation> {
-  const known = await nodeAllocations(db, nodeId);
+  const known = await nodeAllocations(db, [nodeId]);
   return known.get(nodeId) ?? { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
 }
 
-/** Allocations of every machine that has sandboxes, or of one. */
-export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<string, NodeAllocation>> {
+/** Allocations of every machine that has sandboxes, or of some. */
+export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Promise<Map<string, NodeAllocation>> {
   const placeOf = sql<string>`coalesce(next_node_id, node_id)`;
   let query = db
     .selectFrom('sandboxes')
@@ -98,10 +98,10 @@ export async function nodeAllocations(db: Db, nodeId?: string): Promise<Map<stri
     ])
     .where('state', 'in', occupyingStates)
     .groupBy(placeOf);
-  if (nodeId !== undefined)
+  if (nodeIds !== undefined)
     query = query.where(({ or, and, eb }) =>
       // Each of both by an index.
-      or([eb('node_id', '=', nodeId), and([eb('state', '=', 'moving'), eb('next_node_id', '=', nodeId)])]),
+      or([eb('node_id', 'in', nodeIds), and([eb('state', '=', 'moving'), eb('next_node_id', 'in', nodeIds)])]),
     );
   const rows = await query.execute();
   return new Map(

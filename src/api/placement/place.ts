@@ -27,6 +27,11 @@ export type Placed = { nodeId: string; protocol: NodeProtocol };
 
 /** What each of these counts for, where machines are compared: all of it promised, or starting. */
 const weights = { memory: 0.5, cpu: 0.3, starting: 0.2 } as const;
+/**
+ * So many machines are compared, drawn by lot, where there are more than a few: that comes close to the best one, does
+ * not send all who ask at the same moment to the same, and costs the same however many there are.
+ */
+const compared = { count: 3, from: 8 } as const;
 /** So many starts at a time keep a machine busy. */
 const startsMax = 8;
 
@@ -46,15 +51,37 @@ export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promi
   const able = open.filter(({ info }) => info && hasDriver(info, wanted?.driver));
   const apart = await machinesApart(db, demands, wanted?.sandboxId);
   const asked = able.filter(({ nodeId, info }) => hasLabels(demands, info?.labels) && !apart.has(nodeId));
-  const allocations = able.length > 0 ? await nodeAllocations(db) : new Map<string, NodeAllocation>();
-  const scored = asked
-    .filter(({ nodeId }) => !wanted?.full?.has(nodeId))
-    .map(node => ({ node, score: scoreOf(node.info, allocations.get(node.nodeId)) }))
-    // Equal ones take turns.
-    .toSorted((a, b) => a.score - b.score || Math.random() - 0.5);
-  const best = scored.find(({ node }) => !wanted || roomOf(node.info, allocations.get(node.nodeId)).fits(wanted))?.node;
+  const candidates = asked.filter(({ nodeId }) => !wanted?.full?.has(nodeId));
+  const drawn = candidates.length < compared.from ? [] : drawFrom(candidates, compared.count);
+  const best = (await bestOf(db, drawn, wanted)) ?? (await bestOf(db, candidates, wanted));
   if (best) return best;
   throw noRoom(nodes, { closed: closed.size, able: able.length, asked: asked.length }, wanted);
+}
+
+type Candidate = ReturnType<Nodes['list']>[number];
+
+/** The one of these with the most room, where any has enough. */
+async function bestOf(
+  db: Db,
+  candidates: readonly Candidate[],
+  wanted: Wanted | undefined,
+): Promise<Placed | undefined> {
+  if (candidates.length === 0) return undefined;
+  const few = candidates.length <= compared.count ? candidates.map(({ nodeId }) => nodeId) : undefined;
+  const allocations = await nodeAllocations(db, few);
+  return (
+    candidates
+      .map(node => ({ node, score: scoreOf(node.info, allocations.get(node.nodeId)) }))
+      // Equal ones take turns.
+      .toSorted((a, b) => a.score - b.score || Math.random() - 0.5)
+      .find(({ node }) => !wanted || roomOf(node.info, allocations.get(node.nodeId)).fits(wanted))?.node
+  );
+}
+
+/** Some of them, by lot. */
+function drawFrom<T>(things: readonly T[], count: number): T[] {
+  const left = [...things];
+  return Array.from({ length: count }, () => left.splice(Math.floor(Math.random() * left.length), 1)).flat();
 }
 
 /** The error for a sandbox for which no machine has room. */

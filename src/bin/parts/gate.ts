@@ -62,8 +62,10 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
     uploads: { ...services.uploads, ...overNetwork(services.uploads) },
     snapshots: { ...services.snapshots, openWrite: leased(services.snapshots.openWrite) },
     pauses: { ...services.pauses, openWrite: leased(services.pauses.openWrite) },
+    volumeCopies: { ...services.volumeCopies, openWrite: leased(services.volumeCopies.openWrite) },
     transfers: {
       ...transfers,
+      receiveVolume: leased(transfers.receiveVolume),
       receivePause: leased(transfers.receivePause),
       receiveSnapshot: leased(transfers.receiveSnapshot),
     },

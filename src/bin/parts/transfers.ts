@@ -5,14 +5,21 @@ import type {
   PauseExchange,
   SnapshotExchange,
   TransferProtocol,
+  VolumeExchange,
 } from '../../protocol/cluster.ts';
 import type { UploadExchange } from '../../protocol/upload.ts';
 import { fileSink, fileSource, pump, socketSink, socketSource } from '../../wire/pump.ts';
 
-type Exchanges = { layers: LayerProtocol; pauses: PauseExchange; snapshots: SnapshotExchange; uploads: UploadExchange };
+type Exchanges = {
+  layers: LayerProtocol;
+  pauses: PauseExchange;
+  snapshots: SnapshotExchange;
+  uploads: UploadExchange;
+  volumeCopies: VolumeExchange;
+};
 
 /** What a machine sends to a store and gets from it by signed URLs: the node has files, the gate the network. */
-export function transfersOf({ layers, pauses, snapshots, uploads }: Exchanges): TransferProtocol {
+export function transfersOf({ layers, pauses, snapshots, uploads, volumeCopies }: Exchanges): TransferProtocol {
   return {
     async sendLayer(digest, urls) {
       const { descriptor } = await layers.openRead(digest);
@@ -32,11 +39,13 @@ export function transfersOf({ layers, pauses, snapshots, uploads }: Exchanges): 
     receivePause: (target, key, sizeBytes, urls) => receiveMemory(pauses, { target, key, sizeBytes }, urls),
     sendSnapshot: (snapshotId, key, urls) => sendMemory(snapshots, snapshotId, key, urls),
     receiveSnapshot: (target, key, sizeBytes, urls) => receiveMemory(snapshots, { target, key, sizeBytes }, urls),
+    sendVolume: (fixedId, key, urls) => sendMemory(volumeCopies, fixedId, key, urls),
+    receiveVolume: (target, key, sizeBytes, urls) => receiveMemory(volumeCopies, { target, key, sizeBytes }, urls),
   };
 }
 
 async function sendMemory<Target, Kept>(
-  memory: MemoryExchange<Target, Kept>,
+  memory: Pick<MemoryExchange<Target, Kept>, 'openRead'>,
   target: Target,
   key: string,
   urls: string[],
@@ -46,7 +55,7 @@ async function sendMemory<Target, Kept>(
 }
 
 async function receiveMemory<Target, Kept>(
-  memory: MemoryExchange<Target, Kept>,
+  memory: Omit<MemoryExchange<Target, Kept>, 'describe' | 'openRead'>,
   { target, key, sizeBytes }: { target: Target; key: string; sizeBytes: number },
   urls: string[],
 ): Promise<Kept> {

@@ -85,12 +85,12 @@ function drainCommand(request: PlatformRequest): Command {
       const { values, positionals } = parseArguments(args, { mode: { type: 'string' }, ...flags }, ['NODE_ID']);
       const mode = values.mode ?? 'wait';
       const path = `/admin/nodes/${encodeURIComponent(positionals[0] ?? '')}/drain`;
-      const read = async (query = '') => ((await request('GET', path + query)) as NodeDrain).sandboxes;
+      const read = async (query = '') => (await request('GET', path + query)) as NodeDrain;
       if (values['dry-run'] || takes[mode]) {
         const there = await read(`?mode=${encodeURIComponent(mode)}`);
         const stuck = listStuck(terminal, mode, there);
         if (values['dry-run']) {
-          terminal.err(`Nothing was changed: ${there.length - stuck} of ${there.length} sandboxes can go.\n`);
+          terminal.err(`Nothing was changed: ${canGo(there)} can go.\n`);
           return 0;
         }
         if (stuck > 0 && !values.force)
@@ -99,28 +99,43 @@ function drainCommand(request: PlatformRequest): Command {
             `Nothing was changed. --force ${takes[mode]?.verb} the others and waits until these have ended.`,
           );
       }
-      let left = ((await request('POST', path, { mode })) as NodeDrain).sandboxes.length;
-      for (let reported = -1; left > 0 && !values['no-wait']; await Bun.sleep(pollMs)) {
-        if (left !== reported)
-          terminal.err(`${left} sandboxes are left.
-`);
+      let left = leftText((await request('POST', path, { mode })) as NodeDrain);
+      for (let reported = ''; left !== '' && !values['no-wait']; await Bun.sleep(pollMs)) {
+        if (left !== reported) terminal.err(`${left} are left.\n`);
         reported = left;
-        left = (await read()).length;
+        left = leftText(await read());
       }
-      terminal.err(
-        left > 0 ? `It takes no new ones; ${left} sandboxes are left.\n` : 'It is empty, and takes no new ones.\n',
-      );
+      terminal.err(left === '' ? 'It is empty, and takes no new ones.\n' : `It takes no new ones; ${left} are left.\n`);
       return 0;
     },
   };
 }
 
-/** Lists the sandboxes that can't go in this way, with the reason, and answers how many. */
-function listStuck(terminal: Terminal, mode: string, there: NodeDrain['sandboxes']): number {
-  const stuck = there.filter(({ reason }) => reason !== undefined);
-  if (stuck.length > 0) {
-    const rows = stuck.map(({ sandboxID, reason }) => [sandboxID, reason ?? '']);
+/** What a machine still has; empty where that is nothing. */
+function leftText({ sandboxes, volumes }: NodeDrain): string {
+  return [
+    ...(sandboxes.length > 0 ? [`${sandboxes.length} sandboxes`] : []),
+    ...(volumes.length > 0 ? [`${volumes.length} volumes`] : []),
+  ].join(' and ');
+}
+
+/** How much of what a machine has can go. */
+function canGo({ sandboxes, volumes }: NodeDrain): string {
+  const of = (things: { reason?: string }[], name: string) =>
+    `${things.filter(({ reason }) => reason === undefined).length} of ${things.length} ${name}`;
+  return volumes.length > 0
+    ? `${of(sandboxes, 'sandboxes')} and ${of(volumes, 'volumes')}`
+    : of(sandboxes, 'sandboxes');
+}
+
+/** Lists what can't go in this way, with the reason, and answers how much that is. */
+function listStuck(terminal: Terminal, mode: string, { sandboxes, volumes }: NodeDrain): number {
+  const rows = [
+    ...sandboxes.map(({ sandboxID, reason }) => [sandboxID, reason]),
+    ...volumes.map(({ name, reason }) => [`volume ${name}`, reason]),
+  ].flatMap(([what = '', reason]) => (reason === undefined ? [] : [[what, reason]]));
+  if (rows.length > 0) {
     terminal.out(tableText([[`CAN'T BE ${takes[mode]?.done ?? 'ENDED'}`, 'BECAUSE'], ...rows]));
   }
-  return stuck.length;
+  return rows.length;
 }

@@ -1,6 +1,6 @@
 import type { Log } from '../../base/telemetry/log.ts';
 import type { NodeBuildProtocol } from '../../protocol/build.ts';
-import type { PauseCarrier, SnapshotCarrier } from '../../protocol/cluster.ts';
+import type { PauseCarrier, SnapshotCarrier, VolumeCarrier } from '../../protocol/cluster.ts';
 import type { ExecutionRef, NodeProtocol, SandboxResources } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { BuildSettings } from '../builds/compose.ts';
@@ -57,6 +57,8 @@ export type Node = {
   pauses: PauseCarrier;
   /** The memory of snapshots, for other machines. */
   snapshots: SnapshotCarrier;
+  /** The content of volumes, for other machines and the store. */
+  volumeCopies: VolumeCarrier;
   /** The installation's number on this machine. */
   installation: number;
   helperPid: number;

@@ -13,6 +13,7 @@ import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes, releaseLeftover } from '../sandbox/adopt.ts';
 import { createCarrier } from '../sandbox/carry/carrier.ts';
 import { createSnapshotCarrier } from '../sandbox/carry/snapshot-carrier.ts';
+import { createVolumeCarrier } from '../sandbox/carry/volume-carrier.ts';
 import { knownAgentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
 import { findCheckpointSupport } from '../sandbox/find-checkpoint-support.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
@@ -80,6 +81,7 @@ export async function startNode(
     builds,
     pauses: carried.pauses,
     snapshots: carried.snapshots,
+    volumeCopies: createVolumeCarrier(rooms),
     installation: layout.installation,
     helperPid: rooms.helper.pid,
     runDir: layout.run,

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
-import { messageOf } from '../../base/error.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { Helper } from '../native/helper.ts';
 import { removeUploads } from './file-content.ts';
@@ -11,6 +11,8 @@ import { removeUploads } from './file-content.ts';
  * calls.
  */
 const lingerMs = 3_000;
+/** For holding a volume's writers, and for letting them on. */
+const freezeTimeoutMs = 60_000;
 
 /** A mounted volume that stays so until it is released. */
 export type VolumeUse = {
@@ -35,6 +37,9 @@ export class MountedVolumes {
   readonly #options: Options;
   readonly #imageOf: (volumeId: string) => string;
   readonly #mounted = new Map<string, Mounted>();
+  readonly #sealed = new Set<string>();
+  /** Whose image is mounted at its place: at any other one, another file system would be held. */
+  readonly #live = new Set<string>();
 
   /** `imageOf` answers the path of a volume's image; it throws where there is none. */
   constructor(options: Options, imageOf: (volumeId: string) => string) {
@@ -42,8 +47,12 @@ export class MountedVolumes {
     this.#imageOf = imageOf;
   }
 
-  /** Mounts a volume, if nobody else has. Fails with what `imageOf` fails with. */
+  /** Mounts a volume, if nobody else has. Fails with what `imageOf` fails with; `unavailable` for a sealed one. */
   async use(volumeId: string): Promise<VolumeUse> {
+    if (this.#sealed.has(volumeId))
+      throw new AtollError('unavailable', 'The volume goes to another machine now; try again', {
+        retryAfterSeconds: 2,
+      });
     const entry = this.#mounted.get(volumeId) ?? this.#begin(volumeId);
     clearTimeout(entry.linger);
     entry.users++;
@@ -66,6 +75,36 @@ export class MountedVolumes {
     await this.#options.changing.run(volumeId, async () => {
       await this.#unmount(volumeId);
       await remove();
+    });
+  }
+
+  /** Unmounts a volume, which nobody can use until it is unsealed. Fails with `conflict` while somebody uses it. */
+  async seal(volumeId: string): Promise<void> {
+    const entry = this.#mounted.get(volumeId);
+    if (this.#sealed.has(volumeId) || (entry && entry.users > 0))
+      throw new AtollError('conflict', `volume ${volumeId} is in use`, { retryAfterSeconds: 2 });
+    this.#sealed.add(volumeId);
+    try {
+      if (entry) this.#end(volumeId, entry);
+      // After the unmount.
+      await this.#options.changing.run(volumeId, async () => {});
+    } catch (error) {
+      this.#sealed.delete(volumeId);
+      throw error;
+    }
+  }
+
+  unseal(volumeId: string): void {
+    this.#sealed.delete(volumeId);
+  }
+
+  /** Carries out `work` while the image does not change: who writes to the volume waits for so long. */
+  async still<T>(volumeId: string, work: () => Promise<T>): Promise<T> {
+    return this.#options.changing.run(volumeId, async () => {
+      if (!this.#live.has(volumeId)) return work();
+      const point = this.#pointOf(volumeId);
+      await this.#freeze('--freeze', point);
+      return await work().finally(() => this.#freeze('--unfreeze', point));
     });
   }
 
@@ -95,7 +134,11 @@ export class MountedVolumes {
     const image = this.#imageOf(volumeId);
     const point = this.#pointOf(volumeId);
     mkdirSync(point, { recursive: true });
-    await this.#options.helper.call('disk-mount', { image, at: point, durable: true });
+    const { helper } = this.#options;
+    await helper.call('disk-mount', { image, at: point, durable: true });
+    this.#live.add(volumeId);
+    // A copy of it that a crash cut off may have left its writers waiting; of any other one this says that it is none.
+    await helper.spawn(['fsfreeze', '--unfreeze', point], { timeoutMs: freezeTimeoutMs });
     const root = join(point, 'data');
     await removeUploads(root);
     return root;
@@ -103,8 +146,16 @@ export class MountedVolumes {
 
   async #unmount(volumeId: string): Promise<void> {
     const point = this.#pointOf(volumeId);
+    this.#live.delete(volumeId);
     await this.#options.helper.call('unmount', { at: point });
     rmSync(point, { recursive: true, force: true });
+  }
+
+  async #freeze(how: '--freeze' | '--unfreeze', point: string): Promise<void> {
+    const { status, output } = await this.#options.helper.spawn(['fsfreeze', how, point], {
+      timeoutMs: freezeTimeoutMs,
+    });
+    if (status !== 0) throw new AtollError('internal', `a volume's writers can't be held: ${output.trim()}`);
   }
 
   #pointOf(volumeId: string): string {

@@ -35,6 +35,9 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
       use.release();
     }
   };
+  /** The same for what changes it. */
+  const changing = <T>(volumeId: string, work: (root: string) => Promise<T>): Promise<T> =>
+    within(volumeId, root => work(root).finally(() => volumes.touch(volumeId)));
   return {
     create: (volumeId, sizeMiB) => volumes.create(volumeId, sizeMiB),
     async remove(volumeId) {
@@ -45,11 +48,14 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
     list: async () => volumes.list(),
     stat: (volumeId, path) => within(volumeId, root => statEntry(root, cleanPath(path))),
     listDirectory: (volumeId, path, depth) => within(volumeId, root => listDirectory(root, cleanPath(path), depth)),
-    makeDirectory: (volumeId, path, entry) => within(volumeId, root => makeDirectory(root, cleanPath(path), entry)),
-    changeEntry: (volumeId, path, change) => within(volumeId, root => changeEntry(root, cleanPath(path), change)),
+    makeDirectory: (volumeId, path, entry) => changing(volumeId, root => makeDirectory(root, cleanPath(path), entry)),
+    changeEntry: (volumeId, path, change) => changing(volumeId, root => changeEntry(root, cleanPath(path), change)),
     async removeEntry(volumeId, path) {
       const use = await volumes.use(volumeId);
-      await removeEntry(helper, helperBinary, use.root, cleanPath(path)).finally(() => use.release());
+      await removeEntry(helper, helperBinary, use.root, cleanPath(path)).finally(() => {
+        volumes.touch(volumeId);
+        use.release();
+      });
     },
     openRead: (volumeId, path) => within(volumeId, root => openFile(root, cleanPath(path))),
     async openWrite(volumeId, path, entry) {
@@ -58,7 +64,7 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
       try {
         const file = await beginFile(pathInHelper(parts, use.root), cleanPath(path), entry);
         try {
-          return writes.begin(file, use);
+          return writes.begin(file, { ...use, release: () => (volumes.touch(volumeId), use.release()) });
         } catch (error) {
           await file.drop();
           throw error;

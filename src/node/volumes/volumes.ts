@@ -1,17 +1,33 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import { syncPath } from '../../base/sync.ts';
+import type { VolumeState } from '../../protocol/cluster.ts';
 import type { NodeVolume } from '../../protocol/volume.ts';
 import type { Slot } from '../layout.ts';
 import type { Helper } from '../native/helper.ts';
+import { copyImage } from '../disks/copy-image.ts';
 import { formatImage } from '../disks/format-image.ts';
+import { HeldVolumes } from './held-volumes.ts';
 import { MountedVolumes, type VolumeUse } from './mounted-volumes.ts';
 
 const volumeImage = 'disk.img';
+/** Its time says when the volume was last written to, or was about to be. */
+const changedMark = 'changed';
 const syncTimeoutMs = 5 * 60_000;
 /** The root of a new volume: every user of every sandbox may write there. */
 const rootOwner = 9090;
@@ -35,6 +51,18 @@ export type Volumes = {
   /** Deletes a volume that no sandbox has. What reads or writes it still has an orphan in its hands. */
   remove(volumeId: string): Promise<void>;
   list(): NodeVolume[];
+  /** Records that a volume is written to. */
+  touch(volumeId: string): void;
+  states(): VolumeState[];
+  /** Unmounts a volume; nobody can use it before `unseal`. Fails with `conflict` while it is used, `not_found`. */
+  seal(volumeId: string): Promise<void>;
+  unseal(volumeId: string): void;
+  /** Where a volume's image is. */
+  folderOf(volumeId: string): string;
+  /** Copies the image of a volume that may be in use to a folder: as it is at one moment. */
+  copy(volumeId: string, folder: string): Promise<void>;
+  /** Makes a volume of a folder with an image, which takes the place of what was here of it. */
+  arrive(volumeId: string, folder: string): Promise<void>;
   /** Leaves everything as it is: the helper's mounts go with it. */
   stop(): void;
 };
@@ -53,7 +81,10 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     if (!existsSync(image)) throw notHere(volumeId);
     return image;
   });
-  const held = new Map<string, VolumeUse[]>();
+  const touch = (volumeId: string) => mark(join(dir, volumeId));
+  // Awaited here: a promise that fails at once must be heard at once, or the runtime takes it for nobody's.
+  const use = async (volumeId: string) => await mounted.use(checked(volumeId));
+  const held = new HeldVolumes(use, touch);
 
   return {
     create: (volumeId, sizeMiB) =>
@@ -61,19 +92,11 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
         volumeId,
         async () => void (existsSync(imageOf(volumeId)) || (await make(helper, dir, volumeId, sizeMiB))),
       ),
-    use: async volumeId => mounted.use(checked(volumeId)),
-    async hold(slot, volumeIds) {
-      const uses: VolumeUse[] = [];
-      held.set(slot.name, uses);
-      for (const volumeId of volumeIds) uses.push(await mounted.use(checked(volumeId)));
-      return uses.map(({ root }) => root);
-    },
-    release(slot) {
-      for (const use of held.get(slot.name) ?? []) use.release();
-      held.delete(slot.name);
-    },
+    use,
+    hold: (slot, volumeIds) => held.hold(slot, volumeIds),
+    release: slot => held.release(slot),
     async sync(slot) {
-      for (const root of new Set((held.get(slot.name) ?? []).map(use => use.root))) {
+      for (const root of new Set(held.roots(slot))) {
         const { status, output } = await helper.spawn(['sync', '--file-system', root], { timeoutMs: syncTimeoutMs });
         if (status !== 0)
           throw new AtollError('no_space', `a volume can't be written out: ${output.trim() || `status ${status}`}`);
@@ -85,8 +108,46 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
       readdirSync(dir).flatMap(name =>
         isVolumeId(name) ? [{ volumeId: name, createdAtMs: statSync(join(dir, name)).mtimeMs }] : [],
       ),
+    touch,
+    states() {
+      const inSandboxes = held.all();
+      return this.list().map(({ volumeId }) => stateOf(join(dir, volumeId), volumeId, inSandboxes.has(volumeId)));
+    },
+    async seal(volumeId) {
+      if (!existsSync(imageOf(volumeId))) throw notHere(volumeId);
+      await mounted.seal(volumeId);
+    },
+    unseal: volumeId => mounted.unseal(volumeId),
+    folderOf: volumeId => join(dir, checked(volumeId)),
+    async copy(volumeId, folder) {
+      const from = imageOf(volumeId);
+      if (!existsSync(from)) throw notHere(volumeId);
+      await mounted.still(volumeId, () => copyImage(helper, { from, to: join(folder, volumeImage), what: 'a volume' }));
+    },
+    async arrive(volumeId, folder) {
+      await syncPath(join(folder, volumeImage));
+      await mounted.remove(checked(volumeId), async () => {
+        await rm(join(dir, volumeId), { recursive: true, force: true });
+        renameSync(folder, join(dir, volumeId));
+        await syncPath(dir);
+      });
+    },
     stop: () => mounted.stop(),
   };
+}
+
+/** Records that the volume in a folder is written to. */
+function mark(folder: string): void {
+  const [path, now] = [join(folder, changedMark), new Date()];
+  if (existsSync(path)) utimesSync(path, now, now);
+  else if (existsSync(folder)) writeFileSync(path, '', { mode: 0o600 });
+}
+
+/** While a sandbox has it, each write changes its image; who only reads it by the API changes that, too. */
+function stateOf(folder: string, volumeId: string, isInSandbox: boolean): VolumeState {
+  const timeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const marked = timeOf(changedMark);
+  return { volumeId, isInSandbox, changedAtMs: isInSandbox ? Math.max(marked, timeOf(volumeImage)) : marked };
 }
 
 /** It is there whole or not at all. */
@@ -100,6 +161,7 @@ async function make(helper: Helper, dir: string, volumeId: string, sizeMiB: numb
     await formatImage(helper, join(temporary, volumeImage), { sizeMiB, tree });
     rmSync(tree, { recursive: true });
     await syncPath(join(temporary, volumeImage));
+    writeFileSync(join(temporary, changedMark), '', { mode: 0o600 });
     renameSync(temporary, join(dir, volumeId));
     await syncPath(dir);
   } finally {

@@ -33,6 +33,16 @@ const DrainedSandbox = Type.Object(
   { $id: 'DrainedSandbox' },
 );
 
+const DrainedVolume = Type.Object(
+  {
+    volumeID: Type.String(),
+    teamID: Type.String(),
+    name: Type.String(),
+    reason: Type.Optional(Type.String({ description: "Why it can't be moved; absent where it can" })),
+  },
+  { $id: 'DrainedVolume' },
+);
+
 /** How far a machine is from being empty, for operators. Mode `none`: it is not being drained. */
 export const NodeDrain = Type.Object(
   {
@@ -40,6 +50,9 @@ export const NodeDrain = Type.Object(
     mode: oneOf(['none', ...drainModes]),
     sandboxes: Type.Array(DrainedSandbox, {
       description: 'Those that use the machine, the ones that can not go first',
+    }),
+    volumes: Type.Array(DrainedVolume, {
+      description: 'Of a drain by moves: those that are on the machine, the ones that can not go first',
     }),
   },
   { $id: 'NodeDrain' },

@@ -14,9 +14,12 @@ const volumeBounds = {
   modeMax: 0o7777,
 } as const;
 
+const copiedAt = () =>
+  Type.Optional(dateTime('When its newest copy in the store of a cluster was begun; absent where there is none'));
+
 /** A volume as lists show it. */
 export const Volume = Type.Object(
-  { volumeID: Type.String({ format: 'uuid' }), name: Type.String() },
+  { volumeID: Type.String({ format: 'uuid' }), name: Type.String(), copiedAt: copiedAt() },
   { $id: 'Volume' },
 );
 export type Volume = Static<typeof Volume>;
@@ -28,10 +31,23 @@ export const VolumeAndToken = Type.Object(
     name: Type.String(),
     token: Type.String({ description: 'For the content of this volume alone' }),
     domain: Type.Optional(Type.String({ description: 'Where the content is, if elsewhere' })),
+    copiedAt: copiedAt(),
   },
   { $id: 'VolumeAndToken' },
 );
 export type VolumeAndToken = Static<typeof VolumeAndToken>;
+
+/** A volume that was made of its copy again. */
+export const RestoredVolume = Type.Object(
+  {
+    volumeID: Type.String({ format: 'uuid' }),
+    name: Type.String(),
+    copiedAt: dateTime('What was written to it later is lost'),
+    ageSeconds: Type.Integer({ minimum: 0, description: 'How old the copy was' }),
+  },
+  { $id: 'RestoredVolume' },
+);
+export type RestoredVolume = Static<typeof RestoredVolume>;
 
 /** Body of POST /volumes. */
 export const NewVolume = Type.Object(

@@ -9,6 +9,7 @@ import type {
   PauseFacts,
   SnapshotExchange,
   TransferProtocol,
+  VolumeExchange,
 } from '../cluster.ts';
 import { driverNames } from '../driver.ts';
 import type { UploadExchange, UploadRef } from '../upload.ts';
@@ -112,6 +113,23 @@ export const snapshotTable = {
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<SnapshotExchange>;
 
+/** The methods of a node for the content of its volumes. */
+export const volumeCopyTable = {
+  states: method(
+    [],
+    Type.Array(Type.Object({ volumeId: identifier(), isInSandbox: Type.Boolean(), changedAtMs: Type.Number() })),
+  ),
+  fix: method([identifier(), oneOf('copy', 'seal')], Type.Object({ fixedId: identifier(), sizeBytes: count() }), {
+    deadlineMs: layerMs,
+  }),
+  openRead: method([identifier(), key()], Read, { passes: 'member', deadlineMs: layerMs }),
+  requireFixed: method([identifier()], nothing()),
+  release: method([identifier()], nothing()),
+  openWrite: method([identifier(), key(), count()], Write, { passes: 'member' }),
+  keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
+  dropWrite: method([identifier()], nothing()),
+} satisfies MethodTable<VolumeExchange>;
+
 /** Signed: longer than any store makes them. */
 const urls = () => Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_000 });
 
@@ -124,4 +142,6 @@ export const transferTable = {
   receivePause: method([Execution, key(), count(), urls()], Paused, { deadlineMs: layerMs }),
   sendSnapshot: method([identifier(), key(), urls()], nothing(), { deadlineMs: layerMs }),
   receiveSnapshot: method([identifier(), key(), count(), urls()], nothing(), { deadlineMs: layerMs }),
+  sendVolume: method([identifier(), key(), urls()], nothing(), { deadlineMs: layerMs }),
+  receiveVolume: method([identifier(), key(), count(), urls()], nothing(), { deadlineMs: layerMs }),
 } satisfies MethodTable<TransferProtocol>;

@@ -26,7 +26,7 @@ const folders: string[] = [];
 afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
-const grace = { layer: 1000, pause: 100, snapshot: 100, upload: 2000, log: 2000 };
+const grace = { layer: 1000, pause: 100, snapshot: 100, upload: 2000, log: 2000, volume: 100 };
 const secondUs = 1_000_000;
 
 async function* stream(bytes: Uint8Array) {

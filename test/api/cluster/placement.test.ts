@@ -1,6 +1,8 @@
 import { expect, setDefaultTimeout } from 'bun:test';
 import { testUnless } from '../../support/skip.ts';
 import { postgresPrograms } from '../postgres.ts';
+import { hasRoom } from '../../../src/api/placement/has-room.ts';
+import { demandsOf } from '../../../src/api/sandbox/rules/demands.ts';
 import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
 
 // Where sandboxes are placed by several control processes at once: what they ask for by their metadata, and limits.
@@ -61,6 +63,15 @@ postgresTest(
     expect(refused).toHaveLength(5);
     for (const { status, message } of refused)
       expect([status, message]).toEqual([503, expect.stringContaining('atoll.apart=database')]);
+    // Who goes to another machine is asked again in the transaction that takes its place there.
+    const { db } = cluster.apis[0]?.parts ?? {};
+    const rows = (await db?.selectFrom('sandboxes').select(['sandbox_id', 'team_id', 'node_id']).execute()) ?? [];
+    const [mover, there] = rows;
+    if (!db || !mover || !there) throw new Error('there are three sandboxes');
+    const demands = demandsOf({ teamId: mover.team_id, metadata: apart.metadata });
+    const one = { cpuCount: 1, memoryMiB: 128, sandboxId: mover.sandbox_id };
+    expect(await db.transaction().execute(db => hasRoom(db, { ...one, nodeId: there.node_id }, demands))).toBe(false);
+    expect(await db.transaction().execute(db => hasRoom(db, { ...one, nodeId: mover.node_id }, demands))).toBe(true);
     // Others may be where these are, and what has ended makes room.
     expect((await storm(cluster, 4, { metadata: { 'atoll.apart': 'web', 'atoll.node.zone': 'b' } })).made).toHaveLength(
       2,

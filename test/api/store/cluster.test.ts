@@ -23,8 +23,8 @@ import { findInvite, keepInvite, takeInvite } from '../../../src/api/cluster/sto
 import {
   certificatesOf,
   deleteClusterNode,
-  giveUpNode,
-  keepLease,
+  giveUpNodes,
+  keepLeases,
   listClusterNodes,
   lockGivenUp,
   putCertificates,
@@ -87,20 +87,29 @@ onEachDatabase(database => {
     const { db } = scene;
     const node = { nodeId: 'a', address: '192.0.2.1:1', certificates: ['c'], renewAtUs: 0, joinedAtUs: startUs };
     await putClusterNode(db, node, null);
-    expect(await giveUpNode(db, 'a', startUs)).toBe(false); // it never had one
-    expect(await keepLease(db, 'a', startUs + 20)).toBe(true);
-    expect(await keepLease(db, 'a', startUs + 10)).toBe(true);
-    expect((await listClusterNodes(db))[0]?.leaseUntilUs).toBe(startUs + 20);
-    expect(await giveUpNode(db, 'a', startUs + 20)).toBe(false);
-    expect((await atOnce(() => giveUpNode(db, 'a', startUs + 21))).toSorted()).toEqual([false, true]);
-    expect(await keepLease(db, 'a', startUs + 99)).toBe(false);
+    await putClusterNode(db, { ...node, nodeId: 'b' }, null);
+    const keep = async (wanted: Record<string, number>) =>
+      [
+        ...(await keepLeases(
+          db,
+          Object.entries(wanted).map(([nodeId, us]) => ({ nodeId, untilUs: startUs + us })),
+        )),
+      ].sort();
+    expect(await giveUpNodes(db, startUs)).toEqual([]); // they never had one
+    expect(await keep({ a: 20, b: 30, nobody: 20 })).toEqual(['a', 'b']);
+    expect(await keep({ a: 10, b: 40 })).toEqual(['a', 'b']);
+    const leases = (await listClusterNodes(db)).map(({ leaseUntilUs }) => (leaseUntilUs ?? 0) - startUs);
+    expect(leases).toEqual([20, 40]);
+    expect(await giveUpNodes(db, startUs + 20)).toEqual([]);
+    expect((await atOnce(() => giveUpNodes(db, startUs + 21))).flat()).toEqual(['a']);
+    expect(await keep({ a: 99, b: 50 })).toEqual(['b']);
+    expect(await keep({})).toEqual([]);
     if (kindOf(db) === 'postgres') expect(await lockGivenUp(db, 'a')).toMatchObject({ nodeId: 'a', isGivenUp: true });
     await takeNodeBack(db, 'a');
     if (kindOf(db) === 'postgres') expect(await lockGivenUp(db, 'a')).toBeNull();
     // By the lease of before it would be given up again at once.
-    expect(await giveUpNode(db, 'a', startUs + 1_000)).toBe(false);
-    expect(await keepLease(db, 'a', startUs + 99)).toBe(true);
-    expect(await keepLease(db, 'nobody', startUs + 99)).toBe(false);
+    expect(await giveUpNodes(db, startUs + 41)).toEqual([]);
+    expect(await keep({ a: 99 })).toEqual(['a']);
   });
 
   test('invitations of machines are used once, in their time; the authority is the first that was kept', async () => {

@@ -1,3 +1,15 @@
+import { blobsToDelete, dropLooseRefs, markUnusedBlobs } from '../../../src/api/blob/store/collect.ts';
+import { beginBlob, finishBlob } from '../../../src/api/blob/store/blobs.ts';
+import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
+import {
+  beginCopy,
+  beginMove,
+  finishMove,
+  letGo,
+  recordCopy,
+  takeOverVolume,
+  volumesLeft,
+} from '../../../src/api/volume/store/moves.ts';
 import { expect, test } from 'bun:test';
 import { appendBuildLog, buildLogLength, readBuildLog } from '../../../src/api/build/store/log.ts';
 import {
@@ -17,7 +29,7 @@ import {
   listSecrets,
   replaceSecretValue,
 } from '../../../src/api/secret/store/secrets.ts';
-import { volumeRemovalsOn } from '../../../src/api/volume/store/removals.ts';
+import { forgetVolumeRemoval, volumeRemovalsOn } from '../../../src/api/volume/store/removals.ts';
 import {
   deleteVolume,
   findVolume,
@@ -113,6 +125,67 @@ onEachDatabase(database => {
     });
   });
 
+  test("a volume goes to another machine where no sandbox has it, by one process, and is nobody's on its way", async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const made = volume(mine.teamId, 'one');
+    await insertVolume(db, made, 3);
+    const [first, second] = ['first', 'second'].map(ownId => ({ ownId, nowUs: startUs }));
+    if (!first || !second) throw new Error('there are two');
+    for (const replica of [first, second])
+      await enterReplica(db, { replicaId: replica.ownId, name: replica.ownId }, startUs + 1000);
+    expect(await beginMove(db, made, 'node-2', first)).toBe('begun');
+    // Nobody else moves, copies or deletes it, and what comes to the other machine is accounted for.
+    expect(await beginMove(db, made, 'node-3', second)).toBe('left_over');
+    expect(await beginCopy(db, 'one', second)).toBe(false);
+    expect(await deleteVolume(db, made, { shownMax: 1, nowUs: startUs })).toEqual({ deleted: false, sandboxIds: [] });
+    expect((await findVolume(db, 'one'))?.movingTo).toBe('node-2');
+    expect(await volumesOnNode(db, 'node-2')).toEqual(['one']);
+    expect(await volumeRemovalsOn(db, 'node-2')).toEqual([{ volumeId: 'one', recordedAtUs: startUs }]);
+    expect(await finishMove(db, made, 'node-2', second)).toBe(false);
+    expect(await finishMove(db, made, 'node-2', first)).toBe(true);
+    expect(await findVolume(db, 'one')).toMatchObject({ nodeId: 'node-2', movingTo: null });
+    // What the first machine has is to go, and before that it goes nowhere else.
+    expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs }]);
+    const there = { ...made, nodeId: 'node-2' };
+    expect(await beginMove(db, there, 'node-1', first)).toBe('left_over');
+    await forgetVolumeRemoval(db, 'one');
+    // One whose process is over is settled by another.
+    expect(await beginMove(db, there, 'node-1', first)).toBe('begun');
+    const late = { ...second, nowUs: startUs + 2000 };
+    expect(await volumesLeft(db, second)).toEqual([]);
+    expect((await volumesLeft(db, late)).map(({ volumeId }) => volumeId)).toEqual(['one']);
+    expect(await takeOverVolume(db, 'one', late)).toBe(true);
+    expect(await finishMove(db, there, 'node-1', first)).toBe(false);
+    await letGo(db, 'one', 'second');
+    expect(await findVolume(db, 'one')).toMatchObject({ nodeId: 'node-2', movingTo: null });
+  });
+
+  test('the newest copy of a volume is kept, and no other one', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    await insertVolume(db, volume(mine.teamId, 'one'), 3);
+    const replica = { replicaId: 'r', nowUs: startUs };
+    const blob = async (blobId: string) => {
+      await beginBlob(db, { blobId, kind: 'volume', name: blobId, bytes: 1, sealedKey: null, facts: null }, replica);
+      await finishBlob(db, blobId, null, startUs);
+      return recordCopy(db, 'one', { copyId: blobId, copiedAtUs: startUs, changeUs: 7 }, startUs);
+    };
+    const deleted = async () => {
+      await dropLooseRefs(db);
+      await markUnusedBlobs(db, 'volume', { beforeUs: startUs + 1, nowUs: startUs });
+      return (await blobsToDelete(db, 9)).map(({ blobId }) => blobId);
+    };
+    expect(await blob('b1')).toBe(true);
+    expect(await findVolume(db, 'one')).toMatchObject({ copy: { copyId: 'b1', copiedAtUs: startUs, changeUs: 7 } });
+    expect(await deleted()).toEqual([]);
+    expect(await blob('b2')).toBe(true);
+    expect(await deleted()).toEqual(['b1']);
+    await deleteVolume(db, volume(mine.teamId, 'one'), { shownMax: 1, nowUs: startUs });
+    expect((await deleted()).toSorted()).toEqual(['b1', 'b2']);
+    expect(await blob('b3')).toBe(false);
+  });
+
   test('volumes: name and number are bounded with the writing in one, and what is deleted is noted for its node', async () => {
     await using scene = await storeScene(database);
     const { db, mine, theirs } = scene;
@@ -121,7 +194,7 @@ onEachDatabase(database => {
     expect(await insertVolume(db, volume(theirs.teamId, 'theirs', 'one'), 3)).toBe('inserted');
     expect((await atOnce(id => insertVolume(db, volume(mine.teamId, id), 2))).toSorted()).toEqual(['full', 'inserted']);
     expect((await listVolumes(db, mine.teamId)).length).toBe(2);
-    expect(await findVolume(db, 'one')).toEqual(volume(mine.teamId, 'one'));
+    expect(await findVolume(db, 'one')).toEqual({ ...volume(mine.teamId, 'one'), movingTo: null, copy: null });
     expect((await volumesOnNode(db, 'node-1')).length).toBe(3);
     const last = { shownMax: 10, nowUs: startUs + 5 };
     expect(await deleteVolume(db, volume(mine.teamId, 'one'), last)).toEqual({ deleted: true });

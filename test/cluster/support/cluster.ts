@@ -3,6 +3,7 @@ import { Sandbox, type SandboxOpts } from 'e2b';
 import { copyFileSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '../../../src/base/error.ts';
 import { PostgresCluster } from '../../api/postgres.ts';
 import { makeLan, type LanMachine } from './network.ts';
 
@@ -22,6 +23,9 @@ type Control = {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   kill9(): Promise<void>;
   restart(): Promise<void>;
+  /** Lets its processes stand still, and go on. */
+  freeze(): void;
+  thaw(): void;
   log(): string;
 };
 
@@ -41,6 +45,8 @@ type Node = {
 export type Cluster = AsyncDisposable & {
   controls: Control[];
   nodes: Node[];
+  /** The one of control. */
+  database: Pick<PostgresCluster, 'crash' | 'stop' | 'resume'>;
   invite(): Promise<string>;
   /** A request of the operator. */
   admin(control: number, method: string, path: string, body?: unknown): Promise<Response>;
@@ -136,6 +142,21 @@ export async function startCluster(
   env: Record<string, string> = {},
   forControl: (hostAddress: string) => Promise<Record<string, string>> = async () => ({}),
 ): Promise<Cluster> {
+  try {
+    return await start(programs, size, env, forControl);
+  } catch (error) {
+    if (!(error instanceof SuppressedError)) throw error;
+    // Only the first one says why.
+    throw new Error(`${messageOf(error.suppressed)}; and then: ${messageOf(error.error)}`, { cause: error });
+  }
+}
+
+async function start(
+  programs: string,
+  size: { controls: number; nodes: number },
+  env: Record<string, string>,
+  forControl: (hostAddress: string) => Promise<Record<string, string>>,
+): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-cluster-'));
   started.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -185,6 +206,7 @@ export async function startCluster(
   return {
     controls,
     nodes,
+    database: postgres,
     invite,
     admin: async (control, method, path, body) =>
       fetch(`${controls[control]?.url}${path}`, {
@@ -227,6 +249,8 @@ async function startControl(env: Record<string, string>, started: AsyncDisposabl
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
     kill9: () => killed(running),
+    freeze: () => signalAll(running.child.pid, 'SIGSTOP'),
+    thaw: () => signalAll(running.child.pid, 'SIGCONT'),
     async restart() {
       running = begin([atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0', ATOLL_PORT: port });
       ready = JSON.parse(await running.first) as typeof ready;
@@ -296,6 +320,13 @@ function begin(command: string[], env: Record<string, string>): Running {
   })();
   first.catch(() => {}); // awaited by who began it
   return { child, first, log: () => log };
+}
+
+/** Sends a signal to a process and all that it has started, the first one last: it looks after the others. */
+function signalAll(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
+  for (const child of children) signalAll(Number(child), signal);
+  process.kill(pid, signal);
 }
 
 async function stop({ child }: Running): Promise<void> {

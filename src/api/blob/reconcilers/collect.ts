@@ -32,6 +32,8 @@ const defaultGraceSeconds: Record<BlobKind, number> = {
   upload: 7 * 24 * 3600,
   // For as long as machines keep them.
   log: sandboxLogDays * 24 * 3600,
+  // An older copy than the newest.
+  volume: 15 * 60,
 };
 /** For how long an object without a row stays, seconds: longer than any upload takes. */
 const defaultOrphanSeconds = 48 * 3600;

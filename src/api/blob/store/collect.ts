@@ -2,7 +2,7 @@ import type { Db } from '../../database/db.ts';
 import { isNobodyElses } from '../../replica/store/replicas.ts';
 import type { BlobKind } from '../record.ts';
 
-/** Removes references of builds and executions that are no more. */
+/** Removes references of builds and executions that are no more, and of copies that are not the newest. */
 export async function dropLooseRefs(db: Db): Promise<void> {
   await db
     .deleteFrom('blob_refs')
@@ -22,6 +22,17 @@ export async function dropLooseRefs(db: Db): Promise<void> {
           selectFrom('sandboxes')
             .select('sandboxes.sandbox_id')
             .whereRef('sandboxes.execution_id', '=', 'blob_refs.owner_id'),
+        ),
+      ),
+    )
+    .execute();
+  await db
+    .deleteFrom('blob_refs')
+    .where('owner_kind', '=', 'volume')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('volumes').select('volumes.volume_id').whereRef('volumes.copy_id', '=', 'blob_refs.owner_id'),
         ),
       ),
     )

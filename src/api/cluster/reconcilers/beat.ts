@@ -3,18 +3,17 @@ import type { Clock } from '../../../base/clock.ts';
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import { releaseRule, worksWith } from '../../../base/version.ts';
-import type { BeatAnswer } from '../../../protocol/cluster.ts';
+import type { BeatAnswer, ComingEnd } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import { comingEnds } from '../../sandbox/store/ends.ts';
 import { type Authority, certificateDigest, renewAfterSeconds } from '../rules/authority.ts';
 import { pauseRowsOf } from '../rules/give-up.ts';
-import type { ClusterNode } from '../record.ts';
 import type { KnownMachine, Machines } from '../rules/machines.ts';
 import { leaseSeconds, silentSeconds } from '../rules/lease.ts';
 import {
-  giveUpNode,
-  keepLease,
+  giveUpNodes,
+  keepLeases,
   listClusterNodes,
   putCertificates,
   putNodeFacts,
@@ -45,16 +44,43 @@ const unheardSeconds = 5;
  */
 export async function reconcileMachines(deps: BeatDeps): Promise<void> {
   const known = deps.machines.update(await listClusterNodes(deps.db));
+  const round = await beginRound(deps, known);
   // At most one beat for each machine is under way; a late one ends in a later round.
-  const beats = known.map(machine => deps.machines.beats.run(machine, () => beatOrLose(deps, machine)));
+  const beats = known.map(machine => deps.machines.beats.run(machine, () => beatOrLose(deps, machine, round)));
   await Promise.race([Promise.all(beats), Bun.sleep(roundWaitMs)]);
-  for (const { node } of known) await giveUpIfSilent(deps, node);
+  await giveUpSilent(deps, known);
+}
+
+type Lease = { epoch: string; untilMs: number };
+
+/** What is said in one round: it is read and written for all machines at once, as there may be a thousand. */
+type Round = { nowUs: number; leases: ReadonlyMap<string, Lease>; ends: ReadonlyMap<string, ComingEnd[]> };
+
+/**
+ * The next lease counts from when the machine spoke last, on its own clock, and is in the database before it is given:
+ * so it ends on the machine before control counts it as over. One that has not spoken, or was given up, gets none.
+ */
+async function beginRound({ db, clock, isolationSeconds }: BeatDeps, known: readonly KnownMachine[]): Promise<Round> {
+  const nowUs = clock();
+  const heard = known.flatMap(({ node, heard }) => (heard && !node.isGivenUp ? [{ nodeId: node.nodeId, heard }] : []));
+  const untilUs = nowUs + (leaseSeconds + silentSeconds(isolationSeconds)) * microsPerSecond;
+  const [kept, ends] = await Promise.all([
+    keepLeases(
+      db,
+      heard.map(({ nodeId, heard }) => ({ nodeId, untilUs: heard.atUs + leaseSeconds * microsPerSecond })),
+    ),
+    comingEnds(db, { nowUs, untilUs }),
+  ]);
+  const leases = heard.flatMap(({ nodeId, heard: { epoch, nowMs } }): [string, Lease][] =>
+    kept.has(nodeId) ? [[nodeId, { epoch, untilMs: nowMs + leaseSeconds * 1000 }]] : [],
+  );
+  return { nowUs, leases: new Map(leases), ends };
 }
 
 /** One beat; a machine that is silent for too long gets no work from then on. */
-async function beatOrLose(deps: BeatDeps, known: KnownMachine): Promise<void> {
+async function beatOrLose(deps: BeatDeps, known: KnownMachine, round: Round): Promise<void> {
   try {
-    await beat(deps, known);
+    await beat(deps, known, round);
   } catch (error) {
     const { nodeId } = known.node;
     known.isAnswering = false;
@@ -65,13 +91,11 @@ async function beatOrLose(deps: BeatDeps, known: KnownMachine): Promise<void> {
   }
 }
 
-async function beat(deps: BeatDeps, known: KnownMachine): Promise<void> {
+async function beat(deps: BeatDeps, known: KnownMachine, round: Round): Promise<void> {
   const { db, clock, machines, isolationSeconds } = deps;
   const { nodeId, isGivenUp } = known.node;
-  const nowUs = clock();
-  const lease = isGivenUp ? null : await nextLease(deps, known);
-  const untilUs = nowUs + (leaseSeconds + silentSeconds(isolationSeconds)) * microsPerSecond;
-  const ends = await comingEnds(db, nodeId, { nowUs, untilUs });
+  const lease = round.leases.get(nodeId) ?? null;
+  const ends = round.ends.get(nodeId) ?? [];
   const answer = await known.machine.gate.beat({ lease, isolationSeconds, pauseFirst: isGivenUp, ends });
   known.heard = { epoch: answer.epoch, nowMs: answer.nowMs, atUs: clock() };
   known.isAnswering = true;
@@ -82,20 +106,7 @@ async function beat(deps: BeatDeps, known: KnownMachine): Promise<void> {
   if (!isOurs && known.isUsable)
     deps.log.warn(`a node gets no work: ${releaseRule}`, { nodeId, release: answer.release });
   machines.setUsable(nodeId, isOurs && lease !== null && lease.epoch === answer.epoch && !answer.isPausing);
-  if (known.node.renewAtUs < nowUs && known.isUsable) await renew(deps, known);
-}
-
-/**
- * The next lease counts from when the machine spoke last, on its own clock, and is in the database before it is given:
- * so it ends on the machine before control counts it as over. Null for one that has not spoken, or was given up.
- */
-async function nextLease(
-  { db }: BeatDeps,
-  { node, heard }: KnownMachine,
-): Promise<{ epoch: string; untilMs: number } | null> {
-  if (!heard) return null;
-  const isKept = await keepLease(db, node.nodeId, heard.atUs + leaseSeconds * microsPerSecond);
-  return isKept ? { epoch: heard.epoch, untilMs: heard.nowMs + leaseSeconds * 1000 } : null;
+  if (known.node.renewAtUs < round.nowUs && known.isUsable) await renew(deps, known);
 }
 
 async function recordFacts({ db }: BeatDeps, { node }: KnownMachine, { bootId, info }: BeatAnswer): Promise<void> {
@@ -103,12 +114,14 @@ async function recordFacts({ db }: BeatDeps, { node }: KnownMachine, { bootId, i
   await putNodeFacts(db, node.nodeId, { bootId, info });
 }
 
-async function giveUpIfSilent(deps: BeatDeps, { nodeId, isGivenUp }: ClusterNode): Promise<void> {
+async function giveUpSilent(deps: BeatDeps, known: readonly KnownMachine[]): Promise<void> {
   const beforeUs = deps.clock() - silentSeconds(deps.isolationSeconds) * microsPerSecond;
-  const isNew = await giveUpNode(deps.db, nodeId, beforeUs);
-  if (isNew) deps.log.error('a node has been silent for too long: its sandboxes count as paused there', { nodeId });
-  // Another process may have given it up and ended before it came to this.
-  if (isNew || isGivenUp) await pauseRowsOf(deps, nodeId);
+  const silent = await giveUpNodes(deps.db, beforeUs);
+  for (const nodeId of silent)
+    deps.log.error('a node has been silent for too long: its sandboxes count as paused there', { nodeId });
+  // Another process may have given one up and ended before it came to this.
+  const before = known.filter(({ node }) => node.isGivenUp).map(({ node }) => node.nodeId);
+  for (const nodeId of new Set([...silent, ...before])) await pauseRowsOf(deps, nodeId);
 }
 
 /** The new certificate is known before the machine shows it, and the old one until it has. */

@@ -4,9 +4,10 @@ import { sandboxStates } from '../../../protocol/state.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
-import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
+import { forgetVolumeRemovalsOn } from '../../volume/store/removals.ts';
 import { deleteClusterNode, listClusterNodes } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
@@ -31,13 +32,14 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
   const { db, directory } = deps;
   if (!(await listClusterNodes(db)).some(node => node.nodeId === nodeId))
     throw new AtollError('not_found', `Node "${nodeId}" was not found`);
-  const left = (await sandboxesIn(db, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  const left = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
   if (left.length > 0 && deps.machines?.usable().some(({ node }) => node.nodeId === nodeId))
     throw new AtollError(
       'conflict',
       `Node "${nodeId}" is in reach and has ${left.length} sandboxes: end them, or stop the machine first`,
     );
   await deleteClusterNode(db, nodeId);
+  await forgetVolumeRemovalsOn(db, nodeId);
   const stored: SandboxRecord[] = [];
   for (const sandbox of left) {
     const kept = await keptElsewhere(deps, sandbox);

@@ -4,7 +4,7 @@ import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import { finishPause } from '../../sandbox/store/pause.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
-import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { lockGivenUp } from '../store/nodes.ts';
 
 /**
@@ -20,11 +20,11 @@ export async function pauseRowsOf(
     const node = await lockGivenUp(db, nodeId);
     if (!node) return [];
     const kept = node.info?.memory.kept ? 'memory' : 'filesystem';
-    const running = (await sandboxesIn(db, ['running'])).filter(sandbox => sandbox.nodeId === nodeId);
+    const running = (await sandboxesOn(db, nodeId, ['running'])).filter(sandbox => sandbox.nodeId === nodeId);
     const changed = [];
     for (const sandbox of running) changed.push(await finishPause(db, sandbox, kept, clock()));
     // Nobody was told that it runs, and what it was before is in the store.
-    for (const sandbox of await sandboxesIn(db, ['resuming']))
+    for (const sandbox of await sandboxesOn(db, nodeId, ['resuming']))
       if (sandbox.nodeId === nodeId && sandbox.durability === 'cluster' && sandbox.nextExecutionId !== null)
         changed.push(await cancelResume(db, { ...sandbox, nextExecutionId: sandbox.nextExecutionId }));
     return changed;

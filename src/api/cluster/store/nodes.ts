@@ -82,16 +82,25 @@ export async function putCertificates(
   return row !== undefined;
 }
 
-/** Records a longer lease before it is given. False: the machine was given up or forgotten meanwhile, and gets none. */
-export async function keepLease(db: Db, nodeId: string, untilUs: number): Promise<boolean> {
-  const row = await db
-    .updateTable('cluster_nodes')
-    .set({ lease_until_us: sql<number>`case when lease_until_us > ${untilUs} then lease_until_us else ${untilUs} end` })
-    .where('node_id', '=', nodeId)
-    .where('given_up', '=', 0)
-    .returning('node_id')
-    .executeTakeFirst();
-  return row !== undefined;
+/** A lease that is to be given: until when, by the database's clock. */
+type NewLease = { nodeId: string; untilUs: number };
+
+/**
+ * Records longer leases before they are given, and answers of which machines: one that was given up or forgotten
+ * meanwhile gets none.
+ */
+export async function keepLeases(db: Db, leases: readonly NewLease[]): Promise<Set<string>> {
+  if (leases.length === 0) return new Set();
+  const wanted = sql.join(
+    leases.map(({ nodeId, untilUs }) => sql`(cast(${nodeId} as text), cast(${untilUs} as bigint))`),
+  );
+  const { rows } = await sql<{ node_id: string }>`
+    with wanted (id, until_us) as (values ${wanted})
+    update cluster_nodes
+    set lease_until_us = case when lease_until_us > wanted.until_us then lease_until_us else wanted.until_us end
+    from wanted where node_id = wanted.id and given_up = 0
+    returning node_id`.execute(db);
+  return new Set(rows.map(row => row.node_id));
 }
 
 /** Records what a machine says of itself. */
@@ -107,19 +116,16 @@ export async function putNodeFacts(
     .execute();
 }
 
-/**
- * Gives up a machine whose lease was over before `beforeUs`. False where it was not, or another process has done so.
- */
-export async function giveUpNode(db: Db, nodeId: string, beforeUs: number): Promise<boolean> {
-  const row = await db
+/** Gives up the machines whose leases were over before `beforeUs`, and answers which: each by one process alone. */
+export async function giveUpNodes(db: Db, beforeUs: number): Promise<string[]> {
+  const rows = await db
     .updateTable('cluster_nodes')
     .set({ given_up: 1 })
-    .where('node_id', '=', nodeId)
     .where('given_up', '=', 0)
     .where('lease_until_us', '<', beforeUs)
     .returning('node_id')
-    .executeTakeFirst();
-  return row !== undefined;
+    .execute();
+  return rows.map(row => row.node_id);
 }
 
 /** A machine that was given up, which stays so until the transaction ends; null for any other. */

@@ -38,7 +38,7 @@ export const beginDrainRoute = route({
   },
 });
 
-function drainView({ nodeId, mode, remaining }: Drain): NodeDrain {
+function drainView({ nodeId, mode, remaining, volumes }: Drain): NodeDrain {
   return {
     nodeID: nodeId,
     mode,
@@ -46,6 +46,12 @@ function drainView({ nodeId, mode, remaining }: Drain): NodeDrain {
       sandboxID: sandboxId,
       teamID: teamId,
       templateID: templateId,
+      ...(reason !== null && { reason }),
+    })),
+    volumes: volumes.map(({ volume: { volumeId, teamId, name }, reason }) => ({
+      volumeID: volumeId,
+      teamID: teamId,
+      name,
       ...(reason !== null && { reason }),
     })),
   };

@@ -2,7 +2,7 @@ import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { type Emptying, nodesToEmpty } from '../../placement/node-status.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
-import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { type MoveDeps, moveSandbox } from '../../sandbox/workflows/move/move.ts';
 import { pauseRunning } from '../../sandbox/workflows/pause.ts';
 import { reasonAgainst } from '../rules/drain.ts';
@@ -58,13 +58,13 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
       for (const [sandboxId, atMs] of failedAtMs) if (performance.now() - atMs > retryMs) failedAtMs.delete(sandboxId);
       const emptied = await nodesToEmpty(deps.db);
       if (emptied.size === 0) return;
-      for (const sandbox of await sandboxesIn(deps.db, ['running'])) {
-        const { sandboxId, nodeId } = sandbox;
-        const how = emptied.get(nodeId);
-        if (!how || underWay.has(sandboxId) || failedAtMs.has(sandboxId)) continue;
-        const work = semaphore.run(() => take(sandbox, how)).finally(() => underWay.delete(sandboxId));
-        underWay.set(sandboxId, work);
-      }
+      for (const [nodeId, how] of emptied)
+        for (const sandbox of await sandboxesOn(deps.db, nodeId, ['running'])) {
+          const { sandboxId } = sandbox;
+          if (underWay.has(sandboxId) || failedAtMs.has(sandboxId)) continue;
+          const work = semaphore.run(() => take(sandbox, how)).finally(() => underWay.delete(sandboxId));
+          underWay.set(sandboxId, work);
+        }
     },
     async settled() {
       await Promise.all(underWay.values());

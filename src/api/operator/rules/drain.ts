@@ -6,7 +6,9 @@ import type { WantedNodeStatus } from '../../database/schema.ts';
 import { findNodeStatus, setNodeStatus } from '../../placement/node-status.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rules/move-place.ts';
-import { sandboxesIn } from '../../sandbox/store/read.ts';
+import { sandboxesOn } from '../../sandbox/store/read.ts';
+import type { VolumeRecord } from '../../volume/record.ts';
+import { usedVolumes } from '../../volume/store/moves.ts';
 import { requireKnown } from './nodes.ts';
 
 /** Dependencies of draining a machine. */
@@ -16,7 +18,10 @@ export type DrainDeps = MovePlaceDeps & { clock: Clock };
 type Remaining = { sandbox: SandboxRecord; reason: string | null };
 
 /** How far a machine is from being empty. */
-export type Drain = { nodeId: string; mode: 'none' | DrainMode; remaining: Remaining[] };
+export type Drain = { nodeId: string; mode: 'none' | DrainMode; remaining: Remaining[]; volumes: RemainingVolume[] };
+
+/** A volume that keeps a machine from being empty, where it is emptied by moves. */
+type RemainingVolume = { volume: VolumeRecord; reason: string | null };
 
 const statusOf: Record<DrainMode, WantedNodeStatus> = { wait: 'draining', pause: 'pausing', move: 'moving' };
 
@@ -31,15 +36,25 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   // By Kubernetes' word all are moved that can be; what speaks against that is shown.
   const mode = status === 'evicting' ? 'move' : (drainModes.find(mode => statusOf[mode] === status) ?? 'none');
   const asked = wanted ?? (mode === 'none' ? 'pause' : mode);
-  const there = (await sandboxesIn(db, occupyingStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  const there = (await sandboxesOn(db, nodeId, occupyingStates)).filter(sandbox => sandbox.nodeId === nodeId);
   const remaining = await Promise.all(
     there.map(async sandbox => ({ sandbox, reason: await reasonAgainst(deps, sandbox, asked) })),
   );
+  const volumes = asked === 'move' ? await volumesOf(deps, nodeId) : [];
   return {
     nodeId,
     mode,
+    volumes: volumes.toSorted((a, b) => Number(a.reason === null) - Number(b.reason === null)),
     remaining: remaining.toSorted((a, b) => Number(a.reason === null) - Number(b.reason === null)),
   };
+}
+
+async function volumesOf({ db, nodes }: DrainDeps, nodeId: string): Promise<RemainingVolume[]> {
+  const isAlone = nodes.list().every(node => node.nodeId === nodeId);
+  return (await usedVolumes(db, nodeId)).map(({ volume, users }) => {
+    if (users.length > 0) return { volume, reason: `sandboxes have it: ${users.join(', ')}` };
+    return { volume, reason: isAlone ? 'no other machine is in reach' : null };
+  });
 }
 
 /**

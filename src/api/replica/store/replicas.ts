@@ -38,7 +38,7 @@ export async function pruneReplicas(db: Db, beforeUs: number): Promise<void> {
  * Of a row with a `replica_id`: nobody else works on it, because no other replica is named there or that one is over by
  * `nowUs`.
  */
-export function isNobodyElses<Table extends 'sandboxes' | 'builds' | 'blobs'>(
+export function isNobodyElses<Table extends 'sandboxes' | 'builds' | 'blobs' | 'volumes'>(
   expressions: ExpressionBuilder<Tables, Table>,
   table: Table,
   { ownId, nowUs }: { ownId: string; nowUs: number },

@@ -6,7 +6,7 @@ import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxIncident } from 
 import { onceStored } from '../../blob/store/blobs.ts';
 import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
-import { sandboxesById, sandboxesIn } from '../store/read.ts';
+import { sandboxesById, sandboxesIn, sandboxesOn } from '../store/read.ts';
 import type { KillReason } from '../store/events.ts';
 import { deleteLost, deleteSandbox } from '../store/state.ts';
 import { applyNetwork } from '../workflows/network-steps.ts';
@@ -37,6 +37,8 @@ type AdoptionDeps = {
 /** How often this runs, milliseconds. */
 export const adoptionIntervalMs = 30_000;
 const endsAtOnce = 8;
+/** Machines that are compared with the database at a time: a connection of it each. */
+const nodesAtOnce = 32;
 const appliesAtOnce = 8;
 
 /**
@@ -53,24 +55,20 @@ const appliesAtOnce = 8;
  */
 export async function reconcileNodes(deps: AdoptionDeps, firstRound = false): Promise<void> {
   const round = { isFirst: firstRound, isSuspect: await isSuspect(deps.db, deps.clock()) };
-  const outcomes = await Promise.allSettled(
-    deps.nodes.list().map(({ nodeId, protocol }) => reconcileNode(deps, nodeId, protocol, round)),
+  // One that does not answer keeps few from their turn.
+  await forEachParallel(deps.nodes.list(), nodesAtOnce, ({ nodeId, protocol }) =>
+    reconcileNode(deps, nodeId, protocol, round),
   );
-  // One that does not answer keeps nobody from the others.
-  const failed = outcomes.find(outcome => outcome.status === 'rejected');
-  if (failed) throw failed.reason;
 }
 
 async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeProtocol, round: Round): Promise<void> {
-  const before = (await sandboxesIn(deps.db, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  const before = (await sandboxesOn(deps.db, nodeId, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
   await takeBackKnown(deps, nodeId, protocol);
   const setAside = new Set((await protocol.listSetAside()).map(({ sandboxId }) => sandboxId));
   const running = await protocol.list();
   const paused = await protocol.listPaused();
   // One that is moved may be on both machines.
-  const after = (await sandboxesIn(deps.db, sandboxStates)).filter(
-    sandbox => sandbox.nodeId === nodeId || sandbox.nextNodeId === nodeId,
-  );
+  const after = await sandboxesOn(deps.db, nodeId, sandboxStates);
 
   const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
   const unchanged = new Set(after.map(keyOf));

@@ -15,7 +15,8 @@ import type { TeamLimits } from '../../team/record.ts';
 
 /**
  * Writes the row of a new sandbox unless its team already occupies as many places as it may at once (`full`), has as
- * many sandboxes, paused ones included, as it may have (`too_many`), its machine has no room, a volume of it is gone,
+ * many sandboxes, paused ones included, as it may have (`too_many`), its machine has no room, a volume of it is gone or
+ * goes to another machine,
  * or another create has its key. Counting and writing are one transaction: two creates at once can't both take the last
  * place.
  */
@@ -25,7 +26,7 @@ export async function insertSandbox(
   limits: Pick<TeamLimits, 'concurrentSandboxes' | 'sandboxes'>,
   repeatable?: Repeatable,
   hasRoom?: (db: Db) => Promise<boolean>,
-): Promise<'inserted' | 'full' | 'too_many' | 'volume_gone' | 'node_full' | 'key_taken'> {
+): Promise<'inserted' | 'full' | 'too_many' | 'volume_gone' | 'volume_moves' | 'node_full' | 'key_taken'> {
   return inTransaction(db, async db => {
     await lockTeam(db, sandbox.teamId);
     const occupied = await countOccupied(db, sandbox.teamId);
@@ -33,7 +34,9 @@ export async function insertSandbox(
     if (await hasPaused(db, sandbox.teamId, limits.sandboxes - occupied)) return 'too_many';
     if (hasRoom && !(await hasRoom(db))) return 'node_full';
     const volumeIds = [...new Set(sandbox.volumeMounts.map(({ volumeId }) => volumeId))];
-    if ((await countVolumes(db, volumeIds)) < volumeIds.length) return 'volume_gone';
+    const volumes = await volumesOf(db, volumeIds);
+    if (volumes.length < volumeIds.length) return 'volume_gone';
+    if (volumes.some(row => row.moving_to !== null || row.node_id !== sandbox.nodeId)) return 'volume_moves';
     if (repeatable && !(await takeKey(db, repeatable, sandbox))) return 'key_taken';
     await insertRow(db, rowOfSandbox(sandbox));
     const labels = Object.entries(sandbox.metadata ?? {}).map(([key, value]) => ({
@@ -41,8 +44,8 @@ export async function insertSandbox(
       pair_digest: pairDigest(key, value),
     }));
     if (labels.length > 0) await db.insertInto('sandbox_labels').values(labels).execute();
-    const volumes = volumeIds.map(volumeId => ({ sandbox_id: sandbox.sandboxId, volume_id: volumeId }));
-    if (volumes.length > 0) await db.insertInto('sandbox_volumes').values(volumes).execute();
+    const uses = volumeIds.map(volumeId => ({ sandbox_id: sandbox.sandboxId, volume_id: volumeId }));
+    if (uses.length > 0) await db.insertInto('sandbox_volumes').values(uses).execute();
     return 'inserted';
   });
 }
@@ -53,11 +56,12 @@ const insertRow = prepared<Insertable<Tables['sandboxes']>>((db, parameter) =>
   // The names are those of the table's own columns.
   db.insertInto('sandboxes').values(Object.fromEntries(columnNames.map(name => [name, parameter(name)])) as never),
 );
-/** How many of these volumes there are; on PostgreSQL they stay until the transaction ends. */
-async function countVolumes(db: Db, volumeIds: string[]): Promise<number> {
-  if (volumeIds.length === 0) return 0;
-  const query = db.selectFrom('volumes').select('volume_id').where('volume_id', 'in', volumeIds);
-  return (await (kindOf(db) === 'postgres' ? query.forShare() : query).execute()).length;
+
+/** Those of these volumes that there are, and where; on PostgreSQL that stays so until the transaction ends. */
+async function volumesOf(db: Db, volumeIds: string[]): Promise<{ node_id: string; moving_to: string | null }[]> {
+  if (volumeIds.length === 0) return [];
+  const query = db.selectFrom('volumes').select(['node_id', 'moving_to']).where('volume_id', 'in', volumeIds);
+  return (kindOf(db) === 'postgres' ? query.forShare() : query).execute();
 }
 
 /** How many places of its limit a team takes now. */

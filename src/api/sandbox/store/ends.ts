@@ -1,29 +1,40 @@
 import type { ComingEnd } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Ends of one machine that are read at a time, the earliest first. */
-const endsMax = 5_000;
+/** Ends of all machines that are read at a time, the earliest first. */
+const endsMax = 50_000;
 
-/** The sandboxes of a machine that run and whose time is over by `untilUs`, seen from `nowUs`. */
+/** The sandboxes that run and whose time is over by `untilUs`, seen from `nowUs`, by their machines. */
 export async function comingEnds(
   db: Db,
-  nodeId: string,
   { nowUs, untilUs }: { nowUs: number; untilUs: number },
-): Promise<ComingEnd[]> {
+): Promise<Map<string, ComingEnd[]>> {
   const rows = await db
     .selectFrom('sandboxes')
-    .select(['sandbox_id', 'execution_id', 'end_at_us', 'auto_pause', 'auto_pause_memory'])
-    .where('node_id', '=', nodeId)
+    .select(['node_id', 'sandbox_id', 'execution_id', 'end_at_us', 'auto_pause', 'auto_pause_memory'])
     .where('state', '=', 'running')
     .where('end_at_us', '<=', untilUs)
     .orderBy('end_at_us')
     .limit(endsMax)
     .execute();
-  return rows.map(row => ({
+  const ofNode = Map.groupBy(rows, row => row.node_id);
+  return new Map([...ofNode].map(([nodeId, ends]) => [nodeId, ends.map(row => endOf(row, nowUs))]));
+}
+
+type Row = {
+  sandbox_id: string;
+  execution_id: string;
+  end_at_us: number;
+  auto_pause: number;
+  auto_pause_memory: number;
+};
+
+function endOf(row: Row, nowUs: number): ComingEnd {
+  return {
     sandboxId: row.sandbox_id,
     executionId: row.execution_id,
     inMs: (row.end_at_us - nowUs) / 1000,
     then: row.auto_pause ? 'pause' : 'kill',
     memory: Boolean(row.auto_pause_memory),
-  }));
+  };
 }

@@ -47,6 +47,17 @@ export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Prom
   return rows.map(sandboxOfRow);
 }
 
+/** The sandboxes of a machine in one of `states`, and those that go there, of all teams: by indexes. */
+export async function sandboxesOn(db: Db, nodeId: string, states: readonly SandboxState[]): Promise<SandboxRecord[]> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .selectAll()
+    .where('state', 'in', states)
+    .where(({ or, eb }) => or([eb('node_id', '=', nodeId), eb('next_node_id', '=', nodeId)]))
+    .execute();
+  return rows.map(sandboxOfRow);
+}
+
 /** Those of some sandboxes that there are, in whatever state. */
 export async function sandboxesById(db: Db, sandboxIds: ReadonlySet<string>): Promise<SandboxRecord[]> {
   const rows = await db

@@ -7,6 +7,7 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import { createUnderWay } from '../rules/repeated.ts';
 import { holdSecrets } from './secrets.ts';
 import { hasRoom } from '../../placement/has-room.ts';
+import { noCompatibleNode } from '../../placement/nodes.ts';
 import { demandsOf } from '../rules/demands.ts';
 import { insertSandbox } from '../store/create.ts';
 import type { Repeatable } from '../store/idempotency.ts';
@@ -78,6 +79,11 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       if (outcome === 'key_taken') throw createUnderWay();
       if (outcome === 'volume_gone')
         throw new AtollError('invalid', 'volumeMounts: a volume was deleted at this moment');
+      if (outcome === 'volume_moves')
+        throw new AtollError('unavailable', 'A volume goes to another machine now; nothing was changed, try again', {
+          detail: noCompatibleNode,
+          retryAfterSeconds: 5,
+        });
       if (outcome === 'node_full')
         throw new AtollError('unavailable', 'The machine has no room for the sandbox any more', { detail: nodeFull });
       if (outcome === 'too_many')

@@ -2,6 +2,7 @@ import { AtollError, assert } from '../../../base/error.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { Kept } from '../../../protocol/node.ts';
+import { demandsOf } from '../rules/demands.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';
 import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
@@ -70,9 +71,10 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       if (sandbox.nextExecutionId === nextExecutionId) return;
       const limit = deps.limitsOf(team).concurrentSandboxes;
       const claim = { nextExecutionId, replicaId: deps.busy.replicaId, nodeId };
-      const { cpuCount, memoryMiB } = sandbox;
+      const { sandboxId, cpuCount, memoryMiB } = sandbox;
+      const size = { nodeId, cpuCount, memoryMiB, sandboxId };
       // Where it was it goes on, however much is promised there.
-      const room = nodeId !== sandbox.nodeId && ((db: Db) => hasRoom(db, { nodeId, cpuCount, memoryMiB }));
+      const room = nodeId !== sandbox.nodeId && ((db: Db) => hasRoom(db, size, demandsOf(sandbox)));
       const resuming = await beginResume(deps.db, sandbox, claim, limit, room || undefined);
       if (resuming === 'full')
         throw new AtollError(

@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import { NewVolume, Volume, VolumeAndToken } from '../../../protocol/api/volume.ts';
+import { NewVolume, RestoredVolume, Volume, VolumeAndToken } from '../../../protocol/api/volume.ts';
 import { volumeToken } from '../rules/token.ts';
 import { createVolume, listTeamVolumes, readVolume, removeVolume } from '../rules/volumes.ts';
+import { formatTime } from '../../../base/time.ts';
+import { type RestoreDeps, restoreVolume } from '../rules/restore.ts';
 import { route } from '../../http/route.ts';
 import type { VolumeRecord } from '../record.ts';
 import type { Db } from '../../database/db.ts';
@@ -21,7 +23,10 @@ export const listVolumesRoute = route({
   responses: { 200: { description: 'The volumes', schema: Type.Array(Volume) } },
   async handle({ db }: { db: Db }, { caller }) {
     const volumes = await listTeamVolumes(db, caller.team);
-    return { status: 200, body: volumes.map(({ volumeId, name }) => ({ volumeID: volumeId, name })) };
+    return {
+      status: 200,
+      body: volumes.map(volume => ({ volumeID: volume.volumeId, name: volume.name, ...copyView(volume) })),
+    };
   },
 });
 
@@ -81,6 +86,27 @@ export const deleteVolumeRoute = route({
   },
 });
 
+/** `POST /volumes/{volumeID}/restore` */
+export const restoreVolumeRoute = route({
+  operationId: 'restoreVolume',
+  method: 'POST',
+  path: '/volumes/{volumeID}/restore',
+  summary: 'Make a volume whose machine is lost of its newest copy again, on another machine',
+  auth: 'team',
+  proof: true,
+  params,
+  responses: { 200: { description: 'It is there, as it was when it was copied', schema: RestoredVolume } },
+  errors: [400, 404, 409, 503],
+  async handle(deps: RestoreDeps, { caller, params, audit }) {
+    const { volume, copiedAtUs, ageSeconds } = await restoreVolume(deps, caller.team, params.volumeID);
+    const copiedAt = formatTime(copiedAtUs);
+    audit({ target: `volume:${volume.volumeId}`, after: { nodeId: volume.nodeId, copiedAt } });
+    return { status: 200, body: { volumeID: volume.volumeId, name: volume.name, copiedAt, ageSeconds } };
+  },
+});
+
+const copyView = ({ copy }: VolumeRecord) => (copy ? { copiedAt: formatTime(copy.copiedAtUs) } : {});
+
 function volumeView(deps: VolumeTokenDeps, volume: VolumeRecord): VolumeAndToken {
-  return { volumeID: volume.volumeId, name: volume.name, token: volumeToken(deps, volume) };
+  return { volumeID: volume.volumeId, name: volume.name, token: volumeToken(deps, volume), ...copyView(volume) };
 }

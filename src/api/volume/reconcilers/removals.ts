@@ -1,7 +1,7 @@
 import { messageOf } from '../../../base/error.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { forgetVolumeRemoval, volumeRemovalsOn } from '../store/removals.ts';
-import { volumesOnNode } from '../store/volumes.ts';
+import { findVolume, volumesOnNode } from '../store/volumes.ts';
 import type { RemoveVolumeDeps } from '../rules/volumes.ts';
 
 /** How often this runs, milliseconds. */
@@ -21,6 +21,8 @@ export async function reconcileVolumes({ clock, db, log, nodes }: RemoveVolumeDe
     const known = new Set(await volumesOnNode(db, nodeId));
     for (const { volumeId } of removals) {
       try {
+        // What comes there now is somebody's as soon as it has come.
+        if ((await findVolume(db, volumeId))?.movingTo === nodeId) continue;
         if (!known.has(volumeId)) await protocol.volumes.remove(volumeId);
         await forgetVolumeRemoval(db, volumeId);
       } catch (error) {

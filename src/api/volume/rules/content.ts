@@ -4,6 +4,7 @@ import { isNoSpace } from '../../../base/disk-room.ts';
 import { AtollError } from '../../../base/error.ts';
 import type { NewVolumeEntryQuery } from '../../../protocol/api/volume.ts';
 import type { NewVolumeEntry, VolumeEntry, VolumeProtocol } from '../../../protocol/volume.ts';
+import { volumeMoves } from './volumes.ts';
 import type { VolumeRecord } from '../record.ts';
 import type { VolumeCaller } from '../../credential/caller.ts';
 import type { Carried, Nodes } from '../../placement/nodes.ts';
@@ -18,7 +19,8 @@ const defaultModes = { directory: 0o777, file: 0o666 } as const;
 const pieceBytes = 1 << 20;
 
 /**
- * The volume of a caller, where it is the one that he asks for. Throws `forbidden` for every other one, there or not.
+ * The volume of a caller, where it is the one that he asks for. Throws `forbidden` for every other one, there or not,
+ * and `unavailable` while it goes to another machine.
  */
 export function contentOf(
   nodes: Nodes,
@@ -27,6 +29,7 @@ export function contentOf(
 ): { volume: VolumeRecord; content: VolumeProtocol; carried: Carried | undefined } {
   if (volume.volumeId !== volumeId.toLowerCase())
     throw new AtollError('forbidden', `The token is not for volume "${volumeId}"`);
+  if (volume.movingTo !== null) throw volumeMoves(volume.name);
   return { volume, content: nodes.get(volume.nodeId).volumes, carried: nodes.carried };
 }
 

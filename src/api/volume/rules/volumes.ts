@@ -4,7 +4,7 @@ import { placeSandbox } from '../../placement/place.ts';
 import { forgetVolumeRemoval, recordVolumeRemoval } from '../store/removals.ts';
 import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal } from '../store/volumes.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { VolumeRecord } from '../record.ts';
+import type { NewVolume, VolumeRecord } from '../record.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
@@ -31,7 +31,7 @@ export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: 
     throw new AtollError('forbidden', 'Volumes are not available to this team');
   refuse(await volumeRefusal(deps.db, { teamId: team.teamId, name }, volumes), name, volumes);
   const { nodeId, protocol } = await placeSandbox(deps.nodes, deps.db);
-  const volume: VolumeRecord = {
+  const volume: NewVolume = {
     volumeId: newUuid(),
     teamId: team.teamId,
     nodeId,
@@ -44,10 +44,11 @@ export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: 
   await recordVolumeRemoval(deps.db, volume, volume.createdAtUs);
   await protocol.volumes.create(volume.volumeId, volume.sizeMiB);
   const outcome = await insertVolume(deps.db, volume, volumes);
-  if (outcome === 'inserted') return volume;
+  const made = { ...volume, movingTo: null, copy: null };
+  if (outcome === 'inserted') return made;
   await protocol.volumes.remove(volume.volumeId);
   await forgetVolumeRemoval(deps.db, volume.volumeId);
-  return refuse(outcome, name, volumes) ?? volume;
+  return refuse(outcome, name, volumes) ?? made;
 }
 
 function refuse(refusal: 'taken' | 'full' | undefined, name: string, volumesMax: number): void {
@@ -55,6 +56,10 @@ function refuse(refusal: 'taken' | 'full' | undefined, name: string, volumesMax:
   if (refusal === 'full')
     throw new AtollError('rate_limited', `The team has ${volumesMax} volumes, which is its limit: delete one first`);
 }
+
+/** The error for who would use a volume that goes to another machine now. */
+export const volumeMoves = (name: string) =>
+  new AtollError('unavailable', `Volume "${name}" goes to another machine now; try again`, { retryAfterSeconds: 5 });
 
 /** A team's volumes, the oldest first. */
 export async function listTeamVolumes(db: Db, team: TeamRecord): Promise<VolumeRecord[]> {
@@ -81,6 +86,7 @@ export async function removeVolume(
 ): Promise<VolumeRecord> {
   const volume = await readVolume(db, team, volumeId);
   const outcome = await deleteVolume(db, volume, { shownMax: usersShownMax, nowUs: clock() });
+  if (!outcome.deleted && outcome.sandboxIds.length === 0) throw volumeMoves(volume.name);
   if (!outcome.deleted) {
     throw new AtollError(
       'conflict',

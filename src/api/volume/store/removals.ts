@@ -19,6 +19,11 @@ export async function forgetVolumeRemoval(db: Db, volumeId: string): Promise<voi
   await db.deleteFrom('volume_removals').where('volume_id', '=', volumeId).execute();
 }
 
+/** Forgets what is left of volumes on a machine that never comes back. */
+export async function forgetVolumeRemovalsOn(db: Db, nodeId: string): Promise<void> {
+  await db.deleteFrom('volume_removals').where('node_id', '=', nodeId).execute();
+}
+
 /** Volumes of a node whose content is to be removed, with when that was recorded. */
 export async function volumeRemovalsOn(db: Db, nodeId: string): Promise<{ volumeId: string; recordedAtUs: number }[]> {
   const rows = await db.selectFrom('volume_removals').selectAll().where('node_id', '=', nodeId).execute();

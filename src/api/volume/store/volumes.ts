@@ -5,9 +5,10 @@ import { lockTeam } from '../../team/store/lock.ts';
 import { recordVolumeEvent } from '../../event/store/write.ts';
 import { recordVolumeRemoval } from './removals.ts';
 import type { VolumeTable } from '../../database/schema.ts';
-import type { VolumeRecord } from '../record.ts';
+import type { NewVolume, VolumeRecord } from '../record.ts';
 
-function volumeOfRow(row: Selectable<VolumeTable>): VolumeRecord {
+/** A volume as its row says. */
+export function volumeOfRow(row: Selectable<VolumeTable>): VolumeRecord {
   return {
     volumeId: row.volume_id,
     teamId: row.team_id,
@@ -15,6 +16,11 @@ function volumeOfRow(row: Selectable<VolumeTable>): VolumeRecord {
     name: row.name,
     sizeMiB: row.size_mib,
     createdAtUs: row.created_at_us,
+    movingTo: row.moving_to,
+    copy:
+      row.copy_id === null || row.copied_at_us === null
+        ? null
+        : { copyId: row.copy_id, copiedAtUs: row.copied_at_us, changeUs: row.copied_change_us ?? 0 },
   };
 }
 
@@ -24,7 +30,7 @@ function volumeOfRow(row: Selectable<VolumeTable>): VolumeRecord {
  */
 export async function insertVolume(
   db: Db,
-  volume: VolumeRecord,
+  volume: NewVolume,
   volumesMax: number,
 ): Promise<'inserted' | 'taken' | 'full'> {
   return inTransaction(db, async db => {
@@ -40,6 +46,11 @@ export async function insertVolume(
         name: volume.name,
         size_mib: volume.sizeMiB,
         created_at_us: volume.createdAtUs,
+        moving_to: null,
+        replica_id: null,
+        copy_id: null,
+        copied_at_us: null,
+        copied_change_us: null,
       })
       .execute();
     await db.deleteFrom('volume_removals').where('volume_id', '=', volume.volumeId).execute();
@@ -77,16 +88,20 @@ export async function listVolumes(db: Db, teamId: string): Promise<VolumeRecord[
   return rows.map(volumeOfRow);
 }
 
-/** The IDs of all volumes whose content is on a node. */
+/** The IDs of all volumes whose content is on a node, or on its way there. */
 export async function volumesOnNode(db: Db, nodeId: string): Promise<string[]> {
-  const rows = await db.selectFrom('volumes').select('volume_id').where('node_id', '=', nodeId).execute();
+  const rows = await db
+    .selectFrom('volumes')
+    .select('volume_id')
+    .where(({ eb, or }) => or([eb('node_id', '=', nodeId), eb('moving_to', '=', nodeId)]))
+    .execute();
   return rows.map(row => row.volume_id);
 }
 
-/** Deletes a volume that no sandbox has; else answers who has it, up to `shownMax`. */
+/** Deletes a volume that no sandbox has and that is not being moved; else answers who has it, up to `shownMax`. */
 export async function deleteVolume(
   db: Db,
-  volume: VolumeRecord,
+  volume: NewVolume,
   { shownMax, nowUs }: { shownMax: number; nowUs: number },
 ): Promise<{ deleted: true } | { deleted: false; sandboxIds: string[] }> {
   const { volumeId } = volume;
@@ -101,9 +116,15 @@ export async function deleteVolume(
       .limit(shownMax)
       .execute();
     if (users.length > 0) return { deleted: false, sandboxIds: users.map(row => row.sandbox_id) };
-    const { numDeletedRows } = await db.deleteFrom('volumes').where('volume_id', '=', volumeId).executeTakeFirst();
-    if (numDeletedRows > 0n) {
-      await recordVolumeRemoval(db, volume, nowUs);
+    const gone = await db
+      .deleteFrom('volumes')
+      .where('volume_id', '=', volumeId)
+      .where('moving_to', 'is', null)
+      .returning('node_id')
+      .executeTakeFirst();
+    if (!gone && (await findVolume(db, volumeId))) return { deleted: false, sandboxIds: [] };
+    if (gone) {
+      await recordVolumeRemoval(db, { volumeId, nodeId: gone.node_id }, nowUs);
       await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
     }
     return { deleted: true };

@@ -144,7 +144,7 @@ function headerOf(text: string): ArchiveHeader<unknown> {
   return header;
 }
 
-const wrong = (why: string) => new AtollError('invalid', `what came is no paused sandbox: ${why}`);
+const wrong = (why: string) => new AtollError('invalid', `what came is not what was sent: ${why}`);
 
 /** Takes as many bytes of a stream as are asked for. */
 class Reader {

@@ -4,6 +4,7 @@ import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 import type { DurablePauses } from '../../../blob/rules/pauses.ts';
 import { hasRoom } from '../../../placement/has-room.ts';
 import type { SandboxRecord } from '../../record.ts';
+import { demandsOf } from '../../rules/demands.ts';
 import { sandboxMoved } from '../../rules/find.ts';
 import { startSettings } from '../../rules/start-settings.ts';
 import { beginMove, finishMove, recordNextRun } from '../../store/move.ts';
@@ -58,9 +59,9 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
     async run(context) {
       const { deps, sandbox, nextNodeId } = context;
       if (sandbox.state === 'moving') return;
-      const { cpuCount, memoryMiB } = sandbox;
+      const { sandboxId, cpuCount, memoryMiB } = sandbox;
       const moving = await beginMove(deps.db, sandbox, { nextNodeId, replicaId: deps.busy.replicaId }, db =>
-        hasRoom(db, { nodeId: nextNodeId, cpuCount, memoryMiB }),
+        hasRoom(db, { nodeId: nextNodeId, cpuCount, memoryMiB, sandboxId }, demandsOf(sandbox)),
       );
       if (moving === 'node_full')
         throw new AtollError('unavailable', 'The machine that was chosen has no room any more');

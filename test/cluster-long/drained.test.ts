@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
+import { Sandbox } from 'e2b';
+import { postgresPrograms } from '../api/postgres.ts';
+import { allReady, type Cluster, connectionTo, layersEverywhere, startCluster } from '../cluster/support/cluster.ts';
+import { atRest } from '../cluster/support/invariants.ts';
+import { startWriter, written } from '../cluster/support/writer.ts';
+import { testUnless } from '../support/skip.ts';
+
+// Sixty sandboxes that write files on three machines, each of which is emptied by moves in its turn.
+
+setDefaultTimeout(35 * 60_000);
+const programs = postgresPrograms();
+const clusterTest = testUnless(
+  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
+);
+const count = Number(process.env['DRAINED_SANDBOXES'] ?? 60);
+/** Sandboxes that are made, or looked at, at a time. */
+const atOnce = 6;
+
+let cluster: Cluster;
+const folder = mkdtempSync(join(tmpdir(), 'atoll-drained-'));
+
+beforeAll(async () => {
+  if (programs)
+    cluster = await startCluster(programs, { controls: 2, nodes: 3 }, { ATOLL_ISOLATION_SECONDS: '600' }, async () => ({
+      ATOLL_STORE: folder,
+    }));
+});
+afterAll(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function each<T, R>(things: readonly T[], work: (thing: T, index: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let first = 0; first < things.length; first += atOnce)
+    results.push(
+      ...(await Promise.all(things.slice(first, first + atOnce).map((thing, at) => work(thing, first + at)))),
+    );
+  return results;
+}
+
+clusterTest(`${count} sandboxes write on while their machines are emptied in turn, and none is lost`, async () => {
+  await layersEverywhere(cluster);
+  const numbers = Array.from({ length: count }, (_, number) => number);
+  const made = await each(numbers, number =>
+    Sandbox.create('base', { ...connectionTo(cluster, number % 2), timeoutMs: 3_600_000 }),
+  );
+  let before = await each(made, sandbox => startWriter(sandbox));
+  for (const node of cluster.nodes) {
+    const homes = await each(made, sandbox => cluster.homeOf(sandbox.sandboxId));
+    expect(homes.filter(home => home === node).length).toBeGreaterThan(0);
+    const drained = await cluster.atoll(0, 'node', 'drain', node.nodeId, '--mode', 'move');
+    expect(drained).toMatchObject({ code: 0, err: expect.stringContaining('It is empty') });
+    expect((await cluster.atoll(0, 'node', 'uncordon', node.nodeId)).code).toBe(0);
+    await allReady(cluster);
+    before = await each(made, async ({ sandboxId }, index) => {
+      const known = before[index] ?? { pid: '', count: 0 };
+      const now = await written(await Sandbox.connect(sandboxId, connectionTo(cluster, index % 2)), known.count);
+      expect(now.pid).toBe(known.pid);
+      return now;
+    });
+  }
+  await atRest(cluster, folder);
+  expect(await each(made, sandbox => sandbox.kill())).toEqual(made.map(() => true));
+  await atRest(cluster, folder);
+});

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { newUuid } from '../../src/base/id.ts';
+import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+
+// The content of volumes as it goes to other machines and to a store, with the real kernel's file systems.
+
+let it: TestNode;
+beforeAll(async () => {
+  it = await startTestNode({});
+}, 300_000);
+afterAll(() => it.dispose());
+
+const protocol = () => it.node.protocol;
+const carrier = () => it.node.volumeCopies;
+const create = (volumeId: string) => protocol().create(it.request({ volumes: [{ volumeId, path: '/data' }] }));
+const inside = async ({ sandboxId }: { sandboxId: string }, command: string) => {
+  const { exitCode, stdout, stderr } = await runInSandbox(protocol(), sandboxId, command, 'root');
+  if (exitCode !== 0) throw new Error(`${command}: ${stderr}`);
+  return stdout.trim();
+};
+
+/** Sends what was fixed, to this same node, as another volume's content would come. */
+async function carry(fixedId: string, volumeId: string, change = (bytes: Uint8Array) => bytes): Promise<number> {
+  const key = randomBytes(32).toString('base64url');
+  const { sizeBytes, bytes } = await carrier().send(fixedId, key);
+  const coming = await carrier().receive(volumeId, key, sizeBytes);
+  let sent = 0;
+  await coming
+    .take(
+      (async function* () {
+        for await (const piece of bytes) {
+          sent += piece.length;
+          yield change(piece);
+        }
+      })(),
+    )
+    .catch(async (error: unknown) => {
+      await coming.drop();
+      throw error;
+    });
+  await coming.keep();
+  expect(sent).toBe(sizeBytes);
+  return sent;
+}
+
+const stateOf = async (volumeId: string) =>
+  (await carrier().states()).find(state => state.volumeId === volumeId) ?? { isInSandbox: false, changedAtMs: 0 };
+
+test('a copy of a volume that a sandbox writes to is whole, and the writer goes on', async () => {
+  const volumeId = newUuid();
+  await protocol().volumes.create(volumeId, 64);
+  const sandbox = await create(volumeId);
+  // Each line is a file and the name of it in a log that is written after it: in a state of one moment no name is early.
+  await inside(
+    sandbox,
+    '(n=0; while [ ! -e /tmp/stop ]; do n=$((n+1)); echo $n > /data/f$n; echo $n >> /data/log; done) >/dev/null 2>&1 &',
+  );
+  const lines = async () => Number(await inside(sandbox, 'cat /data/log 2>/dev/null | wc -l'));
+  while ((await lines()) < 50);
+  const { fixedId } = await carrier().fix(volumeId, 'copy');
+  const then = await lines();
+  while ((await lines()) < then + 50);
+  await inside(sandbox, 'touch /tmp/stop');
+  expect(await stateOf(volumeId)).toMatchObject({ isInSandbox: true });
+  await protocol().kill(sandbox);
+  await protocol().volumes.remove(volumeId);
+  // As the machine would get it that is to have it instead.
+  await carry(fixedId, volumeId);
+  await carrier().release(fixedId);
+  const again = await create(volumeId);
+  expect(Number(await inside(again, 'wc -l < /data/log'))).toBeWithin(50, then + 1);
+  expect(await inside(again, 'while read n; do [ "$(cat /data/f$n)" = $n ] || echo lost $n; done < /data/log')).toBe(
+    '',
+  );
+  await inside(again, 'echo more > /data/more');
+  await protocol().kill(again);
+  expect(readdirSync(join(it.dataDir, 'node/copies-of-volumes'))).toEqual([]);
+}, 120_000);
+
+test('nobody uses a volume that is sealed; one that is used is not sealed', async () => {
+  const volumeId = newUuid();
+  await protocol().volumes.create(volumeId, 64);
+  const entry = { uid: 0, gid: 0, mode: 0o755, force: true };
+  await protocol().volumes.makeDirectory(volumeId, '/made', entry);
+  const user = await create(volumeId);
+  await expect(carrier().fix(volumeId, 'seal')).rejects.toMatchObject({ code: 'conflict' });
+  await protocol().kill(user);
+  const { fixedId } = await carrier().fix(volumeId, 'seal');
+  await expect(protocol().volumes.makeDirectory(volumeId, '/late', entry)).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  await expect(create(volumeId)).rejects.toMatchObject({ code: 'unavailable' });
+  await carrier().requireFixed(fixedId);
+  await carrier().release(fixedId);
+  await expect(carrier().requireFixed(fixedId)).rejects.toMatchObject({ code: 'not_found' });
+  expect((await protocol().volumes.listDirectory(volumeId, '/', 1)).map(({ name }) => name)).toEqual(['made']);
+  await protocol().volumes.remove(volumeId);
+}, 120_000);
+
+test('what was changed on its way is refused, and what was there stays', async () => {
+  const volumeId = newUuid();
+  await protocol().volumes.create(volumeId, 64);
+  await protocol().volumes.makeDirectory(volumeId, '/made', { uid: 0, gid: 0, mode: 0o755, force: true });
+  const { fixedId } = await carrier().fix(volumeId, 'copy');
+  const flipped = (bytes: Uint8Array) => bytes.map((byte, index) => (index === 100 ? byte ^ 1 : byte));
+  await expect(carry(fixedId, volumeId, flipped)).rejects.toMatchObject({ code: 'invalid' });
+  // And so is the content of another one.
+  const other = newUuid();
+  await expect(carry(fixedId, other)).rejects.toMatchObject({ code: 'invalid' });
+  await carrier().release(fixedId);
+  expect((await protocol().volumes.listDirectory(volumeId, '/', 1)).map(({ name }) => name)).toEqual(['made']);
+  expect(await protocol().volumes.list()).not.toContainEqual(expect.objectContaining({ volumeId: other }));
+  await protocol().volumes.remove(volumeId);
+}, 120_000);
+
+test('reading a volume by the API changes nothing of it; writing, and a sandbox, do', async () => {
+  const volumeId = newUuid();
+  await protocol().volumes.create(volumeId, 64);
+  const first = await stateOf(volumeId);
+  expect(first.changedAtMs).toBeGreaterThan(0);
+  await protocol().volumes.listDirectory(volumeId, '/', 1);
+  expect(await stateOf(volumeId)).toEqual(first);
+  await protocol().volumes.makeDirectory(volumeId, '/made', { uid: 0, gid: 0, mode: 0o755, force: true });
+  const second = await stateOf(volumeId);
+  expect(second.changedAtMs).toBeGreaterThan(first.changedAtMs);
+  const sandbox = await create(volumeId);
+  await protocol().kill(sandbox);
+  const third = await stateOf(volumeId);
+  expect(third).toMatchObject({ isInSandbox: false });
+  expect(third.changedAtMs).toBeGreaterThan(second.changedAtMs);
+  await protocol().volumes.remove(volumeId);
+}, 120_000);
