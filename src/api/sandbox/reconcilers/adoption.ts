@@ -6,6 +6,7 @@ import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxIncident } from 
 import { onceStored } from '../../blob/store/blobs.ts';
 import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
+import { endedElsewhere } from '../store/past.ts';
 import { sandboxesById, sandboxesIn, sandboxesOn } from '../store/read.ts';
 import type { KillReason } from '../store/events.ts';
 import { deleteLost, deleteSandbox } from '../store/state.ts';
@@ -125,8 +126,8 @@ const keyOf = ({ executionId, state }: SandboxRecord) => `${executionId} ${state
 const isStored = ({ state, durability }: SandboxRecord) => state === 'paused' && durability === 'cluster';
 
 /**
- * Removes what has stayed here of paused sandboxes that have gone on elsewhere: the database knows them on another
- * machine, and knows that just this pause was in the store. Answers their executions.
+ * Removes what has stayed here of paused sandboxes that have gone on elsewhere: the database knows that they are, or
+ * have ended, on another machine, and that just this pause was in the store. Answers their executions.
  */
 async function removeLeft(
   { db, log }: Pick<AdoptionDeps, 'db' | 'log'>,
@@ -138,8 +139,10 @@ async function removeLeft(
   const still = new Set(paused.map(({ executionId }) => executionId));
   const candidates = unknown.filter(({ executionId }) => still.has(executionId));
   if (candidates.length === 0) return new Set();
-  const rows = await sandboxesById(db, new Set(candidates.map(({ sandboxId }) => sandboxId)));
-  const elsewhere = new Set(rows.filter(row => row.nodeId !== nodeId).map(({ sandboxId }) => sandboxId));
+  const ids = new Set(candidates.map(({ sandboxId }) => sandboxId));
+  const rows = await sandboxesById(db, ids);
+  const there = new Set(rows.filter(row => row.nodeId !== nodeId).map(({ sandboxId }) => sandboxId));
+  const elsewhere = there.union(await endedElsewhere(db, [...ids], nodeId));
   const stored = await onceStored(
     db,
     candidates.map(({ executionId }) => executionId),

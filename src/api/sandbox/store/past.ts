@@ -45,6 +45,18 @@ export async function recordLogsStored(db: Db, sandboxId: string): Promise<void>
   await db.updateTable('past_sandboxes').set({ logs_stored: 1 }).where('sandbox_id', '=', sandboxId).execute();
 }
 
+/** Those of some sandboxes that have ended on another machine than this. */
+export async function endedElsewhere(db: Db, sandboxIds: readonly string[], nodeId: string): Promise<Set<string>> {
+  if (sandboxIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('past_sandboxes')
+    .select('sandbox_id')
+    .where('sandbox_id', 'in', sandboxIds)
+    .where('node_id', '!=', nodeId)
+    .execute();
+  return new Set(rows.map(row => row.sandbox_id));
+}
+
 /** The machine of a sandbox. */
 type SandboxPlace = { sandboxId: string; nodeId: string };
 
