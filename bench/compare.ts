@@ -5,10 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Template } from 'e2b';
 import { startPlatform, type TestPlatform } from '../test/support/platform.ts';
+import { holding } from './lifecycle/series.ts';
 import { intervalOfRatio, summarize } from './measure/statistics.ts';
 import { clientOf, type Client, type Sandbox } from './platform/client.ts';
 
-type Side = { platform: TestPlatform; client: Client; sandbox: Sandbox; url: string };
+type Side = {
+  platform: TestPlatform;
+  client: Client;
+  sandbox: Sandbox;
+  /** A sandbox with `heldMiB` of memory, for pauses. */
+  held: Sandbox;
+  url: string;
+};
 /** One run of what is measured, on one side; answers how long it took, ms. */
 type Figure = { name: string; runs: number; once(side: Side, run: number): Promise<number> };
 
@@ -17,6 +25,7 @@ const refillMs = 150;
 /** Requests of which one run of the edge's figure is made. */
 const requestsPerRun = 200;
 const copiedFiles = 300;
+const heldMiB = 64;
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
@@ -49,6 +58,21 @@ async function requestOnce({ url, client, sandbox }: Side): Promise<number> {
   return ms / requestsPerRun;
 }
 
+async function pauseOnce({ client, held }: Side): Promise<number> {
+  const ms = await timed(() => client.api('POST', `/sandboxes/${held.sandboxID}/pause`, {}));
+  await client.api('POST', `/v2/sandboxes/${held.sandboxID}/connect`, { timeout: 3600 });
+  return ms;
+}
+
+/** To the end of the first command. */
+async function resumeOnce({ client, held }: Side): Promise<number> {
+  await client.api('POST', `/sandboxes/${held.sandboxID}/pause`, {});
+  return timed(async () => {
+    await client.api('POST', `/v2/sandboxes/${held.sandboxID}/connect`, { timeout: 3600 });
+    await client.run(held, '/bin/true');
+  });
+}
+
 async function restartOnce({ platform, client, sandbox }: Side): Promise<number> {
   await platform.stop();
   return timed(async () => {
@@ -72,15 +96,18 @@ const figuresOf = (folder: string): Figure[] => [
   { name: '`true`', runs: 100, once: ({ client, sandbox }) => timed(() => client.run(sandbox, 'true')) },
   { name: 'kill', runs: 40, once: killOnce },
   { name: 'request through the edge', runs: 20, once: requestOnce },
+  { name: `pause with memory, ${heldMiB} MB`, runs: 25, once: pauseOnce },
+  { name: `resume from disk, ${heldMiB} MB`, runs: 25, once: resumeOnce },
   { name: `build with COPY of ${copiedFiles} files`, runs: 8, once: buildOf(folder) },
   { name: 'restart to the first command', runs: 6, once: restartOnce },
 ];
 
 async function startSide(program?: string): Promise<Side> {
-  const platform = await startPlatform({ ATOLL_POOL_SIZE: '4' }, program);
+  // Whoever is paused goes on from the disk.
+  const platform = await startPlatform({ ATOLL_POOL_SIZE: '4', ATOLL_FROZEN_SECONDS: '0' }, program);
   const { url, apiKey, dataDir, pid } = platform.ready;
   const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });
-  return { platform, client, url, sandbox: await client.create() };
+  return { platform, client, url, sandbox: await client.create(), held: await holding(client, heldMiB) };
 }
 
 const milliseconds = (ms: number) => (ms < 10 ? ms.toFixed(2) : ms.toFixed(1));

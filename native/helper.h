@@ -70,7 +70,7 @@ int watchPaths(const char *pid, const char *groupFile, const char *imagePath, ch
 int undoDump(const char *pid, const char *processFile);                                      // snapshot-undo.c
 int removePacketRules(void);
 int sealDirectory(const char *path, int durable);                                           // snapshot-seal.c
-int flushDirectory(const char *path);
-int verifyDirectory(const char *path);
+int flushDirectory(const char *path, const char *name);
+int verifyDirectory(const char *path, const char *part);
 int removeBeneath(const char *root, const char *path); // volume.c
 int confine(char **argument);                                                               // confine.c

@@ -253,8 +253,8 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "remove-beneath") && count > 3) return removeBeneath(argument[2], argument[3]);
   if (!strcmp(name, "seal")) return sealDirectory(argument[2], 1);
   if (!strcmp(name, "checksum")) return sealDirectory(argument[2], 0);
-  if (!strcmp(name, "flush")) return flushDirectory(argument[2]);
+  if (!strcmp(name, "flush")) return flushDirectory(argument[2], argument[3]);
   if (!strcmp(name, "confine") && count > 6) return confine(argument + 2);
-  if (!strcmp(name, "verify")) return verifyDirectory(argument[2]);
+  if (!strcmp(name, "verify")) return verifyDirectory(argument[2], argument[3]);
   return -1;
 }

@@ -24,9 +24,9 @@ export async function holding(client: Client, memoryMiB: number, template = 'bas
 export async function pauses(
   client: Client,
   sandbox: Sandbox,
-  options: { name: string; from: 'frozen' | 'disk'; count: number; goal: string },
+  options: { name: string; from: 'frozen' | 'disk'; count: number; pauseGoal: string; resumeGoal: string },
 ): Promise<Figure[]> {
-  const { name, from, count, goal } = options;
+  const { name, from, count, pauseGoal, resumeGoal } = options;
   const paused: number[] = [];
   const resumed: number[] = [];
   for (let run = 0; run < count; run++) {
@@ -41,10 +41,14 @@ export async function pauses(
   return [
     {
       name: `pause, ${name}, ${from === 'frozen' ? 'left frozen' : 'ended at once'}`,
-      goal: '',
+      goal: pauseGoal,
       summary: summarize(paused),
     },
-    { name: `resume, ${name}, ${from === 'frozen' ? 'frozen' : 'from disk'}`, goal, summary: summarize(resumed) },
+    {
+      name: `resume, ${name}, ${from === 'frozen' ? 'frozen' : 'from disk'}`,
+      goal: resumeGoal,
+      summary: summarize(resumed),
+    },
   ];
 }
 

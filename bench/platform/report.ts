@@ -3,8 +3,11 @@ import type { Line } from '../measure/plot.ts';
 import type { Summary } from '../measure/statistics.ts';
 import type { Alternative } from './alternatives.ts';
 
-/** One measured figure: a series of times, or what was counted, beside its goal. */
-export type Figure = { name: string; goal: string; summary?: Summary; value?: string };
+/**
+ * One measured figure: a series of times, or what was counted, beside its goal. `alternative`: the name of what a user
+ * would pick instead for the same.
+ */
+export type Figure = { name: string; goal: string; alternative?: string; summary?: Summary; value?: string };
 
 /** A series that is drawn into `<file>.svg`. */
 export type Plot = { file: string; title: string; xLabel: string; yLabel: string; lines: Line[] };
@@ -17,13 +20,21 @@ export function machineFacts(): string {
   return `${cpus().length} cores (${cpu?.model ?? 'unknown'}), ${(totalmem() / 1024 ** 3).toFixed(0)} GiB, Linux ${release()}, Bun ${Bun.version}`;
 }
 
-export function figuresTable(figures: Figure[]): string {
-  const rows = figures.map(({ name, goal, summary, value }) =>
-    summary
-      ? `| ${name} | ${ms(summary.median)} ms | ${ms(summary.p99)} ms | ${ms(summary.min)} ms | ${summary.count} | ${goal} |`
-      : `| ${name} | ${value} | | | | ${goal} |`,
-  );
-  return ['| Figure | Median | p99 | Min | Runs | Goal |', '|---|---|---|---|---|---|', ...rows].join('\n');
+/** A row for each figure, with how many times as long the median of its alternative took in the same run. */
+export function figuresTable(figures: Figure[], alternatives: Alternative[] = []): string {
+  const besideOf = ({ summary, alternative }: Figure) => {
+    const other = alternatives.find(({ name }) => name === alternative);
+    if (!summary || !other || !('summary' in other)) return '';
+    return `${(other.summary.median / summary.median).toFixed(1)} × for \`${other.name}\``;
+  };
+  const rows = figures.map(figure => {
+    const { name, goal, summary, value } = figure;
+    return summary
+      ? `| ${name} | ${ms(summary.median)} ms | ${ms(summary.p99)} ms | ${ms(summary.min)} ms | ${summary.count} | ${goal} | ${besideOf(figure)} |`
+      : `| ${name} | ${value} | | | | ${goal} | |`;
+  });
+  const head = '| Figure | Median | p99 | Min | Runs | Goal | Takes beside it |';
+  return [head, '|---|---|---|---|---|---|---|', ...rows].join('\n');
 }
 
 export function alternativesTable(alternatives: Alternative[]): string {

@@ -13,7 +13,7 @@ import type { CheckpointSource } from './checkpoint-source.ts';
 import { type CheckpointOptions, dump, partialOf } from './dump.ts';
 import type { SandboxMount } from './mounts.ts';
 import { diskFile, writeManifest, type Manifest } from './manifest.ts';
-import { completeSnapshot } from './checksums.ts';
+import { completeSnapshot, writeOut, type Work } from './checksums.ts';
 import { allowOtherSizes } from './volume-files.ts';
 
 const cutTimeoutMs = 60_000;
@@ -21,9 +21,10 @@ const syncTimeoutMs = 10 * 60_000;
 
 /**
  * Keeps the memory of a sandbox that pauses. The disk is not copied: with the snapshot it is the whole sandbox, and
- * must stay as it is until the snapshot is restored or deleted. `onComplete` is called when the snapshot is complete
- * and no process has ended yet; if it fails, as after any other failure, the sandbox runs on and nothing remains. The
- * snapshot survives a crash of the platform from then on, and one of the host after `makeDurable`.
+ * must stay as it is until the snapshot is restored or deleted. `alongside` is begun when no process runs any more, for
+ * what else is to be written out, beside the images; `onComplete` when the snapshot is complete and no process has ended
+ * yet. If one of them fails, as after any other failure, the sandbox runs on and nothing remains. The snapshot
+ * survives a crash of the platform from then on, and one of the host after `makeDurable`.
  *
  * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'freeze'` they are
  * still there and none has run since: thawed, they continue as if nothing had been, which makes the snapshot stale;
@@ -33,13 +34,15 @@ const syncTimeoutMs = 10 * 60_000;
 export async function checkpointToPause(
   host: CriuHost,
   source: CheckpointSource,
-  options: CheckpointOptions & { then: PauseEnd; onComplete(): Promise<void> },
+  options: CheckpointOptions & { then: PauseEnd; alongside?: Work[]; onComplete(): Promise<void> },
 ): Promise<PauseEnd> {
   let complete = false;
   const pause = async (then: PauseEnd): Promise<PauseEnd> => {
     const commit = async (mounts: SandboxMount[]) => {
       if (then === 'freeze' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
-      await finish(host, source, options, { memory: true, disk: false, mounts });
+      // The disk is slow, and the checksums take a core: together they take as long as the longer one.
+      const alongside = [() => writeOut(host, partialOf(options.directory)), ...(options.alongside ?? [])];
+      await finish(host, source, options, { memory: true, disk: false, mounts }, alongside);
       // The kernel stops them where CRIU leaves them, before the next instruction of their own.
       if (then === 'freeze') source.group.beginFreeze();
       try {
@@ -120,12 +123,13 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
   await copyImage(helper, { from: source.disk, to, what: "the sandbox's disk" });
 }
 
-/** Gives the images their final form and name. */
+/** Gives the images their final form and name. `alongside` is done meanwhile. */
 async function finish(
   host: WritingHost,
   { volumes }: CheckpointSource,
   options: CheckpointOptions,
   content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>,
+  alongside: Work[] = [],
 ): Promise<void> {
   const partial = partialOf(options.directory);
   if (content.memory) {
@@ -134,7 +138,7 @@ async function finish(
   }
   const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };
   writeManifest(partial, { version: 1, createdAtMs: Date.now(), madeBy, facts: options.facts, ...content });
-  await completeSnapshot(host, partial, options.directory);
+  await completeSnapshot(host, partial, options.directory, alongside);
 }
 
 type WritingHost = Pick<CriuHost, 'helper' | 'helperBinary'> & Partial<Pick<CriuHost, 'criu'>>;

@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs';
 
 import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
+import { forEachParallel } from '../../base/concurrency/parallel.ts';
 import { AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
 import type { Helper } from '../native/helper.ts';
@@ -9,15 +10,28 @@ import type { Helper } from '../native/helper.ts';
 /** Reading and hashing all of a sandbox's memory and disk, cold. */
 const checksumsTimeoutMs = 10 * 60_000;
 
+/** The file with the checksums of those beside it. */
+export const checksumsFile = 'checksums';
+
+/** Something to do, beside others. */
+export type Work = () => Promise<void>;
+
 type Host = { helper: Helper; helperBinary: string };
 
 /**
  * Writes checksums over the files of `from` and gives it its final name. A crash of the platform at any moment leaves
- * it whole under its final name, or not at all; what a crash of the host leaves, `verifyChecksums` finds out. Errors:
- * `no_space`, `internal`.
+ * it whole under its final name, or not at all; what a crash of the host leaves, `verifyChecksums` finds out.
+ * `alongside` is done meanwhile, and has succeeded when the name is there. Errors: `no_space`, `internal`, and those of
+ * `alongside`.
  */
-export async function completeSnapshot(host: Host, from: string, to: string): Promise<void> {
-  await writeChecksums(host, from);
+export async function completeSnapshot(
+  host: Host,
+  from: string,
+  to: string,
+  alongside: readonly Work[] = [],
+): Promise<void> {
+  const work = [() => writeChecksums(host, from), ...alongside];
+  await forEachParallel(work, work.length, part => part());
   renameSync(from, to);
 }
 
@@ -33,19 +47,34 @@ export async function writeChecksums(host: Host, directory: string): Promise<voi
     );
 }
 
-/** Puts a snapshot on the host's disk: when this settles, it outlives a loss of power too. */
-export async function makeDurable(host: Host, directory: string): Promise<void> {
-  const { status, output } = await host.helper.spawn([host.helperBinary, 'flush', directory], {
+/**
+ * Puts a snapshot on the host's disk: when this settles, it outlives a loss of power too. `written`: all but its
+ * checksums and its name are there.
+ */
+export async function makeDurable(
+  host: Host,
+  directory: string,
+  { written = false }: { written?: boolean } = {},
+): Promise<void> {
+  await writeOut(host, directory, written ? [checksumsFile] : []);
+  await syncPath(dirname(directory));
+}
+
+/** Puts the files of a directory on the host's disk, or the one that is named. */
+export async function writeOut(host: Host, directory: string, name: string[] = []): Promise<void> {
+  const { status, output } = await host.helper.spawn([host.helperBinary, 'flush', directory, ...name], {
     timeoutMs: checksumsTimeoutMs,
   });
   if (status !== 0)
     throw new AtollError(failedWriteCode(directory), `the snapshot could not be written out: ${output.trim()}`);
-  await syncPath(dirname(directory));
 }
 
-/** Fails with `unavailable` where a file of the snapshot is missing or changed. */
-export async function verifyChecksums(host: Host, directory: string): Promise<void> {
-  const { status, output } = await host.helper.spawn([host.helperBinary, 'verify', directory], {
+/** The memory of the processes, or everything else: what CRIU goes by, and the disk. */
+type SnapshotPart = 'memory' | 'rest';
+
+/** Fails with `unavailable` where a file of that part of the snapshot is missing or changed. */
+export async function verifyChecksums(host: Host, directory: string, part: SnapshotPart): Promise<void> {
+  const { status, output } = await host.helper.spawn([host.helperBinary, 'verify', directory, part], {
     timeoutMs: checksumsTimeoutMs,
   });
   if (status !== 0)

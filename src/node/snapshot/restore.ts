@@ -14,11 +14,17 @@ import { mapToHostIds } from './user-namespace.ts';
 
 const protectTimeoutMs = 10_000;
 
-/** A snapshot that was found whole. */
-export type OpenSnapshot = { directory: string; manifest: Manifest };
+/** A snapshot that was found whole, but for its memory. */
+export type OpenSnapshot = {
+  directory: string;
+  manifest: Manifest;
+  /** Settles when its memory was read; fails with `unavailable` where that is damaged. No process may run before. */
+  memoryWhole: Promise<void>;
+};
 
 /**
- * Checks a snapshot for use. It may then be restored any number of times.
+ * Checks a snapshot for use. It may then be restored any number of times. Its memory is still being read when this
+ * settles: whoever restores it needs not wait for that.
  * Errors: `not_found`, or `unavailable` where it is damaged or incomplete.
  */
 export async function openSnapshot(
@@ -26,8 +32,10 @@ export async function openSnapshot(
   directory: string,
 ): Promise<OpenSnapshot> {
   const manifest = readManifest(directory);
-  await verifyChecksums(host, directory);
-  return { directory, manifest };
+  await verifyChecksums(host, directory, 'rest');
+  const memoryWhole = verifyChecksums(host, directory, 'memory');
+  memoryWhole.catch(() => {}); // a start that fails for another reason does not ask
+  return { directory, manifest, memoryWhole };
 }
 
 /** What checkpoints are restored with. */
@@ -76,7 +84,7 @@ export function forgetRestores(runDir: string): void {
 
 /**
  * Brings the processes of a snapshot back to life in a slot and answers the first of them. All of them run when this
- * settles. Errors: `unavailable`, with why; then no process is left, and the slot is to be released like any other.
+ * settles. Errors: `unavailable`, with why, also where its memory is damaged; then no process is left, and the slot is to be released like any other.
  */
 export async function restore(
   host: RestoreHost,
@@ -138,10 +146,15 @@ export async function restore(
         await target.onNamespaces(first);
       },
       async 'post-restore'(first) {
+        await snapshot.memoryWhole;
         await restrictMounts(host, first, manifest.mounts);
         await target.onRestored?.(first);
       },
     },
+  }).catch(async error => {
+    // Memory that is cut off ends CRIU before it was found to be.
+    await snapshot.memoryWhole;
+    throw error;
   });
   if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');
   return { pid };

@@ -22,6 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static int ready;
   if (!ready++) must(mkdtemp(directory) && atexit(tidy) == 0), put("a", "content", 7);
   put("checksums", data, size);
-  verifyDirectory(directory);
+  verifyDirectory(directory, NULL);
   return 0;
 }

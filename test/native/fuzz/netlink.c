@@ -9,8 +9,8 @@
 int fail(struct failure *f, const char *what) { return f->error = what ? errno : 0, -1; }
 int watchPaths(const char *a, const char *b, const char *c, char **d) { return a && b && c && d ? 1 : 0; }
 int sealDirectory(const char *path, int durable) { return path && durable; }
-int flushDirectory(const char *path) { return path != NULL; }
-int verifyDirectory(const char *path) { return path != NULL; }
+int flushDirectory(const char *path, const char *name) { return path != name; }
+int verifyDirectory(const char *path, const char *part) { return path != part; }
 int removeBeneath(const char *root, const char *path) { return root && path; }
 int undoDump(const char *a, const char *b) { return a && b; }
 int removePacketRules(void) { return 0; }

@@ -106,10 +106,9 @@ async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): 
       facts: { sandboxId, executionId },
       then: frozenMs > 0 ? 'freeze' : 'end',
       // All that is kept is on the host's disk, and recorded, before the first process ends.
+      alongside: [() => syncDisk(parts, slot, disk), () => volumes.sync(slot)],
       async onComplete() {
-        await syncDisk(parts, slot, disk);
-        await volumes.sync(slot);
-        await makeDurable(host, directory);
+        await makeDurable(host, directory, { written: true });
         written = true;
         await records.write(paused);
       },

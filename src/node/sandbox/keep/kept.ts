@@ -4,6 +4,7 @@ import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
+import { checksumsFile } from '../../snapshot/checksums.ts';
 import type { Records } from '../records/record-store.ts';
 
 /** Reading and hashing a whole disk, cold. */
@@ -11,8 +12,6 @@ const checksumTimeoutMs = 10 * 60_000;
 /** How long a restore may keep a mount that it does not need. */
 const releaseTimeoutMs = 30_000;
 const releasePollMs = 5;
-/** Written by the helper's `seal` over the files beside it. */
-const checksumsFile = 'checksums';
 
 /** What a paused sandbox keeps on the host's disk, under checksums. */
 export type KeptFiles = {

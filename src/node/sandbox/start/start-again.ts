@@ -52,7 +52,8 @@ async function restoreMemory(
   const { sandboxId, agentDir, bootId, controlToken } = record;
   const host = requireCheckpoints(checkpoints, drivers.of(record.driver));
   const snapshot = await openSnapshot(host, memoryOf(records, sandboxId)).catch(error => {
-    throw explainDamage(sandboxId, error);
+    const isMissing = error instanceof AtollError && error.code === 'not_found';
+    throw isMissing || isDamage(error) ? explainDamage(sandboxId, error) : error;
   });
   let written = false;
   try {
@@ -74,7 +75,7 @@ async function restoreMemory(
       left.record = { ...record, kept: 'filesystem' };
       await records.write(left.record);
     }
-    throw error;
+    throw isDamage(error) ? explainDamage(sandboxId, error) : error;
   }
 }
 
@@ -94,9 +95,11 @@ function orderOf(
   return { ...settings, ...own, driver: drivers.toStart(driver), resumedFrom };
 }
 
-function explainDamage(sandboxId: string, cause: unknown): unknown {
-  if (!(cause instanceof AtollError) || (cause.detail !== 'snapshot_damaged' && cause.code !== 'not_found'))
-    return cause;
+function isDamage(error: unknown): error is AtollError {
+  return error instanceof AtollError && error.detail === 'snapshot_damaged';
+}
+
+function explainDamage(sandboxId: string, cause: AtollError): AtollError {
   return new AtollError('internal', `the memory that sandbox ${sandboxId} has kept is damaged: ${cause.message}`, {
     detail: 'sandbox_state_damaged',
     cause,
