@@ -50,7 +50,12 @@ export async function warmCommand(client: Client, count: number): Promise<Figure
   try {
     await timeEach(20, () => client.run(sandbox, '/bin/true'));
     const times = await timeEach(count, () => client.run(sandbox, '/bin/true'));
-    return { name: "commands.run('true'), warm", goal: 'p50 ≤ 1.5 ms', alternative: 'crun exec', summary: summarize(times) };
+    return {
+      name: "commands.run('true'), warm",
+      goal: 'p50 ≤ 1.5 ms',
+      alternative: 'crun exec',
+      summary: summarize(times),
+    };
   } finally {
     await client.kill(sandbox);
   }

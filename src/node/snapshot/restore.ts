@@ -84,7 +84,8 @@ export function forgetRestores(runDir: string): void {
 
 /**
  * Brings the processes of a snapshot back to life in a slot and answers the first of them. All of them run when this
- * settles. Errors: `unavailable`, with why, also where its memory is damaged; then no process is left, and the slot is to be released like any other.
+ * settles. Errors: `unavailable`, with why, also where its memory is damaged; then no process is left, and the slot is
+ * to be released like any other.
  */
 export async function restore(
   host: RestoreHost,
@@ -92,12 +93,7 @@ export async function restore(
   target: RestoreTarget,
 ): Promise<{ pid: number }> {
   const { manifest } = snapshot;
-  if (!manifest.memory) throw new AtollError('conflict', 'the snapshot holds no memory; start it from its disk');
-  if (manifest.madeBy.machine !== process.arch)
-    throw new AtollError(
-      'unavailable',
-      `the snapshot is of a ${manifest.madeBy.machine} machine, this is ${process.arch}`,
-    );
+  requireRestorable(manifest);
   const { slot } = target;
   const images = join(host.stagingDir, slot.name);
   const root = join(host.mountsDir, `restore-${slot.name}`);
@@ -158,6 +154,12 @@ export async function restore(
   });
   if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');
   return { pid };
+}
+
+function requireRestorable({ memory, madeBy }: Manifest): void {
+  if (!memory) throw new AtollError('conflict', 'the snapshot holds no memory; start it from its disk');
+  if (madeBy.machine !== process.arch)
+    throw new AtollError('unavailable', `the snapshot is of a ${madeBy.machine} machine, this is ${process.arch}`);
 }
 
 /** Before a process of the sandbox runs: what was read-only is read-only again. */
