@@ -23,8 +23,8 @@ const syncTimeoutMs = 10 * 60_000;
  * Keeps the memory of a sandbox that pauses. The disk is not copied: with the snapshot it is the whole sandbox, and
  * must stay as it is until the snapshot is restored or deleted. `alongside` is begun when no process runs any more, for
  * what else is to be written out beside the images; `onComplete` is called when the snapshot is complete and no process
- * has ended yet. If one of them fails, as after any other failure, the sandbox runs on and nothing remains. The snapshot
- * survives a crash of the platform from then on, and one of the host after `makeDurable`.
+ * has ended yet. If one of them fails, as after any other failure, the sandbox runs on and nothing remains. From then
+ * on the snapshot survives a crash of the platform, and one of the host after `makeDurable`.
  *
  * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'freeze'` they are
  * still there and none has run since: thawed, they continue as if nothing had been, which makes the snapshot stale;
