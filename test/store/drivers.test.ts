@@ -110,6 +110,43 @@ s3Test('wrong keys and a wrong bucket are told apart, and no message holds a sec
   await expect(away.put('a', new Uint8Array(1))).rejects.toMatchObject({ code: 'unavailable' });
 });
 
+test('a store that is full says so, and what was there stays', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-store-'));
+  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]);
+  expect(mounted.exitCode).toBe(0);
+  try {
+    const full = directoryStore(prepareStoreDirectory(folder), folder);
+    await full.put('a/small', new Uint8Array(1000));
+    await expect(full.put('a/large', new Uint8Array(2 << 20))).rejects.toMatchObject({
+      code: 'no_space',
+      message: expect.stringContaining('is full (ENOSPC)'),
+    });
+    expect(await keysOf(full, 'a/')).toEqual(['a/small']);
+    expect((await full.get('a/small')).length).toBe(1000);
+  } finally {
+    Bun.spawnSync(['umount', folder]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+  // As S3 servers say it, to control and to a machine with a URL.
+  const answer = '<Error><Code>QuotaExceeded</Code><Message>no more</Message></Error>';
+  await using server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () => new Response(answer, { status: 507 }),
+  });
+  const remote = s3Store({
+    endpoint: server.url.origin,
+    bucket: 'b',
+    keyId: 'k',
+    secret: 's'.repeat(20),
+    prefix: 'p',
+    region: 'us-east-1',
+  });
+  await expect(remote.put('a', new Uint8Array(1))).rejects.toMatchObject({ code: 'no_space' });
+  const url = remote.presign?.('a', 'PUT', 60) ?? '';
+  await expect(sendParts(stream(new Uint8Array(5), 5), [url])).rejects.toMatchObject({ code: 'no_space' });
+});
+
 s3Test('a store that is away is told so, and no URL', async () => {
   const away = bucket({ endpoint: 'http://127.0.0.1:9' });
   const error = await sendParts(stream(new Uint8Array(5), 5), [away.presign?.('a', 'PUT', 60) ?? '']).catch(
