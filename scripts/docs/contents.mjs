@@ -83,6 +83,8 @@ export const contents = [
 export const unlisted = [
   ['docs/performance/agent.md', 'Performance of the agent'],
   ['docs/performance/builds.md', 'Performance of builds'],
+  ['docs/performance/cluster-real.md', 'Performance of a cluster beside one machine'],
+  ['docs/performance/cluster-scale.md', 'Performance of a large cluster'],
   ['docs/performance/edge.md', 'Performance of the edge'],
   ['docs/performance/egress.md', 'Performance of the way out'],
   ['docs/performance/metrics.md', 'Performance of metrics'],
