@@ -15,3 +15,8 @@ export function ifThere<T, Absent>(look: () => T, otherwise: Absent): T | Absent
     throw error;
   }
 }
+
+/** Ends a process at once, unless it has ended. Throws where it may not. */
+export function killIfThere(pid: number): void {
+  ifThere(() => process.kill(pid, 'SIGKILL'), undefined);
+}

@@ -7,3 +7,15 @@ export class JsonText<T> {
     this.text = text;
   }
 }
+
+/**
+ * What a text is the JSON of; undefined, which no JSON means, where it is none. For texts of others, and for files that
+ * a loss of power may have cut off.
+ */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined; // the engine's text of where it went wrong helps nobody: whoever asked knows whose text it is
+  }
+}

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { readIfThere } from '../base/small-file.ts';
 
 /** File of a release that says from which commit it was made. */
 const commitFile = 'commit';
@@ -15,7 +16,8 @@ export function commitOf(checkout: string): string {
     const name = /^ref: (.+)$/.exec(head)?.[1];
     return name === undefined ? head : commitOfBranch(git, name);
   } catch {
-    return textIfThere(join(checkout, commitFile))?.trim() ?? '';
+    // No checkout of git: a release.
+    return readIfThere(join(checkout, commitFile)) ?? '';
   }
 }
 
@@ -30,24 +32,16 @@ function gitDirOf(checkout: string): string {
 }
 
 function commitOfBranch(git: string, name: string): string {
-  const common = textIfThere(join(git, 'commondir'));
-  const shared = common === undefined ? git : join(git, common.trim());
-  const loose = textIfThere(join(git, name)) ?? textIfThere(join(shared, name));
-  const packed = textIfThere(join(shared, 'packed-refs')) ?? '';
+  const common = readIfThere(join(git, 'commondir'));
+  const shared = common === undefined ? git : join(git, common);
+  const loose = readIfThere(join(git, name)) ?? readIfThere(join(shared, name));
+  const packed = readIfThere(join(shared, 'packed-refs')) ?? '';
   return (
-    loose?.trim() ??
+    loose ??
     packed
       .split('\n')
       .find(line => line.endsWith(` ${name}`))
       ?.split(' ')[0] ??
     ''
   );
-}
-
-function textIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import type { Connection, SavedLogin } from '../cli/connection/connection.ts';
 import { readIfThere } from '../base/small-file.ts';
 import { runningUrl } from './platform/instance.ts';
 import type { Settings } from './settings/settings.ts';
+import { parseJson } from '../base/json-text.ts';
 
 type Environment = Record<string, string>;
 
@@ -23,13 +24,9 @@ export function savedConnection(environment: Environment): Connection | undefine
   const file = fileOf(environment);
   const text = readIfThere(file);
   if (text === undefined) return undefined;
-  try {
-    const { url, apiKey, domain } = JSON.parse(text) as Record<string, unknown>;
-    if (typeof url === 'string' && typeof apiKey === 'string' && typeof domain === 'string')
-      return { url, apiKey, domain };
-  } catch {
-    // Said below.
-  }
+  const { url, apiKey, domain } = (parseJson(text) ?? {}) as Record<string, unknown>;
+  if (typeof url === 'string' && typeof apiKey === 'string' && typeof domain === 'string')
+    return { url, apiKey, domain };
   throw new AtollError('invalid', `${file} is broken; \`atoll login\` writes it anew.`);
 }
 

@@ -112,6 +112,6 @@ async function isAnswering(address: string): Promise<boolean> {
     await resolver.resolve4(askedName);
     return true;
   } catch {
-    return false;
+    return false; // no answer, or a refusal: neither resolves names
   }
 }

@@ -58,8 +58,8 @@ export function runPart<Settings, Update = never>(
     try {
       await (await part)?.stop();
       process.exit(0);
-    } catch {
-      process.exit(1);
+    } catch (error) {
+      fail(error);
     }
   };
 

@@ -29,11 +29,19 @@ export type ProcessOptions = {
   log: Log;
 };
 
+/** How a process has ended that stopped what it had open. */
+export const endedInOrder = 'exit code 0';
+
 /** How a process has ended, for the log; what it said of its failure; and how long it lived, milliseconds. */
 export type ProcessEnd = { how: string; reason: RestartReason; failure: WireError | undefined; lifeMs: number };
 
 /** A process of a part. Nothing is said to one that has ended. */
-export type PartProcess = { send(message: ToPart): void; kill(signal: NodeJS.Signals): void; exited: Promise<number> };
+export type PartProcess = {
+  send(message: ToPart): void;
+  kill(signal: NodeJS.Signals): void;
+  /** When it has ended and `onEnd` was called. */
+  ended: Promise<void>;
+};
 
 /** Starts one process of a part, gives it its settings, and kills it when its beats stay away. */
 export function runPartProcess(
@@ -80,6 +88,7 @@ function spawn(
   handlers: { onMessage(message: FromPart): void; onExit(how: string): void },
 ): PartProcess {
   const [own, its] = streamPair();
+  const ended = Promise.withResolvers<void>();
   const child = Bun.spawn(command, {
     // The last is `partDescriptor`.
     stdio: ['ignore', 'inherit', 'inherit', its],
@@ -88,6 +97,7 @@ function spawn(
     onExit(_, exitCode, signal) {
       clearTimeout(silenced);
       handlers.onExit(signal === null ? `exit code ${exitCode}` : `signal ${signal}`);
+      ended.resolve();
     },
   });
   closeFile(its);
@@ -106,6 +116,6 @@ function spawn(
   return {
     send: message => void channel.then(to => to.send(JSON.stringify(message))),
     kill: signal => child.kill(signal),
-    exited: child.exited,
+    ended: ended.promise,
   };
 }

@@ -2,6 +2,7 @@ import { AtollError, messageOf } from '../base/error.ts';
 import { fromWire, toWire } from '../wire/error.ts';
 import { type FromPart, packed } from './messages.ts';
 import {
+  endedInOrder,
   type PartProcess,
   type ProcessEnd,
   type ProcessOptions,
@@ -60,7 +61,7 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
       if (!child) return;
       child.send({ kind: 'stop' });
       const killer = setTimeout(() => child?.kill('SIGKILL'), stopTimeoutMs);
-      await child.exited;
+      await child.ended;
       clearTimeout(killer);
     },
   };
@@ -78,7 +79,10 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
       },
       onEnd(end) {
         child = undefined;
-        if (isStopping) ready.reject(new AtollError('canceled', 'The platform was stopped'));
+        if (isStopping) {
+          ready.reject(new AtollError('canceled', 'The platform was stopped'));
+          if (end.how !== endedInOrder) log.warn('a process of the platform did not stop in order', factsOf(name, end));
+        }
         // The operator has to know why it can't start at all.
         else if (!wasReady) ready.reject(startError(name, end));
         else startAgain(end);
@@ -86,7 +90,8 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
     });
   }
 
-  function startAgain({ how, reason, failure, lifeMs }: ProcessEnd): void {
+  function startAgain(end: ProcessEnd): void {
+    const { reason, failure, lifeMs } = end;
     const cause = failure && fromWire(failure);
     if (lifeMs > restartDelay.steadyAfter) {
       endsInARow = 0;
@@ -96,12 +101,8 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
     options.onRestart(reason);
     if (endsInARow > (options.endsMax ?? usualEndsMax))
       return options.onGivenUp(notStayingError(name, endsInARow, cause));
-    log.error('a process of the platform has ended and is started again', {
-      process: name,
-      how,
-      ...(cause && { error: cause.message }),
-      afterMs: delayMs,
-    });
+    const facts = { ...factsOf(name, end), afterMs: delayMs };
+    log.error('a process of the platform has ended and is started again', facts);
     waiting = setTimeout(launch, delayMs);
     delayMs = Math.min(delayMs * 2, restartDelay.max);
   }
@@ -117,6 +118,11 @@ async function answer(
     (error: unknown) => ({ error: toWire(error) }),
   );
   asker.send({ kind: 'answer', id, ...said });
+}
+
+/** For the log. */
+function factsOf(name: string, { how, failure }: ProcessEnd) {
+  return { process: name, how, ...(failure && { error: fromWire(failure).message }) };
 }
 
 function startError(name: string, { failure, how }: ProcessEnd): AtollError {

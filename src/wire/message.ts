@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { type Read, readerOf, Wrong } from '../protocol/wire/read.ts';
+import { parseJson } from '../base/json-text.ts';
 
 const Id = Type.Integer({ minimum: 1 });
 
@@ -63,10 +64,6 @@ export function readToCaller(text: string): ToCaller | undefined {
 }
 
 function parse(text: string, read: Read): unknown {
-  try {
-    const message = read(JSON.parse(text));
-    return message instanceof Wrong ? undefined : message;
-  } catch {
-    return undefined;
-  }
+  const message = read(parseJson(text));
+  return message instanceof Wrong ? undefined : message;
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { WireErrorSchema } from './message.ts';
 import { readerOf, Wrong } from '../protocol/wire/read.ts';
+import { parseJson } from '../base/json-text.ts';
 
 /** Messages from a part of the platform to its supervisor. */
 const PartMessage = Type.Union([
@@ -20,10 +21,6 @@ const read = readerOf(PartMessage);
 
 /** Reads a message of a part, which may have been taken over. Undefined: it is none. */
 export function readPartMessage(text: string): Static<typeof PartMessage> | undefined {
-  try {
-    const message = read(JSON.parse(text));
-    return message instanceof Wrong ? undefined : (message as Static<typeof PartMessage>);
-  } catch {
-    return undefined; // no JSON
-  }
+  const message = read(parseJson(text));
+  return message instanceof Wrong ? undefined : (message as Static<typeof PartMessage>);
 }

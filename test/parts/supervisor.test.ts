@@ -3,7 +3,7 @@ import { groupsOf } from '../../src/supervisor/control-groups.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
-import { silentLog } from '../../src/base/telemetry/log.ts';
+import { createLog, silentLog } from '../../src/base/telemetry/log.ts';
 import { makePartGroups } from '../../src/supervisor/control-groups.ts';
 import { commandOf } from '../../src/supervisor/program.ts';
 import { type Part, type PartOptions, startPart } from '../../src/supervisor/part.ts';
@@ -59,6 +59,16 @@ test('a part serves, is told of changes, asks for what it may not do, and ends w
   expect(seen.restarts).toEqual([]);
   const { part: other } = begin({ doing: 'serve', ask: 'seed' });
   expect((await other.ready).answer).toBe('seed is not allowed');
+});
+
+test('one that can’t stop what it has open says why, and the log has it', async () => {
+  const lines: string[] = [];
+  const { part } = begin({ doing: 'hold' }, { log: createLog('warn', line => void lines.push(line)) });
+  await part.ready;
+  await part.stop();
+  expect(lines.map(line => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({ level: 'warn', process: 'api', how: 'exit code 1', error: 'it can’t let go' }),
+  ]);
 });
 
 test('what is no message of a part is nothing to who watches it, and settings of any form get there', async () => {

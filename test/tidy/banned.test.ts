@@ -90,6 +90,14 @@ const rules: Rule[] = [
     applies: inSource,
   },
   {
+    name: 'errors that vanish',
+    reason:
+      'whoever reads a catch without the error asks whether it was forgotten: it throws another one, or says why not',
+    pattern: /^( *)\S.*\bcatch \{\n(?:(?!\1\}|.*\/\/|.*\bthrow\b).*\n)*\1\}/m,
+    inText: true,
+    applies: inSource,
+  },
+  {
     name: 'default exports',
     reason: 'a name that the exporter chose can be searched for',
     pattern: /^export default\b/m,
@@ -147,6 +155,7 @@ const examples: Record<string, string> = {
   'driver names': "if (driver.name === 'crun') return;",
   'long lines': `// ${'x'.repeat(120)}`,
   'comments that begin with a genitive': '/** Of one archive, bytes. */',
+  'errors that vanish': 'try {\n  return look();\n} catch {\n  return undefined;\n}',
   'default exports': 'export default 1;',
   barrels: "export * from './x.ts';",
   'module state': 'const cache = new Map<string, number>();',

@@ -12,7 +12,7 @@ export function readSmallFile(path: string): string | undefined {
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    return undefined;
+    return undefined; // nothing there, or a socket, which can't be opened
   }
   try {
     const facts = fstatSync(fd);
@@ -24,7 +24,7 @@ export function readSmallFile(path: string): string | undefined {
       size = readSync(fd, bytes, length, bytes.length - length, null);
     return new TextDecoder().decode(bytes.subarray(0, length));
   } catch {
-    return undefined;
+    return undefined; // a counter of a control group that was removed meanwhile (ENODEV)
   } finally {
     closeSync(fd);
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { readIfThere, writeWhole } from '../../base/small-file.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** Facts of a data directory about itself and its database, in `installation.json`. */
 export type InstallationFacts = {
@@ -21,17 +22,13 @@ export const factsFile = (dataDir: string): string => join(dataDir, 'installatio
 export function readFacts(dataDir: string): InstallationFacts | undefined {
   const text = readIfThere(factsFile(dataDir));
   if (text === undefined) return undefined;
-  try {
-    const facts = JSON.parse(text) as InstallationFacts;
-    if (
-      typeof facts.installationId === 'string' &&
-      typeof facts.generation === 'number' &&
-      typeof facts.database === 'string'
-    )
-      return facts;
-  } catch {
-    // The same is wrong with it as with one that lacks something.
-  }
+  const facts = parseJson(text) as InstallationFacts | null | undefined;
+  if (
+    typeof facts?.installationId === 'string' &&
+    typeof facts.generation === 'number' &&
+    typeof facts.database === 'string'
+  )
+    return facts;
   throw new AtollError(
     'internal',
     `${factsFile(dataDir)} is damaged: it says whose directory this is. Put it back from a backup, or delete it: ` +

@@ -49,7 +49,7 @@ export function rejoiner(certificate: string, proof: string, parts: readonly str
     const { publicKey, raw } = new X509Certificate(certificate);
     return verify('sha256', rejoinText(parts), publicKey, Buffer.from(proof, 'base64')) ? sha256Hex(raw) : null;
   } catch {
-    return null;
+    return null; // no certificate, or a proof in another form: from a stranger, it is as good as a wrong one
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { parseJson } from '../json-text.ts';
 
 /** JSON Web Tokens (RFC 7519). The check knows HMAC-SHA256 alone: a token does not choose how it is checked. */
 
@@ -45,10 +46,6 @@ function encode(value: object): string {
 }
 
 function decode(part: string | undefined): Claims | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString());
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(Buffer.from(part ?? '', 'base64url').toString());
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : null;
 }

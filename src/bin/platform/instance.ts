@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { readIfThere, writeWhole } from '../../base/small-file.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 const endTimeoutMs = 60_000;
 const pollMs = 50;
@@ -55,17 +56,9 @@ export function runningUrl(dataDir: string): string | undefined {
 
 function runningInstance(dataDir: string): Instance | undefined {
   const text = readIfThere(fileOf(dataDir));
-  const instance = text === undefined ? undefined : parsed(text);
+  // A file that a loss of power cut off says nothing; the lock of the directory still keeps a second platform out.
+  const instance = text === undefined ? undefined : (parseJson(text) as Instance | undefined);
   return instance && isRunning(instance) ? instance : undefined;
-}
-
-/** A file that a loss of power cut off says nothing; the lock of the directory still keeps a second platform out. */
-function parsed(text: string): Instance | undefined {
-  try {
-    return JSON.parse(text) as Instance;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The number may be another program's by now: only one that started at the same moment is ours. */

@@ -57,6 +57,6 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    return false;
+    return false; // not there, or not for us to run: to a start, both are the same
   }
 }

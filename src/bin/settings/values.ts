@@ -130,7 +130,7 @@ const decoded = (text: string) => {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return text; // a value with a percent sign that nobody encoded
   }
 };
 

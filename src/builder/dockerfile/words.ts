@@ -1,4 +1,5 @@
 import { isSpace } from './instructions.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** Cuts at white space outside of quotes. Quotes and escapes stay: they matter when variables are expanded. */
 export function splitWords(text: string, escape: string): string[] {
@@ -24,12 +25,9 @@ export function splitWords(text: string, escape: string): string[] {
 /** The array of a JSON form (`["a", "b"]`), or null for a shell form. */
 export function jsonForm(text: string): string[] | null {
   if (!text.trimStart().startsWith('[')) return null;
-  try {
-    const value = JSON.parse(text) as unknown;
-    return Array.isArray(value) && value.every(item => typeof item === 'string') ? value : null;
-  } catch {
-    return null; // as Docker does: what is no JSON is a command
-  }
+  // As in Docker, what is no JSON is a command.
+  const value = parseJson(text);
+  return Array.isArray(value) && value.every(item => typeof item === 'string') ? value : null;
 }
 
 /** `--name=value` words at the beginning, and what follows them. */

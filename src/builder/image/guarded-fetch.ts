@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import { pinnedFetch, readBounded, type PinnedRequest } from '../../base/pinned-fetch.ts';
 import type { Conversation } from '../conversation.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** Redirects of one request: registries send blobs to a storage service. */
 const redirectsMax = 5;
@@ -50,9 +51,5 @@ async function firstAnswer(target: URL, addresses: string[], request: PinnedRequ
 /** A short answer of JSON; undefined where it is none. Errors: `too_large`. */
 export async function readJson(response: Response, bytesMax: number, host: string): Promise<unknown> {
   const bytes = await readBounded(response, bytesMax, `the answer of ${host}`);
-  try {
-    return JSON.parse(Buffer.from(bytes).toString()) as unknown;
-  } catch {
-    return undefined;
-  }
+  return parseJson(Buffer.from(bytes).toString());
 }

@@ -2,6 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import { sha256Hex } from '../../base/crypto/secret.ts';
 import { imageLayersMax, type ImageDescription } from '../../protocol/builder.ts';
 import type { ImageStore } from './registry.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 type Descriptor = {
   digest?: string;
@@ -29,7 +30,7 @@ export async function readImage(store: ImageStore, version: string): Promise<Ima
     throw new AtollError('invalid', 'the image has no manifest of a kind that is supported (schema 1 is not)');
   if (layers.length > imageLayersMax)
     throw new AtollError('invalid', `the image has more than ${imageLayersMax} layers`);
-  const { config: settings, rootfs } = parseJson(await readBlob(store, digestIn(config)), 'configuration') as Config;
+  const { config: settings, rootfs } = objectOf(await readBlob(store, digestIn(config)), 'configuration') as Config;
   const diffIds = rootfs?.diff_ids ?? [];
   if (!Array.isArray(diffIds) || diffIds.some(diffId => !isDigest(diffId)))
     throw new AtollError('invalid', 'the image names its layers by digests that are not SHA-256');
@@ -51,7 +52,7 @@ async function readManifest(store: ImageStore, version: string): Promise<{ manif
   const digest = `sha256:${sha256Hex(bytes)}`;
   if (version.startsWith('sha256:') && version !== digest)
     throw new AtollError('invalid', 'the manifest of the image is not the one that its digest names');
-  const manifest = parseJson(bytes, 'manifest') as Manifest;
+  const manifest = objectOf(bytes, 'manifest') as Manifest;
   for (const list of [manifest.manifests, manifest.layers]) {
     if (Array.isArray(list) && !list.every(item => typeof item === 'object' && item !== null))
       throw new AtollError('invalid', 'the manifest of the image has a form that is not known');
@@ -59,13 +60,9 @@ async function readManifest(store: ImageStore, version: string): Promise<{ manif
   return { manifest, digest };
 }
 
-function parseJson(bytes: Uint8Array, what: string): object {
-  try {
-    const value = JSON.parse(Buffer.from(bytes).toString()) as unknown;
-    if (typeof value === 'object' && value !== null) return value;
-  } catch {
-    // Reported below.
-  }
+function objectOf(bytes: Uint8Array, what: string): object {
+  const value = parseJson(Buffer.from(bytes).toString());
+  if (typeof value === 'object' && value !== null) return value;
   throw new AtollError('invalid', `the ${what} of the image is not JSON`);
 }
 

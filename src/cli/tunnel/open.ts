@@ -5,6 +5,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import { acceptOf } from '../../base/websocket-frames.ts';
 import { tunnelPath, tunnelProtocol } from '../../protocol/network/tunnel.ts';
 import { TunnelStream } from './stream.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** A port of a sandbox, as somebody who has its token reaches it. `url`: of the installation. */
 export type TunnelEnd = { url: string; sandboxId: string; accessToken: string | undefined; port: number };
@@ -85,11 +86,6 @@ function answerOf(socket: Socket): Promise<{ head: string; rest: Buffer }> {
 /** The edge's answers are short and come with their heads. */
 function refusal(head: string, rest: Buffer): AtollError {
   const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 'nothing in HTTP';
-  let message = `The installation answered ${status}.`;
-  try {
-    message = (JSON.parse(rest.toString()) as { message: string }).message;
-  } catch {
-    // The status has to do.
-  }
-  return new AtollError('unavailable', message);
+  const { message } = (parseJson(rest.toString()) ?? {}) as { message?: unknown };
+  return new AtollError('unavailable', typeof message === 'string' ? message : `The installation answered ${status}.`);
 }

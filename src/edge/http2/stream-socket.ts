@@ -169,7 +169,7 @@ export class StreamSocket implements ByteSocket {
     try {
       if (!this.#closed) send();
     } catch {
-      this.terminate();
+      this.terminate(); // the client sees a reset stream, as HTTP/1.1's sees a closed connection
     }
   }
 

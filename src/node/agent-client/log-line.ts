@@ -1,4 +1,5 @@
 import { sandboxLogLevels, type SandboxLogEntry } from '../../protocol/logs.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** What an agent says is bounded here again: whoever is root in a sandbox can speak for it. */
 const messageCharactersMax = 4096;
@@ -31,12 +32,8 @@ export function readAgentLine(text: string, nowMs: number): { epoch: string } | 
 }
 
 function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
 function plainFields(value: unknown): Record<string, string> {

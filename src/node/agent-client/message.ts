@@ -1,4 +1,5 @@
 import { AtollError, statusOf, type ErrorCode } from '../../base/error.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** What a message of `process.Process/Start` says (connectrpc.com, JSON). */
 type ProcessMessage = {
@@ -25,12 +26,8 @@ const codes: Record<string, ErrorCode> = {
  * counts as absent, and is never handed on. Errors: `internal` for what is no JSON.
  */
 export function readProcessMessage(payload: Buffer): ProcessMessage {
-  let value: unknown;
-  try {
-    value = JSON.parse(payload.toString());
-  } catch {
-    throw new AtollError('internal', 'the agent sent what is no message');
-  }
+  const value = parseJson(payload.toString());
+  if (value === undefined) throw new AtollError('internal', 'the agent sent what is no message');
   const { event, error } = membersOf(value);
   const { start, data, end } = membersOf(event);
   const { stdout, stderr } = membersOf(data);

@@ -8,6 +8,7 @@ import type {
 } from '../../protocol/builder.ts';
 import { builderSays } from '../../protocol/wire/builder-schemas.ts';
 import { readerOf, Wrong, type Read } from '../../protocol/wire/read.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** Hosts that one job asks for: of each request, those that it is redirected to included. */
 const questionsMax = 200;
@@ -55,12 +56,8 @@ export async function converse(
 
 /** What a line says, of the form that the schema describes and nothing else. */
 function readLine(line: string, kind: string, read: Read): BuilderAnswer | BuilderQuestion {
-  let said: unknown;
-  try {
-    said = JSON.parse(line);
-  } catch {
-    throw new AtollError('invalid', `the reader (${kind}) has said what is not JSON`);
-  }
+  const said = parseJson(line);
+  if (said === undefined) throw new AtollError('invalid', `the reader (${kind}) has said what is not JSON`);
   const known = read(said);
   if (known instanceof Wrong)
     throw new AtollError(

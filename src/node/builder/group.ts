@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifThere } from '../../base/if-there.ts';
+import { ifThere, killIfThere } from '../../base/if-there.ts';
 import { randomHex } from '../../base/crypto/secret.ts';
 
 const hostRoot = '/sys/fs/cgroup';
@@ -105,10 +105,6 @@ function counts(path: string): boolean {
 
 function processesOf(path: string): number[] {
   return readOr(join(path, 'cgroup.procs')).split('\n').filter(Boolean).map(Number);
-}
-
-function killIfThere(pid: number): void {
-  ifThere(() => process.kill(pid, 'SIGKILL'), false);
 }
 
 function directoriesIn(path: string): string[] {

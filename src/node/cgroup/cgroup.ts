@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
-import { ifThere } from '../../base/if-there.ts';
+import { ifThere, killIfThere } from '../../base/if-there.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import { createPins, type Pins } from './pins.ts';
 import { readings, type Readings } from './readings.ts';
@@ -185,10 +185,6 @@ function writeIfThere(path: string, value: string): void {
   } catch (error) {
     if (!['ENOENT', 'ENODEV'].includes(systemCodeOf(error))) throw error;
   }
-}
-
-function killIfThere(pid: number): void {
-  ifThere(() => process.kill(pid, 'SIGKILL'), undefined);
 }
 
 /** Where the group above does not have the controller, the groups below do without. */

@@ -62,6 +62,7 @@ export function filesystemProbes(dir: string): Probe[] {
             await tryCommand(['cp', '--reflink=always', join(scratch, 'from'), join(scratch, 'to')]);
             return ok('disks of sandboxes are cloned without copying');
           } catch {
+            // The filesystem has none: there is no other way to ask it.
             return limited('disks of sandboxes are copied, sparsely', 'Put the data directory on xfs or btrfs.');
           }
         }),
@@ -80,6 +81,7 @@ async function lookAtOverlay(scratch: string) {
     makeFilesystem(open, 'overlay', { descriptors: layers }, true);
     return ok('layers given as descriptors');
   } catch {
+    // EINVAL there; whatever else is wrong with overlays, the sandbox that is tried below reports.
     return ok('layers given by path, as before Linux 6.13: the sandbox below tries it');
   }
 }
@@ -94,6 +96,7 @@ async function lookAtErofs(scratch: string) {
     makeFilesystem(open, 'erofs', { strings: { source: image } }, true);
     return ok('images mounted from files, without loop devices');
   } catch {
+    // Kernels before 6.12 take block devices only. What fails below is reported.
     const point = join(scratch, 'point');
     mkdirSync(point);
     await tryCommand(['unshare', '--mount', 'mount', '-t', 'erofs', '-o', 'ro,loop', image, point]);

@@ -2,6 +2,7 @@ import { appendFile, mkdir, open, readdir, readFile, stat, unlink } from 'node:f
 import { join } from 'node:path';
 import type { AgentPlace } from '../agent-client/log-line.ts';
 import { sandboxLogLevels, type SandboxLogEntry } from '../../protocol/logs.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** Bytes of one file, and files of one sandbox: the oldest goes when there are more. */
 const segmentBytesMax = 1 << 20;
@@ -109,11 +110,7 @@ async function endOf(path: string): Promise<End> {
   };
 }
 
-/** Only `append` wrote it, so that whatever parses is whole. */
+/** Only `append` wrote it, so that whatever parses is whole; a loss of power may have cut the last one off. */
 function parse(line: string): StoredEntry | undefined {
-  try {
-    return JSON.parse(line) as StoredEntry;
-  } catch {
-    return undefined;
-  }
+  return parseJson(line) as StoredEntry | undefined;
 }

@@ -9,6 +9,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import { ifThere } from '../../base/if-there.ts';
 import type { SandboxSample } from '../../protocol/node-usage.ts';
 
 /**
@@ -57,7 +58,7 @@ export function openSampleFile(path: string, recordsMax: number): SampleFile {
 
 /** Every sample that is kept at `path`, as they were written; none where there is no file. */
 export function readSamples(path: string): SandboxSample[] {
-  return [oldOf(path), path].flatMap(part => decodeAll(readIfThere(part)));
+  return [oldOf(path), path].flatMap(part => decodeAll(ifThere(() => readFileSync(part), Buffer.alloc(0))));
 }
 
 /**
@@ -129,14 +130,5 @@ function readEnd(path: string): Buffer {
     return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, first * recordBytes));
   } finally {
     closeSync(fd);
-  }
-}
-
-function readIfThere(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
-    throw error;
   }
 }

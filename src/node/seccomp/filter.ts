@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { AtollError, systemCodeOf } from '../../base/error.ts';
+import { AtollError } from '../../base/error.ts';
+import { ifThere } from '../../base/if-there.ts';
 
 /** struct sock_filter (linux/filter.h). */
 const instructionBytes = 8;
@@ -12,20 +13,11 @@ const instructionBytes = 8;
  */
 export function readSeccompFilter(helperBinary: string, architecture: string = process.arch): Uint8Array {
   const path = join(dirname(helperBinary), 'seccomp', `${architecture}.bpf`);
-  const bytes = readWhereThere(path);
+  const bytes = ifThere(() => readFileSync(path), undefined);
   if (bytes === undefined || bytes.length === 0 || bytes.length % instructionBytes !== 0)
     throw new AtollError(
       'unavailable',
       `the filter of system calls is not at ${path}: run \`npm run up\`, which makes it`,
     );
   return bytes;
-}
-
-function readWhereThere(path: string): Uint8Array | undefined {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -4,7 +4,7 @@ import { release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
-import { ifThere } from '../../base/if-there.ts';
+import { killIfThere } from '../../base/if-there.ts';
 import { copyImage } from '../disks/copy-image.ts';
 import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
@@ -146,8 +146,4 @@ type WritingHost = Pick<CriuHost, 'helper' | 'helperBinary'> & Partial<Pick<Criu
 async function discard(directory: string, error: unknown): Promise<never> {
   await rm(directory, { recursive: true, force: true });
   throw error;
-}
-
-function killIfThere(pid: number): void {
-  ifThere(() => process.kill(pid, 'SIGKILL'), undefined);
 }

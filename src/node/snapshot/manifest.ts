@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxMount } from './mounts.ts';
+import { parseJson } from '../../base/json-text.ts';
 
 /** What is in a snapshot's directory, in `manifest.json`. */
 export type Manifest = {
@@ -43,10 +44,6 @@ export function readManifest(directory: string): Manifest {
 /** Undefined where it is damaged or of another version: a loss of power leaves such, of a snapshot being taken. */
 export function readManifestIfWhole(directory: string): Manifest | undefined {
   const text = readFileSync(join(directory, manifestFile), 'utf8');
-  try {
-    const manifest = JSON.parse(text) as Manifest;
-    return manifest.version === 1 ? manifest : undefined;
-  } catch {
-    return undefined;
-  }
+  const manifest = parseJson(text) as Manifest | null | undefined;
+  return manifest?.version === 1 ? manifest : undefined;
 }

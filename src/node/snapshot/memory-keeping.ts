@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
 import { findCriu, type Criu } from './criu.ts';
+import { parseJson } from '../../base/json-text.ts';
+import { readIfThere } from '../../base/small-file.ts';
 
 /** Whether this host can keep the memory of sandboxes, and if not, why: for `atoll doctor` and for who asks for it. */
 type MemoryKeeping = { possible: true; criu: Criu } | { possible: false; reason: string };
@@ -50,11 +52,6 @@ function keyOf(criu: Criu): string {
 }
 
 function readCache(file: string, key: string): MemoryKeeping | undefined {
-  if (!existsSync(file)) return undefined;
-  try {
-    const cached = JSON.parse(readFileSync(file, 'utf8')) as { key: string; found: MemoryKeeping };
-    return cached.key === key ? cached.found : undefined;
-  } catch {
-    return undefined; // not a file of ours: found out anew
-  }
+  const cached = parseJson(readIfThere(file) ?? '') as { key: string; found: MemoryKeeping } | null | undefined;
+  return cached?.key === key ? cached.found : undefined;
 }

@@ -5,7 +5,11 @@ import { runPart } from '../../../src/supervisor/inside.ts';
 
 // A part that does what the test says, for tests of the supervisor.
 
-type Orders = { doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow'; ask?: string; kept?: Map<string, string> };
+type Orders = {
+  doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow' | 'hold';
+  ask?: string;
+  kept?: Map<string, string>;
+};
 
 runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
   control.phase('starting');
@@ -33,7 +37,10 @@ runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
           () => 'done',
           (error: Error) => error.message,
         );
-  return { about: { pid: process.pid, answer, kept: kept?.get('name') }, stop: async () => {}, update: () => loop() };
+  const stop = async () => {
+    if (doing === 'hold') throw new Error('it can’t let go');
+  };
+  return { about: { pid: process.pid, answer, kept: kept?.get('name') }, stop, update: () => loop() };
 });
 
 /** The head of a message of more than the most: nobody waits for its end. */

@@ -109,7 +109,7 @@ export class PostgresDriver implements Driver {
       ]);
       return rows[0]?.status ?? null;
     } catch {
-      return null;
+      return null; // the server went away again: whoever asks tries until its time is over
     } finally {
       client.release();
     }

@@ -92,6 +92,7 @@ export class ChangeWatch {
       this.#listening = true;
       this.#sandboxListener?.(null);
     } catch {
+      // No database, which every query reports by itself: `over` tries again.
       await this.#client?.end().catch(() => {});
       over();
     }

@@ -43,6 +43,6 @@ function decode(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
-    return null;
+    return null; // the caller refuses it and names the parameter
   }
 }

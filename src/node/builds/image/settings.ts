@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { AtollError, messageOf } from '../../../base/error.ts';
+import { readIfThere } from '../../../base/small-file.ts';
 import { parseImageReference, type ImageReference } from './reference.ts';
 
 /** How one registry is reached. */
@@ -28,13 +28,8 @@ export type ImageSettings = {
 /** Reads the file anew, so that a change counts for the next build. Without one, images come from where they say. */
 export function readImageSettings(path: string): ImageSettings {
   const empty: ImageSettings = { images: {}, mirrors: {}, registries: {} };
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return empty;
-    throw error;
-  }
+  const text = readIfThere(path);
+  if (text === undefined) return empty;
   try {
     return { ...empty, ...(JSON.parse(text) as Partial<ImageSettings>) };
   } catch (error) {

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson } from '../../../base/json-text.ts';
+import { readIfThere } from '../../../base/small-file.ts';
 
 /** The runsc that set-up got, or why there is none. */
 type Runsc = { found: true; program: string; version: string; source: string } | { found: false; reason: string };
@@ -10,12 +11,8 @@ type Written = { program: string | null; version: string | null; source: string 
 /** Looks where set-up puts gVisor's program. */
 export function findRunsc(directory: string | undefined): Runsc {
   if (directory === undefined) return { found: false, reason: 'it was not set up' };
-  let written: Written;
-  try {
-    written = JSON.parse(readFileSync(join(directory, 'runsc.json'), 'utf8')) as Written;
-  } catch {
-    return { found: false, reason: 'it is not set up: run `npm run up`, which gets it' };
-  }
+  const written = parseJson(readIfThere(join(directory, 'runsc.json')) ?? '') as Written | undefined;
+  if (!written) return { found: false, reason: 'it is not set up: run `npm run up`, which gets it' };
   const { program, version, source, reason } = written;
   if (program === null || version === null || source === null)
     return { found: false, reason: reason ?? 'set-up found none' };

@@ -3,6 +3,7 @@ import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { extentsOf } from './extents.ts';
+import { parseJson } from '../../../base/json-text.ts';
 
 /** A record and files in one stream: the length of the header (4 bytes), the header, and what of the files is data. */
 export type ArchiveHeader<Content> = {
@@ -124,12 +125,8 @@ async function writeExtent(bytes: Reader, file: FileHandle, at: number, count: n
 
 /** Whoever has the key has written it; what it says of places is looked at all the same. */
 function headerOf(text: string): ArchiveHeader<unknown> {
-  let header: ArchiveHeader<unknown>;
-  try {
-    header = JSON.parse(text) as ArchiveHeader<unknown>;
-  } catch {
-    throw wrong('its header is no JSON');
-  }
+  const header = parseJson(text) as ArchiveHeader<unknown> | null | undefined;
+  if (!header) throw wrong('its header is no JSON');
   if (header.version !== 1 || !Array.isArray(header.files) || header.files.length > filesMax)
     throw wrong('it is of another version of Atoll');
   for (const { path, sizeBytes, extents } of header.files) {

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isGone, messageOf } from '../../../base/error.ts';
 import { encrypt, decrypt } from '../../../base/crypto/encryption.ts';
+import { readIfThere } from '../../../base/small-file.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { SandboxNetwork } from '../../../protocol/node.ts';
 import type { SandboxRecord } from './record.ts';
@@ -148,17 +149,7 @@ function opened(sealed: string, key: Uint8Array, sandboxId: string): SandboxNetw
   try {
     text = decrypt(key, sealed, sandboxId);
   } catch {
-    return { internetAccess: false };
+    return { internetAccess: false }; // sealed by another key
   }
   return JSON.parse(text) as SandboxNetwork;
-}
-
-/** Undefined where there is no such file; everything else that keeps it from being read is thrown. */
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
 }

@@ -170,6 +170,7 @@ async function answerTo(
   try {
     return await resolver.ask(query, account);
   } catch {
+    // No resolver answered in time: the client is told so, and asks again.
     return emptyAnswer(query, responseCode.failure);
   } finally {
     sandbox.lookups--;
