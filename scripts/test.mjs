@@ -11,12 +11,11 @@ import { run } from './setup/run.mjs';
 import { coverageOf } from './test/coverage.mjs';
 import { repeatFailed } from './test/repeat.mjs';
 import { graceMs, killGroup, runSuite } from './test/run-suite.mjs';
+import { runSuites } from './test/schedule.mjs';
 import { coverageFolder, longSuites, suitesOf } from './test/suites.mjs';
 import { totalsOf } from './test/totals.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Suites that run at a time: most of a suite's time is waiting for the kernel, for timers and for other processes. */
-const suitesAtOnce = 3;
 
 /** Whether a suite is the one, or one of those, that somebody names. */
 const isOf = (name, wanted) => name === wanted || name.startsWith(`${wanted} `);
@@ -59,15 +58,9 @@ const lines = [];
 if (names.length === 0)
   lines.push(...longSuites.map(({ name, script }) => `– ${name}: NOT RUN; \`npm run ${script}\` does`));
 try {
-  const waiting = chosen.entries();
-  await Promise.all(
-    Array.from({ length: suitesAtOnce }, async () => {
-      for (const [index, suite] of waiting) {
-        if (interrupted) return;
-        results[index] = await report(suite, join(reports, `${index}`));
-      }
-    }),
-  );
+  await runSuites(chosen, async (index, suite) => {
+    if (!interrupted) results[index] = await report(suite, join(reports, `${index}`));
+  });
   if (!interrupted) await repeatFailed(results, report, join(reports, 'again'));
   lines.unshift(...results.filter(Boolean).map(summaryOf));
   lines.push(

@@ -13,8 +13,17 @@ const notSuites = ['support'];
  * last to begin would run on alone when nothing else is left.
  */
 export const minutesLong = [
-  ...['setup', 'attacks', 'builds', 'api', 'e2e (Node.js)', 'lifecycle', 'dashboard (Node.js)', 'cluster'],
-  ...['code-interpreter (Node.js)', 'conformance', 'snapshot', 'safety', 'edge', 'egress', 'parts'],
+  ...[
+    'api',
+    'cluster',
+    'dashboard (Node.js)',
+    'attacks',
+    'lifecycle',
+    'builds',
+    'code-interpreter (Node.js)',
+    'safety',
+  ],
+  ...['setup', 'e2e (Node.js)', 'conformance', 'snapshot', 'edge', 'egress', 'parts'],
 ];
 
 /** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */

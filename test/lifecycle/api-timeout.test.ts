@@ -9,7 +9,7 @@ const stateOf = async (platform: Platform, id: string) =>
 const expire = (platform: Platform, id: string) => platform.call('POST', `/sandboxes/${id}/timeout`, { timeout: 0 });
 
 onEachDatabase(database => {
-  test('what is to be paused when its time is over is paused, with its memory or without, as it was asked for', async () => {
+  test.concurrent('what is to be paused when its time is over is paused, with its memory or without, as it was asked for', async () => {
     await using platform = await Platform.start({ database });
     const lifecycles = [
       { autoPause: true },
@@ -42,7 +42,7 @@ onEachDatabase(database => {
     await until(async () => (await stateOf(platform, first)) === 'paused');
   });
 
-  test('when the machine’s clock is set, what runs keeps the time that it had left, and the times that are told are the new ones', async () => {
+  test.concurrent('when the machine’s clock is set, what runs keeps the time that it had left, and the times that are told are the new ones', async () => {
     let setMs = 0;
     const wallMs = () => Date.now() + setMs;
     await using platform = await Platform.start({ database, clock: steadyClock(wallMs) });
@@ -66,7 +66,7 @@ onEachDatabase(database => {
     }
   });
 
-  test('expiry while the platform is away is made up for at its start', async () => {
+  test.concurrent('expiry while the platform is away is made up for at its start', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox({ autoPause: true, timeout: 1 });
     const { endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { endAt: string };
@@ -76,7 +76,7 @@ onEachDatabase(database => {
     await until(async () => (await stateOf(platform, id)) === 'paused');
   });
 
-  test('where memory can’t be kept in the end, the files are; what can’t be paused at all runs on until it can', async () => {
+  test.concurrent('where memory can’t be kept in the end, the files are; what can’t be paused at all runs on until it can', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox({ autoPause: true, autoResume: { enabled: true } });
     platform.node.memory = { kept: false, reason: 'a socket of an unknown kind' };
@@ -105,7 +105,7 @@ onEachDatabase(database => {
     expect(pauses).toBe(2);
   });
 
-  test('a timeout that is extended at the last moment wins', async () => {
+  test.concurrent('a timeout that is extended at the last moment wins', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox({ autoPause: true, timeout: 8 });
     const { endAt } = (await platform.call('GET', `/sandboxes/${id}`)).body as { endAt: string };
@@ -115,7 +115,7 @@ onEachDatabase(database => {
     expect([await stateOf(platform, id), platform.node.paused()]).toEqual(['running', []]);
   });
 
-  test('a connect beyond the team’s maximum is refused; a resume begins a new lifetime with its own cap', async () => {
+  test.concurrent('a connect beyond the team’s maximum is refused; a resume begins a new lifetime with its own cap', async () => {
     await using platform = await Platform.start({ database, limits: { lifetimeHours: 1 } });
     const { sandboxID: id } = await platform.createSandbox({ timeout: 3600 });
     await platform.call('POST', `/sandboxes/${id}/pause`);

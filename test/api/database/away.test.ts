@@ -1,12 +1,12 @@
 import { expect, setDefaultTimeout } from 'bun:test';
-import { testUnless } from '../../support/skip.ts';
+import { concurrentTestUnless } from '../../support/skip.ts';
 import { adminToken, call, Platform, until } from '../platform.ts';
 import { startWire } from '../postgres-wire.ts';
 import { PostgresCluster, postgresPrograms } from '../postgres.ts';
 
 setDefaultTimeout(120_000);
 const programs = postgresPrograms();
-const onPostgres = testUnless(
+const onPostgres = concurrentTestUnless(
   programs === null ? 'PostgreSQL is not installed (Debian: apt-get install postgresql)' : undefined,
 );
 

@@ -174,34 +174,43 @@ async function start(
     ...env,
     ...own,
   });
-  const controls: Control[] = [];
-  const nodes: Node[] = [];
-  const environments: Record<string, string>[] = [];
-  for (let number = 0; number < size.controls; number++) {
+  const environments = Array.from({ length: size.controls }, (_, number) =>
+    environment(join(folder, `control${number}`), {
+      ...controlEnv,
+      ATOLL_PORT: '0',
+      ATOLL_DATABASE_URL: database.kind === 'postgres' ? database.url : '',
+    }),
+  );
+  const [controlEnds, nodeEnds]: [Ends, Ends] = [[], []];
+  started.defer(() => endAll(controlEnds));
+  started.defer(() => endAll(nodeEnds));
+  const startControlNumber = async (number: number) => {
     const dataDir = join(folder, `control${number}`);
     mkdirSync(dataDir, { mode: 0o700 });
     if (number > 0)
       for (const name of ['seed', 'admin-token']) copyFileSync(join(folder, 'control0', name), join(dataDir, name));
-    const own = environment(dataDir, {
-      ...controlEnv,
-      ATOLL_PORT: '0',
-      ATOLL_DATABASE_URL: database.kind === 'postgres' ? database.url : '',
-    });
-    environments.push(own);
-    controls.push(await startControl(own, started));
-  }
+    return startControl(environments[number] ?? {}, controlEnds);
+  };
+  const first = await startControlNumber(0);
   const adminCall = async (...args: string[]) => runAtoll(environments[0] ?? {}, args);
   const invite = async () => (await adminCall('cluster', 'invite')).out.trim();
-  for (let number = 0; number < size.nodes; number++) {
-    const machine = await lan.add(`n${number}`);
-    const dataDir = join(folder, `node${number}`);
-    const own = environment(dataDir, { ATOLL_NODE_ADDRESS: `${machine.address}:3010` });
-    const [first] = controls;
-    if (!first) throw new Error('there is no control');
-    const url = new URL(first.url);
-    url.hostname = lan.hostAddress;
-    nodes.push(await startNode(own, machine, { control: url.href, token: await invite() }, started));
-  }
+  const url = new URL(first.url);
+  url.hostname = lan.hostAddress;
+  const machines: LanMachine[] = [];
+  while (machines.length < size.nodes) machines.push(await lan.add(`n${machines.length}`));
+  const starting = [
+    Promise.all(Array.from({ length: size.controls - 1 }, (_, number) => startControlNumber(number + 1))),
+    Promise.all(
+      machines.map(async (machine, number) => {
+        const own = environment(join(folder, `node${number}`), { ATOLL_NODE_ADDRESS: `${machine.address}:3010` });
+        return startNode(own, machine, { control: url.href, token: await invite() }, nodeEnds);
+      }),
+    ),
+  ] as const;
+  // Where one fails, the others are ended too: all have begun by then.
+  await Promise.allSettled(starting);
+  const [others, nodes] = await Promise.all(starting);
+  const controls = [first, ...others];
   const disposal = started.move();
   return {
     controls,
@@ -229,9 +238,18 @@ async function start(
   };
 }
 
-async function startControl(env: Record<string, string>, started: AsyncDisposableStack): Promise<Control> {
+/** What ends each process that has begun. */
+type Ends = (() => Promise<void>)[];
+
+/** Ends all side by side, and fails where one can't be ended. */
+async function endAll(ends: Ends): Promise<void> {
+  const results = await Promise.allSettled(ends.map(end => end()));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+async function startControl(env: Record<string, string>, begun: Ends): Promise<Control> {
   let running = begin([atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0' });
-  started.defer(() => stop(running));
+  begun.push(() => stop(running));
   let ready = JSON.parse(await running.first) as { url: string; apiKey: string; domain: string };
   const port = new URL(ready.url).port;
   return {
@@ -263,7 +281,7 @@ async function startNode(
   env: Record<string, string>,
   machine: LanMachine,
   { control, token }: { control: string; token: string },
-  started: AsyncDisposableStack,
+  begun: Ends,
 ): Promise<Node> {
   const command = [...machine.enter, atoll, 'node', '--json'];
   let running = begin([...command, '--control', control, '--token', token], env);
@@ -272,7 +290,7 @@ async function startNode(
     const { code, err } = await runAtoll(env, ['down', '--all'], machine.enter);
     if (code !== 0) throw new Error(`a machine could not be put down: ${err}`);
   };
-  started.defer(async () => {
+  begun.push(async () => {
     if (isDestroyed) return;
     await stop(running);
     await down();
