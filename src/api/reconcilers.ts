@@ -127,7 +127,7 @@ async function beat({ replica, syncClock }: Pick<ApiParts, 'replica' | 'syncCloc
 }
 
 /** Tells once that the database is another server's than before. */
-async function noticeFailover({ clock, db, log }: ApiParts): Promise<void> {
+async function noticeFailover({ clock, db, log }: Pick<ApiParts, 'clock' | 'db' | 'log'>): Promise<void> {
   const found = await noticeTimeline(db, clock());
   if (found?.isNew)
     log.warn(

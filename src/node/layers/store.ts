@@ -4,6 +4,7 @@ import { copyFile, link, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assert, AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
+import { ifThere } from '../../base/if-there.ts';
 import type { Helper } from '../native/helper.ts';
 
 const packTimeoutMs = 10 * 60_000;
@@ -87,7 +88,10 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
       mounted.delete(digest);
       usedAtMs.delete(digest);
       if (point !== undefined) await helper.call('unmount', { at: point });
-      rmSync(imageOf(digest), { force: true });
+      // Nobody finds it from now on; the host's disk takes its time for what is large, and nobody else waits for it.
+      const doomed = await mkdtemp(join(dir, 'making-'));
+      ifThere(() => renameSync(imageOf(digest), join(doomed, 'image')), undefined);
+      await rm(doomed, { recursive: true });
     },
     async take(digest, image) {
       if (existsSync(imageOf(digest))) return;

@@ -71,7 +71,7 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   const leftovers = [...leftoverSlots(parts)].filter(number => !used.has(number));
   for (const number of leftovers) await releaseNowOrLater(parts, slots.occupy(number));
   forgetRestores(parts.layout.run);
-  for (const { record } of known) if (record?.state === 'paused') adoptPaused(parts, record);
+  for (const { record } of known) if (record?.state === 'paused') await adoptPaused(parts, record);
   for (const record of ran) if (!sandboxes.get(record.sandboxId)) await keepFiles(parts, record);
   for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
@@ -129,16 +129,16 @@ async function keepFiles(parts: AdoptParts, running: RunningRecord): Promise<voi
   if (!existsSync(records.diskOf(sandboxId))) return;
   const record = pausedRecord(running, 'filesystem', null);
   await records.write(record);
-  removeMemory(records, sandboxId);
-  adoptPaused(parts, record);
+  await removeMemory(records, sandboxId);
+  await adoptPaused(parts, record);
   log.warn('a sandbox has lost its processes and is paused with its files', { sandboxId });
 }
 
 /** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
-function adoptPaused({ sandboxes, records, kept, log }: AdoptParts, record: PausedRecord): void {
+async function adoptPaused({ sandboxes, records, kept, log }: AdoptParts, record: PausedRecord): Promise<void> {
   const { sandboxId } = record;
   sandboxes.add({ kind: 'paused', sandboxId, record: { ...record, frozen: null } });
-  removeOldMemory(records, sandboxId);
+  await removeOldMemory(records, sandboxId);
   if (kept.hasChecksums(sandboxId)) return;
   sandboxes
     .inTurn(sandboxId, () => kept.writeChecksums(sandboxId))
@@ -209,7 +209,7 @@ async function prepare({ layout, disks, records, volumes, log }: AdoptParts, rec
     // In the new helper's namespace its disk is mounted nowhere yet, and a pause writes it out by its mount.
     await disks.open(records.diskOf(sandboxId), slotMountPoint(layout, slot));
     await holdVolumes(volumes, slot, record.volumes);
-    removeMemory(records, sandboxId);
+    await removeMemory(records, sandboxId);
     await records.write(record);
   } catch (error) {
     log.error('a sandbox that was taken over can’t be paused', { sandboxId, error: messageOf(error) });

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../../base/error.ts';
@@ -11,15 +11,15 @@ export function memoryOf(records: Records, sandboxId: string): string {
 }
 
 /** Removes what is there while memory is written and after it was used, but not the memory itself. */
-export function removeOldMemory(records: Records, sandboxId: string): void {
+export async function removeOldMemory(records: Records, sandboxId: string): Promise<void> {
   const memory = memoryOf(records, sandboxId);
-  for (const directory of [`${memory}.partial`, staleOf(memory)]) rmSync(directory, { recursive: true, force: true });
+  for (const directory of [`${memory}.partial`, staleOf(memory)]) await rm(directory, { recursive: true, force: true });
 }
 
 /** Removes all memory of a sandbox that runs. */
-export function removeMemory(records: Records, sandboxId: string): void {
-  rmSync(memoryOf(records, sandboxId), { recursive: true, force: true });
-  removeOldMemory(records, sandboxId);
+export async function removeMemory(records: Records, sandboxId: string): Promise<void> {
+  await rm(memoryOf(records, sandboxId), { recursive: true, force: true });
+  await removeOldMemory(records, sandboxId);
 }
 
 /**

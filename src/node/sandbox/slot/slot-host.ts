@@ -1,4 +1,5 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Disks } from '../../disks/disks.ts';
 import { slotsMax, type Layout, type Slot } from '../../layout.ts';
@@ -49,7 +50,8 @@ export function createSlotHost(options: {
     async empty(slot, drivers) {
       for (const driver of drivers) await driver.remove(slot);
       await Promise.all([linkGone(helper, slot), disks.close(slotMountPoint(layout, slot))]);
-      rmSync(slotDisk(layout, slot), { force: true });
+      // That of a sandbox has gone with it. A build's may have gigabytes: nobody else waits for its removal.
+      if (existsSync(slotDisk(layout, slot))) await rm(slotDisk(layout, slot), { force: true });
       volumes.release(slot);
     },
     give: slot => slots.give(slot),
