@@ -1,37 +1,11 @@
-import { afterAll, beforeAll, expect } from 'bun:test';
 import { join } from 'node:path';
-import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { waitFor } from '../support/process.ts';
-import { pythonWithSdk } from '../support/python.ts';
-import { pythonCasesOf, runPythonCases } from '../support/python-cases.ts';
-import { testUnless } from '../support/skip.ts';
+import { testPythonCases } from '../support/python-suite.ts';
 import { buildMs } from './built.ts';
 
-const python = await pythonWithSdk();
-const folder = join(import.meta.dir, 'python');
-const cases = pythonCasesOf(folder);
-
-let platform: TestPlatform | undefined;
-let outcomes = new Map<string, string | null>();
-
-beforeAll(async () => {
-  if ('missing' in python) return;
-  const started = await startPlatform({ ATOLL_TEMPLATE_PARTS: 'none' });
-  platform = started;
-  const created = async () => {
-    const answer = await started.api('POST', '/sandboxes', { templateID: 'desktop', timeout: 60 });
-    return answer.status === 201 || !(await answer.text()).includes('still being built');
-  };
-  await waitFor('the template', created, buildMs);
-  outcomes = await runPythonCases(python.program, folder, started.env, 10 * 60_000);
-}, buildMs * 2);
-afterAll(() => platform?.[Symbol.asyncDispose]());
-
-const testWithPython = testUnless('missing' in python ? python.missing : undefined);
-
-for (const name of cases) testWithPython(name, () => expect(outcomes.get(name)).toBeNull());
-
-testWithPython('every case was found and run', () => {
-  expect([...outcomes.keys()].sort()).toEqual([...cases].sort());
-  expect(cases.length).toBeGreaterThan(3);
+await testPythonCases({
+  folder: join(import.meta.dir, 'python'),
+  env: { ATOLL_TEMPLATE_PARTS: 'none' },
+  template: { name: 'desktop', buildMs },
+  casesTimeoutMs: 10 * 60_000,
+  casesLeast: 4,
 });
