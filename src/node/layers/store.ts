@@ -88,10 +88,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
       mounted.delete(digest);
       usedAtMs.delete(digest);
       if (point !== undefined) await helper.call('unmount', { at: point });
-      // Nobody finds it from now on; the host's disk takes its time for what is large, and nobody else waits for it.
-      const doomed = await mkdtemp(join(dir, 'making-'));
-      ifThere(() => renameSync(imageOf(digest), join(doomed, 'image')), undefined);
-      await rm(doomed, { recursive: true });
+      await removeImage(dir, imageOf(digest));
     },
     async take(digest, image) {
       if (existsSync(imageOf(digest))) return;
@@ -158,4 +155,11 @@ export async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const part of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(part as Buffer);
   return `sha256:${hash.digest('hex')}`;
+}
+
+/** Nobody finds it from the first step on; the host's disk takes its time for a large one, and nobody else waits for it. */
+async function removeImage(dir: string, image: string): Promise<void> {
+  const doomed = await mkdtemp(join(dir, 'making-'));
+  ifThere(() => renameSync(image, join(doomed, 'image')), undefined);
+  await rm(doomed, { recursive: true });
 }
