@@ -157,7 +157,7 @@ export async function digestOf(path: string): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** Nobody finds it from the first step on; the host's disk takes its time for a large one, and nobody else waits for it. */
+/** Nobody finds it from the first step on. The host's disk takes its time for a large one, for which nobody waits. */
 async function removeImage(dir: string, image: string): Promise<void> {
   const doomed = await mkdtemp(join(dir, 'making-'));
   ifThere(() => renameSync(image, join(doomed, 'image')), undefined);
