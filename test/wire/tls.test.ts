@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { newKey } from '../../src/base/crypto/certificate.ts';
 import { controlName, nodeName } from '../../src/base/crypto/cluster-names.ts';
 import { silentLog } from '../../src/base/telemetry/log.ts';
 import { closeFile, streamPair } from '../../src/wire/files.ts';
@@ -155,6 +156,15 @@ test('a node goes on with a new certificate at the same port', async () => {
   const control = authority.control('api');
   expect(await openTls(place, control, () => {})).toBeUndefined();
   const channel = await openTls({ ...place, certificates: [identity.digest, next.digest] }, control, () => {});
+  expect(channel).toBeDefined();
+  channel?.close();
+  served.stop();
+});
+
+test('a node whose new certificate is of another key goes on with the one that it has', async () => {
+  const { authority, place, served } = countingNode();
+  expect(() => served.exchange({ ...authority.node(nodeId), key: newKey().key })).toThrow();
+  const channel = await openTls(place, authority.control('api'), () => {});
   expect(channel).toBeDefined();
   channel?.close();
   served.stop();

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { AtollError } from '../../base/error.ts';
 import { createLog, type Level } from '../../base/telemetry/log.ts';
-import { newKey } from '../../base/crypto/certificate.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { platformVersion } from '../../base/version.ts';
 import { Gate, tickMs } from '../../gate/gate.ts';
 import { hostUptimeMs, openGateMemory } from '../../gate/gate-memory.ts';
+import { PendingKeys } from '../../gate/pending-keys.ts';
 import type { MachineService } from '../../protocol/cluster.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { nodeAt, serveMachine } from '../../wire/node-service.ts';
@@ -46,7 +45,7 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
       return call(...args);
     };
   const transfers = transfersOf(services);
-  let pending: { key: string } | undefined;
+  const pending = new PendingKeys();
   const service: MachineService = {
     node: {
       ...node,
@@ -71,17 +70,12 @@ runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, ident
     },
     gate: {
       beat: beat => gate.beat(beat),
-      async newKey() {
-        const { key, publicKey } = newKey();
-        pending = { key };
-        return publicKey;
-      },
+      newKey: async () => pending.make(),
       async exchange(certificate) {
-        if (!pending) throw new AtollError('precondition', 'No certificate was asked for');
-        const next = { ...identity, certificate, key: pending.key };
-        served.exchange(next); // fails for a certificate of another key
+        const next = { ...identity, certificate, key: pending.keyOf(certificate) };
+        served.exchange(next);
         await control.ask('certificate', next);
-        pending = undefined;
+        pending.clear();
       },
     },
   };

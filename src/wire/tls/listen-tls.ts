@@ -70,13 +70,20 @@ export function listenTls(
       socket,
     });
   let listener = listen(port, identity);
+  let current = identity;
   const bound = listener.port;
   return {
     port: bound,
     exchange(next) {
       // Open connections stay: they were let in by certificates that still hold.
       listener.stop(false);
-      listener = listen(bound, next);
+      try {
+        listener = listen(bound, next);
+        current = next;
+      } catch (error) {
+        listener = listen(bound, current);
+        throw error;
+      }
     },
     stop() {
       listener.stop(true);
