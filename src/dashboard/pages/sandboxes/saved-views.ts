@@ -1,5 +1,6 @@
 import type { SandboxesSearch } from './search.ts';
 import { readSandboxesSearch } from './search.ts';
+import { parseJson } from '../../../base/json-text.ts';
 
 /** A search with a name. */
 export type SavedView = { name: string; search: SandboxesSearch };
@@ -14,12 +15,7 @@ const keyOf = (teamID: string) => `atoll.views.${teamID}`;
 /** Reads what was kept, which anybody with the browser may have changed. */
 export function readViews(text: string | null): SavedView[] {
   if (text === null) return [];
-  let kept: unknown;
-  try {
-    kept = JSON.parse(text);
-  } catch {
-    return [];
-  }
+  const kept = parseJson(text);
   return (Array.isArray(kept) ? kept : []).slice(0, viewsMax).flatMap((one: { name?: unknown; search?: unknown }) => {
     const { name, search } = one ?? {};
     if (typeof name !== 'string' || name === '' || typeof search !== 'object' || search === null) return [];

@@ -32,6 +32,6 @@ export function patternOf(find: string): RegExp | null {
   try {
     return new RegExp(find, 'iu');
   } catch {
-    return null;
+    return null; // half typed, most often: the field says that it is none
   }
 }
