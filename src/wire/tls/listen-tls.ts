@@ -21,10 +21,43 @@ export function listenTls(
   { hostname, port, identity }: { hostname: string; port: number; identity: NodeIdentity },
   served: Served,
 ): { port: number; exchange(identity: NodeIdentity): void; stop(): void } {
-  const { log } = served;
   const peers = new Set<Bun.Socket<Peer>>();
+  const socket = handlersFor(served, peers);
+  const listen = (at: number, { certificate, key, authority }: NodeIdentity) =>
+    Bun.listen<Peer>({
+      hostname,
+      port: at,
+      tls: { cert: certificate, key, ca: authority, requestCert: true, rejectUnauthorized: true } as Bun.TLSOptions,
+      socket,
+    });
+  let listener = listen(port, identity);
+  let current = identity;
+  const bound = listener.port;
+  return {
+    port: bound,
+    exchange(next) {
+      // Open connections stay: they were let in by certificates that still hold.
+      listener.stop(false);
+      try {
+        listener = listen(bound, next);
+        current = next;
+      } catch (error) {
+        listener = listen(bound, current);
+        throw error;
+      }
+    },
+    stop() {
+      listener.stop(true);
+      for (const peer of [...peers]) peer.terminate();
+    },
+  };
+}
+
+/** Lets in who proves to be control, and serves each by its channel. `peers`: all that are open. */
+function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>): Bun.SocketHandler<Peer> {
+  const { log } = served;
   const budgets = { api: new CallBudget(), edge: new CallBudget() };
-  const socket: Bun.SocketHandler<Peer> = {
+  return {
     open(socket) {
       socket.data = { timer: setTimeout(() => socket.terminate(), handshakeTimeoutMs) };
       peers.add(socket);
@@ -60,34 +93,6 @@ export function listenTls(
     error(socket, error) {
       log.error('a connection of control failed', { error: error.stack });
       socket.terminate();
-    },
-  };
-  const listen = (at: number, { certificate, key, authority }: NodeIdentity) =>
-    Bun.listen<Peer>({
-      hostname,
-      port: at,
-      tls: { cert: certificate, key, ca: authority, requestCert: true, rejectUnauthorized: true } as Bun.TLSOptions,
-      socket,
-    });
-  let listener = listen(port, identity);
-  let current = identity;
-  const bound = listener.port;
-  return {
-    port: bound,
-    exchange(next) {
-      // Open connections stay: they were let in by certificates that still hold.
-      listener.stop(false);
-      try {
-        listener = listen(bound, next);
-        current = next;
-      } catch (error) {
-        listener = listen(bound, current);
-        throw error;
-      }
-    },
-    stop() {
-      listener.stop(true);
-      for (const peer of [...peers]) peer.terminate();
     },
   };
 }
