@@ -1,0 +1,1 @@
+"""Nothing of these has a synchronous interface."""
