@@ -226,17 +226,21 @@ async function readToEnd(sandbox: Sandbox, port: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const { url, domain } = controlOf(cluster, 0);
   let read = '';
+  let told: Promise<unknown> | undefined;
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port) }, () =>
     socket.write(`GET / HTTP/1.1\r\nHost: ${port}-${sandbox.sandboxId}.${domain}\r\nConnection: close\r\n\r\n`),
   );
   socket.on('data', bytes => {
     read += bytes.toString();
     // Only now may the connection end: a reset overtakes what was not read.
-    if (read.includes('body')) void sandbox.files.write(`/tmp/${port}.read`, 'yes');
+    if (read.includes('body')) told ??= sandbox.files.write(`/tmp/${port}.read`, 'yes');
   });
   socket.on('end', () => resolve(read.includes('body') ? 'ended' : `ended early: ${read}`));
   socket.on('error', () => resolve(read.includes('body') ? 'reset' : 'reset early'));
-  return promise;
+  const outcome = await promise;
+  // Its answer may come later than the end, and the sandbox ends after that.
+  await told;
+  return outcome;
 }
 
 /** Answers with a body that the end of the connection ends, once the client has read it. */

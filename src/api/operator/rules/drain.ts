@@ -40,7 +40,7 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   const remaining = await Promise.all(
     there.map(async sandbox => ({ sandbox, reason: await reasonAgainst(deps, sandbox, asked) })),
   );
-  const volumes = asked === 'move' ? await volumesOf(deps, nodeId) : [];
+  const volumes = asked === 'move' ? await volumesOf(deps, nodeId, there) : [];
   return {
     nodeId,
     mode,
@@ -49,9 +49,16 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   };
 }
 
-async function volumesOf({ db, nodes }: DrainDeps, nodeId: string): Promise<RemainingVolume[]> {
+/** A volume that only paused sandboxes have stays with them, and keeps the machine from nothing. */
+async function volumesOf(
+  { db, nodes }: DrainDeps,
+  nodeId: string,
+  there: readonly SandboxRecord[],
+): Promise<RemainingVolume[]> {
   const isAlone = nodes.list().every(node => node.nodeId === nodeId);
-  return (await usedVolumes(db, nodeId)).map(({ volume, users }) => {
+  const inUse = new Set(there.flatMap(({ volumeMounts }) => volumeMounts.map(({ volumeId }) => volumeId)));
+  return (await usedVolumes(db, nodeId)).flatMap(({ volume, users }) => {
+    if (users.length > 0 && !inUse.has(volume.volumeId)) return [];
     if (users.length > 0) return { volume, reason: `sandboxes have it: ${users.join(', ')}` };
     return { volume, reason: isAlone ? 'no other machine is in reach' : null };
   });
