@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser } from './support/browser.ts';
+import { testSameSiteRules } from './support/same-site-rules.ts';
 import { startSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
@@ -162,4 +163,6 @@ describe('hostile text in the dashboard stays text', { skip: noBrowser ?? false 
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'mine');
     assert.equal(await screen.getByText('stolen').count(), 0);
   });
+
+  testSameSiteRules({ signedIn: () => signedIn, sandbox: () => sandbox });
 });

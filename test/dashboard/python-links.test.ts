@@ -7,7 +7,7 @@ import { addressesIn, leads, textOf } from './support/printed-links.ts';
 const python = await pythonWithSdk();
 
 testUnless('missing' in python ? python.missing : undefined)(
-  'the Python SDK prints addresses that printed-links.node.ts follows to their pages, and no others',
+  'the Python SDK prints addresses that windows.node.ts follows to their pages, and no others',
   () => {
     const folder = 'program' in python ? join(dirname(python.program), '..', 'lib') : '';
     const found = new Set(addressesIn(textOf(folder, /e2b[^/]*\/.*\.py$/)));

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Locator, Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
+import { addressesIn, leads, textOf } from './support/printed-links.ts';
 import { joinAs } from './support/people.ts';
 import { startSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
+
+const require = createRequire(import.meta.url);
+const packageFolder = (name: string) => dirname(require.resolve(`${name}/package.json`));
 
 /** Things that a page makes by a form of some texts, and removes. */
 const things = [
@@ -230,5 +236,17 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
     await page.goto(`/dashboard/some-team/templates/${templateId}/builds/${buildId}`);
     await page.getByRole('heading', { level: 1, name: `Build ${buildId.slice(0, 8)}` }).waitFor();
     assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('all addresses that the command line and the SDKs print lead to their pages', async () => {
+    const found = ['@e2b/cli', 'e2b'].flatMap(name =>
+      addressesIn(textOf(join(packageFolder(name), 'dist'), /\.m?js$/)),
+    );
+    assert.ok(found.includes('/dashboard?tab=keys') && found.includes('/dashboard/inspect/sandbox/{sandbox}'));
+    for (const address of found) assert.ok(leads[address], `${address} is printed, and nobody knows where it leads`);
+    for (const [address, heading] of Object.entries(leads)) {
+      await page.goto(address.replace('{sandbox}', sandbox.sandboxId));
+      await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+    }
   });
 });
