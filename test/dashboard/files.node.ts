@@ -102,6 +102,13 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files`);
     await page.getByText('project').waitFor({ state: 'detached' });
     await goThrough({ read: path => sandbox.files.read(path), write: (path, text) => sandbox.files.write(path, text) });
+    await entry('empty.txt').click();
+    await page.getByRole('button', { name: /^Copy await sandbox\.files\.read\(".*empty\.txt"\)$/ }).click();
+    assert.match(
+      await page.evaluate<string>('navigator.clipboard.readText()'),
+      /^await sandbox\.files\.read\("\/.*"\)$/,
+    );
+    await page.goBack();
     await page.getByRole('button', { name: 'Rename empty.txt' }).click();
     await answer('Rename empty.txt', 'New name', 'full.txt', 'Rename');
     await entry('full.txt').waitFor();

@@ -116,6 +116,39 @@ describe('pages for operators, and what pages show when all is not well', { skip
     assert.deepEqual(window.complaints, []);
   });
 
+  test('the overview tells how long creates take, how reconcilers do, and nodes what they used', async () => {
+    await create();
+    await show('/operator', 'Overview');
+    await loaded();
+    await page
+      .getByText(/^\d+ ms$|^\d+\.\d s$/)
+      .first()
+      .waitFor();
+    await page.getByText('the last round of each went well').waitFor();
+    await page.getByText(/^All \d+, of the process/).click();
+    const rounds = page.getByRole('region', { name: 'All reconcilers' });
+    await rounds.getByRole('row').filter({ hasText: 'expiry' }).getByText('ok').waitFor();
+    await page
+      .getByRole('region', { name: 'Disks' })
+      .last()
+      .getByText(/GiB of/)
+      .first()
+      .waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    // One that fails takes a fault: what the platform would say of it.
+    await page.route('**/admin/overview', async route => {
+      const real = (await (await route.fetch()).json()) as { reconcilers: object[] };
+      const [first, ...others] = real.reconcilers;
+      await route.fulfill({ json: { ...real, reconcilers: [{ ...first, lastResult: 'failed' }, ...others] } });
+    });
+    await page.reload();
+    await page.getByText('1 failed').waitFor();
+    await page.unroute('**/admin/overview');
+    await show('/operator/nodes', 'Nodes');
+    await page.getByRole('img', { name: 'Processor of the node' }).waitFor();
+    assert.deepEqual(window.complaints, []);
+  });
+
   test('what is stuck is shown on the overview', async () => {
     const stuck = {
       sandboxID: 'istuckforlong',

@@ -134,7 +134,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     const colours = `[...document.querySelectorAll('.xterm-rows span')]
       .filter(one => one.textContent === 'truecolour').map(one => getComputedStyle(one).color)`;
     assert.deepEqual(await page.evaluate(colours), ['rgb(1, 2, 3)']);
-    await page.getByRole('button', { name: 'Two beside each other' }).click();
+    await page.getByRole('button', { name: 'Split' }).click();
     await page.getByText('connected', { exact: true }).nth(1).waitFor();
     assert.equal(await page.locator('.terminal-box:visible').count(), 2);
     await page.reload();

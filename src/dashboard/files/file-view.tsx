@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { ArrowLeft, Download, Save } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { formatBytes } from '../format.ts';
+import { CopyBeside } from '../parts/bits.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { useToast } from '../parts/toasts.tsx';
@@ -33,7 +34,10 @@ export function FileView({ store, path, mayChange, onClose }: FileViewProps) {
         <button type="button" className="button bare" onClick={onClose}>
           <ArrowLeft size={14} /> Back
         </button>
-        <span className="mono grow cut">{path}</span>
+        <span className="row grow copyable" style={{ flexWrap: 'nowrap', minWidth: 0 }}>
+          <span className="mono cut">{path}</span>
+          <CopyBeside text={store.codeFor(path)} />
+        </span>
         {draft !== null && <span className="small muted">not saved</span>}
         <button type="button" className="button" onClick={download}>
           <Download size={14} /> Download

@@ -18,6 +18,8 @@ export type FileStore = {
   list(path: string): Promise<Entry[]>;
   stat(path: string): Promise<Entry>;
   read(path: string): Promise<Response>;
+  /** A line of a program that reads a file, by the SDK. */
+  codeFor: (path: string) => string;
   /** Writes a file whole; folders on its way are made. */
   write(path: string, content: Blob, signal?: AbortSignal): Promise<unknown>;
   makeFolder(path: string): Promise<unknown>;

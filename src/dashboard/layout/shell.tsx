@@ -151,9 +151,9 @@ function Foot({ live, viewer: { session }, onSeek }: { live: boolean; viewer: Vi
           Ctrl K
         </span>
       </button>
-      <div className="row" style={{ flexWrap: 'nowrap', gap: 2 }}>
+      <div className="row" style={{ gap: 2 }}>
         <span
-          className="grow cut small muted"
+          className="who cut small muted"
           title={live ? 'Changes show at once' : 'Connecting to the stream of events'}
         >
           {session.user?.name ?? 'Operator'} · {live ? 'live' : 'not live'}

@@ -25,6 +25,8 @@ type PlotProps = {
 };
 
 const height = 190;
+/** A time of day with its seconds takes so much, and some room. */
+const tickPixels = 84;
 /** What is narrower was a click. */
 const brushPixelsMin = 4;
 /** What is shown beside a single moment, seconds: uPlot would show years. */
@@ -90,6 +92,7 @@ export function Plot({ title, times, series, max, binary, marks = [], onBrush }:
         axes: [
           {
             ...axis,
+            space: tickPixels,
             values: (_, ticks) =>
               ticks.map(tick => formatTick(tick, (ticks.at(-1) ?? tick) - (ticks[0] ?? tick), zone)),
           },

@@ -33,9 +33,17 @@ export function OperatorOverview() {
       <div className="stats">
         <Number label="running" value={sum(node => node.sandboxCount)} />
         <Number label="starting" value={sum(node => node.sandboxStartingCount)} />
-        <Number label="created since the start" value={sum(node => node.createSuccesses)} />
-        <Number label="half of the creates, last hour" text={took(seen.data?.creates.p50Seconds)} />
-        <Number label="99 of 100 creates, last hour" text={took(seen.data?.creates.p99Seconds)} />
+        <Number label="created" title="Since the platform started" value={sum(node => node.createSuccesses)} />
+        <Number
+          label="a create, p50"
+          title="Half of the last hour’s creates took no longer"
+          text={took(seen.data?.creates.p50Seconds)}
+        />
+        <Number
+          label="a create, p99"
+          title="99 of 100 of the last hour’s creates took no longer"
+          text={took(seen.data?.creates.p99Seconds)}
+        />
         <Number label="failed to start" value={sum(node => node.createFails)} />
         <Number label="stuck" value={stuck.data?.length ?? 0} />
         <Number label="left over" value={leftOver} />
@@ -109,9 +117,11 @@ function StuckTable({ rows, nameOf }: StuckTableProps) {
 const took = (seconds: number | null | undefined) =>
   seconds == null ? '–' : seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
 
-function Number({ label, value, text }: { label: string; value?: number; text?: string }) {
+type NumberProps = { label: string; value?: number; text?: string; title?: string };
+
+function Number({ label, value, text, title }: NumberProps) {
   return (
-    <div>
+    <div title={title}>
       <strong>{text ?? formatCount(value ?? 0)}</strong> <span className="muted">{label}</span>
     </div>
   );

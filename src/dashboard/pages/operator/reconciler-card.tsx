@@ -4,37 +4,52 @@ import { Ago, Badge } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 
+type Rounds = InstallationOverview['reconcilers'];
 type ReconcilerCardProps = Pick<InstallationOverview, 'reconcilers' | 'since'>;
 
-/** What keeps the standing truths, and how its last rounds went; what failed is first. */
+/** What keeps the standing truths: those whose last round failed, and all others on demand. */
 export function ReconcilerCard({ reconcilers, since }: ReconcilerCardProps) {
-  const rows = reconcilers.toSorted((a, b) => Number(b.lastResult === 'failed') - Number(a.lastResult === 'failed'));
+  const failed = reconcilers.filter(({ lastResult }) => lastResult === 'failed');
   return (
     <Card
       title="Reconcilers"
       actions={
-        <span className="muted small">
-          of the process that started <Ago at={since} />
-        </span>
+        <Badge tone={failed.length > 0 ? 'danger' : 'ok'}>
+          {failed.length > 0 ? `${failed.length} failed` : 'the last round of each went well'}
+        </Badge>
       }
     >
-      <Table
-        label="Reconcilers"
-        rows={rows}
-        keyOf={({ name }) => name}
-        empty="None has run yet"
-        columns={[
-          { name: 'Name', of: ({ name }) => name },
-          {
-            name: 'Last round',
-            of: ({ lastResult }) => <Badge tone={lastResult === 'ok' ? 'ok' : 'danger'}>{lastResult}</Badge>,
-          },
-          { name: 'When', of: ({ lastRunAt }) => <Ago at={lastRunAt} /> },
-          { name: 'Rounds', end: true, of: ({ runs }) => formatCount(runs) },
-          { name: 'Failed', end: true, of: ({ failures }) => formatCount(failures) },
-          { name: 'Failed last', of: ({ lastFailedAt }) => <Ago at={lastFailedAt} /> },
-        ]}
-      />
+      {failed.length > 0 && <RoundTable label="Failed rounds" rows={failed} />}
+      <details className="body">
+        <summary>
+          All {formatCount(reconcilers.length)}, of the process that started <Ago at={since} />
+        </summary>
+        <div style={{ paddingTop: 10 }}>
+          <RoundTable label="All reconcilers" rows={reconcilers} />
+        </div>
+      </details>
     </Card>
+  );
+}
+
+function RoundTable({ label, rows }: { label: string; rows: Rounds }) {
+  return (
+    <Table
+      label={label}
+      rows={rows}
+      keyOf={({ name }) => name}
+      empty="None has run yet"
+      columns={[
+        { name: 'Name', of: ({ name }) => name },
+        {
+          name: 'Last round',
+          of: ({ lastResult }) => <Badge tone={lastResult === 'ok' ? 'ok' : 'danger'}>{lastResult}</Badge>,
+        },
+        { name: 'When', of: ({ lastRunAt }) => <Ago at={lastRunAt} /> },
+        { name: 'Rounds', end: true, of: ({ runs }) => formatCount(runs) },
+        { name: 'Failed', end: true, of: ({ failures }) => formatCount(failures) },
+        { name: 'Failed last', of: ({ lastFailedAt }) => <Ago at={lastFailedAt} /> },
+      ]}
+    />
   );
 }

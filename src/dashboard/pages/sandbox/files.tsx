@@ -40,6 +40,7 @@ function sandboxStore(target: Target): FileStore {
     },
     stat: async path => entryOf((await call<{ entry: AgentEntry }>('Stat', { path })).entry),
     read: path => agentFile(target, { path }),
+    codeFor: path => `await sandbox.files.read(${JSON.stringify(path)})`,
     write: (path, content, signal) =>
       agentFile(
         target,

@@ -22,6 +22,9 @@ type SandboxRowProps = {
   onFilter: (next: SandboxesFilter) => void;
 };
 
+/** So many characters tell nodes apart. */
+const nodeCharacters = 8;
+
 /** A sandbox as a row. One that is gone stays until the rows may move. */
 export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
   const { row, isGone, place, numbers, isChosen, href, onOpen, onChoose, onFilter } = props;
@@ -66,7 +69,7 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
           title={`Those of ${nodeID} alone`}
           onClick={() => onFilter({ node: nodeID })}
         >
-          {nodeID}
+          {nodeID.slice(0, nodeCharacters)}
         </button>
       </td>
       <td>

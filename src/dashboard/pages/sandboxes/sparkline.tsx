@@ -5,6 +5,8 @@ import { askJson } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
 
 const shownSeconds = 15 * 60;
+/** The shortest time that fills a line. */
+const youngSeconds = 60;
 const everyMs = 30_000;
 /** As long as there is no line yet. */
 const firstMs = 5_000;
@@ -28,9 +30,11 @@ export function sparkPoints(samples: readonly Point[], now: number): string | nu
   const shown = samples.filter(({ timestampUnix }) => timestampUnix > now - shownSeconds);
   if (shown.length < 2) return null;
   const full = Math.max(fullMin, ...shown.map(({ share }) => share));
+  // What is younger fills the line with its life.
+  const seconds = Math.max(youngSeconds, now - (shown[0]?.timestampUnix ?? 0));
   return shown
     .map(({ timestampUnix, share }) => {
-      const x = width * (1 - (now - timestampUnix) / shownSeconds);
+      const x = width * (1 - (now - timestampUnix) / seconds);
       const y = 1 + (height - 2) * (1 - share / full);
       return `${Math.min(width, x).toFixed(1)},${y.toFixed(1)}`;
     })

@@ -57,6 +57,7 @@ function volumeStore(volumeId: string, token: string): FileStore {
     },
     stat: async path => entryOf((await (await call('path', path)).json()) as VolumeEntryStat),
     read: path => call('file', path),
+    codeFor: path => `await volume.readFile(${JSON.stringify(path)})`,
     write: (path, content, signal) =>
       call('file', path, { method: 'PUT', body: content, query: { force: true }, signal }),
     makeFolder: path => call('dir', path, { method: 'POST' }),

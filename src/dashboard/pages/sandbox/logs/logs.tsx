@@ -118,7 +118,8 @@ function Filters({ search, onChange }: { search: LogsSearch; onChange: Change })
         <input
           type="search"
           aria-label="Text in the message"
-          placeholder={isPattern ? 'exit|denied' : 'Text in the message'}
+          placeholder={isPattern ? 'exit|denied' : 'Text'}
+          size={12}
           maxLength={256}
           aria-invalid={wrong}
           value={text}

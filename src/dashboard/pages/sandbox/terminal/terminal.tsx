@@ -107,7 +107,7 @@ function SplitButton({ isSplit, onSplit, onJoin }: SplitButtonProps) {
     </button>
   ) : (
     <button type="button" className="button" onClick={onSplit}>
-      <Columns2 size={14} /> Two beside each other
+      <Columns2 size={14} /> Split
     </button>
   );
 }

@@ -28,7 +28,7 @@ export function CodeEditor({ wish, onRead }: CodeEditorProps) {
   return (
     <div className="stack" style={{ gap: 8 }}>
       <div className="row">
-        <div className="segments grow" role="group" aria-label="Language">
+        <div className="segments" role="group" aria-label="Language">
           {Object.keys(texts).map(name => (
             <button
               key={name}
@@ -43,6 +43,7 @@ export function CodeEditor({ wish, onRead }: CodeEditorProps) {
             </button>
           ))}
         </div>
+        <span className="grow" />
         <button
           type="button"
           className="button"
