@@ -51,7 +51,9 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     const { nodeID } = (await detail.json()) as { nodeID: string };
     await row(marked).getByRole('button', { name: 'job=night' }).click();
     await row(plain).waitFor({ state: 'detached' });
-    await row(marked).getByRole('button', { name: nodeID, exact: true }).click();
+    await row(marked)
+      .getByRole('button', { name: nodeID.slice(0, 8), exact: true })
+      .click();
     await page.getByLabel('Started').selectOption('1h');
     await page.waitForURL(url => url.searchParams.get('since') === '1h' && url.searchParams.get('node') === nodeID);
     await page.getByRole('button', { name: 'Save this view' }).click();

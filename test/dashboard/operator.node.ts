@@ -136,11 +136,12 @@ describe('pages for operators, and what pages show when all is not well', { skip
       .waitFor();
     assert.deepEqual(await seriousFindings(page), []);
     // One that fails takes a fault: what the platform would say of it.
-    await page.route('**/admin/overview', async route => {
-      const real = (await (await route.fetch()).json()) as { reconcilers: object[] };
-      const [first, ...others] = real.reconcilers;
-      await route.fulfill({ json: { ...real, reconcilers: [{ ...first, lastResult: 'failed' }, ...others] } });
-    });
+    const real = await page.evaluate(
+      async () => (await (await fetch('/admin/overview')).json()) as { reconcilers: object[] },
+    );
+    const [first, ...others] = real.reconcilers;
+    const failed = { ...real, reconcilers: [{ ...first, lastResult: 'failed' }, ...others] };
+    await page.route('**/admin/overview', route => route.fulfill({ json: failed }));
     await page.reload();
     await page.getByText('1 failed').waitFor();
     await page.unroute('**/admin/overview');
