@@ -17,6 +17,16 @@ for step in range(6):
     time.sleep(0.2)
 `;
 
+/** Works now more and now less for some minutes, and takes more memory in steps: something to see in plots. */
+const work = `import time
+kept = []
+for second in range(240):
+    end = time.monotonic() + (second * 7 % 10) / 20
+    while time.monotonic() < end: pass
+    if second % 12 == 0: kept.append(bytearray(b'x' * 12_000_000))
+    time.sleep(0.6)
+`;
+
 /** Fills a platform with what a small team has. Answers the sandbox to look into, whose files and logs are filled. */
 export async function fill(platform: TestPlatform): Promise<string> {
   const { ready } = platform;
@@ -34,17 +44,17 @@ export async function fill(platform: TestPlatform): Promise<string> {
     else made.push(id);
   }
   const [id = ''] = made;
-  const sandbox = await Sandbox.connect(id, {
-    apiKey: ready.apiKey,
-    apiUrl: ready.url,
-    sandboxUrl: ready.url,
-    domain: ready.domain,
-    timeoutMs: 1_800_000,
-  });
+  const connection = { apiKey: ready.apiKey, apiUrl: ready.url, sandboxUrl: ready.url, domain: ready.domain };
+  const sandbox = await Sandbox.connect(id, { ...connection, timeoutMs: 1_800_000 });
   await sandbox.files.write('/home/user/agent/main.py', program);
   await sandbox.files.write('/home/user/agent/a-file-whose-name-nobody-will-ever-want-to-type-again.ipynb', '{}');
   await sandbox.files.write('/home/user/README.md', '# What the agent made\n');
   await sandbox.commands.run('python3 agent/main.py');
+  for (const busy of made) {
+    const at = await Sandbox.connect(busy, { ...connection, timeoutMs: 1_800_000 });
+    await at.files.write('/tmp/work.py', work);
+    await at.commands.run('python3 /tmp/work.py', { background: true });
+  }
   await ask('POST', `/sandboxes/${id}/snapshots`, { name: 'before-the-migration' });
   for (const name of ['datasets', 'build-cache']) await ask('POST', '/volumes', { name });
   for (const name of ['GITHUB_TOKEN', 'STRIPE_KEY']) await ask('POST', '/secrets', { name, value: 'a value' });

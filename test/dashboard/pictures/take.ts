@@ -12,7 +12,6 @@ const themes = ['light', 'dark'] as const;
 
 /** Every page, with what shows that it is there. `{id}` is the sandbox that has content. */
 const pages: Record<string, string> = {
-  sandboxes: '/sandboxes',
   'sandboxes-ended': '/sandboxes?show=ended',
   'new-sandbox': '/sandboxes?create=base',
   sandbox: '/sandboxes/{id}',
@@ -40,6 +39,8 @@ const pages: Record<string, string> = {
   doctor: '/operator/doctor',
   settings: '/operator/settings',
   audit: '/operator/audit',
+  // By then they have worked for a while, and their lines are as long as that.
+  sandboxes: '/sandboxes',
   'sign-in': '/signin',
 };
 /** Those that the README shows, in the dark and in the light. */

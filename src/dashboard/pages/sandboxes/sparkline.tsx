@@ -8,6 +8,8 @@ const shownSeconds = 15 * 60;
 /** The shortest time that fills a line. */
 const youngSeconds = 60;
 const everyMs = 30_000;
+/** What a row that is gone had is kept no longer: in a busy list there are thousands. */
+const keptMs = 30_000;
 /** As long as there is no line yet. */
 const firstMs = 5_000;
 /** A row that is scrolled past, or pushed out by newer ones, asks for nothing. */
@@ -60,6 +62,7 @@ export function useRecent(sandboxId: string, enabled: boolean): { samples: Sandb
     refetchInterval: ({ state }) => ((state.data?.length ?? 0) < 2 ? firstMs : everyMs),
     enabled: rests && enabled,
     retry: false,
+    gcTime: keptMs,
   });
   return { samples: data, at: dataUpdatedAt / 1000 };
 }

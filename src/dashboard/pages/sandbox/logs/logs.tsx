@@ -156,8 +156,15 @@ function DownloadButton({ sandboxId, filter, matches }: DownloadProps) {
     setBusy(false);
   };
   return (
-    <button type="button" className="button" disabled={busy} onClick={() => void download()}>
-      <Download size={14} /> Download
+    <button
+      type="button"
+      className="button"
+      aria-label="Download"
+      title="Download all that matches"
+      disabled={busy}
+      onClick={() => void download()}
+    >
+      <Download size={14} />
     </button>
   );
 }
