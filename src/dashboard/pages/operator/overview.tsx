@@ -21,7 +21,6 @@ type TeamName = { teamID: string; name: string };
 export function OperatorOverview() {
   const nodes = useRead<Node[]>('/nodes', { personal: true, every: everyMs });
   const orphans = useRead<Orphans>('/admin/orphans', { personal: true, every: everyMs });
-  const counts = useRead<Record<string, number>>('/admin/sandboxes/running-counts', { personal: true, every: everyMs });
   const teams = useRead<TeamName[]>('/admin/teams', { personal: true });
   const nameOf = (id: string) => teams.data?.find(({ teamID }) => teamID === id)?.name ?? id;
   const sum = (of: (node: Node) => number) => (nodes.data ?? []).reduce((total, node) => total + of(node), 0);
@@ -73,23 +72,31 @@ export function OperatorOverview() {
           </>
         )}
       </Loaded>
-      <Card title="Running by team">
-        <Loaded of={counts}>
-          {byTeam => (
-            <Table
-              label="Running by team"
-              rows={Object.entries(byTeam).toSorted(([, a], [, b]) => b - a)}
-              keyOf={([teamID]) => teamID}
-              empty="No team has a sandbox running"
-              columns={[
-                { name: 'Team', of: ([id]) => nameOf(id) },
-                { name: 'Running', end: true, of: ([, count]) => formatCount(count) },
-              ]}
-            />
-          )}
-        </Loaded>
-      </Card>
+      <RunningByTeam nameOf={nameOf} />
     </Page>
+  );
+}
+
+/** How many sandboxes each team runs, the most first. */
+function RunningByTeam({ nameOf }: { nameOf: (teamID: string) => string }) {
+  const counts = useRead<Record<string, number>>('/admin/sandboxes/running-counts', { personal: true, every: everyMs });
+  return (
+    <Card title="Running by team">
+      <Loaded of={counts}>
+        {byTeam => (
+          <Table
+            label="Running by team"
+            rows={Object.entries(byTeam).toSorted(([, a], [, b]) => b - a)}
+            keyOf={([teamID]) => teamID}
+            empty="No team has a sandbox running"
+            columns={[
+              { name: 'Team', of: ([id]) => nameOf(id) },
+              { name: 'Running', end: true, of: ([, count]) => formatCount(count) },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Card>
   );
 }
 
