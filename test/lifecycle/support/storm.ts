@@ -5,7 +5,7 @@ import { randomOf } from '../../api/random.ts';
 import { holdingsOf, restingCounts } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
-import { strike, type Victim } from './victims.ts';
+import { criuOf, strike, type Victim } from './victims.ts';
 
 /** Of the platform's log, with a failure. */
 const logCharactersMax = 8_000;
@@ -317,6 +317,19 @@ class Storm {
     sandbox.process = alive;
   }
 
+  /** What there is when something went wrong: sandboxes, their processes and those that work on them, the log. */
+  async told(): Promise<string> {
+    const { ready } = this.#platform;
+    const ids = [...this.known.values()].flatMap(({ id, busy }) => (busy ? [`${id} is worked on`] : []));
+    const listed = await this.#ask('GET', '/v2/sandboxes?state=running,paused').catch((error: unknown) =>
+      String(error),
+    );
+    const programs = criuOf(this.#platform).map(pid => `${pid} criu`);
+    const processes = [...holdingsOf(ready.dataDir).processes, ...programs];
+    const states = processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
+    return [...ids, JSON.stringify(listed), ...states, this.#platform.log().slice(-logCharactersMax)].join('\n');
+  }
+
   /** Lets everything that is paused run, looks into it, and ends it. */
   async finish(): Promise<void> {
     for (const sandbox of this.known.values()) {
@@ -385,14 +398,12 @@ export async function runStorm(
     storm.over = true;
     const recovered = await strike(platform, victim);
     await Promise.all(working);
-    if (failure !== undefined) throw new Error(`${failure}\n${platform.log().slice(-logCharactersMax)}`);
+    if (failure !== undefined) throw new Error(`${failure}\n${await storm.told()}`);
     await recovered();
     strikes[victim] = (strikes[victim] ?? 0) + 1;
     onStrike?.(victim, storm.answered);
-    await storm.check(victim).catch((error: unknown) => {
-      const how = holdingsOf(platform.ready.dataDir).processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
-      const told = `${how.join('\n')}\n${platform.log().slice(-logCharactersMax)}`;
-      throw new Error(`after ${victim} was killed: ${told}`, { cause: error });
+    await storm.check(victim).catch(async (error: unknown) => {
+      throw new Error(`after ${victim} was killed: ${await storm.told()}`, { cause: error });
     });
   }
   await storm.finish();

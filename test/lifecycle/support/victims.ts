@@ -48,7 +48,7 @@ function isA(victim: 'helper' | 'egress'): (pid: number) => boolean {
 }
 
 /** The processes of CRIU that work for the installation. */
-function criuOf({ ready }: TestPlatform): number[] {
+export function criuOf({ ready }: TestPlatform): number[] {
   const run = namesIn('/run/atoll').find(name => readOr(join('/run/atoll', name, 'owner')) === ready.dataDir);
   return pids().filter(pid => {
     const argv = readOr(`/proc/${pid}/cmdline`).split('\0');
