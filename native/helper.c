@@ -143,9 +143,12 @@ static int opSpawn(struct request *r, struct failure *f) {
   const char *input = r->argument[1];
   if (*input && (write(in[1], input, strlen(input)) < 0 || write(in[1], "\n", 1) < 0)) perror("stdin");
   close(in[1]);
-  pid_t pid = fork();
+  pid_t helper = getpid(), pid = fork();
   if (pid == 0) {
     setpgid(0, 0);
+    // Also where the helper is killed: nobody would end a CRIU then that waits for a process without end.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != helper) _exit(127);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

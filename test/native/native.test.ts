@@ -19,7 +19,7 @@ import { isPartLost } from '../../src/protocol/part-lost.ts';
 import { operations } from '../../src/node/native/operations.ts';
 import { helperOf, type Helper } from '../../src/node/native/helper.ts';
 import { startHelperProcess, type HelperProcess } from '../../src/node/native/helper-process.ts';
-import { waitFor } from '../support/process.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
 import { initSources } from '../../scripts/setup/agent.mjs';
 import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from '../../scripts/setup/native-tests.mjs';
 
@@ -79,6 +79,21 @@ for (const name of Object.keys(nativeTargets)) {
     expect(run([made(`fuzz-${name}`), String(runs), '1', ...files])).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   }, 60_000);
 }
+
+test('programs end with a helper that is killed', async () => {
+  const runDir = made('left');
+  mkdirSync(join(runDir, 'scratch'), { recursive: true });
+  const killed = await startHelperProcess({ binary: made('helper'), runDir, onLost() {} });
+  const marker = join(runDir, 'pid');
+  const spawned = helperOf(killed)
+    .spawn(['sh', '-c', `echo $$ > ${marker}; exec sleep 600`], { timeoutMs: 600_000 })
+    .catch(isPartLost);
+  const program = await waitFor('the program', () => existsSync(marker) && Number(readFileSync(marker, 'utf8')));
+  const parent = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${program}/status`, 'utf8'))?.[1]);
+  killIfThere(parent);
+  expect(await spawned).toBe(true);
+  await waitFor('the end of the program', () => !existsSync(`/proc/${program}`));
+});
 
 test('the helper starts programs, says how they ended, and watches and ends processes', async () => {
   expect(await helper.spawn(['sh', '-c', 'cat; exit 3'], { timeoutMs: 10_000, stdin: 'a line' })).toEqual({

@@ -239,6 +239,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
   ],
   'docs/pause.md': [
+    ['the kernel never tells it of', 'test/snapshot/guard-dump.test.ts', 'a CRIU that waits for a process'],
     ['Nothing is installed', null, definition],
     ['Nothing of it is in the images', 'src/node/snapshot/mounts.test.ts', 'masked files, masked directories'],
     ['that was stopped by a signal never ends', null, 'is about the kernel'],

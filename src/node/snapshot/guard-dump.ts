@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises';
+import { runFile, type CriuHost } from './criu.ts';
+
+/** Most dumps are over before the first look. */
+const lookEveryMs = 2_000;
+
+/**
+ * Ends a CRIU that would wait without end, until disposal. Where a process of several threads is killed under a dump,
+ * the kernel tells the tracer of its first thread only when the others are reaped, and CRIU waits for the first one
+ * alone. `pids`: the sandbox's processes. What is dead at two looks is not on its way to be reaped.
+ */
+export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, pids: readonly number[]): Disposable {
+  const config = runFile(host, name);
+  let deadBefore = new Set<number>();
+  const look = async () => {
+    const dead = new Set<number>();
+    for (const pid of pids) {
+      const tracer = await tracerOfDead(pid);
+      if (tracer === null) continue;
+      dead.add(pid);
+      if (deadBefore.has(pid) && (await runsWith(tracer, config))) return void endIfThere(tracer);
+    }
+    deadBefore = dead;
+  };
+  let timer = setTimeout(async function again() {
+    await look();
+    if (!over) timer = setTimeout(again, lookEveryMs);
+  }, lookEveryMs);
+  let over = false;
+  return {
+    [Symbol.dispose]() {
+      over = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Who traces a process that is dead and not reaped; null where it is alive, gone, or nobody does. */
+async function tracerOfDead(pid: number): Promise<number | null> {
+  const status = await readOr(`/proc/${pid}/status`);
+  const tracer = Number(/^TracerPid:\t(\d+)$/m.exec(status)?.[1] ?? 0);
+  return /^State:\tZ/m.test(status) && tracer > 0 ? tracer : null;
+}
+
+const runsWith = async (pid: number, argument: string) =>
+  (await readOr(`/proc/${pid}/cmdline`)).split('\0').includes(argument);
+
+/** Empty where the process has ended meanwhile. */
+const readOr = (path: string) => readFile(path, 'utf8').catch(() => '');
+
+function endIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}

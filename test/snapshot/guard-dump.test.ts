@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { guardDump } from '../../src/node/snapshot/guard-dump.ts';
+import { killIfThere, waitFor } from '../support/process.ts';
+
+const host = { runDir: '/nowhere' };
+const threads = 4;
+const target = `import threading,time\nfor _ in range(${threads - 1}): threading.Thread(target=time.sleep, args=(600,)).start()`;
+/** Traces all threads of a process, and waits for the first one alone, as CRIU does. PTRACE_SEIZE: linux/ptrace.h. */
+const tracer =
+  'import ctypes,os,sys; pid=int(sys.argv[1]); libc=ctypes.CDLL(None)\n' +
+  'for tid in os.listdir(f"/proc/{pid}/task"): assert libc.ptrace(0x4206, int(tid), 0, 0) == 0\n' +
+  'os.waitpid(pid, 0x40000000)';
+
+const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
+
+/** A process of several threads that was killed under a tracer, which waits for it without end. */
+async function stuck(config: string): Promise<AsyncDisposable & { pid: number; tracer: ReturnType<typeof Bun.spawn> }> {
+  const traced = Bun.spawn(['python3', '-c', target]);
+  await waitFor('its threads', () => readdirSync(`/proc/${traced.pid}/task`).length === threads);
+  const tracing = Bun.spawn(['python3', '-c', tracer, `${traced.pid}`, config], { stderr: 'inherit' });
+  await waitFor('the tracer to have all of them', () =>
+    readdirSync(`/proc/${traced.pid}/task`).every(tid => !/TracerPid:\t0/.test(statusOf(Number(tid)))),
+  );
+  killIfThere(traced.pid);
+  await waitFor('its end', () => /State:\tZ/.test(statusOf(traced.pid)));
+  return {
+    pid: traced.pid,
+    tracer: tracing,
+    async [Symbol.asyncDispose]() {
+      killIfThere(tracing.pid);
+      await Promise.all([tracing.exited, traced.exited]);
+    },
+  };
+}
+
+// The kernel tells of the end of a traced process's first thread when the tracer has reaped the others.
+test('a CRIU that waits for a process that was killed under it is ended, and nobody else is', async () => {
+  await using other = await stuck(join(host.runDir, 'of another run.conf'));
+  await using criu = await stuck(join(host.runDir, 'cut.conf'));
+  using _guard = guardDump(host, 'cut', [other.pid, criu.pid, process.pid]);
+  await criu.tracer.exited;
+  expect(criu.tracer.signalCode).toBe('SIGKILL');
+  expect(other.tracer.exitCode).toBe(null);
+  expect(statusOf(other.pid)).toContain(`TracerPid:\t${other.tracer.pid}\n`);
+}, 60_000);
