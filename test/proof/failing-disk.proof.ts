@@ -141,7 +141,7 @@ that clients had been told is looked for each time, and ${lookedIntoMax} of the 
 |---|---|
 ${circumstances(startedAt, seed)}
 | Answers that were looked for | ${looked} times, of ${ledger.facts.length} that clients got |
-| Answers that did not hold · errors that said nothing | 0 · 0 |
+| Answers that did not hold · errors without a reason | 0 · 0 |
 
 | The disk | Rounds | Clients that heard an error | File system given up by the kernel |
 |---|---|---|---|
