@@ -89,13 +89,15 @@ test('kill -9 in the middle of creates and kills loses none that was answered, a
   expect(await restingCounts(platform.ready.dataDir)).toEqual(before);
 }, 180_000);
 
-test('a sandbox that ended while the platform was away is gone at the next start', async () => {
+test('a sandbox whose processes ended while the platform was away is paused with its files', async () => {
   const id = await create();
   await platform.kill9();
   for (const process of holdingsOf(platform.ready.dataDir).processes) killIfThere(Number(process.split(' ')[0]));
   await platform.restart();
-  expect(await state(id)).toBe(404);
+  const answer = await platform.api('GET', `/sandboxes/${id}`);
+  expect([answer.status, await answer.json()]).toMatchObject([200, { state: 'paused', pauseMode: 'filesystem' }]);
   expect(await list()).toEqual([]);
+  expect(await kill(id)).toBe(204);
 }, 120_000);
 
 test('two hundred creates and kills leave every count where it was', async () => {
