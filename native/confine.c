@@ -287,6 +287,8 @@ int confine(char **argument) {
   pid_t pid = fork();
   if (pid < 0) return complainOf("fork");
   if (pid == 0) {
+    // Of a parent that was killed it hears by the end of the pipe.
+    close(up[0]), close(down[1]), close(marks[1]);
     if (marked && dup2(marks[0], markFd) < 0) _exit(complainOf("marks"));
     _exit(runConfined(&p));
   }
