@@ -16,7 +16,7 @@ export function ifThere<T, Absent>(look: () => T, otherwise: Absent): T | Absent
   }
 }
 
-/** Ends a process at once, unless it has ended. Throws where it may not. */
-export function killIfThere(pid: number): void {
-  ifThere(() => process.kill(pid, 'SIGKILL'), undefined);
+/** Ends a process at once, and answers whether it was still there. Throws where it may not be ended. */
+export function killIfThere(pid: number): boolean {
+  return ifThere(() => process.kill(pid, 'SIGKILL'), false);
 }

@@ -181,8 +181,6 @@ export type MemoryCarrier<Target, Kept> = {
 export type PauseExchange = MemoryExchange<ExecutionRef, PausedSandbox>;
 /** The same with streams. */
 export type PauseCarrier = MemoryCarrier<ExecutionRef, PausedSandbox>;
-/** A paused sandbox that comes. */
-export type PauseArrival = Arrival<PausedSandbox>;
 
 /** The memory of snapshots, by their IDs. */
 export type SnapshotExchange = MemoryExchange<string, void>;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { holdingsOf, restingCounts } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { killIfThere, waitFor } from '../support/process.ts';
+import { waitFor } from '../support/process.ts';
 
 // What must hold however the platform ends: acknowledged sandboxes run on, killed ones stay gone, nothing is left
 // behind.

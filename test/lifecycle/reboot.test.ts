@@ -2,11 +2,12 @@ import { expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { detectCgroups } from '../../src/node/cgroup/cgroup.ts';
 import { agentPort } from '../../src/protocol/agent.ts';
 import { holdingsOf } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { killIfThere, waitFor } from '../support/process.ts';
+import { waitFor } from '../support/process.ts';
 
 const registry = '/run/atoll';
 /** The numbers of the installations on a data directory: others come and go meanwhile. */

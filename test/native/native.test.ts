@@ -15,11 +15,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { isPartLost } from '../../src/protocol/part-lost.ts';
 import { operations } from '../../src/node/native/operations.ts';
 import { helperOf, type Helper } from '../../src/node/native/helper.ts';
 import { startHelperProcess, type HelperProcess } from '../../src/node/native/helper-process.ts';
-import { killIfThere, waitFor } from '../support/process.ts';
+import { waitFor } from '../support/process.ts';
 import { initSources } from '../../scripts/setup/agent.mjs';
 import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from '../../scripts/setup/native-tests.mjs';
 

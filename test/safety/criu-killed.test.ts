@@ -2,8 +2,9 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sandbox } from 'e2b';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { killIfThere, waitFor } from '../support/process.ts';
+import { waitFor } from '../support/process.ts';
 
 const timeoutMs = 300_000;
 /** After CRIU's start; a dump and a restore take 0.1 to 0.3 s. */

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { guardDump } from '../../src/node/snapshot/guard-dump.ts';
-import { killIfThere, waitFor } from '../support/process.ts';
+import { waitFor } from '../support/process.ts';
 
 const host = { runDir: '/nowhere' };
 const threads = 4;

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { checkpointAndRun } from '../../src/node/snapshot/checkpoint.ts';
 import type { Helper } from '../../src/node/native/helper.ts';
-import { killIfThere, waitFor } from '../support/process.ts';
+import { waitFor } from '../support/process.ts';
 import { startMachine } from './support/machine.ts';
 
 /** The processes of CRIU's dump with the given configuration: it has short-lived children. */

@@ -59,12 +59,3 @@ export async function waitFor<T>(
     await new Promise(resolve => setTimeout(resolve, 25));
   }
 }
-
-/** Kills a process, and answers whether it was still there. */
-export function killIfThere(pid: number): boolean {
-  try {
-    return process.kill(pid, 'SIGKILL');
-  } catch {
-    return false; // it has ended: what was wanted
-  }
-}

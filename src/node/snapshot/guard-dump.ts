@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { killIfThere } from '../../base/if-there.ts';
 import { runFile, type CriuHost } from './criu.ts';
 
 /** Most dumps are over before the first look. */
@@ -12,13 +13,14 @@ const lookEveryMs = 2_000;
 export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, pids: readonly number[]): Disposable {
   const config = runFile(host, name);
   let deadBefore = new Set<number>();
+  let over = false;
   const look = async () => {
     const dead = new Set<number>();
     for (const pid of pids) {
       const tracer = await tracerOfDead(pid);
       if (tracer === null) continue;
       dead.add(pid);
-      if (deadBefore.has(pid) && (await runsWith(tracer, config))) return void endIfThere(tracer);
+      if (deadBefore.has(pid) && (await runsWith(tracer, config))) return void killIfThere(tracer);
     }
     deadBefore = dead;
   };
@@ -26,7 +28,6 @@ export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, pids: re
     await look();
     if (!over) timer = setTimeout(again, lookEveryMs);
   }, lookEveryMs);
-  let over = false;
   return {
     [Symbol.dispose]() {
       over = true;
@@ -47,11 +48,3 @@ const runsWith = async (pid: number, argument: string) =>
 
 /** Empty where the process has ended meanwhile. */
 const readOr = (path: string) => readFile(path, 'utf8').catch(() => '');
-
-function endIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
-  }
-}

@@ -1,10 +1,8 @@
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFrames, sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
-import { newUuid } from '../../../base/id.ts';
-import type { PauseArrival, PauseCarrier, PauseFacts } from '../../../protocol/cluster.ts';
+import type { PauseCarrier, PauseFacts } from '../../../protocol/cluster.ts';
 import type { ExecutionRef, MemoryFacts, PausedSandbox } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
@@ -17,11 +15,11 @@ import { pausedSummaryOf } from '../lifecycle/pause.ts';
 import type { PausedRecord, SandboxRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
-import { admitArrival } from './admit-arrival.ts';
+import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
+import { Arrivals } from './arrivals.ts';
 import { agentDigest } from './memory-facts.ts';
-import { archiveBytes, type ArchiveHeader, planFiles, readArchive, writeArchive } from './archive.ts';
 
-/** For how long one that is sent may be held, and one that came waits to be kept. Milliseconds. */
+/** For how long one that is sent may be held. Milliseconds. */
 const heldMs = 30 * 60_000;
 
 type PauseHeader = ArchiveHeader<PausedRecord>;
@@ -41,30 +39,27 @@ type CarryParts = FrozenParts & {
 
 /** Carries paused sandboxes from machine to machine. */
 export function createCarrier(parts: CarryParts): PauseCarrier {
-  const arriving = join(parts.layout.data, 'arriving');
-  // What a crash has left.
-  rmSync(arriving, { recursive: true, force: true });
-  mkdirSync(arriving, { recursive: true, mode: 0o700 });
+  const arrivals = new Arrivals(join(parts.layout.data, 'arriving'), 'sandbox');
   const digests = new Map<string, Promise<string>>([[parts.agentDir, Promise.resolve(parts.memoryFacts.agent)]]);
   const digestOf = (directory: string) => {
     const known = digests.get(directory) ?? agentDigest(directory);
     digests.set(directory, known);
     return known;
   };
-  const open = new Set<string>();
   return {
     describe: target =>
       describeRunning(parts, target, digestOf) ??
       parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target), digestOf)),
     send: (target, key) => send(parts, target, Buffer.from(key, 'base64url'), digestOf),
-    async receive(target, key, sizeBytes) {
-      await admitArrival(arriving, open.size, sizeBytes);
-      const id = newUuid();
-      open.add(id);
-      const folder = join(arriving, id);
-      mkdirSync(folder, { mode: 0o700 });
-      return arrival(parts, { target, key: Buffer.from(key, 'base64url'), folder, done: () => void open.delete(id) });
-    },
+    receive: (target, key, sizeBytes) =>
+      arrivals.receive<PausedRecord, PausedSandbox>({
+        key,
+        sizeBytes,
+        async keep(header, folder) {
+          const record = arrivedRecord(parts, target, header);
+          return parts.sandboxes.inTurn(target.sandboxId, () => keepArrived(parts, record, folder));
+        },
+      }),
   };
 }
 
@@ -169,38 +164,6 @@ async function* whileHeld(
   } finally {
     over();
   }
-}
-
-type Coming = { target: ExecutionRef; key: Uint8Array; folder: string; done(): void };
-
-function arrival(parts: CarryParts, { target, key, folder, done }: Coming): PauseArrival {
-  let header: PauseHeader | undefined;
-  const drop = async () => {
-    clearTimeout(timer);
-    done();
-    await rm(folder, { recursive: true, force: true });
-  };
-  const timer = setTimeout(() => void drop(), 2 * heldMs);
-  timer.unref();
-  return {
-    async take(bytes) {
-      header = await writeArchive<PausedRecord>(openFrames(key, bytes), folder).catch((error: unknown) => {
-        throw error instanceof AtollError
-          ? error
-          : new AtollError('invalid', 'what came can not be decrypted', { cause: error });
-      });
-    },
-    async keep() {
-      try {
-        if (!header) throw new AtollError('invalid', 'not all of the sandbox has come');
-        const record = arrivedRecord(parts, target, header);
-        return await parts.sandboxes.inTurn(target.sandboxId, () => keepArrived(parts, record, folder));
-      } finally {
-        await drop();
-      }
-    },
-    drop,
-  };
 }
 
 /** The record of a sandbox that came, as it holds on this machine. Errors: `invalid`, `precondition`. */

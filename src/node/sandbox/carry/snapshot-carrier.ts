@@ -1,9 +1,7 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFrames, sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
-import { newUuid } from '../../../base/id.ts';
 import type { PauseFacts, SnapshotCarrier } from '../../../protocol/cluster.ts';
 import type { MemoryFacts } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
@@ -12,12 +10,9 @@ import type { Helper } from '../../native/helper.ts';
 import { makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
 import { readManifest, writeManifest } from '../../snapshot/manifest.ts';
 import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
-import { archiveBytes, type ArchiveHeader, planFiles, readArchive, writeArchive } from './archive.ts';
-import { admitArrival } from './admit-arrival.ts';
+import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
+import { Arrivals } from './arrivals.ts';
 import { agentDigest } from './memory-facts.ts';
-
-/** For how long one that came waits to be kept. Milliseconds. */
-const heldMs = 60 * 60_000;
 
 /** What the memory of snapshots is carried with. */
 type CarryParts = {
@@ -40,11 +35,7 @@ type Header = ArchiveHeader<SnapshotRecord>;
  * changes: it is read without a lock, and one that is deleted meanwhile is too short for whoever reads it.
  */
 export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
-  const arriving = join(parts.layout.data, 'arriving-snapshots');
-  // What a crash has left.
-  rmSync(arriving, { recursive: true, force: true });
-  mkdirSync(arriving, { recursive: true, mode: 0o700 });
-  const open = new Set<string>();
+  const arrivals = new Arrivals(join(parts.layout.data, 'arriving-snapshots'), 'snapshot');
   return {
     async describe(snapshotId) {
       const header = await headerOf(parts, snapshotId);
@@ -65,41 +56,12 @@ export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
         bytes: sealFrames(Buffer.from(key, 'base64url'), readArchive(snapshotOf(parts.layout, snapshotId), header)),
       };
     },
-    async receive(snapshotId, key, sizeBytes) {
-      await admitArrival(arriving, open.size, sizeBytes);
-      const id = newUuid();
-      const folder = join(arriving, id);
-      let header: Header | undefined;
-      open.add(id);
-      mkdirSync(folder, { mode: 0o700 });
-      const drop = async () => {
-        clearTimeout(timer);
-        open.delete(id);
-        await rm(folder, { recursive: true, force: true });
-      };
-      const timer = setTimeout(() => void drop(), heldMs);
-      timer.unref();
-      return {
-        async take(bytes) {
-          header = await writeArchive<SnapshotRecord>(openFrames(Buffer.from(key, 'base64url'), bytes), folder).catch(
-            (error: unknown) => {
-              throw error instanceof AtollError
-                ? error
-                : new AtollError('invalid', 'what came can not be decrypted', { cause: error });
-            },
-          );
-        },
-        async keep() {
-          try {
-            if (!header) throw new AtollError('invalid', 'not all of the snapshot has come');
-            await keepArrived(parts, snapshotId, header, folder);
-          } finally {
-            await drop();
-          }
-        },
-        drop,
-      };
-    },
+    receive: (snapshotId, key, sizeBytes) =>
+      arrivals.receive<SnapshotRecord, void>({
+        key,
+        sizeBytes,
+        keep: (header, folder) => keepArrived(parts, snapshotId, header, folder),
+      }),
   };
 }
 

@@ -1,25 +1,24 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { rm, statfs } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openFrames, sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
-import type { Arrival, VolumeCarrier } from '../../../protocol/cluster.ts';
+import type { VolumeCarrier } from '../../../protocol/cluster.ts';
 import type { Layout } from '../../layout.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
-import { archiveBytes, type ArchiveHeader, planFiles, readArchive, writeArchive } from './archive.ts';
-import { admitArrival } from './admit-arrival.ts';
+import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
+import { Arrivals, emptyFolder, requireRoom } from './arrivals.ts';
 
-/** For how long a volume stays fixed, and one that came waits to be kept. Milliseconds. */
+/** For how long a volume stays fixed. Milliseconds. */
 const heldMs = 60 * 60_000;
 /** Volumes that are fixed at a time: a copy of one takes as much of the disk as its content. */
 const fixedMax = 4;
-/** What a copy must leave of the disk: running sandboxes must be able to go on writing. */
-const diskReserveBytes = 1 << 30;
 const image = 'disk.img';
 
 /** In the archive of a volume: which one it is. */
-type Header = ArchiveHeader<{ volumeId: string }>;
+type VolumeRecord = { volumeId: string };
+type Header = ArchiveHeader<VolumeRecord>;
 
 /** `folder` has its image; `end` gives it back. */
 type Fixed = { folder: string; header: Header; end(): Promise<void> };
@@ -29,10 +28,9 @@ type CarryParts = { layout: Layout; volumes: Volumes };
 
 /** Carries volumes from machine to machine, and to a store. */
 export function createVolumeCarrier({ layout, volumes }: CarryParts): VolumeCarrier {
-  const arriving = emptyFolder(join(layout.data, 'arriving-volumes'));
+  const arrivals = new Arrivals(join(layout.data, 'arriving-volumes'), 'volume');
   const copies = emptyFolder(join(layout.data, 'copies-of-volumes'));
   const fixed = new Map<string, Fixed>();
-  const coming = new Set<string>();
   const find = (fixedId: string) => {
     const found = fixed.get(fixedId);
     if (found) return found;
@@ -75,14 +73,15 @@ export function createVolumeCarrier({ layout, volumes }: CarryParts): VolumeCarr
         bytes: sealFrames(Buffer.from(key, 'base64url'), readArchive(folder, header)),
       };
     },
-    async receive(volumeId, key, sizeBytes) {
-      await admitArrival(arriving, coming.size, sizeBytes, 'volume');
-      const id = newUuid();
-      coming.add(id);
-      const folder = join(arriving, id);
-      mkdirSync(folder, { mode: 0o700 });
-      return arrival(volumes, { volumeId, key: Buffer.from(key, 'base64url'), folder, done: () => coming.delete(id) });
-    },
+    receive: (volumeId, key, sizeBytes) =>
+      arrivals.receive<VolumeRecord, void>({
+        key,
+        sizeBytes,
+        async keep({ record }, folder) {
+          if (record.volumeId !== volumeId) throw new AtollError('invalid', 'what came is another volume');
+          await volumes.arrive(volumeId, folder);
+        },
+      }),
   };
 }
 
@@ -98,7 +97,8 @@ async function fixVolume(
   }
   const folder = join(copies, newUuid());
   const end = () => rm(folder, { recursive: true, force: true });
-  await requireRoom(copies, archiveBytes(headerOf(volumes.folderOf(volumeId), volumeId)));
+  // Running sandboxes must be able to go on writing.
+  await requireRoom(copies, archiveBytes(headerOf(volumes.folderOf(volumeId), volumeId)), 'a copy of the volume');
   mkdirSync(folder, { mode: 0o700 });
   try {
     await volumes.copy(volumeId, folder);
@@ -109,53 +109,9 @@ async function fixVolume(
   }
 }
 
-/** Empties a folder in which a crash may have left something, and answers it. */
-function emptyFolder(path: string): string {
-  rmSync(path, { recursive: true, force: true });
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  return path;
-}
-
 const headerOf = (folder: string, volumeId: string): Header => ({
   version: 1,
   record: { volumeId },
   agent: '',
   files: planFiles(folder, path => path !== image),
 });
-
-async function requireRoom(folder: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize - bytes < diskReserveBytes)
-    throw new AtollError('no_space', 'The disk of this machine has no room for a copy of the volume');
-}
-
-type Coming = { volumeId: string; key: Uint8Array; folder: string; done(): void };
-
-function arrival(volumes: Volumes, { volumeId, key, folder, done }: Coming): Arrival<void> {
-  let header: Header | undefined;
-  const drop = async () => {
-    clearTimeout(timer);
-    done();
-    await rm(folder, { recursive: true, force: true });
-  };
-  const timer = setTimeout(() => void drop(), heldMs);
-  timer.unref();
-  return {
-    async take(bytes) {
-      header = await writeArchive<{ volumeId: string }>(openFrames(key, bytes), folder).catch((error: unknown) => {
-        throw error instanceof AtollError
-          ? error
-          : new AtollError('invalid', 'what came can not be decrypted', { cause: error });
-      });
-    },
-    async keep() {
-      try {
-        if (header?.record.volumeId !== volumeId) throw new AtollError('invalid', 'what came is another volume');
-        await volumes.arrive(volumeId, folder);
-      } finally {
-        await drop();
-      }
-    },
-    drop,
-  };
-}

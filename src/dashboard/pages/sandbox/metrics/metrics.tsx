@@ -99,28 +99,20 @@ function Plots({ samples, marks, onBrush }: PlotsProps) {
     format,
   });
   const last = samples.at(-1);
+  const shared = { times, marks, onBrush };
   return (
     <div className="columns">
       <Card title="Processor">
         <div className="body">
-          <Plot
-            title="Processor"
-            times={times}
-            max={100}
-            marks={marks}
-            onBrush={onBrush}
-            series={[series('CPU', one => one.cpuUsedPct, percent)]}
-          />
+          <Plot {...shared} title="Processor" max={100} series={[series('CPU', one => one.cpuUsedPct, percent)]} />
         </div>
       </Card>
       <Card title="Memory">
         <div className="body">
           <Plot
+            {...shared}
             title="Memory"
             binary
-            marks={marks}
-            onBrush={onBrush}
-            times={times}
             max={last?.memTotal}
             series={[
               series('Used', one => one.memUsed, formatBytes),
@@ -132,11 +124,9 @@ function Plots({ samples, marks, onBrush }: PlotsProps) {
       <Card title="Disk">
         <div className="body">
           <Plot
+            {...shared}
             title="Disk"
             binary
-            marks={marks}
-            onBrush={onBrush}
-            times={times}
             max={last?.diskTotal}
             series={[series('Used', one => one.diskUsed, formatBytes)]}
           />
