@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statS
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { installationsMax } from '../base/process/part-users.ts';
-import { cString, errno, libc, ptr } from './native/libc.ts';
+import { cString, errno, libc } from './native/libc.ts';
 
 const LOCK_EX = 2;
 const LOCK_EX_NB = LOCK_EX | 4;
@@ -101,15 +101,14 @@ function findNumber(dataDir: string, inMemory: boolean): number {
  */
 function keepInMemory(directory: string): void {
   if (isMountPoint(directory)) return;
-  const text = (value: string) => ptr(cString(value));
-  if (libc.mount(text('atoll'), text(directory), text('tmpfs'), 0n, text('mode=711')) < 0) {
+  if (libc.mount(cString('atoll'), cString(directory), cString('tmpfs'), 0n, cString('mode=711')) < 0) {
     throw new AtollError('internal', `a file system in memory can't be mounted on ${directory}: errno ${errno()}`);
   }
 }
 
 /** At once for whoever looks now; for what still uses it, when nothing does. */
 function unmount(directory: string): void {
-  if (isMountPoint(directory)) libc.umount2(ptr(cString(directory)), MNT_DETACH);
+  if (isMountPoint(directory)) libc.umount2(cString(directory), MNT_DETACH);
 }
 
 const isMountPoint = (directory: string) => statSync(directory).dev !== statSync(join(directory, '..')).dev;

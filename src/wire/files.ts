@@ -41,7 +41,7 @@ export function peerOf(fd: number): { pid: number; uid: number } {
   const credentials = Buffer.alloc(12);
   const length = Buffer.alloc(4);
   length.writeUInt32LE(credentials.length);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ptr(credentials), ptr(length)) < 0)
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, length) < 0)
     throw new Error(`SO_PEERCRED failed: errno ${errno()}`);
   return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
 }
@@ -54,8 +54,7 @@ export const streamPair = (): [number, number] => pairOf(SOCK_STREAM);
 
 function pairOf(type: number): [number, number] {
   const ends = Buffer.alloc(8);
-  if (socketpair(AF_UNIX, type | NONBLOCK_CLOEXEC, 0, ptr(ends)) < 0)
-    throw new Error(`socketpair failed: errno ${errno()}`);
+  if (socketpair(AF_UNIX, type | NONBLOCK_CLOEXEC, 0, ends) < 0) throw new Error(`socketpair failed: errno ${errno()}`);
   return [ends.readInt32LE(0), ends.readInt32LE(4)];
 }
 
@@ -66,7 +65,7 @@ export function connectTo(path: string): number | undefined {
   if (address.write(path, 2) !== Buffer.byteLength(path)) throw new Error(`the path of a socket is too long: ${path}`);
   const fd = socket(AF_UNIX, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
   if (fd < 0) throw new Error(`socket failed: errno ${errno()}`);
-  if (connect(fd, ptr(address), addressBytes) === 0) return fd;
+  if (connect(fd, address, addressBytes) === 0) return fd;
   close(fd);
   return undefined;
 }

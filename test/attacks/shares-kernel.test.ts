@@ -158,10 +158,15 @@ test('processor time: fifty busy processes have no more of it than two', async (
     `for n in $(seq ${count}); do (setsid timeout 40 python3 -c 'while True: pass' > /dev/null 2>&1 &); done`;
   await Promise.all([run(greedy, busy(50)), run(modest, busy(2))]);
   await waitFor('all of them to compute', () => processes(greedy) > 50 && processes(modest) > 2);
-  const before = [cpu(greedy), cpu(modest)] as const;
-  // A window in which both compute: their shares of it are compared.
-  await Bun.sleep(4000);
-  const [many, two] = [cpu(greedy) - before[0], cpu(modest) - before[1]];
+  const window = async () => {
+    const before = [cpu(greedy), cpu(modest)] as const;
+    // A window in which both compute: their shares of it are compared.
+    await Bun.sleep(4000);
+    return [cpu(greedy) - before[0], cpu(modest) - before[1]] as const;
+  };
+  // Others on the machine may have one of its processors for a whole window; in no window fifty would have so little.
+  let [many, two] = await window();
+  for (let left = 2; left > 0 && two <= many / 3; left--) [many, two] = await window();
   await Promise.all([letGo(greedy), letGo(modest)]);
   expect(two).toBeGreaterThan(many / 3);
   // And all of them together have less than one of the platform's processes: its weight says so.

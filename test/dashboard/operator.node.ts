@@ -254,7 +254,9 @@ describe('pages for operators, and what pages show when all is not well', { skip
     window.complaints.splice(before);
 
     // The page is away while the shell speaks.
-    await page.keyboard.type('(sleep 2; printf "\\n%s\\n" away; touch /tmp/away) &\n');
+    await page.keyboard.type('printf "begun %d\\n" $((6*8)); (sleep 2; printf "\\n%s\\n" away; touch /tmp/away) &\n');
+    // What is typed is on its way for a moment: it would be lost with the page.
+    await screen.getByText('begun 48', { exact: true }).waitFor();
     await page.goto('/dashboard/account');
     await heading('Operator').waitFor();
     const { ready } = platform;

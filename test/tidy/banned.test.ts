@@ -48,6 +48,14 @@ const rules: Rule[] = [
     applies: everywhere,
   },
   {
+    name: 'addresses',
+    reason:
+      'an address keeps no memory from being collected before it is used: native calls take the array itself. Only structures that hold addresses of what their owner keeps need them',
+    pattern: /\bptr\s*\(/,
+    applies: path =>
+      inSource(path) && !['src/agent/native.ts', 'src/wire/files.ts', 'src/node/doctor/syscalls.ts'].includes(path),
+  },
+  {
     name: 'compiler silenced',
     reason: 'an error that is silenced is still there',
     pattern: /@ts-(ignore|nocheck|expect-error)/,
@@ -148,6 +156,7 @@ const examples: Record<string, string> = {
   'shell strings': "execSync('ls');",
   console: "console.log('x');",
   any: 'const x = y as any;',
+  addresses: 'libc.open(ptr(cString(path)));',
   'compiler silenced': '// @ts-ignore',
   'shared heads over an await': 'async function connect(client: Client, head: RequestHead) {}',
   'skipped or focused tests': "test.only('x', () => {});",

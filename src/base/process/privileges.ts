@@ -1,4 +1,4 @@
-import { dlopen, ptr } from 'bun:ffi';
+import { dlopen } from 'bun:ffi';
 
 const PR_SET_PDEATHSIG = 1;
 const PR_SET_NO_NEW_PRIVS = 38;
@@ -18,7 +18,7 @@ const { setgroups, setresgid, setresuid, prctl } = dlopen('libc.so.6', {
 export function dropPrivileges(userId: number): void {
   const none = Buffer.alloc(8);
   const steps: [string, number][] = [
-    ['setgroups', setgroups(0, ptr(none))],
+    ['setgroups', setgroups(0, none)],
     ['setresgid', setresgid(userId, userId, userId)],
     ['setresuid', setresuid(userId, userId, userId)],
     ['no_new_privs', prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)],

@@ -1,4 +1,4 @@
-import { dlopen, FFIType, ptr } from 'bun:ffi';
+import { dlopen, FFIType } from 'bun:ffi';
 import { readFileSync } from 'node:fs';
 
 /** `RLIMIT_NOFILE` (getrlimit(2)). */
@@ -17,7 +17,7 @@ export function openFilesMax(): number {
   if (before >= openFilesWanted) return before;
   const libc = dlopen('libc.so.6', { setrlimit: { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 } });
   try {
-    libc.symbols.setrlimit(openFilesResource, ptr(BigUint64Array.of(BigInt(openFilesWanted), BigInt(openFilesWanted))));
+    libc.symbols.setrlimit(openFilesResource, BigUint64Array.of(BigInt(openFilesWanted), BigInt(openFilesWanted)));
   } finally {
     libc.close();
   }

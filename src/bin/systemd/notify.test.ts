@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cString, libc, ptr } from '../../node/native/libc.ts';
+import { cString, libc } from '../../node/native/libc.ts';
 import { serviceManager } from './notify.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-notify-'));
@@ -15,12 +15,12 @@ function listen(path: string) {
   const address = Buffer.alloc(2 + name.length);
   address.writeUInt16LE(1);
   name.copy(address, 2);
-  expect(libc.bind(socket, ptr(address), address.length)).toBe(0);
+  expect(libc.bind(socket, address, address.length)).toBe(0);
   return {
     next() {
       const bytes = Buffer.alloc(4096);
       const dontWait = 0x40;
-      const length = Number(libc.recv(socket, ptr(bytes), BigInt(bytes.length), dontWait));
+      const length = Number(libc.recv(socket, bytes, BigInt(bytes.length), dontWait));
       return length < 0 ? undefined : bytes.toString('utf8', 0, length);
     },
     [Symbol.dispose]: () => void libc.close(socket),

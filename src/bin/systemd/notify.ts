@@ -1,4 +1,4 @@
-import { cString, libc, ptr } from '../../node/native/libc.ts';
+import { cString, libc } from '../../node/native/libc.ts';
 
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000;
@@ -41,9 +41,9 @@ function send(path: string, message: string): void {
     const address = Buffer.alloc(2 + name.length);
     address.writeUInt16LE(AF_UNIX);
     name.copy(address, 2);
-    if (libc.connect(socket, ptr(address), 2 + nameBytes) < 0) return;
+    if (libc.connect(socket, address, 2 + nameBytes) < 0) return;
     const bytes = Buffer.from(message);
-    libc.send(socket, ptr(bytes), BigInt(bytes.length), MSG_NOSIGNAL);
+    libc.send(socket, bytes, BigInt(bytes.length), MSG_NOSIGNAL);
   } finally {
     libc.close(socket);
   }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, type BigIntStats } from 'node:fs';
 import { constants as system } from 'node:os';
-import { dlopen, ptr, read } from 'bun:ffi';
+import { dlopen, read } from 'bun:ffi';
 import { AtollError } from '../../base/error.ts';
 import type { ByteString } from '../erofs/tree.ts';
 
@@ -79,7 +79,7 @@ export function openRoot(path: ByteString): Root {
   const readLink = (beneath: ByteString): ByteString => {
     using link = handle(beneath, O_PATH | constants.O_NOFOLLOW);
     const target = Buffer.alloc(pathBytesMax);
-    const length = Number(calls.readlinkat(link.fd, ptr(cBytes('')), ptr(target), target.length));
+    const length = Number(calls.readlinkat(link.fd, cBytes(''), target, target.length));
     if (length < 0) throw failure('readlinkat', beneath);
     return target.toString('latin1', 0, length);
   };
@@ -124,11 +124,11 @@ export function openRoot(path: ByteString): Root {
  */
 export function xattrsOf({ fd }: Opened): Map<string, Uint8Array> {
   const xattrs = new Map<string, Uint8Array>();
-  const length = Number(calls.flistxattr(fd, ptr(xattrBuffer), xattrBytesMax));
+  const length = Number(calls.flistxattr(fd, xattrBuffer, xattrBytesMax));
   if (length < 0 && errno() !== ENOTSUP) throw failure('flistxattr', '');
   if (length <= 0) return xattrs;
   for (const name of xattrBuffer.toString('latin1', 0, length - 1).split('\0')) {
-    const size = Number(calls.fgetxattr(fd, ptr(cBytes(name)), ptr(xattrBuffer), xattrBytesMax));
+    const size = Number(calls.fgetxattr(fd, cBytes(name), xattrBuffer, xattrBytesMax));
     if (size < 0 && errno() !== ENODATA) throw failure('fgetxattr', '');
     if (size >= 0) xattrs.set(name, Uint8Array.prototype.slice.call(xattrBuffer, 0, size));
   }
@@ -139,7 +139,7 @@ const xattrBuffer = Buffer.alloc(xattrBytesMax);
 
 function openFrom(at: number, path: ByteString, flags: number, resolve: number): Opened {
   const how = new BigUint64Array([BigInt(flags | O_CLOEXEC), 0n, BigInt(resolve)]);
-  const fd = Number(calls.syscall(openat2, at, ptr(cBytes(path)), ptr(how), how.byteLength));
+  const fd = Number(calls.syscall(openat2, at, cBytes(path), how, how.byteLength));
   if (fd < 0) throw failure('openat2', path);
   return { fd, [Symbol.dispose]: () => closeSync(fd) };
 }
@@ -148,7 +148,7 @@ function openFrom(at: number, path: ByteString, flags: number, resolve: number):
 function namesIn(fd: number, path: ByteString): ByteString[] {
   const names: ByteString[] = [];
   const buffer = Buffer.alloc(directoryBytesMax);
-  for (let count; (count = Number(calls.getdents64(fd, ptr(buffer), buffer.length))) !== 0;) {
+  for (let count; (count = Number(calls.getdents64(fd, buffer, buffer.length))) !== 0;) {
     if (count < 0) throw failure('getdents64', path);
     for (let at = 0; at < count; at += buffer.readUInt16LE(at + 16)) {
       const name = buffer.toString('latin1', at + 19, buffer.indexOf(0, at + 19));

@@ -1,6 +1,9 @@
-import { dlopen, ptr, read } from 'bun:ffi';
+import { dlopen, read } from 'bun:ffi';
 
-/** The few C library calls that the runtime does not offer. All are non-blocking or take microseconds. */
+/**
+ * The few C library calls that the runtime does not offer. All are non-blocking or take microseconds. Arrays are given
+ * as they are and not by their addresses: an address alone keeps nobody from taking their memory away before the call.
+ */
 export const libc = dlopen('libc.so.6', {
   setns: { args: ['int', 'int'], returns: 'int' },
   socket: { args: ['int', 'int', 'int'], returns: 'int' },
@@ -35,5 +38,3 @@ export function errno(): number {
 export function cString(text: string): Buffer {
   return Buffer.from(`${text}\0`);
 }
-
-export { ptr };

@@ -1,5 +1,5 @@
 import { AtollError } from '../../base/error.ts';
-import { errno, libc, ptr } from './libc.ts';
+import { errno, libc } from './libc.ts';
 
 const AF_NETLINK = 16;
 const SOCK_RAW_CLOEXEC = 3 | 0o2000000;
@@ -58,16 +58,16 @@ export function openNetlink(family: number, open = openSocket): Netlink {
     exchange(what, messages) {
       const first = sequence + 1;
       const bytes = Buffer.concat(messages.map(message => encode(message, ++sequence)));
-      if (Number(libc.send(fd, ptr(bytes), bytes.length, 0)) !== bytes.length) throw new NetlinkError(what, errno());
+      if (Number(libc.send(fd, bytes, bytes.length, 0)) !== bytes.length) throw new NetlinkError(what, errno());
       const waiting = messages.filter(message => message.flags & (NLM_F_ACK | flags.dump)).length;
       return receive(what, fd, first, waiting);
     },
     async *dump(what, message) {
       const bytes = encode({ ...message, flags: flags.dump }, ++sequence);
-      if (Number(libc.send(fd, ptr(bytes), bytes.length, 0)) !== bytes.length) throw new NetlinkError(what, errno());
+      if (Number(libc.send(fd, bytes, bytes.length, 0)) !== bytes.length) throw new NetlinkError(what, errno());
       const buffer = Buffer.alloc(receiveBytes);
       for (;;) {
-        const length = Number(libc.recv(fd, ptr(buffer), buffer.length, MSG_DONTWAIT));
+        const length = Number(libc.recv(fd, buffer, buffer.length, MSG_DONTWAIT));
         if (length <= 0) throw new NetlinkError(what, errno());
         const answers = [...messagesIn(buffer.subarray(0, length))].filter(answer => answer.sequence === sequence);
         const end = answers.find(({ type }) => type === NLMSG_DONE || type === NLMSG_ERROR);
@@ -105,7 +105,7 @@ function receive(what: string, fd: number, first: number, requests: number): Ans
   const buffer = Buffer.alloc(receiveBytes);
   let failure = 0;
   for (let left = requests; left > 0;) {
-    const length = Number(libc.recv(fd, ptr(buffer), buffer.length, MSG_DONTWAIT));
+    const length = Number(libc.recv(fd, buffer, buffer.length, MSG_DONTWAIT));
     // The kernel stops acknowledging where it gives a batch up.
     if (length <= 0) throw new NetlinkError(what, failure || errno());
     for (const { type, sequence, body } of messagesIn(buffer.subarray(0, length))) {

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import { innerAddress } from '../layout.ts';
-import { errno, errnoOf, libc, ptr } from './libc.ts';
+import { errno, errnoOf, libc } from './libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
 const SOCK_STREAM_NONBLOCK_CLOEXEC = 1 | 0o4000 | 0o2000000;
@@ -47,7 +47,7 @@ export function openNetworkNamespace(pid: number): NetworkNamespace {
       if (target !== 'ipv6') return connect4(namespace, target === 'own' ? innerAddress : '127.0.0.1', port);
       const fd = socketIn(namespace, AF_INET6);
       const address = loopback6(port);
-      const refused = libc.connect(fd, ptr(address), address.length) < 0 && errno() !== errnoOf.EINPROGRESS;
+      const refused = libc.connect(fd, address, address.length) < 0 && errno() !== errnoOf.EINPROGRESS;
       return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
     },
     netlinkSocket: protocol => netlinkIn(namespace, protocol),
@@ -93,7 +93,7 @@ export function netlinkIn(namespace: number, protocol: number): number {
 export function connect4(namespace: number, address: string, port: number): Connecting {
   const fd = socketIn(namespace, AF_INET);
   const target = address4(address, port);
-  const refused = libc.connect(fd, ptr(target), target.length) < 0 && errno() !== errnoOf.EINPROGRESS;
+  const refused = libc.connect(fd, target, target.length) < 0 && errno() !== errnoOf.EINPROGRESS;
   return { fd, progress: () => (refused ? 'refused' : progressOf(fd)) };
 }
 
@@ -102,6 +102,6 @@ function progressOf(fd: number): 'pending' | 'connected' | 'refused' {
   const view = new DataView(request.buffer);
   view.setInt32(0, fd, true);
   view.setInt16(4, POLLOUT, true);
-  if (libc.poll(ptr(request), 1, 0) <= 0) return 'pending';
+  if (libc.poll(request, 1, 0) <= 0) return 'pending';
   return view.getInt16(6, true) & POLLERR_OR_HUP ? 'refused' : 'connected';
 }

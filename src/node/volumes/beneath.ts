@@ -1,6 +1,6 @@
 import { constants as system } from 'node:os';
 import { closeSync, constants } from 'node:fs';
-import { cString, errno, libc, ptr } from '../native/libc.ts';
+import { cString, errno, libc } from '../native/libc.ts';
 
 /** The same on all of the kernel's newer architectures (openat2(2)). */
 const openat2 = 437;
@@ -37,13 +37,12 @@ export function openBeneath(top: Opened, path: string, flags = 0): Opened {
 
 /** Gives an open file that has no name yet one in a directory. Errors: those of the system call. */
 export function nameFile(fd: number, directory: Opened, name: string): void {
-  if (libc.linkat(fd, ptr(cString('')), directory.fd, ptr(cString(name)), AT_EMPTY_PATH) < 0)
-    throw systemError('linkat', name);
+  if (libc.linkat(fd, cString(''), directory.fd, cString(name), AT_EMPTY_PATH) < 0) throw systemError('linkat', name);
 }
 
 function open(at: number, path: string, flags: number, resolve: number): Opened {
   const how = new BigUint64Array([BigInt(flags | O_PATH | O_CLOEXEC), 0n, BigInt(resolve)]);
-  const fd = Number(libc.syscall(openat2, at, ptr(cString(path)), ptr(how), how.byteLength));
+  const fd = Number(libc.syscall(openat2, at, cString(path), how, how.byteLength));
   if (fd < 0) throw systemError('openat2', path);
   return { fd, path: `/proc/self/fd/${fd}`, [Symbol.dispose]: () => closeSync(fd) };
 }

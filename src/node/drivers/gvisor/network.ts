@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { accessAddress, relayPort } from '../../layout.ts';
-import { errno, libc, ptr } from '../../native/libc.ts';
+import { errno, libc } from '../../native/libc.ts';
 import { openTcpSockets, type TcpSockets } from '../../native/tcp-sockets.ts';
 import { connect4, netlinkIn, type Connecting, type NetworkNamespace } from '../../native/netns.ts';
 
@@ -58,9 +58,9 @@ function throughRelay({ fd, progress }: Connecting, port: number): Connecting {
         if (state !== 'connected') return state;
         asked = true;
         // Two bytes on a new connection always fit.
-        if (Number(libc.send(fd, ptr(question), question.length, MSG_DONTWAIT)) !== question.length) return 'refused';
+        if (Number(libc.send(fd, question, question.length, MSG_DONTWAIT)) !== question.length) return 'refused';
       }
-      const received = Number(libc.recv(fd, ptr(answer), 1, MSG_DONTWAIT));
+      const received = Number(libc.recv(fd, answer, 1, MSG_DONTWAIT));
       if (received < 0 && errno() === EAGAIN) return 'pending';
       return received === 1 && answer[0] === connectedByte ? 'connected' : 'refused';
     },

@@ -1,4 +1,4 @@
-import { errno, libc, ptr } from '../../native/libc.ts';
+import { errno, libc } from '../../native/libc.ts';
 import { flowsPrefix } from '../rules/refusal-chains.ts';
 import { attribute, attributesIn, be32, encode, families, messagesIn, NetlinkError } from '../../native/netlink.ts';
 import type { Protocol } from '../../native/conntrack.ts';
@@ -43,15 +43,15 @@ export async function watchRefusals(group: number, listener: (refusal: Refusal) 
   const address = Buffer.alloc(12);
   address.writeUInt16LE(AF_NETLINK);
   // Reports that do not fit the socket's buffer are dropped; the error about it would close the socket.
-  libc.setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, ptr(Buffer.of(1, 0, 0, 0)), 4);
-  libc.bind(fd, ptr(address), address.length);
+  libc.setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, Buffer.of(1, 0, 0, 0), 4);
+  libc.bind(fd, address, address.length);
   for (const part of settings) {
     const header = Buffer.of(0, 0, group >> 8, group & 255);
     const bytes = encode(
       { type: (subsystem << 8) | message.configure, flags: 0, body: Buffer.concat([header, part]) },
       1,
     );
-    libc.send(fd, ptr(bytes), bytes.length, 0);
+    libc.send(fd, bytes, bytes.length, 0);
   }
   const socket = await Bun.connect({
     fd,

@@ -1,4 +1,4 @@
-import { dlopen, ptr } from 'bun:ffi';
+import { dlopen } from 'bun:ffi';
 import type { Destination } from './serve.ts';
 
 const SOL_IP = 0;
@@ -12,8 +12,7 @@ const { getsockopt } = dlopen('libc.so.6', {
 /** Where the client of an accepted socket wanted to connect to before the packet rules turned it to us. */
 export function originalDestination(fd: number): Destination | undefined {
   const address = Buffer.alloc(addressBytes);
-  if (getsockopt(fd, SOL_IP, SO_ORIGINAL_DST, ptr(address), ptr(Buffer.of(addressBytes, 0, 0, 0))) < 0)
-    return undefined;
+  if (getsockopt(fd, SOL_IP, SO_ORIGINAL_DST, address, Buffer.of(addressBytes, 0, 0, 0)) < 0) return undefined;
   const octets = Uint8Array.from(address.subarray(4, 8));
   return { address: octets.join('.'), octets, port: address.readUInt16BE(2) };
 }
