@@ -11,6 +11,8 @@
 
 enum { blockBytes = 1 << 16, filesMax = 100000, flushLanes = 8 };
 
+static const char checksums[] = "checksums", unfinished[] = "checksums.partial";
+
 static const uint64_t prime1 = 11400714785074694791ULL, prime2 = 14029467366897019727ULL, prime3 = 1609587929392839161ULL,
                       prime4 = 9650029242287828579ULL, prime5 = 2870177450012600261ULL;
 
@@ -66,6 +68,11 @@ static int complain(const char *what, const char *problem) {
   return 1;
 }
 
+// What a directory holds beside the files that are sealed.
+static int isOther(const char *name) {
+  return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, checksums) || !strcmp(name, unfinished);
+}
+
 static int sealFile(FILE *sums, int directory, const char *name, int durable) {
   struct stat s;
   uint64_t hash;
@@ -79,30 +86,32 @@ static int sealFile(FILE *sums, int directory, const char *name, int durable) {
 }
 
 // seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has
-// ended.
+// ended. They have their name when they are whole: half of them would make damaged what is not.
 int sealDirectory(const char *path, int durable) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));
   int directory = dirfd(all), bad = 0;
-  int out = openat(directory, "checksums", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int out = openat(directory, unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   FILE *sums = out < 0 ? NULL : fdopen(out, "w");
-  if (!sums) return complain("checksums", strerror(errno));
+  if (!sums) return complain(checksums, strerror(errno));
   for (struct dirent *e; !bad && (e = readdir(all));)
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, "checksums")) bad = sealFile(sums, directory, e->d_name, durable);
-  if (!bad && (fflush(sums) || (durable && (fsync(out) || fsync(directory))))) bad = complain("checksums", strerror(errno));
+    if (!isOther(e->d_name)) bad = sealFile(sums, directory, e->d_name, durable);
+  if (!bad && (fflush(sums) || (durable && fsync(out)))) bad = complain(checksums, strerror(errno));
+  if (!bad && renameat(directory, unfinished, directory, checksums)) bad = complain(checksums, strerror(errno));
+  if (!bad && durable && fsync(directory)) bad = complain(checksums, strerror(errno));
   fclose(sums);
   closedir(all);
   return bad;
 }
 
 // Writes out the files of a directory whose inode says that they are of this lane. Not by their place among the others:
-// the checksums may be written at the time.
+// the checksums may be written at the time, and get their name.
 static int flushLane(const char *path, int lane) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));
   int bad = 0;
   for (struct dirent *e; !bad && (e = readdir(all));) {
-    if (e->d_type != DT_REG || e->d_ino % flushLanes != (ino_t)lane) continue;
+    if (e->d_type != DT_REG || e->d_ino % flushLanes != (ino_t)lane || !strcmp(e->d_name, unfinished)) continue;
     int fd = openat(dirfd(all), e->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fsync(fd)) bad = complain(e->d_name, strerror(errno));
     if (fd >= 0) close(fd);
@@ -143,15 +152,15 @@ static int isMemory(const char *name) { return !strncmp(name, "pages-", 6); }
 // verify DIRECTORY [memory|rest]: 0 when every file that was sealed, or every one of that part, is there and unchanged.
 int verifyDirectory(const char *path, const char *part) {
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int in = directory < 0 ? -1 : openat(directory, "checksums", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  int in = directory < 0 ? -1 : openat(directory, checksums, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   FILE *sums = in < 0 ? NULL : fdopen(in, "r");
-  if (!sums) return complain("checksums", strerror(errno));
+  if (!sums) return complain(checksums, strerror(errno));
   unsigned long long wanted;
   long long size;
   char name[256];
   int seen = 0, bad = 0;
   for (int fields; !bad && (fields = fscanf(sums, "%llx %lld %255s\n", &wanted, &size, name)) != EOF; seen++) {
-    if (fields != 3 || seen == filesMax) { bad = complain("checksums", "malformed"); break; }
+    if (fields != 3 || seen == filesMax) { bad = complain(checksums, "malformed"); break; }
     if (part && isMemory(name) != !strcmp(part, "memory")) continue;
     struct stat s;
     uint64_t hash = 0;
@@ -164,5 +173,5 @@ int verifyDirectory(const char *path, const char *part) {
   }
   fclose(sums);
   close(directory);
-  return bad || seen == 0 ? (bad ? 1 : complain("checksums", "empty")) : 0;
+  return bad || seen == 0 ? (bad ? 1 : complain(checksums, "empty")) : 0;
 }

@@ -198,6 +198,28 @@ test('a snapshot’s files are sealed, and any change of them is seen', () => {
   expect(program('verify')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('malformed') });
 });
 
+test('checksums have their name when they are whole', async () => {
+  const folder = made('cut-off');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'a'), 'content');
+  const seal = () => Bun.spawn([made('helper'), 'seal', folder], { stderr: 'ignore' });
+  const names = () => readdirSync(folder).filter(name => name.startsWith('checksums'));
+  for (const before of [[], ['checksums']]) {
+    // Nobody ever writes into the pipe: the program stands still, in the middle of its work.
+    expect(run(['mkfifo', join(folder, 'pipe')]).exitCode).toBe(0);
+    const program = seal();
+    await waitFor('the program', () => names().includes('checksums.partial'));
+    program.kill('SIGKILL');
+    await program.exited;
+    expect(names().toSorted()).toEqual([...before, 'checksums.partial']);
+    rmSync(join(folder, 'pipe'));
+    expect(await seal().exited).toBe(0);
+    expect(names()).toEqual(['checksums']);
+    expect(run([made('helper'), 'verify', folder]).exitCode).toBe(0);
+    expect(readFileSync(join(folder, 'checksums'), 'utf8')).toMatch(/^[0-9a-f]{16} 7 a\n$/);
+  }
+});
+
 test('the helper’s other programs refuse what they can’t do', () => {
   expect(run([made('helper'), 'launch', '/nonexistent/cgroup.procs', '--', 'true'])).toMatchObject({ exitCode: 1 });
   expect(run([made('helper'), 'launch', 'true'])).toMatchObject({ exitCode: 1 });

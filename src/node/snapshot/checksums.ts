@@ -13,6 +13,9 @@ const checksumsTimeoutMs = 10 * 60_000;
 /** The file with the checksums of those beside it. */
 export const checksumsFile = 'checksums';
 
+/** Whether a file holds checksums, whole or not yet: it stays where it was made. */
+export const isChecksums = (name: string) => name === checksumsFile || name === `${checksumsFile}.partial`;
+
 /** Something to do, beside others. */
 export type Work = () => Promise<void>;
 

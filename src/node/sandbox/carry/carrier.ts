@@ -7,6 +7,7 @@ import type { ExecutionRef, MemoryFacts, PausedSandbox } from '../../../protocol
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
+import { isChecksums } from '../../snapshot/checksums.ts';
 import { readManifest } from '../../snapshot/manifest.ts';
 import type { KeptFiles } from '../keep/kept.ts';
 import { memoryOf } from '../keep/memory-files.ts';
@@ -100,7 +101,7 @@ type DigestOf = (agentDir: string) => Promise<string>;
 
 /** The archive of a sandbox. The network's policy stays here: whoever resumes it says what holds. */
 async function headerOf({ records }: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<PauseHeader> {
-  const isWorkFile = (path: string) => path === 'checksums' || /^memory\.(partial|stale)(\/|$)/.test(path);
+  const isWorkFile = (path: string) => isChecksums(path) || /^memory\.(partial|stale)(\/|$)/.test(path);
   return {
     version: 1,
     record: { ...record, network: { internetAccess: false }, frozen: null },

@@ -7,7 +7,7 @@ import type { MemoryFacts } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
-import { makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
+import { isChecksums, makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
 import { readManifest, writeManifest } from '../../snapshot/manifest.ts';
 import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
@@ -69,7 +69,7 @@ async function headerOf(parts: CarryParts, snapshotId: string): Promise<Header> 
   const directory = snapshotOf(parts.layout, snapshotId);
   const { agentDir } = readManifest(directory).facts as SnapshotFacts;
   const agent = agentDir === parts.agentDir ? parts.memoryFacts.agent : await agentDigest(agentDir);
-  return { version: 1, record: { snapshotId }, agent, files: planFiles(directory, path => path === 'checksums') };
+  return { version: 1, record: { snapshotId }, agent, files: planFiles(directory, isChecksums) };
 }
 
 /** From the renaming on it is a snapshot of this machine. */

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
@@ -50,7 +50,8 @@ export function createKeptFiles(options: {
           detail: 'sandbox_state_damaged',
         });
     },
-    hasChecksums: sandboxId => existsSync(checksumsOf(sandboxId)),
+    // Of nothing at all are those that a crash cut off: earlier versions named them before they were written.
+    hasChecksums: sandboxId => (statSync(checksumsOf(sandboxId), { throwIfNoEntry: false })?.size ?? 0) > 0,
     async removeChecksums(sandboxId) {
       rmSync(checksumsOf(sandboxId), { force: true });
       await syncPath(records.keptOf(sandboxId));
