@@ -50,7 +50,7 @@ export function createKeptFiles(options: {
           detail: 'sandbox_state_damaged',
         });
     },
-    // Of nothing at all are those that a crash cut off: earlier versions named them before they were written.
+    // Those that a crash cut off are empty: earlier versions named them before they were written.
     hasChecksums: sandboxId => (statSync(checksumsOf(sandboxId), { throwIfNoEntry: false })?.size ?? 0) > 0,
     async removeChecksums(sandboxId) {
       rmSync(checksumsOf(sandboxId), { force: true });
