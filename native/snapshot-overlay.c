@@ -5,6 +5,7 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -26,9 +27,10 @@ static int makeUserNamespace(uint32_t base) {
   int ready[2], fd = -1, error = 0;
   char path[64], byte = 0;
   if (pipe2(ready, O_CLOEXEC) < 0) return -1;
-  pid_t pid = fork();
+  pid_t helper = getpid(), pid = fork();
   if (pid == 0) {
-    if (unshare(CLONE_NEWUSER) < 0 || write(ready[1], &byte, 1) < 0) _exit(1);
+    // A helper that is killed meanwhile ends it too: with its copy of the channel, the platform would not hear of that.
+    if (unshare(CLONE_NEWUSER) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != helper || write(ready[1], &byte, 1) < 0) _exit(1);
     for (;;) pause();
   }
   error = errno;

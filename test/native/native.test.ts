@@ -96,6 +96,23 @@ test('programs end with a helper that is killed', async () => {
   await waitFor('the end of the program', () => !existsSync(`/proc/${program}`));
 });
 
+test('nothing is left of a helper that is killed while it maps owners', async () => {
+  const runDir = made('mapping');
+  for (const name of ['scratch', 'from', 'to']) mkdirSync(join(runDir, name), { recursive: true });
+  const left = () => run(['pgrep', '-f', `${runDir}/helper`]).exitCode === 0;
+  for (let time = 0; time < 20; time++) {
+    const killed = await startHelperProcess({ binary: made('helper'), runDir, onLost() {} });
+    const mount = { baseId: 200_000, source: join(runDir, 'from'), at: join(runDir, 'to') };
+    const map = () => helperOf(killed).call('mapped-mount', mount);
+    await map();
+    const rest = Promise.allSettled(Array.from({ length: 40 }, map));
+    await Bun.sleep(time % 5);
+    killIfThere(killed.pid);
+    await rest;
+    await waitFor('the end of the helper', () => !left());
+  }
+});
+
 test('the helper starts programs, says how they ended, and watches and ends processes', async () => {
   expect(await helper.spawn(['sh', '-c', 'cat; exit 3'], { timeoutMs: 10_000, stdin: 'a line' })).toEqual({
     status: 3,

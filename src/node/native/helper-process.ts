@@ -119,6 +119,12 @@ export async function startHelperProcess({
   const connected = Promise.withResolvers<Socket>();
   let stopping = false;
   let alive = true;
+  const end = () => {
+    if (!alive) return;
+    alive = false;
+    answers.failAll();
+    if (!stopping) onLost();
+  };
 
   const server = Bun.listen({
     unix: socketPath,
@@ -126,11 +132,7 @@ export async function startHelperProcess({
       open: socket => connected.resolve(socket),
       data: (_, bytes) => lines(bytes),
       drain: writer.drain,
-      close() {
-        alive = false;
-        answers.failAll();
-        if (!stopping) onLost();
-      },
+      close: end,
     },
   });
   const child = Bun.spawn([binary, socketPath], {
@@ -139,6 +141,8 @@ export async function startHelperProcess({
     stderr: 'inherit',
     env: inheritedEnvironment(),
   });
+  // A process that it has made could hold the socket for longer.
+  void child.exited.then(end);
   const timer = setTimeout(
     () => answers.ready.reject(new AtollError('internal', 'the native helper did not start')),
     startTimeoutMs,
