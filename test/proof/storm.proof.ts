@@ -8,6 +8,7 @@ import { circumstances, writeSection } from './support/report.ts';
 // difference between what clients were told and what there is.
 
 const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
+const chosen = process.env['PROOF_VICTIMS']?.split(',');
 const options = {
   operations: numberOf('PROOF_OPERATIONS', 10_000),
   clients: numberOf('PROOF_CLIENTS', 16),
@@ -21,7 +22,7 @@ test(`a storm of ${options.operations} operations by ${options.clients} clients 
   await using platform = await startPlatform({ ATOLL_POOL_SIZE: '4' });
   const result = await runStorm(platform, {
     ...options,
-    victims,
+    victims: victims.filter(victim => chosen?.includes(victim) ?? true),
     onStrike: (victim, answered) =>
       console.log(`${minutes().toFixed(1)} min: ${answered} operations answered, ${victim} killed`),
   }).catch((error: unknown) => {

@@ -63,7 +63,7 @@ export async function dump(
     await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
     const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
     try {
-      using _guard = guardDump(host, options.name, source.group.processes());
+      using _guard = guardDump(host, options.name, pid);
       await runCriu(host, {
         command: 'dump',
         name: options.name,

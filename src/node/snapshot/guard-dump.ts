@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { killIfThere } from '../../base/if-there.ts';
 import { runFile, type CriuHost } from './criu.ts';
 
@@ -8,15 +8,16 @@ const lookEveryMs = 2_000;
 /**
  * Ends a CRIU that would wait without end, until disposal. Where a process of several threads is killed under a dump,
  * the kernel tells the tracer of its first thread only when the others are reaped, and CRIU waits for the first one
- * alone. `pids`: the sandbox's processes. What is dead at two looks is not on its way to be reaped.
+ * alone. `first`: the sandbox's first process. What is dead at two looks is not on its way to be reaped.
  */
-export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, pids: readonly number[]): Disposable {
+export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, first: number): Disposable {
   const config = runFile(host, name);
   let deadBefore = new Set<number>();
   let over = false;
   const look = async () => {
     const dead = new Set<number>();
-    for (const pid of pids) {
+    // Those that there are now: CRIU has taken hold of what was made since it began.
+    for (const pid of await treeOf(first)) {
       const tracer = await tracerOfDead(pid);
       if (tracer === null) continue;
       dead.add(pid);
@@ -34,6 +35,14 @@ export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, pids: re
       clearTimeout(timer);
     },
   };
+}
+
+/** A process and all that descend from it, the dead among them. Source: proc_pid_task(5), `children`. */
+async function treeOf(pid: number): Promise<number[]> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const lists = await Promise.all(threads.map(thread => readOr(`/proc/${pid}/task/${thread}/children`)));
+  const children = lists.join(' ').match(/\d+/g) ?? [];
+  return [pid, ...(await Promise.all(children.map(child => treeOf(Number(child))))).flat()];
 }
 
 /** Who traces a process that is dead and not reaped; null where it is alive, gone, or nobody does. */

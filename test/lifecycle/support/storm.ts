@@ -5,7 +5,7 @@ import { randomOf } from '../../api/random.ts';
 import { holdingsOf, restingCounts } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
-import { criuOf, strike, type Victim } from './victims.ts';
+import { criuOf, storyOf, strike, type Victim } from './victims.ts';
 
 /** Of the platform's log, with a failure. */
 const logCharactersMax = 8_000;
@@ -28,6 +28,10 @@ type Known = {
   isCutOff: boolean;
 };
 
+/** Says so when the process is one that `pgrep` finds. */
+const startSleep =
+  '(setsid sleep 86399 >/dev/null 2>&1 &); until pgrep -f "^sleep 86399" >/dev/null; do :; done; echo started';
+
 /** Whatever is killed: nobody waits longer for an answer or its failure. */
 async function answered<T>(what: string, answer: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
@@ -35,9 +39,23 @@ async function answered<T>(what: string, answer: Promise<T>): Promise<T> {
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
+/** What was asked of each sandbox, and answered. */
+class Histories {
+  readonly #lines: string[] = [];
+
+  note(id: string, what: string): void {
+    this.#lines.push(`${new Date().toISOString()} ${id} ${what}`);
+  }
+
+  of(id: string): string {
+    return this.#lines.filter(line => line.includes(id)).join('\n');
+  }
+}
+
 /** What the clients know, and what is asked of the platform. */
 class Storm {
   readonly #platform: TestPlatform;
+  readonly #histories = new Histories();
   readonly known = new Map<string, Known>();
   answered = 0;
   /** Sandboxes that may exist without anybody knowing them: creates and forks whose answer a crash cut off. */
@@ -61,6 +79,7 @@ class Storm {
           () => undefined,
         ),
       );
+      this.#histories.note(path, `${method} ${path} ${JSON.stringify(body)}: ${answer?.status} ${answer?.text}`);
       // What is still there answers for what was killed: what was asked for may have been done all the same.
       if (answer === undefined || (answer.status >= 400 && this.over)) return undefined;
       if (answer.status === 409) {
@@ -109,6 +128,7 @@ class Storm {
       isCutOff: false,
     };
     this.known.set(id, sandbox);
+    this.#histories.note(id, `begins, with its process: ${process}`);
     return sandbox;
   }
 
@@ -141,7 +161,7 @@ class Storm {
     const sandbox = this.#learn((answer.body as { sandboxID: string }).sandboxID, undefined, ['']);
     sandbox.busy = true;
     // Until it is told that it started, it may have started.
-    const started = await this.#run(sandbox.id, '(setsid sleep 86399 >/dev/null 2>&1 &); echo started').catch(() => '');
+    const started = await this.#run(sandbox.id, startSleep).catch(() => '');
     if (started === 'started\n') sandbox.process = true;
     sandbox.busy = false;
     return true;
@@ -265,7 +285,8 @@ class Storm {
   async check(killed: Victim): Promise<void> {
     for (const sandbox of this.known.values()) {
       // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
-      if (killed === 'criu' && sandbox.isCutOff) sandbox.process = undefined;
+      // One whose agent is killed under it is ended likewise.
+      if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) sandbox.process = undefined;
       sandbox.isCutOff = false;
     }
     const listed = new Map(
@@ -312,9 +333,12 @@ class Storm {
       isKnown: true,
     });
     sandbox.denied = new Set([denied]);
-    const alive = (await this.#run(sandbox.id, 'pgrep -c -f "^sleep 86399" || true')).trim() === '1';
-    expect({ id: sandbox.id, process: alive }).toEqual({ id: sandbox.id, process: sandbox.process ?? alive });
+    const found = await this.#run(sandbox.id, 'pgrep -c -f "^sleep 86399" || ps -ef');
+    const alive = found.trim() === '1';
+    if (alive !== (sandbox.process ?? alive))
+      throw new Error(`the process of ${sandbox.id}: ${alive}\n${found}\n${this.#histories.of(sandbox.id)}`);
     sandbox.process = alive;
+    this.#histories.note(sandbox.id, `looked at, its process: ${alive}`);
   }
 
   /** What there is when something went wrong: sandboxes, their processes and those that work on them, the log. */
@@ -324,10 +348,11 @@ class Storm {
     const listed = await this.#ask('GET', '/v2/sandboxes?state=running,paused').catch((error: unknown) =>
       String(error),
     );
-    const programs = criuOf(this.#platform).map(pid => `${pid} criu`);
-    const processes = [...holdingsOf(ready.dataDir).processes, ...programs];
-    const states = processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
-    return [...ids, JSON.stringify(listed), ...states, this.#platform.log().slice(-logCharactersMax)].join('\n');
+    const states = holdingsOf(ready.dataDir).processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
+    const programs = criuOf(this.#platform).map(storyOf);
+    return [...ids, JSON.stringify(listed), ...states, ...programs, this.#platform.log().slice(-logCharactersMax)].join(
+      '\n',
+    );
   }
 
   /** Lets everything that is paused run, looks into it, and ends it. */

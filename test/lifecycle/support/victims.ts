@@ -59,6 +59,21 @@ export function criuOf({ ready }: TestPlatform): number[] {
   });
 }
 
+/** What a CRIU is doing: its arguments, what its log says last, and all that it made or traces, by thread. */
+export function storyOf(criu: number): string {
+  const argv = readOr(`/proc/${criu}/cmdline`).split('\0');
+  const config = argv.find(part => part.endsWith('.conf')) ?? '';
+  const threads = pids().flatMap(pid => namesIn(`/proc/${pid}/task`).map(thread => `/proc/${pid}/task/${thread}`));
+  const its = threads.flatMap(thread => {
+    const status = readOr(`${thread}/status`);
+    const isIts = new RegExp(`^(Tgid|PPid|TracerPid):\\t${criu}$`, 'm').test(status);
+    const lines = status.split('\n').filter(line => /^(Name|State|PPid|TracerPid|NSpid|SigPnd|ShdPnd):/.test(line));
+    return isIts ? [`${thread} ${lines.join(' ')} ${readOr(`${thread}/syscall`)}`] : [];
+  });
+  const log = readOr(config.replace(/conf$/, 'log')).slice(-1500);
+  return [`CRIU ${criu}: ${argv.join(' ')}`, ...its, log].join('\n');
+}
+
 const agentsOf = ({ ready }: TestPlatform) =>
   holdingsOf(ready.dataDir).processes.flatMap(line => (line.endsWith(' agent') ? [Number(line.split(' ')[0])] : []));
 
