@@ -1,4 +1,5 @@
 import type { Log } from '../base/telemetry/log.ts';
+import type { AfterAnswer } from './after-answer.ts';
 import type { ProcessHost } from './process/process-host.ts';
 import type { SettingsStore } from './settings.ts';
 
@@ -8,4 +9,5 @@ export type Agent = ProcessHost & {
   /** The program of `native/init.c`, for small work that it does beside its own. */
   readonly initPath: string;
   readonly store: SettingsStore;
+  readonly afterAnswer: AfterAnswer;
 };

@@ -10,9 +10,16 @@ import { configureRootfs } from './sandbox/configure-rootfs.ts';
 const initBodyBytesMax = 4 << 20;
 
 /** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
-export async function init(agent: Pick<Agent, 'store' | 'settings' | 'log'>, request: Request): Promise<Response> {
+export async function init(
+  agent: Pick<Agent, 'store' | 'settings' | 'log' | 'afterAnswer'>,
+  request: Request,
+): Promise<Response> {
   const settings = readInit(asMessage(parseJson(await readBounded(request, initBodyBytesMax)), 'the body'));
-  if (agent.store.take(settings)) configureRootfs(settings, agent.settings().envVars, agent.log);
+  if (agent.store.take(settings)) {
+    const configure = () => configureRootfs(settings, agent.settings().envVars, agent.log);
+    if (settings.filesLater) agent.afterAnswer.later(configure);
+    else configure();
+  }
   return new Response(null, { status: 204, headers: { 'x-envd-version': agentVersion } });
 }
 
@@ -36,8 +43,10 @@ function readInit(body: Message): AgentInit {
     const value = body[name];
     if (typeof value === 'number' && value > 0) init[name] = value;
   }
-  const logOutput = booleanField(body, 'logOutput');
-  if (logOutput !== undefined) init.logOutput = logOutput;
+  for (const name of ['logOutput', 'filesLater'] as const) {
+    const value = booleanField(body, name);
+    if (value !== undefined) init[name] = value;
+  }
   if (init.timestamp !== undefined && Number.isNaN(Date.parse(init.timestamp)))
     throw new AtollError('invalid', 'timestamp must be a time of RFC 3339');
   return init;

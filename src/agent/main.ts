@@ -1,5 +1,6 @@
 import { AtollError } from '../base/error.ts';
 import type { Log } from '../base/telemetry/log.ts';
+import { createAfterAnswer } from './after-answer.ts';
 import type { Agent } from './agent.ts';
 import { openStateFile } from './durable/state-file.ts';
 import { fileRoutes } from './files/routes.ts';
@@ -39,6 +40,7 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
     spawner: openSpawner(native, log),
     state,
     store,
+    afterAnswer: createAfterAnswer(),
     processes: new ProcessTable(),
     outOfMemory: watchOutOfMemory(),
     journal: new Journal(crypto.randomUUID()),

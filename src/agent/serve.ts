@@ -29,6 +29,7 @@ export function serve(serving: Serving, port: number): Server<undefined> {
     development: false,
     fetch: async (request: Request) => {
       worked();
+      serving.agent.afterAnswer.settle();
       return allowOrigins(request, await answer(serving, request).catch(errorAnswer));
     },
     error: errorAnswer,

@@ -31,6 +31,11 @@ export type AgentInit = {
   cpuCount?: number;
   /** False: the output of processes stays out of the sandbox's log. */
   logOutput?: boolean;
+  /**
+   * Answer first, and write into the root file system then, before the next request is looked at. For a sandbox of
+   * which nothing runs yet but the agent: nobody there can see that the files come later.
+   */
+  filesLater?: boolean;
 };
 
 /**

@@ -280,6 +280,14 @@ test('before the first init nothing is answered but health', async () => {
   expect((await fetch(`${blank.url}/envs`)).status).toBe(200);
 });
 
+test('files that come after the answer are there for the next request', async () => {
+  await using blank = await startAgent({ root: 'empty', init: null });
+  for (const hostname of ['first', 'second', 'third']) {
+    expect((await blank.init({ defaultUser: 'root', hostname, filesLater: true })).status).toBe(204);
+    expect(await (await fetch(`${blank.url}/files?path=/etc/hostname`)).text()).toBe(`${hostname}\n`);
+  }
+});
+
 test('a later init replaces what it names, keeps the rest, and an older one is ignored', async () => {
   await using other = await startAgent({
     root: 'empty',

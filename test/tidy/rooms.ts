@@ -93,6 +93,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     doctor: ['agent-client', 'drivers', 'host-limits', 'layout', 'network', 'snapshot', 'start'],
   },
   'src/agent': {
+    'after-answer': [],
     answer: [],
     'bounded-body': [],
     'collect-garbage': [],
@@ -106,7 +107,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     connect: ['bounded-body'],
     settings: ['durable', 'sandbox'],
     process: ['connect', 'durable', 'journal', 'native', 'sandbox', 'settings'],
-    agent: ['process', 'settings'],
+    agent: ['after-answer', 'process', 'settings'],
     filesystem: ['agent', 'connect', 'native', 'sandbox'],
     'init-route': ['agent', 'bounded-body', 'connect', 'sandbox'],
     route: ['agent'],
@@ -114,6 +115,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     'sandbox-routes': ['answer', 'route', 'sandbox'],
     serve: ['access', 'agent', 'answer', 'collect-garbage', 'connect', 'cors', 'init-route', 'journal', 'route'],
     main: [
+      'after-answer',
       'agent',
       'durable',
       'files',

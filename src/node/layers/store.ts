@@ -27,6 +27,8 @@ export type Layers = {
   take(digest: string, image: string): Promise<void>;
   /** Unmounts and deletes a layer that nothing uses. */
   remove(digest: string): Promise<void>;
+  /** Has `letGo` called before a layer is deleted, for those who hold some that nobody has asked for yet. */
+  beforeRemoval(letGo: (digest: string) => Promise<void>): void;
   /** Where the layer's image is. */
   imagePath(digest: string): string;
   has(digest: string): boolean;
@@ -50,6 +52,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
     if (name.startsWith('making-')) rmSync(join(dir, name), { recursive: true, force: true });
   const mounted = new Map<string, Promise<string>>();
   const usedAtMs = new Map<string, number>();
+  const holders: ((digest: string) => Promise<void>)[] = [];
   const imageOf = (digest: string) => join(dir, `${hexOf(digest)}.erofs`);
 
   const mountLayer = async (digest: string): Promise<string> => {
@@ -78,12 +81,10 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
 
   return {
     make,
-    async pack(directory) {
-      const digest = await make(image => packDirectory(helper, directory, image));
-      assert(digest !== null, 'a packed directory has a digest');
-      return digest;
-    },
+    pack: directory => packed(make(image => packDirectory(helper, directory, image))),
+    beforeRemoval: letGo => void holders.push(letGo),
     async remove(digest) {
+      for (const letGo of holders) await letGo(digest);
       const point = await mounted.get(digest)?.catch(() => undefined);
       mounted.delete(digest);
       usedAtMs.delete(digest);
@@ -115,6 +116,12 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
     },
     list: () => digestsIn(dir),
   };
+}
+
+async function packed(making: Promise<string | null>): Promise<string> {
+  const digest = await making;
+  assert(digest !== null, 'a packed directory has a digest');
+  return digest;
 }
 
 function digestsIn(dir: string): string[] {

@@ -22,6 +22,8 @@ type AgentSettings = {
   hostname?: string;
   /** What processes write is put into the sandbox's log. */
   logOutput: boolean;
+  /** See `AgentInit`. */
+  filesLater?: boolean;
 };
 
 /** Gives the agent its settings. They are in force when this resolves. Errors: `internal`. */
@@ -30,12 +32,13 @@ export async function configureAgent(
   controlToken: string,
   settings: AgentSettings,
 ): Promise<void> {
-  const { envVars, accessToken, defaults, authorities, freshEntropy, hostname, logOutput } = settings;
+  const { envVars, accessToken, defaults, authorities, freshEntropy, hostname, logOutput, filesLater } = settings;
   const init: AgentInit = {
     accessToken,
     timestamp: new Date().toISOString(),
     logOutput,
     ...(envVars && { envVars }),
+    ...(filesLater && { filesLater }),
     ...(defaults && { defaultUser: defaults.user, defaultWorkdir: defaults.workdir }),
     ...(hostname !== undefined && { hostname }),
     ...(authorities !== null && { caBundle: authorities }),

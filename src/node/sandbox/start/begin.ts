@@ -31,10 +31,10 @@ export async function begin(parts: BeginParts, order: BeginOrder, pool: Pool | u
 /** A standby sandbox with the disk that is asked for. */
 async function takeStandby(
   parts: BeginParts,
-  { driver, resources, disk }: BeginOrder,
+  { driver, resources, layers, disk }: BeginOrder,
   pool: Pool | undefined,
 ): Promise<Standby> {
-  const standby = pool?.take(driver, disk === null ? resources.diskMiB : undefined);
+  const standby = pool?.take(driver, disk === null ? { resources, layers } : null);
   if (!standby) return step('standby', () => startStandby(parts, driver, resources, disk));
   return disk === null ? standby : exchangeDisk(parts, standby, disk);
 }
@@ -43,16 +43,30 @@ async function takeStandby(
 async function configureStandby(
   { layout, egress, volumes, ...parts }: BeginParts,
   order: BeginOrder,
-  { processes, resources: present }: Standby,
+  { processes, resources: present, layers }: Standby,
   points: string[],
 ): Promise<void> {
   const { slot, pid, namespace } = processes;
-  const { driver, sandboxId, resources, network, disk } = order;
+  const { driver, sandboxId, hostname, resources, network, disk } = order;
   if (disk !== null) emptyVolatile({ layout, ...parts }, slot);
-  // Before any of the user's files, and so any of the user's programs, is there.
-  await step('egress', () => egress.apply({ sandboxId, slot, namespace }, network));
-  if (present.cpuCount !== resources.cpuCount || present.memoryMiB !== resources.memoryMiB)
-    await driver.resize(slot, pid, resources);
-  await step('root', () => driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(layout, slot) }));
-  await mountVolumes(volumes, processes, order.volumes);
+  const giveRoot = async () => {
+    if (present.cpuCount !== resources.cpuCount || present.memoryMiB !== resources.memoryMiB)
+      await driver.resize(slot, pid, resources);
+    await driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(layout, slot) });
+  };
+  const takeRoot = async () => {
+    await bothOf([
+      layers === null ? giveRoot() : null,
+      hostname === undefined ? null : driver.nameHost?.(pid, hostname),
+    ]);
+    await mountVolumes(volumes, processes, order.volumes);
+  };
+  // The helper works while the rules are put in place. Nothing of the user's runs before the agent has its settings.
+  await bothOf([step('root', takeRoot), step('egress', () => egress.apply({ sandboxId, slot, namespace }, network))]);
+}
+
+/** Waits for all, also where one fails: what is under way must not meet what is undone. Throws the first error. */
+async function bothOf(works: readonly unknown[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(outcome => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
 }

@@ -4,7 +4,9 @@ import type { Log } from '../../../base/telemetry/log.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 import type { PoolCounts } from '../../../protocol/node-usage.ts';
 import type { Driver } from '../../drivers/driver.ts';
+import type { Layers } from '../../layers/store.ts';
 import type { ProcessControl } from '../slot/processes.ts';
+import { type Asked, createRootsAhead } from './roots-ahead.ts';
 import { startStandby, type Standby, type StandbyParts } from './standby.ts';
 
 /**
@@ -20,10 +22,10 @@ const retryDelayMs = 2_000;
 /** Standby sandboxes that wait to be taken, so that a create only has to configure one. */
 export type Pool = {
   /**
-   * A standby sandbox of the driver that nobody had, with a disk of the asked size, if one is asked for; undefined when
-   * there is none: start one then.
+   * A standby sandbox of the driver that nobody had, with a disk of the asked size, and with the asked root or none;
+   * null: it gets another disk, and has no root. Undefined when there is none: start one then.
    */
-  take(driver: Driver, diskMiB: number | undefined): Standby | undefined;
+  take(driver: Driver, asked: Asked | null): Standby | undefined;
   counts(): PoolCounts;
   /** Stops refilling and removes the standby sandboxes. */
   stop(): Promise<void>;
@@ -43,7 +45,7 @@ type PoolOptions = {
 };
 
 /** Keeps `size` standby sandboxes ready. */
-export function createPool(parts: StandbyParts, options: PoolOptions): Pool {
+export function createPool(parts: StandbyParts & { layers: Layers }, options: PoolOptions): Pool {
   const { size, resources, driver, processControl, log } = options;
   const ready = new Set<Standby>();
   const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
@@ -51,7 +53,7 @@ export function createPool(parts: StandbyParts, options: PoolOptions): Pool {
   let stopped = false;
 
   const refill = () => {
-    const missing = () => size - ready.size - starting.size;
+    const missing = () => size - ready.size - starting.size - roots.underWay();
     const atOnce = missing() * 2 >= size ? refillsAtOnceMax : 1;
     while (!stopped && starting.size < atOnce && missing() > 0) {
       const start = add();
@@ -59,6 +61,7 @@ export function createPool(parts: StandbyParts, options: PoolOptions): Pool {
       void start.finally(() => {
         starting.delete(start);
         refill();
+        roots.prepare();
       });
     }
   };
@@ -77,38 +80,45 @@ export function createPool(parts: StandbyParts, options: PoolOptions): Pool {
       if (!stopped) await Bun.sleep(retryDelayMs);
     }
   };
-  /** Creates that have their standby sandbox and kills are done within milliseconds, and somebody waits for them. */
-  const giveWay = async () => {
-    for (let waitedMs = 0; options.awaited() > 0 && waitedMs < giveWayMs.max && !stopped; waitedMs += giveWayMs.step)
-      await Bun.sleep(giveWayMs.step);
-  };
+  const giveWay = () => giveWayTo(options.awaited, () => stopped);
   const discard = async (standby: Standby) => {
     if (!ready.delete(standby)) return; // taken: it is its sandbox's business now
     await processControl.release(standby.processes);
     refill();
   };
+  const roots = createRootsAhead(parts, {
+    ...options,
+    ready,
+    isStarting: () => starting.size > 0,
+    giveWay,
+    discard,
+    release: ({ processes }) => processControl.release(processes),
+    changed: refill,
+  });
 
   refill();
   return {
-    take(wanted, diskMiB) {
+    take(wanted, asked) {
       if (wanted !== driver) return undefined;
-      const [standby] = diskMiB === undefined || diskMiB === resources.diskMiB ? ready : [];
-      if (!standby) {
-        counts.misses++;
-        return undefined;
-      }
-      counts.hits++;
-      ready.delete(standby);
+      const standby = roots.choose(asked);
+      if (standby) ready.delete(standby);
+      counts[standby ? 'hits' : 'misses']++;
       refill();
       return standby;
     },
     counts: () => ({ size, ready: ready.size, ...counts }),
     async stop() {
       stopped = true;
-      await Promise.all(starting);
+      await Promise.all([...starting, roots.stop()]);
       const left = [...ready];
       ready.clear();
       await Promise.all(left.map(({ processes }) => processControl.release(processes)));
     },
   };
+}
+
+/** Creates that have their standby sandbox and kills are done within milliseconds, and somebody waits for them. */
+async function giveWayTo(awaited: () => number, isStopped: () => boolean): Promise<void> {
+  for (let waitedMs = 0; awaited() > 0 && waitedMs < giveWayMs.max && !isStopped(); waitedMs += giveWayMs.step)
+    await Bun.sleep(giveWayMs.step);
 }

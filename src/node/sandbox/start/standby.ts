@@ -21,8 +21,12 @@ export type Started = {
   bootId: string;
 };
 
-/** A started sandbox with an empty disk that belongs to nobody yet: it has no root and no settings. */
-export type Standby = Started & { resources: SandboxResources };
+/** A started sandbox with an empty disk that belongs to nobody yet: it has no settings. */
+export type Standby = Started & {
+  resources: SandboxResources;
+  /** Layer digests of the root that it has already, lowest first; null: it has none. */
+  layers: readonly string[] | null;
+};
 
 /** What standby sandboxes are started with. */
 export type StandbyParts = {
@@ -77,7 +81,7 @@ async function start(
   ]);
   const [started] = outcomes;
   const failed = outcomes.find(outcome => outcome.status === 'rejected');
-  if (started.status === 'fulfilled' && !failed) return { resources, ...started.value };
+  if (started.status === 'fulfilled' && !failed) return { resources, layers: null, ...started.value };
   if (started.status === 'fulfilled') started.value.processes.namespace.close();
   await slotHost.release(slot, [driver]);
   throw failed?.reason;

@@ -109,9 +109,9 @@ async function configure(
   { processes, controlToken }: Started,
 ): Promise<void> {
   const { driver, sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
-  // Who forks a sandbox has another name than it.
-  await driver.nameHost?.(processes.pid, sandboxId);
   const boots = origin.kind !== 'memory';
+  // Who forks a sandbox has another name than it.
+  if (!boots) await driver.nameHost?.(processes.pid, sandboxId);
   const settings = {
     // One that goes on as it was has its environment, and who forks it gives another.
     envVars: resumedFrom === 'memory' ? null : envVars,
@@ -121,6 +121,8 @@ async function configure(
     freshEntropy: !boots,
     hostname: sandboxId,
     logOutput,
+    // Its files may be looked at as soon as it is known: those of a disk that it has had before are.
+    filesLater: origin.kind === 'template',
   };
   await configureAgent(processes.namespace, controlToken, settings).catch(error => {
     // A paused sandbox whose agent does not listen is a sandbox all the same.

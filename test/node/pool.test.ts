@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { detectCgroups } from '../../src/node/cgroup/cgroup.ts';
+import type { ExecutionRef } from '../../src/protocol/node.ts';
+import { waitFor } from '../support/process.ts';
+import { runInSandbox } from './support/run-in-sandbox.ts';
+import { startTestNode, testResources, type TestNode } from './support/test-node.ts';
+
+// Standby sandboxes get the root ahead that creates ask for most often. Whatever they have: who asks gets what it asked for.
+const poolSize = 3;
+const cgroups = detectCgroups();
+let it: TestNode;
+let marked: string[];
+
+beforeAll(async () => {
+  it = await startTestNode({ poolSize });
+  const tree = mkdtempSync(join(tmpdir(), 'atoll-layer-'));
+  writeFileSync(join(tree, 'mark'), 'of the other template\n');
+  marked = [it.base, await it.node.layers.pack(tree)];
+  rmSync(tree, { recursive: true });
+}, 120_000);
+afterAll(() => it?.dispose());
+
+const create = (layers: string[]) => {
+  const { image, ...request } = it.request();
+  return it.node.protocol.create({ ...request, image: { ...image, layers } });
+};
+const kill = ({ sandboxId, executionId }: ExecutionRef) => it.node.protocol.kill({ sandboxId, executionId });
+
+/** The standby sandboxes, where nothing else runs on the node: which of the roots each has. */
+function roots(): string[] {
+  const parent = `/atoll${it.node.installation}`;
+  return cgroups.list(parent).flatMap(slot => {
+    const [pid] = cgroups.processes(`${parent}/${slot}`);
+    if (pid === undefined) return [];
+    const [rootMount = ''] = readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
+      .split('\n')
+      .filter(line => line.split(' ')[4] === '/');
+    if (!rootMount.includes(' - overlay ')) return ['none'];
+    return [existsSync(`/proc/${pid}/root/mark`) ? 'marked' : 'base'];
+  });
+}
+const rootsBecome = (wanted: string[]) =>
+  waitFor(`the roots of standby sandboxes to be ${wanted.join()}`, () =>
+    Bun.deepEquals(roots().toSorted(), wanted.toSorted()),
+  );
+const poolIsFull = () =>
+  waitFor('the pool to be full', async () => (await it.node.protocol.usage()).pool?.ready === poolSize);
+
+async function createAndKill(layers: string[], times: number): Promise<void> {
+  for (let left = times; left > 0; left--) {
+    await poolIsFull();
+    await kill(await create(layers));
+  }
+}
+
+test('the pool gets the usual root, but for one, and everybody gets the root asked for', async () => {
+  await createAndKill([it.base], poolSize * 2);
+  await rootsBecome(['base', 'base', 'none']);
+  const created = [];
+  for (const layers of [marked, [it.base], marked, [it.base]]) {
+    const sandbox = await create(layers);
+    created.push(sandbox);
+    const { stdout } = await runInSandbox(
+      it.node.protocol,
+      sandbox.sandboxId,
+      'cat /mark; hostname; cat /etc/hostname',
+    );
+    const own = `${sandbox.sandboxId}\n${sandbox.sandboxId}\n`;
+    expect(stdout).toBe(layers === marked ? `of the other template\n${own}` : own);
+  }
+  await Promise.all(created.map(kill));
+}, 120_000);
+
+test('another usual root takes its place, and a size that the pool does not have gets a sandbox too', async () => {
+  await createAndKill(marked, poolSize * 2);
+  await rootsBecome(['marked', 'marked', 'none']);
+  const larger = { ...testResources, memoryMiB: testResources.memoryMiB * 2 };
+  const sandbox = await it.node.protocol.create({ ...it.request(), resources: larger });
+  const { stdout } = await runInSandbox(it.node.protocol, sandbox.sandboxId, 'ls /mark; df -B1M /dev/shm | tail -1');
+  expect(stdout).toMatch(new RegExp(`^\\S+ +${larger.memoryMiB / 2} `));
+  await kill(sandbox);
+}, 120_000);
+
+test('one that dies with its root is replaced', async () => {
+  await rootsBecome(['marked', 'marked', 'none']);
+  const parent = `/atoll${it.node.installation}`;
+  const slots = cgroups.list(parent);
+  for (const slot of slots) cgroups.kill(`${parent}/${slot}`);
+  await waitFor('those that died to be gone', () => cgroups.list(parent).every(slot => !slots.includes(slot)));
+  await poolIsFull();
+  expect(roots()).toHaveLength(poolSize);
+}, 60_000);
+
+test('a layer that goes is kept by no standby sandbox, and a root that can’t be had stops nobody', async () => {
+  await createAndKill(marked, poolSize * 2);
+  await rootsBecome(['marked', 'marked', 'none']);
+  const [, top = ''] = marked;
+  await it.node.layers.remove(top);
+  expect(roots()).not.toContain('marked');
+  await rootsBecome(['none', 'none', 'none']);
+  await createAndKill([it.base], poolSize * 2);
+  await rootsBecome(['base', 'base', 'none']);
+  await poolIsFull();
+}, 120_000);
