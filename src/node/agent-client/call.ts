@@ -10,15 +10,24 @@ import { requestOnce } from './stream.ts';
 const timeoutMs = 10_000;
 const refusalCharactersMax = 300;
 
-/** Settings that the agent refuses: it changes nothing, and has run by then what real ones have it run. */
-const noSettings = Buffer.from('[]');
+/** Settings older than those of an agent that has none: it changes nothing, and has read by then what real ones say. */
+const pastSettings: AgentInit = {
+  accessToken: '',
+  timestamp: new Date(-1).toISOString(),
+  logOutput: true,
+  envVars: { NAME: 'value' },
+  defaultUser: 'root',
+  defaultWorkdir: '/',
+  hostname: 'standby',
+  filesLater: true,
+};
 
 /**
- * Has the agent of a standby sandbox refuse settings: what it runs for the first time takes it a millisecond longer,
+ * Has the agent of a standby sandbox pass over settings: what it runs for the first time takes it a millisecond longer,
  * which nobody waits for yet. Errors: `internal` where it does not answer.
  */
 export async function warmAgent(namespace: NetworkNamespace, controlToken: string): Promise<void> {
-  await sendInit(namespace, controlToken, noSettings);
+  await sendInit(namespace, controlToken, Buffer.from(JSON.stringify(pastSettings)));
 }
 
 /**
