@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { formatAgo, formatBytes, formatDuration } from './format.ts';
+import { formatAgo, formatBytes, formatClock, formatCount, formatDuration, formatMoment } from './format.ts';
 
 test('sizes have at most four digits', () => {
   expect([0, 1023, 1024, 1536, 200 * 1024, 5 * 1024 ** 3].map(formatBytes)).toEqual([
@@ -27,4 +27,14 @@ test('lengths of time have at most two parts', () => {
     '1d 1h',
   ]);
   expect([500, 90_000, -90_000].map(formatAgo)).toEqual(['now', '1m 30s ago', 'in 1m 30s']);
+});
+
+test('moments and counts read the same, whoever formats them', () => {
+  const at = new Date('2026-03-04T05:06:07Z');
+  expect(formatClock(at, 'utc')).toBe('05:06:07');
+  expect(formatMoment(at, 'utc')).toBe(
+    at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long', timeZone: 'UTC' }),
+  );
+  expect(formatClock(at, 'local')).toBe(at.toLocaleTimeString('en-GB'));
+  expect(formatCount(1_234_567)).toBe('1,234,567');
 });

@@ -1,15 +1,16 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import type { ShownRow } from './hold-places.ts';
 import { holdPlaces } from './hold-places.ts';
 
-/** Rows stay in their places for so long after the pointer last moved above them, ms. */
+/** Rows stay in their places for so long after the pointer last moved above them, or the page was scrolled, ms. */
 const stillMs = 1_500;
 
 type Hold = { onPointerMove: () => void; onPointerDown: () => void };
 
 /**
- * Rows that change while somebody points at them: nothing moves while the pointer does, or a button of it is down, so
- * that a click meets what it was aimed at. `hold` belongs on the element around the rows.
+ * Rows that change while somebody points at them or scrolls: nothing moves while the pointer or the page does, or a
+ * button of it is down, so that a click meets what it was aimed at, and an eye finds again what it has followed. `hold`
+ * belongs on the element around the rows.
  */
 export function useHeldRows<T>(
   latest: readonly T[],
@@ -22,8 +23,22 @@ export function useHeldRows<T>(
     clearTimeout(timer.current);
     timer.current = setTimeout(() => setHeld(false), stillMs);
   };
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const { rows, waiting } = holdPlaces(held ? places.current : latest, latest, keyOf);
+  useEffect(() => {
+    const onScroll = () => {
+      setHeld(true);
+      release();
+    };
+    window.addEventListener('scroll', onScroll, { passive: true });
+    return () => {
+      window.removeEventListener('scroll', onScroll);
+      clearTimeout(timer.current);
+    };
+  }, []);
+  // Drawn anew at each step of scrolling, with the same rows: there may be thousands.
+  const { rows, waiting } = useMemo(
+    () => holdPlaces(held ? places.current : latest, latest, keyOf),
+    [held, latest, keyOf],
+  );
   places.current = rows.map(({ row }) => row);
   const hold = {
     onPointerMove() {

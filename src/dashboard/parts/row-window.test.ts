@@ -11,7 +11,7 @@ test('of a long list, what is in sight is shown, wherever it is scrolled to', ()
     const { first, end } = rowsInSight(count, rowPx, -scrolled, heightPx);
     expect(first * rowPx).toBeLessThanOrEqual(scrolled);
     expect(end * rowPx).toBeGreaterThanOrEqual(scrolled + heightPx);
-    expect(end - first).toBeLessThanOrEqual(80);
+    expect(end - first).toBeLessThanOrEqual(60);
   }
   // Below the window: nothing but the first ones is kept ready.
   expect(rowsInSight(count, rowPx, 2_000, heightPx).end).toBeLessThanOrEqual(20);

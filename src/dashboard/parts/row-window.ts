@@ -2,7 +2,9 @@ import { useLayoutEffect, useState } from 'react';
 import type { RefObject } from 'react';
 
 /** Rows beside those in sight, so that scrolling finds them there. */
-const beside = 20;
+const beside = 10;
+/** The window of rows moves by so many: few enough to be drawn within a frame. */
+const step = 5;
 /** Shorter lists are shown whole. */
 const wholeMax = 40;
 
@@ -16,7 +18,7 @@ type RowWindow = { first: number; end: number };
 export function rowsInSight(count: number, rowPx: number, topPx: number, heightPx: number): RowWindow {
   if (count <= wholeMax) return { first: 0, end: count };
   // Whole steps: a window that moves with every pixel would be drawn as often.
-  const at = (px: number, round: (steps: number) => number) => round(px / rowPx / beside) * beside;
+  const at = (px: number, round: (steps: number) => number) => round(px / rowPx / step) * step;
   const end = Math.min(count, Math.max(0, at(heightPx - topPx, Math.ceil)) + beside);
   return { first: Math.max(0, Math.min(at(-topPx, Math.floor) - beside, end)), end };
 }

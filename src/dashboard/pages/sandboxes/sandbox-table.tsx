@@ -1,19 +1,16 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useRef } from 'react';
-import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
-import { useRead } from '../../api/hooks.ts';
 import { useHeldRows } from '../../parts/held-rows.ts';
 import { useRowWindow } from '../../parts/row-window.ts';
+import { useLatestMetrics } from './latest-metrics.ts';
 import { SandboxRow } from './sandbox-row.tsx';
 import type { SandboxesFilter } from './search.ts';
 
-/** How often the numbers of the rows are asked for. */
-const metricsEveryMs = 5_000;
-/** Rows whose numbers are shown. */
-const metricsRowsMax = 100;
 /** Height of a row, as `views.css` has it. */
 const rowPx = 41;
+
+const idOf = ({ sandboxID }: ListedSandbox) => sandboxID;
 
 const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 'Memory', 'Disk', 'Node', 'Metadata'];
 
@@ -28,16 +25,12 @@ type SandboxTableProps = {
  * Sandboxes as rows, with their latest numbers; rows can be chosen. However many there are, those in sight are drawn.
  */
 export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: SandboxTableProps) {
-  const { rows, waiting, hold } = useHeldRows(latest, ({ sandboxID }) => sandboxID);
+  const { rows, waiting, hold } = useHeldRows(latest, idOf);
   const body = useRef<HTMLTableSectionElement>(null);
   const { first, end } = useRowWindow(body, rows.length, rowPx);
   const inSight = rows.slice(first, end);
-  const running = inSight.filter(({ row: { state } }) => state === 'running').slice(0, metricsRowsMax);
-  const metrics = useRead<{ sandboxes: Record<string, SandboxMetric> }>('/sandboxes/metrics', {
-    query: { sandbox_ids: running.map(({ row: { sandboxID } }) => sandboxID).join(',') },
-    every: metricsEveryMs,
-    enabled: running.length > 0,
-  });
+  const running = inSight.filter(({ row: { state } }) => state === 'running');
+  const metrics = useLatestMetrics(running.map(({ row: { sandboxID } }) => sandboxID));
   // The same functions each time: a row whose sandbox has not changed is not drawn again.
   const toggle = useCallback(
     (id: string, on: boolean) =>
@@ -83,7 +76,7 @@ export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: Sandb
               row={shown.row}
               isGone={shown.isGone}
               place={first + index + 2}
-              numbers={shown.row.state === 'running' ? metrics.data?.sandboxes[shown.row.sandboxID] : undefined}
+              numbers={shown.row.state === 'running' ? metrics[shown.row.sandboxID] : undefined}
               isChosen={chosen.has(shown.row.sandboxID)}
               href={`/dashboard/sandboxes/${shown.row.sandboxID}${ofTeam}`}
               onOpen={open}
