@@ -23,6 +23,14 @@ export type SandboxState = (typeof sandboxStates)[number];
 /** The states that clients see. */
 export type ShownState = 'running' | 'paused';
 
+/** The states between two that last, of sandboxes that clients see. */
+export const transitions = ['pausing', 'resuming', 'snapshotting', 'moving'] as const satisfies SandboxState[];
+export type Transition = (typeof transitions)[number];
+
+/** What is being done with a sandbox in this state; null where nothing is. */
+export const transitionOf = (state: SandboxState): Transition | null =>
+  transitions.find(transition => transition === state) ?? null;
+
 /** The states that may follow each state. A sandbox that is gone has no state: it has no row. */
 export const nextStates: Record<SandboxState, readonly SandboxState[]> = {
   starting: ['running', 'killing'],

@@ -24,8 +24,11 @@ onEachDatabase(database => {
       .where('sandbox_id', '=', sandboxID)
       .execute();
     expect((await stuck()).body).toMatchObject([{ sandboxID, teamID: teamId, nodeID: nodeId, state: 'pausing' }]);
+    const transitionOf = async () => (await platform.call('GET', `/sandboxes/${sandboxID}`)).body;
+    expect(await transitionOf()).toMatchObject({ state: 'paused', transition: 'pausing' });
     await db.updateTable('sandboxes').set({ state: 'running', replica_id: null }).execute();
     expect((await stuck()).body).toEqual([]);
+    expect(await transitionOf()).not.toHaveProperty('transition');
   });
 });
 

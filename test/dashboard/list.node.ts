@@ -45,6 +45,26 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('what is being done with a sandbox shows while it is, and again what it is afterwards', async () => {
+    const isList = (url: URL) => url.pathname === '/v2/sandboxes';
+    // A pause of a test is over in no time: what the platform answers, as it is in the middle of one.
+    const answer = await signedIn.platform.api('GET', '/v2/sandboxes');
+    const pausing = ((await answer.json()) as { sandboxID: string }[]).map(one =>
+      one.sandboxID === marked ? { ...one, state: 'paused', transition: 'pausing' } : one,
+    );
+    await page.route(isList, route => route.fulfill({ json: pausing }));
+    await page.goto('/dashboard/sandboxes');
+    await row(marked).getByText('pausing', { exact: true }).waitFor();
+    await row(marked)
+      .getByText(/^pausing \d+s$/)
+      .waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    // It is asked again by itself.
+    await page.unroute(isList);
+    await row(marked).getByText('running', { exact: true }).waitFor();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('filters by node and age are in the URL, and a view keeps them under a name', async () => {
     await page.goto('/dashboard/sandboxes');
     const detail = await signedIn.platform.api('GET', `/sandboxes/${marked}`);

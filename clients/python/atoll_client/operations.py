@@ -413,6 +413,8 @@ class ListedSandbox(TypedDict):
     memoryMB: int
     diskSizeMB: int
     state: Literal["running", "paused"]
+    # What is being done with it at this moment; absent while nothing is. Atoll only
+    transition: NotRequired[Literal["pausing", "resuming", "snapshotting", "moving"]]
     metadata: NotRequired[Dict[str, str]]
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
@@ -804,6 +806,8 @@ class SandboxDetail(TypedDict):
     memoryMB: int
     diskSizeMB: int
     state: Literal["running", "paused"]
+    # What is being done with it at this moment; absent while nothing is. Atoll only
+    transition: NotRequired[Literal["pausing", "resuming", "snapshotting", "moving"]]
     metadata: NotRequired[Dict[str, str]]
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone

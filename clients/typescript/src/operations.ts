@@ -388,6 +388,8 @@ export interface Schemas {
     /** at least 0 */
     diskSizeMB: number;
     state: 'running' | 'paused';
+    /** What is being done with it at this moment; absent while nothing is. Atoll only */
+    transition?: 'pausing' | 'resuming' | 'snapshotting' | 'moving' | undefined;
     metadata?: Record<string, string> | undefined;
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
@@ -763,6 +765,8 @@ export interface Schemas {
     /** at least 0 */
     diskSizeMB: number;
     state: 'running' | 'paused';
+    /** What is being done with it at this moment; absent while nothing is. Atoll only */
+    transition?: 'pausing' | 'resuming' | 'snapshotting' | 'moving' | undefined;
     metadata?: Record<string, string> | undefined;
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */

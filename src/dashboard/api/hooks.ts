@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { UseQueryResult } from '@tanstack/react-query';
+import type { Query as KeptAnswer, UseQueryResult } from '@tanstack/react-query';
 import { useCalls } from '../code/calls.tsx';
 import { useProof } from '../parts/proof.tsx';
 import { useToast } from '../parts/toasts.tsx';
@@ -9,10 +9,10 @@ import { useViewer } from './session.tsx';
 import { isStale } from './stale.ts';
 import { tellWindows } from './windows.ts';
 
-type ReadOptions = {
+type ReadOptions<T> = {
   query?: Query;
   /** Ask again after so long, ms, where no event tells of a change. */
-  every?: number | false;
+  every?: number | false | ((data: T | undefined) => number | false);
   enabled?: boolean;
   /** What was answered stays until it is asked for again: asking is work. */
   keep?: boolean;
@@ -21,7 +21,7 @@ type ReadOptions = {
 };
 
 /** What a GET answers, kept and shared by path and query; events of the team have it asked again. */
-export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryResult<T> {
+export function useRead<T>(path: string, options: ReadOptions<T> = {}): UseQueryResult<T> {
   const { team } = useViewer();
   const teamID = options.personal ? undefined : team?.teamID;
   const { query, every, enabled, keep } = options;
@@ -31,11 +31,16 @@ export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryRes
     // From another query of the same thing; what is known of another thing does not belong here.
     placeholderData: (previous, before) =>
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
-    ...(every !== undefined && { refetchInterval: every }),
+    ...(every !== undefined && {
+      refetchInterval: typeof every === 'function' ? (of: KeptAnswer<T>) => every(of.state.data) : every,
+    }),
     ...(enabled !== undefined && { enabled }),
     ...(keep && { staleTime: Number.POSITIVE_INFINITY }),
   });
 }
+
+/** A change that takes longer has pages ask what is being done meanwhile, ms. */
+const slowMs = 250;
 
 type Change<T> = {
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -55,18 +60,21 @@ export function useChange<T = unknown>(done: string | null, stale: string[], per
   const withProof = useProof();
   const { isShowing, show } = useCalls();
   const teamID = personal ? undefined : team?.teamID;
+  const renew = () => {
+    tellWindows(stale);
+    return client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) });
+  };
   const mutation = useMutation({
-    mutationFn: ({ method, path, body }: Change<T>) =>
-      withProof(() => askJson<T>(path, { method, team: teamID, body })),
+    async mutationFn({ method, path, body }: Change<T>) {
+      const slow = setTimeout(() => void renew(), slowMs);
+      return withProof(() => askJson<T>(path, { method, team: teamID, body })).finally(() => clearTimeout(slow));
+    },
     onSuccess: (answer, { then }) => {
       if (done !== null) toast({ kind: 'ok', text: done });
       then?.(answer);
     },
     onError: error => toast({ kind: 'danger', text: error.message }),
-    onSettled: () => {
-      tellWindows(stale);
-      return client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) });
-    },
+    onSettled: renew,
   });
   const mutate = (change: Change<T>) =>
     isShowing ? show({ calls: [{ ...change, teamID }], run: () => mutation.mutate(change) }) : mutation.mutate(change);

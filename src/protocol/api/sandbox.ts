@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { durabilities, type Durability } from '../durability.ts';
+import { transitions, type Transition } from '../state.ts';
 import { SandboxNetworkConfig } from './network.ts';
 import { dateTime, freeObject, int32, mapOf, nullable, oneOf, stringMap } from './primitives.ts';
 
@@ -58,6 +59,14 @@ const listed = {
   memoryMB: int32({ minimum: 128 }),
   diskSizeMB: int32({ minimum: 0 }),
   state: oneOf(['running', 'paused']),
+  transition: Type.Optional(
+    Type.Unsafe<Transition>(
+      Type.Union(
+        transitions.map(name => Type.Literal(name)),
+        { description: 'What is being done with it at this moment; absent while nothing is. Atoll only' },
+      ),
+    ),
+  ),
   metadata: Type.Optional(stringMap()),
   volumeMounts: Type.Array(VolumeMount),
   pauseMode: Type.Optional(

@@ -2,7 +2,7 @@ import type { SandboxNetworkConfig } from '../../../protocol/api/network.ts';
 import type { ListedSandbox, Sandbox, SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { clientId } from '../../../protocol/api/sandbox.ts';
 import { assert } from '../../../base/error.ts';
-import { shownState } from '../../../protocol/state.ts';
+import { shownState, transitionOf } from '../../../protocol/state.ts';
 import { formatTime } from '../../../base/time.ts';
 import { decryptNetwork } from '../rules/network/encrypted.ts';
 import { tokensOf } from '../rules/tokens.ts';
@@ -23,6 +23,7 @@ export function sandboxView(seed: Uint8Array, sandbox: CreatedSandbox): Sandbox 
 export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
   const state = shownState(sandbox.state);
   assert(state !== null, `sandbox ${sandbox.sandboxId} is shown in its hidden state ${sandbox.state}`);
+  const transition = transitionOf(sandbox.state);
   return {
     ...identityView(sandbox),
     nodeID: sandbox.nodeId,
@@ -32,6 +33,7 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
     memoryMB: sandbox.memoryMiB,
     diskSizeMB: sandbox.diskMiB,
     state,
+    ...(transition !== null && { transition }),
     ...(sandbox.metadata !== null && { metadata: sandbox.metadata }),
     volumeMounts: sandbox.volumeMounts.map(({ name, path }) => ({ name, path })),
     ...(sandbox.state === 'paused' && {

@@ -4,6 +4,7 @@ import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { ApiFailure } from '../../api/client.ts';
 import { useRead } from '../../api/hooks.ts';
+import { StateBadge } from '../sandboxes/state-badge.tsx';
 import { Badge, Copy, Loading, Problem } from '../../parts/bits.tsx';
 import { Page } from '../../parts/page.tsx';
 import { TimeLeft } from '../sandboxes/time-left.tsx';
@@ -12,6 +13,9 @@ import { SandboxActions } from './actions.tsx';
 
 /** A sandbox as its pages see it: `detail` is null once it has ended. */
 type Known = { sandboxId: string; detail: SandboxDetail | null; events: LifecycleEvent[] };
+
+/** How often is asked while something is being done with it: no event tells of that. */
+const transitionMs = 1_000;
 
 const KnownContext = createContext<Known | null>(null);
 
@@ -35,7 +39,7 @@ const tabs = [
 export function SandboxPage() {
   const { sandboxId = '' } = useParams({ strict: false });
   const id = encodeURIComponent(sandboxId);
-  const detail = useRead<SandboxDetail>(`/sandboxes/${id}`);
+  const detail = useRead<SandboxDetail>(`/sandboxes/${id}`, { every: of => (of?.transition ? transitionMs : false) });
   const events = useRead<LifecycleEvent[]>(`/events/sandboxes/${id}`, { query: { limit: 100 } });
   const isGone = detail.error instanceof ApiFailure && detail.error.status === 404;
   const wrong = (isGone ? null : detail.error) ?? events.error;
@@ -83,11 +87,7 @@ function StateLine({ known: { sandboxId, detail, events } }: { known: Known }) {
   const reason = killed ? (reasons[killOf(killed).kill_reason ?? '']?.text ?? 'ended') : 'ended';
   return (
     <div className="row" style={{ marginTop: 4 }}>
-      {detail ? (
-        <Badge tone={detail.state === 'running' ? 'ok' : 'idle'}>{detail.state}</Badge>
-      ) : (
-        <Badge tone="idle">ended: {reason}</Badge>
-      )}
+      {detail ? <StateBadge of={detail} /> : <Badge tone="idle">ended: {reason}</Badge>}
       <Copy text={sandboxId} />
       {detail && <TimeLeft of={detail} />}
     </div>

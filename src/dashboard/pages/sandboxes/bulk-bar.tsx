@@ -15,6 +15,8 @@ import { RoleButton } from '../../parts/role-button.tsx';
 const atOnce = 4;
 const resumeSeconds = 300;
 const addedSeconds = 900;
+/** What takes longer is shown while it is under way, ms. */
+const slowMs = 250;
 
 type Action = {
   name: string;
@@ -53,6 +55,24 @@ const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
   },
 };
 
+/** Does it to all of these, some at a time; answers of how many it was done, and why not of the others. */
+async function askAll(action: Action, all: readonly ListedSandbox[], team: string) {
+  const queue = [...all];
+  const failures: string[] = [];
+  let done = 0;
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const [path, options] = action.ask(next);
+      await ask(path, { ...options, team }).then(
+        () => done++,
+        (error: Error) => failures.push(error.message),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return { done, failures };
+}
+
 /** What can be done with the chosen sandboxes; each button says with how many of them. */
 export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDone: () => void }) {
   const { teamID } = useTeam();
@@ -64,20 +84,12 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   const { isShowing, show } = useCalls();
   const run = async (action: Action) => {
     setBusy(true);
-    const queue = fits(action);
-    const failures: string[] = [];
-    let done = 0;
-    const work = async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        const [path, options] = action.ask(next);
-        await ask(path, { ...options, team: teamID }).then(
-          () => done++,
-          (error: Error) => failures.push(error.message),
-        );
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, work));
-    await client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], ['/v2/sandboxes']) });
+    const renew = () =>
+      client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], ['/v2/sandboxes']) });
+    const slow = setTimeout(() => void renew(), slowMs);
+    const { done, failures } = await askAll(action, fits(action), teamID);
+    clearTimeout(slow);
+    await renew();
     if (done > 0) toast({ kind: 'ok', text: `${done} ${action.past}` });
     if (failures.length > 0) toast({ kind: 'danger', text: `${failures.length} failed: ${failures[0]}` });
     setBusy(false);

@@ -5,6 +5,7 @@ import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
 import { Ago, Badge, CopyBeside } from '../../parts/bits.tsx';
 import type { SandboxesFilter } from './search.ts';
+import { StateBadge } from './state-badge.tsx';
 import { Sparkline, useRecent } from './sparkline.tsx';
 import { TimeLeft } from './time-left.tsx';
 
@@ -40,9 +41,7 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
           onChange={event => onChoose(sandboxID, event.target.checked)}
         />
       </td>
-      <td>
-        {isGone ? <Badge tone="idle">ended</Badge> : <Badge tone={state === 'running' ? 'ok' : 'idle'}>{state}</Badge>}
-      </td>
+      <td>{isGone ? <Badge tone="idle">ended</Badge> : <StateBadge of={row} />}</td>
       <td>
         <span className="row copyable">
           {/* The router's own link looks at each change of the address, in every row. */}

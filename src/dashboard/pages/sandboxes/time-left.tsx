@@ -1,7 +1,7 @@
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatDuration, formatMoment } from '../../format.ts';
 import { useZone } from '../../parts/zone.tsx';
-import { Ago, Meter, useNow } from '../../parts/bits.tsx';
+import { Meter, useNow } from '../../parts/bits.tsx';
 
 /** How long a sandbox still runs, as a bar of its whole time; of a paused one, since when it is paused. */
 export function TimeLeft({
@@ -13,8 +13,8 @@ export function TimeLeft({
   const zone = useZone();
   if (state === 'paused')
     return (
-      <span className="muted">
-        paused <Ago at={endAt} />
+      <span className="muted num" title={`Paused ${formatMoment(new Date(endAt), zone)}`}>
+        paused {formatDuration(now - Date.parse(endAt))}
       </span>
     );
   const [start, end] = [Date.parse(startedAt), Date.parse(endAt)];

@@ -1,0 +1,32 @@
+import { useState } from 'react';
+import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
+import { formatDuration } from '../../format.ts';
+import { Badge, useNow } from '../../parts/bits.tsx';
+
+/** A change that takes longer needs somebody to look: most take well under a second. */
+const stuckMs = 60_000;
+/** From then on it says how long it has been at it. */
+const slowMs = 3_000;
+
+/** The state of a sandbox, or what is being done with it and for how long this page has seen that. */
+export function StateBadge({ of: { state, transition } }: { of: Pick<ListedSandbox, 'state' | 'transition'> }) {
+  return transition ? (
+    <InTransition key={transition} name={transition} />
+  ) : (
+    <Badge tone={state === 'running' ? 'ok' : 'idle'}>{state}</Badge>
+  );
+}
+
+function InTransition({ name }: { name: string }) {
+  const [since] = useState(() => Date.now());
+  const ms = useNow() - since;
+  const isStuck = ms >= stuckMs;
+  return (
+    <span title={isStuck ? `It has been ${name} for longer than a minute: an operator should look` : undefined}>
+      <Badge tone={isStuck ? 'danger' : 'warn'}>
+        {name}
+        {ms >= slowMs && ` ${formatDuration(ms)}`}
+      </Badge>
+    </span>
+  );
+}
