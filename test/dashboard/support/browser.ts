@@ -59,11 +59,13 @@ type Finding = { id: string; impact: string; nodes: { html: string }[] };
 
 /** Serious findings of axe-core on what is shown now, each with the first place. */
 export async function seriousFindings(page: Page): Promise<string[]> {
-  // Evaluated by the debugger: the page's own policy lets no such script in.
-  await page.evaluate(axeSource);
+  // Evaluated by the debugger: the page's own policy lets no such script in. Once for a document, as it is long.
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axeSource);
   const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
-    return (await axe.run()).violations;
+    type Axe = { run(options: object): Promise<{ violations: Finding[] }> };
+    const { axe } = globalThis as unknown as { axe: Axe };
+    // What passes is not asked about, and its nodes not described.
+    return (await axe.run({ resultTypes: ['violations'], preload: false })).violations;
   });
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
