@@ -11,6 +11,7 @@
 #include <linux/veth.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 // Several netlink requests that are sent together; each is acknowledged.
@@ -108,13 +109,46 @@ static void addRoute(struct batch *b, int index, const in_addr_t *destination, i
   put(b, RTA_GATEWAY, &gateway, 4), put(b, RTA_OIF, &index, 4);
 }
 
-static void disableIpv6(const char *name) {
+// The IPv6 of a link: `outer` stands for the sandbox on the host.
+struct ipv6 {
+  struct in6_addr outer, inner, gateway;
+};
+
+// One setting of a link in the current network namespace. False where this kernel does not have it.
+static bool setIpv6(const char *name, const char *setting, const char *value) {
   char path[96];
-  snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", name);
+  snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/%s", name, setting);
   int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return; // no IPv6 in this kernel
-  if (write(fd, "1", 1) < 0) perror(path);
+  if (fd < 0) return false;
+  bool done = write(fd, value, strlen(value)) > 0;
+  if (!done) perror(path);
   close(fd);
+  return done;
+}
+
+// Before the link is up: it gets no address by itself, and believes no router.
+static void enableIpv6(const char *name) {
+  setIpv6(name, "addr_gen_mode", "1"), setIpv6(name, "accept_ra", "0"), setIpv6(name, "accept_redirects", "0");
+  setIpv6(name, "disable_ipv6", "0");
+}
+
+static void addNeighbourV6(struct batch *b, int index, const struct in6_addr *address, const uint8_t *mac) {
+  struct ndmsg n = {.ndm_family = AF_INET6, .ndm_ifindex = index, .ndm_state = NUD_PERMANENT};
+  begin(b, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &n, sizeof n);
+  put(b, NDA_DST, address, sizeof *address), put(b, NDA_LLADDR, mac, 6);
+}
+
+// NULL: to everywhere.
+static void addRouteV6(struct batch *b, int index, const struct in6_addr *destination, const struct in6_addr *gateway) {
+  struct rtmsg m = {.rtm_family = AF_INET6, .rtm_dst_len = destination ? 128 : 0, .rtm_table = RT_TABLE_MAIN, .rtm_protocol = RTPROT_STATIC,
+                    .rtm_scope = RT_SCOPE_UNIVERSE, .rtm_type = RTN_UNICAST, .rtm_flags = RTNH_F_ONLINK};
+  begin(b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, &m, sizeof m);
+  if (destination) put(b, RTA_DST, destination, sizeof *destination);
+  put(b, RTA_GATEWAY, gateway, sizeof *gateway), put(b, RTA_OIF, &index, 4);
+}
+
+static void disableIpv6(const char *name) {
+  setIpv6(name, "disable_ipv6", "1"); // or there is none in this kernel
 }
 
 static int makePair(const char *name, const uint8_t *outerMac, const char *innerName, const uint8_t *innerMac, int netns, uint32_t mtu) {
@@ -130,41 +164,59 @@ static int makePair(const char *name, const uint8_t *outerMac, const char *inner
   return submit(&b);
 }
 
-static int configureOuter(const char *name, in_addr_t slot, in_addr_t inner, const uint8_t *innerMac) {
+static int configureOuter(const char *name, in_addr_t slot, in_addr_t inner, const uint8_t *innerMac, const struct ipv6 *v6) {
   int index = if_nametoindex(name);
-  disableIpv6(name);
+  if (v6) enableIpv6(name), setIpv6(name, "force_forwarding", "1"); // kernels without it forward for all, or not at all
+  else disableIpv6(name);
   struct batch b = {0};
   addUp(&b, index, IFF_NOARP), addForwarding(&b, index), addNeighbour(&b, index, inner, innerMac), addRoute(&b, index, &slot, inner);
+  if (v6) addNeighbourV6(&b, index, &v6->inner, innerMac), addRouteV6(&b, index, &v6->outer, &v6->inner);
   return submit(&b);
 }
 
-static int configureInner(in_addr_t inner, in_addr_t gateway, const uint8_t *outerMac) {
+static int configureInner(in_addr_t inner, in_addr_t gateway, const uint8_t *outerMac, const struct ipv6 *v6) {
   int index = if_nametoindex("eth0"), loopback = if_nametoindex("lo");
-  disableIpv6("eth0");
+  if (v6) enableIpv6("eth0");
+  else disableIpv6("eth0");
   struct batch b = {0};
   addUp(&b, loopback, 0);
   struct ifaddrmsg a = {.ifa_family = AF_INET, .ifa_prefixlen = 30, .ifa_index = index};
   begin(&b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &a, sizeof a);
   put(&b, IFA_LOCAL, &inner, 4), put(&b, IFA_ADDRESS, &inner, 4);
   addUp(&b, index, IFF_NOARP), addNeighbour(&b, index, gateway, outerMac), addRoute(&b, index, NULL, gateway);
+  if (!v6) return submit(&b);
+  // Nobody else can have it: it is not looked for.
+  struct ifaddrmsg a6 = {.ifa_family = AF_INET6, .ifa_prefixlen = 128, .ifa_flags = IFA_F_NODAD, .ifa_index = index};
+  begin(&b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &a6, sizeof a6);
+  put(&b, IFA_LOCAL, &v6->inner, sizeof v6->inner);
+  addNeighbourV6(&b, index, &v6->gateway, outerMac), addRouteV6(&b, index, NULL, &v6->gateway);
   return submit(&b);
 }
 
-// link-up pid name slotAddress innerAddress gateway outerMac innerMac mtu: connects a sandbox with the host.
-// Inside, every sandbox has the same address; outside, `slotAddress` stands for it.
+static int parseIpv6(char **argument, struct ipv6 *v6) {
+  bool parsed = inet_pton(AF_INET6, argument[0], &v6->outer) == 1 && inet_pton(AF_INET6, argument[1], &v6->inner) == 1 &&
+                inet_pton(AF_INET6, argument[2], &v6->gateway) == 1;
+  return parsed ? 0 : (errno = EINVAL, -1);
+}
+
+// link-up pid name slotAddress innerAddress gateway outerMac innerMac mtu [slotAddress innerAddress gateway]: connects a
+// sandbox with the host. Inside, every sandbox has the same address; outside, `slotAddress` stands for it. The last three
+// are those of IPv6; without them the link has none.
 int opLinkUp(struct request *r, struct failure *f) {
   char path[64], *name = r->argument[1];
   uint8_t outerMac[6], innerMac[6];
   in_addr_t slot = inet_addr(r->argument[2]), inner = inet_addr(r->argument[3]), gateway = inet_addr(r->argument[4]);
   if (parseMac(r->argument[5], outerMac) < 0 || parseMac(r->argument[6], innerMac) < 0) return fail(f, "link-layer address");
+  struct ipv6 parts, *v6 = r->arguments >= 11 ? &parts : NULL;
+  if (v6 && parseIpv6(r->argument + 8, v6) < 0) return fail(f, "IPv6 address");
   snprintf(path, sizeof path, "/proc/%s/ns/net", r->argument[0]);
   int netns = open(path, O_RDONLY | O_CLOEXEC), own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), result = -1;
   if (netns < 0 || own < 0) fail(f, "network namespace");
   else if (makePair(name, outerMac, "eth0", innerMac, netns, atoi(r->argument[7])) < 0) fail(f, "veth");
-  else if (configureOuter(name, slot, inner, innerMac) < 0) fail(f, "outer end");
+  else if (configureOuter(name, slot, inner, innerMac, v6) < 0) fail(f, "outer end");
   else if (setns(netns, CLONE_NEWNET) < 0) fail(f, "setns");
   else {
-    result = configureInner(inner, gateway, outerMac) < 0 ? fail(f, "inner end") : 0;
+    result = configureInner(inner, gateway, outerMac, v6) < 0 ? fail(f, "inner end") : 0;
     if (setns(own, CLONE_NEWNET) < 0) exit(3);
   }
   if (netns >= 0) close(netns);

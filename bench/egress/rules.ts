@@ -22,6 +22,7 @@ await table.install({
   resolvers: ['8.8.8.8'],
   proxies: proxyCount(),
   flowsMax: flowsPerSandbox(trackedMax()),
+  ipv6: false,
   features: await findHostFeatures(),
   linksNow: [],
 });

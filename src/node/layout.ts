@@ -11,6 +11,13 @@ const firstHostId = 0x7000_0000;
 export const innerAddress = '169.254.0.21';
 /** What sandboxes have as their gateway: the outer end of the link. */
 export const gatewayAddress = '169.254.0.22';
+/**
+ * The IPv6 address that every sandbox has inside, where the host has a way out by IPv6. It is of a block of our own
+ * (RFC 4193): programs prefer IPv4 to it (RFC 6724) where a name has addresses of both families.
+ */
+export const innerAddressV6 = 'fda7:110:5b3c::21';
+/** The gateway by IPv6, on the link alone. */
+export const gatewayAddressV6 = 'fe80::22';
 /** Link-layer address of a sandbox's end of its link. */
 export const innerMac = '02:a0:11:00:00:21';
 /** Link-layer address of the host's end. */
@@ -36,6 +43,8 @@ export type Slot = {
   interfaceName: string;
   /** Stands for the sandbox outside of it. Of 198.18.0.0/15, which no network routes (RFC 2544). */
   address: string;
+  /** Stands for the sandbox outside of it, by IPv6. */
+  addressV6: string;
   /** Source, on the host, of the connections that the egress proxy makes for the sandbox. */
   proxyAddress: string;
 };
@@ -49,6 +58,7 @@ export function slotOf(installation: number, number: number): Slot {
     baseId: firstHostId + (installation * slotsMax + number) * idsPerSandbox,
     interfaceName: `at${installation}-${number}`,
     address: `198.18.${host >> 8}.${host & 255}`,
+    addressV6: `fda7:110:5b3c:${(installation + 1).toString(16)}::1:${number.toString(16)}`,
     proxyAddress: `198.18.${(host + slotsMax) >> 8}.${host & 255}`,
   };
 }
@@ -56,6 +66,11 @@ export function slotOf(installation: number, number: number): Slot {
 /** The network that holds all addresses of an installation's slots. */
 export function slotNetwork(installation: number): string {
   return `198.18.${(installation * 2 * slotsMax) >> 8}.0/21`;
+}
+
+/** The network that holds the IPv6 addresses of an installation's slots. */
+export function slotNetworkV6(installation: number): string {
+  return `fda7:110:5b3c:${(installation + 1).toString(16)}::/64`;
 }
 
 /** The upper half of it: the addresses that the egress proxy connects from. */

@@ -98,6 +98,7 @@ test('a builder that has the network reaches public addresses, and others where 
       resolvers: [],
       proxies: 2,
       flowsMax: 1,
+      ipv6: false,
       features: { countsFlows: false },
       linksNow: [],
       policies: [],

@@ -138,6 +138,8 @@ test('what the helper can’t do is told and nothing else happens', async () => 
   await expect(
     process.request(['link-up', '1', 'x', '1.2.3.4', '1.2.3.5', '1.2.3.6', 'no', 'address', '1500']),
   ).rejects.toThrow('link-layer address');
+  const link = ['link-up', '1', 'x', '1.2.3.4', '1.2.3.5', '1.2.3.6', '02:00:00:00:00:01', '02:00:00:00:00:02', '1500'];
+  await expect(process.request([...link, 'fd00::1', 'fd00::2', '1.2.3.4'])).rejects.toThrow('IPv6 address');
   await expect(helper.call('disk-mount', { image: made('none'), at: made('mount') })).rejects.toThrow();
   await expect(helper.call('layer-mount', { image: made('none'), at: made('mount') })).rejects.toThrow();
   await expect(helper.call('seal', { name: 'name', path: made('none') })).rejects.toThrow();

@@ -216,9 +216,12 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     ['nothing goes past it', 'test/egress/socks.test.ts', 'no other traffic goes past it'],
     ['nothing inside can change them', 'test/conformance/isolation.test.ts', 'do more with sudo than root can'],
-    ['carries IPv4 and nothing else', 'test/attacks/network.test.ts', 'a host that answers on the link is heard'],
+    [
+      'IPv6 where the host has it, and nothing else',
+      'test/attacks/network-v6.test.ts',
+      'the host has no neighbour on a link but those that it put there',
+    ],
     ['nothing is changed', 'src/node/network/forwarding.test.ts', 'links of sandboxes are none'],
-    ['nothing is reached by them', 'test/egress/addresses.test.ts', 'an allow does not open protected ranges'],
     [
       "never a secret's value",
       'test/api/sandbox/egress-secrets.test.ts',

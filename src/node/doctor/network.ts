@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { findHostFeatures, flowsPerSandbox, trackedMax } from '../network/rules/host-features.ts';
+import { withoutIpv6 } from '../network/ipv6.ts';
 import { hostTable } from '../network/rules/host-table.ts';
 import { proxyCount } from '../network/egress/proxies/proxies.ts';
 import { tryInNetworkNamespace } from '../../base/process/command.ts';
@@ -36,6 +37,7 @@ export function networkProbes({ port, servesPort }: { port: number; servesPort: 
             resolvers: [],
             proxies: proxyCount(),
             flowsMax: 1,
+            ipv6: withoutIpv6() === undefined,
             features: await findHostFeatures(),
             linksNow: [],
             policies: [],

@@ -27,6 +27,8 @@ type Capabilities = {
    * Null: CRIU checkpoints their processes, where the host can. Else why their memory can't be kept, for the caller.
    */
   withoutCheckpoints: string | null;
+  /** Their network is the kernel's own: they have IPv6 where the host has it. */
+  hasIpv6: boolean;
 };
 
 /** How sandboxes are isolated from the host and from each other. One conformance suite runs against every driver. */

@@ -100,6 +100,8 @@ export const operations = {
       outerMac: string;
       innerMac: string;
       mtu: number;
+      /** Undefined: the link carries IPv4 alone. */
+      ipv6?: { slotAddress: string; innerAddress: string; gateway: string };
     }) => [
       link.pid,
       link.name,
@@ -109,6 +111,7 @@ export const operations = {
       link.outerMac,
       link.innerMac,
       link.mtu,
+      ...(link.ipv6 ? [link.ipv6.slotAddress, link.ipv6.innerAddress, link.ipv6.gateway] : []),
     ],
   ),
   'access-up': operation(({ outer, inner, mtu }: { outer: LinkEnd; inner: LinkEnd; mtu: number }) => [

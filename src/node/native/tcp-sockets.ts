@@ -35,7 +35,7 @@ export type TcpSockets = {
   close(): void;
 };
 
-/** The connections that programs in the namespace hold, to IPv4 addresses by either family. */
+/** The connections that programs in the namespace hold, by either family; to mapped addresses as to those of IPv4. */
 export function openTcpSockets(namespace: Pick<NetworkNamespace, 'netlinkSocket'>): TcpSockets {
   const diag = openNetlink(families.sockDiag, namespace.netlinkSocket);
   return {
@@ -65,7 +65,7 @@ function socketOf(family: number, body: Buffer): TcpSocket | undefined {
   if (body.length < ends.inAnswer + ends.length) return undefined;
   const identity = body.subarray(ends.inAnswer, ends.inAnswer + ends.length);
   const remote = identity.subarray(20, 36);
-  if (family === AF_INET6 && !remote.subarray(0, 12).equals(mappedPrefix)) return undefined;
+  const isMapped = family === AF_INET6 && remote.subarray(0, 12).equals(mappedPrefix);
   const request = Buffer.alloc(requestBytes);
   request.set([family, IPPROTO_TCP]);
   request.writeUInt32LE(0xffffffff, 4);
@@ -74,7 +74,7 @@ function socketOf(family: number, body: Buffer): TcpSocket | undefined {
     protocol: 'tcp',
     sourcePort: identity.readUInt16BE(0),
     port: identity.readUInt16BE(2),
-    destination: Uint8Array.from(family === AF_INET ? remote.subarray(0, 4) : remote.subarray(12)),
+    destination: Uint8Array.from(family === AF_INET ? remote.subarray(0, 4) : isMapped ? remote.subarray(12) : remote),
     request,
   };
 }

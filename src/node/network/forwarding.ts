@@ -2,11 +2,41 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifThere } from '../../base/if-there.ts';
 import { protectedRange } from '../../protocol/network/network.ts';
+import { waysOutV6 } from './ipv6.ts';
 import { tableOf } from './rules/table-name.ts';
 import { nft } from './rules/nft.ts';
 
 /** How often it is looked whether the way out is another one by now. */
 const lookEveryMs = 10_000;
+
+/** How the host's kernel says which packets it passes on. */
+type Family = {
+  settings: string;
+  /** The setting that is 1 where all interfaces forward. */
+  all: string;
+  /** The same for one interface, in its directory. */
+  one: string;
+  /** The set of the host table that holds the interfaces which forward for sandboxes alone. */
+  set: string;
+  waysOut(): string[];
+};
+
+const ipv4: Family = {
+  settings: '/proc/sys/net/ipv4',
+  all: 'ip_forward',
+  one: 'forwarding',
+  set: 'ways_out',
+  waysOut: () => waysOut(readFileSync('/proc/net/route', 'utf8')),
+};
+
+/** `forwarding` of a single interface makes it a router to its neighbours, and would pass nothing on. Linux 6.17. */
+const ipv6: Family = {
+  settings: '/proc/sys/net/ipv6',
+  all: 'conf/all/forwarding',
+  one: 'force_forwarding',
+  set: 'ways_out_v6',
+  waysOut: waysOutV6,
+};
 
 /**
  * Whether the host passes packets on, by interface. A sandbox's link does from when it is made (native/link.c); the
@@ -20,35 +50,40 @@ type Forwarding = {
   undo(): void;
 };
 
-/** `file` remembers what was changed over restarts. */
+/** `file` remembers what was changed over restarts, of both families. `ipv6`: sandboxes have it. */
 export function createForwarding({
   installation,
+  ipv6: hasIpv6,
   file,
   onError,
 }: {
   installation: number;
+  ipv6: boolean;
   file: string;
   onError(error: unknown): void;
 }): Forwarding {
+  const families = hasIpv6 ? [ipv4, ipv6] : [ipv4];
+  // Interfaces of IPv4 by their names, as earlier releases wrote them; of IPv6 with their family before.
   const opened = new Set<string>(existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]) : []);
-  let guarded = '';
+  const guarded = new Map<Family, string>();
   let timer: ReturnType<typeof setInterval> | undefined;
 
-  const look = async () => {
-    const ways = readSetting('ip_forward') === '1' ? [] : waysOut(readFileSync('/proc/net/route', 'utf8'));
+  const lookAt = async (family: Family) => {
+    const ways = readSetting(family, family.all) === '1' ? [] : family.waysOut();
     for (const name of ways) {
-      if (readSetting(`conf/${name}/forwarding`) !== '0') continue;
-      opened.add(name);
+      if (readSetting(family, `conf/${name}/${family.one}`) !== '0') continue;
+      opened.add(family === ipv6 ? `ipv6 ${name}` : name);
       writeFileSync(file, JSON.stringify([...opened]));
-      writeSetting(`conf/${name}/forwarding`, '1');
+      writeSetting(family, `conf/${name}/${family.one}`, '1');
     }
-    if (guarded === ways.join()) return;
-    const elements =
-      ways.length > 0
-        ? `add element inet ${tableOf(installation)} ways_out { ${ways.map(name => `"${name}"`).join(', ')} }\n`
-        : '';
-    await nft(`flush set inet ${tableOf(installation)} ways_out\n${elements}`);
-    guarded = ways.join();
+    if ((guarded.get(family) ?? '') === ways.join()) return;
+    const set = `inet ${tableOf(installation)} ${family.set}`;
+    const elements = ways.length > 0 ? `add element ${set} { ${ways.map(name => `"${name}"`).join(', ')} }\n` : '';
+    await nft(`flush set ${set}\n${elements}`);
+    guarded.set(family, ways.join());
+  };
+  const look = async () => {
+    for (const family of families) await lookAt(family);
   };
 
   return {
@@ -59,8 +94,12 @@ export function createForwarding({
     },
     stop: () => clearInterval(timer),
     undo() {
-      if (readSetting('ip_forward') === '1' || readdirSync('/sys/class/net').some(name => /^at\d+-/.test(name))) return;
-      for (const name of opened) writeSetting(`conf/${name}/forwarding`, '0');
+      if (readdirSync('/sys/class/net').some(name => /^at\d+-/.test(name))) return;
+      for (const entry of opened) {
+        const family = entry.startsWith('ipv6 ') ? ipv6 : ipv4;
+        if (readSetting(family, family.all) === '1') continue;
+        writeSetting(family, `conf/${entry.replace('ipv6 ', '')}/${family.one}`, '0');
+      }
     },
   };
 }
@@ -80,11 +119,11 @@ export function waysOut(routes: string): string[] {
   return [...new Set(names)];
 }
 
-/** Undefined where the interface is gone. */
-function readSetting(path: string): string | undefined {
-  return ifThere(() => readFileSync(join('/proc/sys/net/ipv4', path), 'utf8').trim(), undefined);
+/** Undefined where the interface is gone, or the kernel has no such setting. */
+function readSetting({ settings }: Family, path: string): string | undefined {
+  return ifThere(() => readFileSync(join(settings, path), 'utf8').trim(), undefined);
 }
 
-function writeSetting(path: string, value: string): void {
-  if (readSetting(path) !== undefined) writeFileSync(join('/proc/sys/net/ipv4', path), value);
+function writeSetting(family: Family, path: string, value: string): void {
+  if (readSetting(family, path) !== undefined) writeFileSync(join(family.settings, path), value);
 }

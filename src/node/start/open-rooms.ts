@@ -13,6 +13,7 @@ import type { Layout } from '../layout.ts';
 import { openSandboxLogs } from '../logs/sandbox-logs.ts';
 import { startHelper } from '../native/helper.ts';
 import { createEgress, resolversInside } from '../network/egress/egress.ts';
+import { withoutIpv6 } from '../network/ipv6.ts';
 import { outgoingMtu } from '../network/rules/outgoing-mtu.ts';
 import type { NodeOptions } from './options.ts';
 import { createIncidents } from '../sandbox/incidents.ts';
@@ -61,7 +62,17 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
   setPriority(platformNiceness);
   for (const { setting, present, least } of raiseHostLimits())
     log.warn('a limit of the host is lower than its sandboxes need', { setting, present, least });
-  const host = { layout, log, helper, helperBinary, cgroups: detectCgroups(), mtu: outgoingMtu() };
+  const noIpv6 = withoutIpv6();
+  log.info('IPv6 of sandboxes', noIpv6 === undefined ? { has: true } : { has: false, reason: noIpv6 });
+  const host = {
+    layout,
+    log,
+    helper,
+    helperBinary,
+    cgroups: detectCgroups(),
+    mtu: outgoingMtu(),
+    ipv6: noIpv6 === undefined,
+  };
   const builder = createBuilder({ ...host, builderDir: options.builderDir, installation: layout.installation });
   undo.defer(() => builder.stop());
   const logs = openSandboxLogs({ directory: layout.logs, bytesMax: options.logs?.bytesMax ?? defaultLogBytesMax, log });
@@ -85,6 +96,7 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     onDenied: logs.denied,
     onEnd: logs.traffic,
     nameservers: options.nameservers,
+    ipv6: host.ipv6,
     settings: options.egress ?? {},
   });
   undo.defer(() => egress.stop());
@@ -116,7 +128,7 @@ function slotRooms({
   nameservers,
   ...rooms
 }: Pick<Parameters<typeof createSlotHost>[0], 'layout' | 'helper'> &
-  Pick<Parameters<typeof createProcessControl>[0], 'egress' | 'mtu'> &
+  Pick<Parameters<typeof createProcessControl>[0], 'egress' | 'mtu' | 'ipv6'> &
   Pick<Parameters<typeof createKeptFiles>[0], 'helperBinary' | 'records'> &
   Pick<NodeOptions, 'log' | 'nameservers'>) {
   const { layout, helper, log } = rooms;

@@ -87,6 +87,15 @@ export function parseAddress(text: string): Uint8Array | undefined {
   return Uint8Array.from(all.flatMap(group => [group >> 8, group & 255]));
 }
 
+/** The usual notation of 4 or 16 octets; of IPv6 with the longest run of zeros left out, as RFC 5952 has it. */
+export function addressText(octets: Uint8Array): string {
+  if (octets.length === 4) return octets.join('.');
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    (((octets[2 * at] ?? 0) << 8) | (octets[2 * at + 1] ?? 0)).toString(16),
+  );
+  return new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1);
+}
+
 function pair(high = '', low = ''): string {
   return ((Number(high) << 8) | Number(low)).toString(16);
 }

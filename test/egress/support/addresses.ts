@@ -22,6 +22,29 @@ export const hostUplink = '192.0.2.2';
 export const hostPublic = '203.0.113.200';
 export const internetUplink = '192.0.2.1';
 
+/** Addresses of servers of the lab's internet by IPv6, by the names of their IPv4 ones. */
+export const addressesV6 = { allowed: '2001:db8:f::10', other: '2001:db8:f::11', attacker: '2001:db8:f::66' } as const;
+
+export const uplinkV6 = { host: '2001:db8:1::2', internet: '2001:db8:1::1' } as const;
+/** Another address of the host by IPv6. */
+export const hostPublicV6 = '2001:db8:2::200';
+
+/** What no sandbox may reach by IPv6 under any policy; all of it is routed to the lab's internet, which counts it. */
+export const victimAddressesV6 = [
+  'fd00:ec2::254',
+  'fd12:3456::5',
+  'fc00::5',
+  'fec0::5',
+  '64:ff9b::a00:5',
+  '64:ff9b:1::5',
+  '::ffff:10.0.0.5',
+  '::10.0.0.5',
+  '100::5',
+  '2002:a00:5::1',
+  '2001::5',
+  '4000::5',
+];
+
 /** What no sandbox may reach under any policy: a neighbour of the host, a cloud's metadata service, and the like. */
 export const victimAddresses = [
   '10.0.0.5',

@@ -1,5 +1,5 @@
 import { issueCertificate, type CertificatePair } from '../../../src/base/crypto/certificate.ts';
-import { addresses, hostileServer, victimAddresses } from './addresses.ts';
+import { addresses, addressesV6, hostileServer, victimAddresses } from './addresses.ts';
 import { startHostileServer } from './hostile-server.ts';
 import type { Visit } from './lab.ts';
 import { makeZones } from './names.ts';
@@ -7,9 +7,11 @@ import { startNameServer } from './name-server.ts';
 import { serveRemote } from './rpc.ts';
 import { startSocksServer } from './socks-server.ts';
 
-// The servers of a lab's internet. The authority that vouches for them is the first argument.
+// The servers of a lab's internet. The authority that vouches for them is the first argument; the second says whether
+// there is IPv6.
 
 const authority = JSON.parse(process.argv[2] ?? '{}') as CertificatePair;
+const hasIpv6 = JSON.parse(process.argv[3] ?? 'false') as boolean;
 
 /** Names for which each address has a certificate. */
 const certified: Record<string, string[]> = {
@@ -24,6 +26,7 @@ await serveRemote(async () => {
   const note = (service: string, from: string, detail = '') => void visits.push({ service, from, detail });
   for (const [name, address] of [
     ...Object.entries(addresses),
+    ...(hasIpv6 ? Object.entries(addressesV6).map(([name, address]) => [`${name} v6`, address] as const) : []),
     ...victimAddresses.map(address => ['victim', address] as const),
   ]) {
     startWeb(name, address, note);

@@ -26,11 +26,13 @@ await serveRemote(async () => {
       helperBinary: join(root, 'dist/helper'),
       agentDir: join(root, 'dist/agent'),
       runscDir: join(root, 'dist/runsc'),
+      criuDir: join(root, 'dist/criu'),
       ...(options.driver && { driver: options.driver }),
       builderDir: join(root, 'dist/builder'),
       nameservers: options.nameservers ?? ['8.8.8.8'],
       egress: { ...options.egress, ...(options.roots !== undefined && { roots: options.roots }) },
       pool: { size: 0, resources },
+      frozenMs: 0, // a resume is from the disk
       builds: { filesDir: join(dataDir, 'files'), ...(options.buildNetwork && { network: options.buildNetwork }) },
       log: createLog('info', line => void lines.push(line)),
       onHelperLost: () => {
@@ -61,6 +63,15 @@ await serveRemote(async () => {
         const startedAt = performance.now();
         await node.protocol.updateNetwork(refOf(sandboxId), network);
         return performance.now() - startedAt;
+      },
+      async pauseAndResume(sandboxId: string, network: EgressPolicy) {
+        const before = refOf(sandboxId);
+        await node.protocol.pause(before, { memory: true });
+        const nextExecutionId = newUuid();
+        const changes = { memory: true, network, envVars: {}, accessToken: null };
+        const { from } = await node.protocol.resume({ ...before, nextExecutionId, ...changes });
+        executions.set(sandboxId, nextExecutionId);
+        return from;
       },
       kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
       run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
@@ -101,9 +112,10 @@ await serveRemote(async () => {
 
 /** Services of the machine, on all its addresses, that no sandbox may reach. */
 async function startServices(onIntrusion: (intrusion: string) => void): Promise<void> {
+  const everywhere = options.ipv6 ? '::' : '0.0.0.0';
   for (const port of [22, 80, 443, 3000, 5432, 7000]) {
     Bun.listen({
-      hostname: '0.0.0.0',
+      hostname: everywhere,
       port,
       socket: {
         open(socket) {
@@ -128,7 +140,7 @@ async function startServices(onIntrusion: (intrusion: string) => void): Promise<
   });
   for (const port of [53, 7000]) {
     await Bun.udpSocket({
-      hostname: '0.0.0.0',
+      hostname: everywhere,
       port,
       socket: {
         data: (_, bytes, from, address) => onIntrusion(`datagram for port ${port} from ${address}:${from}: ${bytes}`),

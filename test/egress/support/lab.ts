@@ -7,7 +7,18 @@ import type { BuildResult } from '../../../src/protocol/build.ts';
 import type { EgressPolicy } from '../../../src/protocol/network/network.ts';
 import type { DriverName } from '../../../src/protocol/driver.ts';
 import type { TrafficCounters } from '../../../src/protocol/node-usage.ts';
-import { addresses, hostPublic, hostUplink, hostileServer, internetUplink, victimAddresses } from './addresses.ts';
+import {
+  addresses,
+  addressesV6,
+  hostPublic,
+  hostPublicV6,
+  hostUplink,
+  hostileServer,
+  internetUplink,
+  uplinkV6,
+  victimAddresses,
+  victimAddressesV6,
+} from './addresses.ts';
 import { ownNames } from './names.ts';
 import { startRemote, type Remote } from './rpc.ts';
 
@@ -22,6 +33,8 @@ export type LabOptions = {
   driver?: DriverName;
   /** What steps of builds reach; the internet unless said. */
   buildNetwork?: EgressPolicy;
+  /** The machine has a way to the internet by IPv6. */
+  ipv6?: boolean;
   /** The authority that vouches for the lab's servers: set by the lab. */
   roots?: string;
 };
@@ -36,6 +49,8 @@ export type Lab = {
   create(policy: EgressPolicy): Promise<string>;
   /** Answers how long the node took, ms. */
   update(sandboxId: string, policy: EgressPolicy): Promise<number>;
+  /** Answers with what it was resumed: `memory`, or `filesystem` where the machine can't keep that. */
+  pauseAndResume(sandboxId: string, policy: EgressPolicy): Promise<string>;
   kill(sandboxId: string): Promise<void>;
   /** Runs a shell command inside, as root unless said. */
   run(sandboxId: string, command: string, user?: string): Promise<Result>;
@@ -83,6 +98,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   };
   try {
     makeNamespaces(names);
+    if (options.ipv6) addIpv6(names);
     const authority = makeAuthority('Authority of the lab', 30);
     const internet = await startRemote([
       'nsenter',
@@ -90,6 +106,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       process.execPath,
       join(here, 'internet.ts'),
       JSON.stringify(authority),
+      JSON.stringify(options.ipv6 ?? false),
     ]);
     const node = await startRemote([
       'nsenter',
@@ -111,6 +128,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       installation,
       create: policy => node.call('create', policy),
       update: (sandboxId, policy) => node.call('update', sandboxId, policy),
+      pauseAndResume: (sandboxId, policy) => node.call('pauseAndResume', sandboxId, policy),
       kill: sandboxId => node.call('kill', sandboxId),
       run: (sandboxId, command, user = 'root') => node.call('run', sandboxId, command, user),
       python: (sandboxId, program) =>
@@ -190,6 +208,24 @@ function makeNamespaces({ host, internet }: { host: string; internet: string }):
   watchArrivals(internet, ['ip daddr != @victims']);
 }
 
+/** As on a machine that is no router; its own router told it the way out. */
+function addIpv6({ host, internet }: { host: string; internet: string }): void {
+  for (const [name, link, own, other] of [
+    [host, 'up0', uplinkV6.host, uplinkV6.internet],
+    [internet, 'eth0', uplinkV6.internet, uplinkV6.host],
+  ] as const) {
+    const settings = ['addr_gen_mode=1', 'accept_dad=0', 'disable_ipv6=0'];
+    run('ip', 'netns', 'exec', name, 'sysctl', '-qw', ...settings.map(text => `net.ipv6.conf.${link}.${text}`));
+    run('ip', '-n', name, 'address', 'add', `${own}/64`, 'dev', link, 'nodad');
+    run('ip', '-n', name, '-6', 'route', 'add', 'default', 'via', other);
+  }
+  for (const address of Object.values(addressesV6))
+    run('ip', '-n', internet, 'address', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
+  run('ip', '-n', host, 'address', 'add', `${hostPublicV6}/128`, 'dev', 'lo', 'nodad');
+  run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv6.conf.all.forwarding=0');
+  watchArrivals(internet, ['ip daddr != @victims', 'ip6 daddr != @victims_v6']);
+}
+
 function watchArrivals(internet: string, permitted: string[]): void {
   const rules = `table inet strays
 delete table inet strays
@@ -198,9 +234,15 @@ table inet strays {
     type ipv4_addr
     elements = { ${victimAddresses.join(', ')} }
   }
+  set victims_v6 {
+    type ipv6_addr
+    elements = { ${victimAddressesV6.join(', ')} }
+  }
   chain arriving {
     type filter hook prerouting priority raw; policy accept;
     iifname != "eth0" return
+    ip6 hoplimit 255 icmpv6 type { 135, 136 } return
+    ip6 daddr ff02::16 return
 ${permitted.map(match => `    ${match} return\n`).join('')}    counter
   }
 }

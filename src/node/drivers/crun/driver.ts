@@ -47,7 +47,7 @@ export function createCrunDriver(options: DriverHost): Driver {
 
   return {
     name: 'crun',
-    capabilities: { adoptsRoot: true, withoutCheckpoints: null },
+    capabilities: { adoptsRoot: true, withoutCheckpoints: null, hasIpv6: true },
 
     async start(slot, { controlToken, bootId, resources }) {
       const bundle = join(layout.bundles, slot.name);

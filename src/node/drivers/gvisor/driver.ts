@@ -46,7 +46,7 @@ function createGvisorDriver(options: DriverHost): Driver {
 
   return {
     name: 'gvisor',
-    capabilities: { adoptsRoot: false, withoutCheckpoints },
+    capabilities: { adoptsRoot: false, withoutCheckpoints, hasIpv6: false },
 
     async start(slot, { controlToken, resources, root }) {
       assert(root, 'gVisor starts with a root file system');

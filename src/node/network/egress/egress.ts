@@ -43,7 +43,7 @@ export type Egress = {
   adopt(sandbox: ConnectedSandbox, policy: EgressPolicy): void;
   /** Puts the rules in place, with those of the adopted sandboxes. Until then the rules of the last run hold. */
   install(): Promise<void>;
-  /** Closes a link that was just made to everything but IPv4. */
+  /** Closes a link that was just made to everything but packets of a sandbox's. */
   guard(slot: Slot): void;
   /** Lets a sandbox out as far as its policy goes. Until this resolves it reaches nothing. */
   apply(sandbox: ConnectedSandbox, policy: EgressPolicy): Promise<void>;
@@ -75,18 +75,20 @@ type EgressOptions = {
   onEnd(sandboxId: string, traffic: TrafficCounters): void;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
+  /** Sandboxes have IPv6. */
+  ipv6: boolean;
   settings: EgressSettings;
 };
 
 /** Makes the egress control of an installation. Nothing on the host changes before `install`. */
 export function createEgress(options: EgressOptions): Egress {
-  const { layout, log, nameservers, settings } = options;
+  const { layout, log, nameservers, ipv6, settings } = options;
   const { installation } = layout;
   const netfilter = openNetlink(families.netfilter);
   const table = createPolicyTable(installation, netfilter);
   const known = createKnownSandboxes(slot => refusedPackets(netfilter, installation, slot.interfaceName));
-  const forgotten = createForgottenConnections(log);
-  const forwarding = forwardingOf(layout, log);
+  const forgotten = createForgottenConnections(log, ipv6);
+  const forwarding = forwardingOf(layout, log, ipv6);
   const proxySettings = proxySettingsOf(options);
   const detours = detoursOf(proxySettings, nameservers);
   const reports = createReports(known, options.onDenied);
@@ -103,7 +105,7 @@ export function createEgress(options: EgressOptions): Egress {
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));
       const resolvers = [publicResolver, ...nameservers.filter(isIPv4)];
-      await table.install({ resolvers, proxies, flowsMax, features, linksNow: linksOf(installation) });
+      await table.install({ resolvers, proxies, flowsMax, ipv6, features, linksNow: linksOf(installation) });
       known.count();
       await forwarding.start();
       stopWatching = await watchRefusals(refusalGroup(installation), refusal => reports.ofRules(refusal, flowsMax));
@@ -144,9 +146,10 @@ export function createEgress(options: EgressOptions): Egress {
   };
 }
 
-function forwardingOf({ installation, run }: Layout, log: Log) {
+function forwardingOf({ installation, run }: Layout, log: Log, ipv6: boolean) {
   return createForwarding({
     installation,
+    ipv6,
     file: join(run, 'forwarding.json'),
     onError: error => log.error('the way out of sandboxes could not be looked at', { reason: messageOf(error) }),
   });

@@ -1,5 +1,6 @@
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
+import type { Slot } from '../../layout.ts';
 import { forgetFlows } from '../../native/conntrack.ts';
 import { families, openNetlink } from '../../native/netlink.ts';
 
@@ -11,15 +12,21 @@ const collectMs = 250;
  * slot's next one.
  */
 export type ForgottenConnections = {
-  /** The sandbox at this address is gone. Its connections are forgotten soon, together with those of others. */
-  leave(address: string): void;
-  /** Resolves when the address has no connections of a sandbox before. Fails where they could not be forgotten. */
-  free(address: string): Promise<void>;
+  /** The sandbox of this slot is gone. Its connections are forgotten soon, together with those of others. */
+  leave(slot: Addresses): void;
+  /** Resolves when the slot has no connections of a sandbox before. Fails where they could not be forgotten. */
+  free(slot: Addresses): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Takes a netlink socket of its own, as going through the kernel's connections takes its time. */
-export function createForgottenConnections(log: Log): ForgottenConnections {
+/** What stands for a sandbox outside of it. */
+type Addresses = Pick<Slot, 'address' | 'addressV6'>;
+
+/**
+ * Takes a netlink socket of its own, as going through the kernel's connections takes its time. `ipv6`: sandboxes have
+ * it.
+ */
+export function createForgottenConnections(log: Log, ipv6: boolean): ForgottenConnections {
   const netfilter = openNetlink(families.netfilter);
   /** Addresses for which the kernel may still keep connections. */
   const stale = new Set<string>();
@@ -43,11 +50,12 @@ export function createForgottenConnections(log: Log): ForgottenConnections {
   };
 
   return {
-    leave(address) {
+    leave({ address, addressV6 }) {
       if (stale.size === 0) timer = setTimeout(forget, collectMs);
       stale.add(address);
+      if (ipv6) stale.add(addressV6);
     },
-    async free(address) {
+    async free({ address }) {
       if (stale.has(address)) forget();
       await forgetting.get(address);
     },

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { parseAddress, type EgressPolicy } from '../../../protocol/network/network.ts';
-import { ipv4Ranges } from '../rules/address-ranges.ts';
+import { rangesOf } from '../rules/address-ranges.ts';
 import { chainsOf } from '../rules/policy-chains.ts';
 import { compilePolicy } from '../../../protocol/network/egress-policy.ts';
 import { permitsDirect } from './policy.ts';
@@ -52,7 +52,16 @@ test('nothing goes past a SOCKS5 server, nor by QUIC past header rules', () => {
 });
 
 test('ranges are the fewest that hold the same addresses', () => {
-  const ranges = (...blocks: string[]) => ipv4Ranges(compilePolicy({ internetAccess: true, denyOut: blocks }).deny);
+  const { deny } = compilePolicy({
+    internetAccess: true,
+    denyOut: ['2001:db8::/33', '2001:db8:8000::/33', '2001:db8:1::/48', '2606:4700::1111', '1.1.1.1', '::/128'],
+  });
+  expect(rangesOf(deny, 6)).toEqual([
+    '0000:0000:0000:0000:0000:0000:0000:0000',
+    '2001:0db8:0000:0000:0000:0000:0000:0000-2001:0db8:ffff:ffff:ffff:ffff:ffff:ffff',
+    '2606:4700:0000:0000:0000:0000:0000:1111',
+  ]);
+  const ranges = (...blocks: string[]) => rangesOf(compilePolicy({ internetAccess: true, denyOut: blocks }).deny, 4);
   expect(ranges('10.0.0.0/9', '10.128.0.0/9', '10.3.0.0/16', '1.1.1.1', '1.1.1.2', '2001:db8::/32')).toEqual([
     '1.1.1.1-1.1.1.2',
     '10.0.0.0-10.255.255.255',
@@ -76,6 +85,8 @@ test('policies that come to the same rules share their name, others do not', () 
     { internetAccess: true, denyOut: ['1.1.1.2'] },
     { internetAccess: false, allowOut: ['1.1.1.1'] },
     { internetAccess: false, allowOut: ['a.test'] },
+    { internetAccess: false, allowOut: ['2606:4700::1111'] },
+    { internetAccess: true, denyOut: ['2606:4700::1111'] },
     { internetAccess: true, headerRules: { 'a.test': {} } },
     { internetAccess: true, egressProxy: { address: 'a:1' } },
     { internetAccess: false, egressProxy: { address: 'a:1' } },

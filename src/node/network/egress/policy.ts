@@ -41,6 +41,8 @@ export function permitsDirect(policy: CompiledPolicy, protocol: Protocol, octets
   const verdict = policy.byAddress(octets);
   if (!verdict.allowed) return verdict;
   if (socks) return { allowed: false, rule: protocol === 'tcp' ? 'egressProxy' : 'egressProxy, which takes TCP alone' };
+  if (headers && octets.length === 16 && protocol === 'tcp' && (port === 80 || port === 443))
+    return { allowed: false, rule: 'rules, whose headers go by IPv4 alone' };
   if (headers && protocol === 'udp' && port === 443) return { allowed: false, rule: 'rules, which QUIC would go past' };
   return verdict;
 }

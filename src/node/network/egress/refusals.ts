@@ -23,8 +23,8 @@ const copiedBytes = 64;
 
 /** A packet that the rules refused. */
 export type Refusal = {
-  /** The address that stands for the sandbox. */
-  source: string;
+  /** The address that stands for the sandbox, of either family. */
+  source: Uint8Array;
   destination: Uint8Array;
   protocol: Protocol;
   /** 0 where the protocol has none. */
@@ -77,13 +77,16 @@ const settings = [
 
 function refusalOf(attributes: Map<number, Buffer>): Refusal | undefined {
   const packet = attributes.get(payload);
-  if (!packet || packet.length < 20 || packet[0]! >> 4 !== 4) return undefined;
-  const ports = (packet[0]! & 15) * 4;
-  const number = packet[9];
+  const isV6 = packet !== undefined && packet[0]! >> 4 === 6;
+  if (!packet || packet.length < (isV6 ? 40 : 20) || (!isV6 && packet[0]! >> 4 !== 4)) return undefined;
+  // A packet of IPv6 with further headers does not get as far as to be refused.
+  const ports = isV6 ? 40 : (packet[0]! & 15) * 4;
+  const number = isV6 ? packet[6] : packet[9];
+  const [from, to, end] = isV6 ? [8, 24, 40] : [12, 16, 20];
   const protocol = number === 6 ? 'tcp' : number === 17 ? 'udp' : 'other';
   return {
-    source: packet.subarray(12, 16).join('.'),
-    destination: Uint8Array.from(packet.subarray(16, 20)),
+    source: Uint8Array.from(packet.subarray(from, to)),
+    destination: Uint8Array.from(packet.subarray(to, end)),
     protocol,
     port: protocol !== 'other' && packet.length >= ports + 4 ? packet.readUInt16BE(ports + 2) : 0,
     isOneTooMany: attributes.get(prefix)?.toString('latin1').startsWith(flowsPrefix) ?? false,

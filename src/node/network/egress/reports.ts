@@ -1,4 +1,5 @@
 import type { KnownSandboxes } from './known-sandboxes.ts';
+import { addressText } from '../../../protocol/network/network.ts';
 import { permitsDirect } from './policy.ts';
 import type { Denial } from './proxies/messages.ts';
 import type { Refusal } from './refusals.ts';
@@ -15,12 +16,13 @@ type Reports = {
 export function createReports(known: KnownSandboxes, onDenied: (sandboxId: string, denial: Denial) => void): Reports {
   return {
     ofRules(refusal, flowsMax) {
+      const source = addressText(refusal.source);
       for (const { sandbox, policy } of known.all()) {
-        if (sandbox.slot.address !== refusal.source) continue;
+        if (sandbox.slot.address !== source && sandbox.slot.addressV6 !== source) continue;
         const { rule } = refusal.isOneTooMany
           ? { rule: `at most ${flowsMax} connections at a time` }
           : permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
-        onDenied(sandbox.sandboxId, { host: refusal.destination.join('.'), port: refusal.port, rule });
+        onDenied(sandbox.sandboxId, { host: addressText(refusal.destination), port: refusal.port, rule });
       }
     },
     ofProxy(slotNumber, count, sample) {

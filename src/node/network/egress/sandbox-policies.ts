@@ -67,7 +67,7 @@ export class SandboxPolicies {
       table.withdraw(slot);
       await this.#proxy?.remove(slot.number);
       // The link is still there: its network namespace is held open. Most sandboxes have never sent a packet.
-      if (known.remove(slot.number) && linkBytes(slot, 'rx') !== 0) forgotten.leave(slot.address);
+      if (known.remove(slot.number) && linkBytes(slot, 'rx') !== 0) forgotten.leave(slot);
     });
   }
 
@@ -85,7 +85,7 @@ export class SandboxPolicies {
     // The proxy first: it must know the sandbox when the first connection is turned to it.
     if (detours.usesProxy(policy) || (before && detours.usesProxy(before.policy)))
       await this.#proxy?.set(slot.number, source);
-    await forgotten.free(slot.address);
+    await forgotten.free(slot);
     await table.assign(slot, detours.chains(policy));
     known.put(sandbox, policy);
     return policy;

@@ -1,27 +1,36 @@
 import type { Block } from '../../../protocol/network/network.ts';
 
-/** The IPv4 addresses of the blocks as the fewest ranges that do not touch, each `first-last`, ascending. */
-export function ipv4Ranges(blocks: Block[]): string[] {
+/**
+ * The addresses of one family of the blocks as the fewest ranges that do not touch, each `first-last` or an address
+ * alone, ascending.
+ */
+export function rangesOf(blocks: Block[], version: Block['version']): string[] {
   const ranges = blocks
-    .filter(block => block.version === 4)
+    .filter(block => block.version === version)
     .map(block => rangeOf(block))
-    .sort((a, b) => a.first - b.first);
-  const merged: { first: number; last: number }[] = [];
+    .sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+  const merged: { first: bigint; last: bigint }[] = [];
   for (const range of ranges) {
     const before = merged.at(-1);
-    if (before && range.first <= before.last + 1) before.last = Math.max(before.last, range.last);
-    else merged.push({ ...range });
+    if (!before || range.first > before.last + 1n) merged.push({ ...range });
+    else if (range.last > before.last) before.last = range.last;
   }
-  return merged.map(({ first, last }) => (first === last ? dotted(first) : `${dotted(first)}-${dotted(last)}`));
+  const written = version === 4 ? dotted : grouped;
+  return merged.map(({ first, last }) => (first === last ? written(first) : `${written(first)}-${written(last)}`));
 }
 
-function rangeOf(block: Block): { first: number; last: number } {
-  const size = 2 ** (32 - block.bits);
-  const address = block.octets.reduce((sum, octet) => sum * 256 + octet, 0);
-  const first = Math.floor(address / size) * size;
-  return { first, last: first + size - 1 };
+function rangeOf(block: Block): { first: bigint; last: bigint } {
+  const hostBits = BigInt(block.octets.length * 8 - block.bits);
+  const address = block.octets.reduce((sum, octet) => (sum << 8n) | BigInt(octet), 0n);
+  const first = (address >> hostBits) << hostBits;
+  return { first, last: first + (1n << hostBits) - 1n };
 }
 
-function dotted(address: number): string {
-  return [24, 16, 8, 0].map(shift => Math.floor(address / 2 ** shift) % 256).join('.');
+function dotted(address: bigint): string {
+  return [24n, 16n, 8n, 0n].map(shift => (address >> shift) & 255n).join('.');
+}
+
+/** Eight groups, none left out. */
+function grouped(address: bigint): string {
+  return (address.toString(16).padStart(32, '0').match(/.{4}/g) ?? []).join(':');
 }

@@ -1,4 +1,5 @@
-import { innerAddress, slotNetwork, slotsMax } from '../../layout.ts';
+import { globalUnicast, tunnels } from '../../../protocol/network/network.ts';
+import { innerAddress, innerAddressV6, slotNetwork, slotNetworkV6, slotsMax } from '../../layout.ts';
 import { elements } from './elements.ts';
 import type { VerdictMap } from './link-verdicts.ts';
 import type { PolicyChains } from './policy-chains.ts';
@@ -15,32 +16,46 @@ export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememb
  * `postrouting` the other way as one arrives, both without state: in between, each sandbox has an address of its own.
  * That also settles spoofing: a packet with any other source is dropped. The price: an ICMP error quotes the address
  * between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set on the way.
+ * IPv6 goes the same way, what comes in pieces only when it is whole again, and without further headers.
  */
 export function addressChains(
   installation: number,
   links: string,
-  slots: { interfaceName: string; address: string }[],
+  slots: { interfaceName: string; address: string; addressV6: string }[],
+  ipv6: boolean,
 ): string {
   return `  map slot_address {
     type ifname : ipv4_addr
     ${elements(slots.map(slot => `"${slot.interfaceName}" : ${slot.address}`))}
+  }
+  map slot_address_v6 {
+    type ifname : ipv6_addr
+    ${elements(slots.map(slot => `"${slot.interfaceName}" : ${slot.addressV6}`))}
   }
   chain prerouting {
     type filter hook prerouting priority raw; policy accept;
     iifname ${links} jump from_sandbox
   }
   chain from_sandbox {
-    meta nfproto ipv6 drop
+    meta nfproto ipv6 ${ipv6 ? 'goto from_sandbox_v6' : 'drop'}
     ip saddr != ${innerAddress} drop
     ip saddr set iifname map @slot_address
+  }
+  chain from_sandbox_v6 {
+    ip6 saddr != ${innerAddressV6} drop
+    ip6 nexthdr != { tcp, udp, icmpv6 } drop
+    ip6 nexthdr icmpv6 icmpv6 type != echo-request drop
+    ip6 saddr set iifname map @slot_address_v6
   }
   chain source_nat {
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${slotNetwork(installation)} masquerade
+    ip6 saddr ${slotNetworkV6(installation)} masquerade
   }
   chain postrouting {
     type filter hook postrouting priority 300; policy accept;
     oifname ${links} ip daddr ${slotNetwork(installation)} ip daddr set ${innerAddress}
+    oifname ${links} ip6 daddr ${slotNetworkV6(installation)} ip6 daddr set ${innerAddressV6}
   }
 `;
 }
@@ -74,17 +89,15 @@ export function policyMaps(policies: { interfaceName: string; chains: PolicyChai
 `;
 }
 
-/**
- * What passes between sandboxes and the rest. Every packet is decided about, also of connections that exist: a changed
- * policy is in force with the next one. Interfaces that forward only because sandboxes need it, `ways_out`, do so for
- * them alone.
- */
-export function forwardChains(links: string): string {
-  return `  set ways_out {
-    type ifname
-  }
-  set next_hops {
+/** Count the neighbours of the host by which a link's packets go on. */
+const nextHopChains = `  set next_hops {
     type ifname . ipv4_addr
+    size ${nextHops.rememberedMax}
+    flags dynamic, timeout
+    timeout ${nextHops.rememberedSeconds}s
+  }
+  set next_hops_v6 {
+    type ifname . ipv6_addr
     size ${nextHops.rememberedMax}
     flags dynamic, timeout
     timeout ${nextHops.rememberedSeconds}s
@@ -94,13 +107,36 @@ export function forwardChains(links: string): string {
     size ${slotsMax}
     flags dynamic
   }
-  chain next_hop {
-    iifname . rt ip nexthop @next_hops update @next_hops { iifname . rt ip nexthop } return
+  chain few_next_hops {
     update @next_hops_lately { iifname limit rate over ${nextHops.perSecond}/second burst ${nextHops.burst} packets } \
       drop
+  }
+  chain next_hop_v6 {
+    iifname . rt ip6 nexthop @next_hops_v6 update @next_hops_v6 { iifname . rt ip6 nexthop } return
+    jump few_next_hops
+    update @next_hops_v6 { iifname . rt ip6 nexthop }
+  }
+  chain next_hop {
+    meta nfproto ipv6 goto next_hop_v6
+    iifname . rt ip nexthop @next_hops update @next_hops { iifname . rt ip nexthop } return
+    jump few_next_hops
     update @next_hops { iifname . rt ip nexthop }
   }
-  chain destination_nat {
+`;
+
+/**
+ * What passes between sandboxes and the rest. Every packet is decided about, also of connections that exist: a changed
+ * policy is in force with the next one. Interfaces that forward only because sandboxes need it, `ways_out`, do so for
+ * them alone.
+ */
+export function forwardChains(links: string, ipv6: boolean): string {
+  return `  set ways_out {
+    type ifname
+  }
+  set ways_out_v6 {
+    type ifname
+  }
+${nextHopChains}  chain destination_nat {
     type nat hook prerouting priority dstnat; policy accept;
     iifname ${links} iifname vmap @redirect_by_link
   }
@@ -108,16 +144,18 @@ export function forwardChains(links: string): string {
     type filter hook forward priority filter; policy accept;
     iifname ${links} jump outgoing
     oifname ${links} jump incoming
-    iifname @ways_out oifname != ${links} ct state new jump not_for_sandboxes
+    meta nfproto ipv4 iifname @ways_out oifname != ${links} ct state new jump not_for_sandboxes
+    meta nfproto ipv6 iifname @ways_out_v6 oifname != ${links} ct state new jump not_for_sandboxes
   }
   chain not_for_sandboxes {
     ct status dnat return
     drop
   }
   chain outgoing {
-    meta nfproto ipv6 drop
-    oifname "at*" drop
+${ipv6 ? '' : '    meta nfproto ipv6 drop\n'}    oifname "at*" drop
     ip daddr @protected goto refuse
+    ip6 daddr != ${globalUnicast} goto refuse
+    ip6 daddr { ${tunnels.join(', ')} } goto refuse
     ct state new jump new_flow
     ct state new jump next_hop
     iifname vmap @outgoing_by_link

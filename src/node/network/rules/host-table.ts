@@ -19,6 +19,8 @@ export type HostTableOptions = {
   proxies: number;
   /** Connections of one sandbox that the host keeps track of at a time. */
   flowsMax: number;
+  /** Sandboxes have IPv6. */
+  ipv6: boolean;
   /** What the host's kernel can do. */
   features: HostFeatures;
   /** Links that are there. */
@@ -32,7 +34,7 @@ export type HostTableOptions = {
  * are declared before the chains that use them.
  */
 export function hostTable(options: HostTableOptions): string {
-  const { installation, resolvers, proxies, flowsMax, features, linksNow, policies } = options;
+  const { installation, resolvers, proxies, flowsMax, ipv6, features, linksNow, policies } = options;
   const links = `"at${installation}-*"`;
   const slots = Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
   const table = tableOf(installation);
@@ -62,7 +64,8 @@ table inet ${table} {
   }
 ${refusals}${flowChains(installation, flowsMax, features)}${detourChains(installation, proxies, slots)}\
 ${policyMaps(policies)}
-${addressChains(installation, links, slots)}${forwardChains(links)}${inputChains(installation, proxies, links)}
+${addressChains(installation, links, slots, ipv6)}${forwardChains(links, ipv6)}
+${inputChains(installation, proxies, links)}
 ${outputChains(installation, links)}}
-${linkTable(installation, linksNow)}`;
+${linkTable(installation, linksNow, ipv6)}`;
 }

@@ -1,4 +1,4 @@
-import { chainOfLink, onlyIpv4 } from './link-table.ts';
+import { chainOfLink, ofSandboxes } from './link-table.ts';
 import { tableOf } from './table-name.ts';
 import { cString } from '../../native/libc.ts';
 import { attribute, be32, flags, NetlinkError, type Message, type Netlink } from '../../native/netlink.ts';
@@ -21,8 +21,8 @@ const NLM_F_EXCL = 0x200;
 const EEXIST = 17;
 
 /**
- * Has what comes in by a link and is not IPv4 dropped. The chain goes with the link; from Linux 6.16 on it stays, and
- * has the next link of the name. Some ten µs.
+ * Has what comes in by a link and is no packet of a sandbox's dropped. The chain goes with the link; from Linux 6.16 on
+ * it stays, and has the next link of the name. Some ten µs.
  */
 export function guardLink(netfilter: Netlink, installation: number, link: string): void {
   const table = cString(tableOf(installation));
@@ -40,7 +40,7 @@ export function guardLink(netfilter: Netlink, installation: number, link: string
   ];
   const goto = [
     attribute(1, be32(verdictRegister)),
-    attribute(2, [attribute(2, [attribute(1, be32(NFT_GOTO)), attribute(2, cString(onlyIpv4))])]),
+    attribute(2, [attribute(2, [attribute(1, be32(NFT_GOTO)), attribute(2, cString(ofSandboxes))])]),
   ];
   const only = [attribute(expression.name, cString('immediate')), attribute(expression.data, goto)];
   const rules = [

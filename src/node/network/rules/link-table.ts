@@ -1,4 +1,4 @@
-import { slotsMax } from '../../layout.ts';
+import { innerAddressV6, slotsMax } from '../../layout.ts';
 import { tableOf } from './table-name.ts';
 
 /**
@@ -11,16 +11,17 @@ export function chainOfLink(link: string): string {
   return `in_${link.replace('-', '_')}`;
 }
 
-/** The chain that drops what is not IPv4. */
-export const onlyIpv4 = 'only_ipv4';
+/** The chain that drops what is no packet of a sandbox's. */
+export const ofSandboxes = 'of_sandboxes';
 
 /**
- * What comes from a sandbox and is not IPv4 (ARP, IPv6, VLAN tags, whatever else) ends where it arrives, before
- * anything of the host's looks at it. Of packets in pieces there are few: the host keeps pieces until the last has
- * come, or half a minute, and has 4 MiB for all. Each link has a chain that leads here, made with the link
- * (`guardLink`).
+ * What comes from a sandbox and is not IPv4 (ARP, VLAN tags, whatever else) ends where it arrives, before anything of
+ * the host's looks at it. Of IPv6, where sandboxes have it, come TCP, UDP and questions of ping from their one address,
+ * without further headers: no neighbour, router or group of the link is ever spoken of. Of packets in pieces
+ * there are few: the host keeps pieces until the last has come, or half a minute, and has 4 MiB for all. Each link has
+ * a chain that leads here, made with the link (`guardLink`).
  */
-export function linkTable(installation: number, links: string[]): string {
+export function linkTable(installation: number, links: string[], ipv6: boolean): string {
   const table = tableOf(installation);
   return `
 table netdev ${table}
@@ -31,16 +32,25 @@ table netdev ${table} {
     size ${slotsMax}
     flags dynamic
   }
-  chain ${onlyIpv4} {
-    meta protocol != ip drop
-    ip frag-off & 0x3fff != 0 update @fragments { \
-      iifname limit rate over ${fragments.perSecond}/second burst ${fragments.burst} packets } drop
+  chain few_fragments {
+    update @fragments { iifname limit rate over ${fragments.perSecond}/second burst ${fragments.burst} packets } drop
+  }
+  chain ipv6 {
+    ip6 saddr != ${innerAddressV6} drop
+    ip6 daddr { fe80::/10, ff00::/8 } drop
+    ip6 nexthdr != { tcp, udp, icmpv6, ipv6-frag } drop
+    ip6 nexthdr icmpv6 icmpv6 type != echo-request drop
+    ip6 nexthdr ipv6-frag jump few_fragments
+  }
+  chain ${ofSandboxes} {
+${ipv6 ? '    meta protocol ip6 goto ipv6\n' : ''}    meta protocol != ip drop
+    ip frag-off & 0x3fff != 0 jump few_fragments
   }
 ${links
   .map(
     link => `  chain ${chainOfLink(link)} {
     type filter hook ingress device "${link}" priority 0; policy accept;
-    goto ${onlyIpv4}
+    goto ${ofSandboxes}
   }
 `,
   )

@@ -1,6 +1,6 @@
 import { userIdOf } from '../../../base/process/part-users.ts';
 import { globalUnicast, tunnels } from '../../../protocol/network/network.ts';
-import { innerAddress, proxyNetwork } from '../../layout.ts';
+import { innerAddress, innerAddressV6, proxyNetwork } from '../../layout.ts';
 
 /** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */
 const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
@@ -30,8 +30,9 @@ export function outputChains(installation: number, links: string): string {
   }
   chain output {
     type filter hook output priority filter; policy accept;
-    oifname ${links} meta l4proto icmp drop
+    oifname ${links} meta l4proto { icmp, ipv6-icmp } drop
     ip daddr ${innerAddress} drop
+    ip6 daddr ${innerAddressV6} drop
     oifname ${links} ct state new drop
     ip saddr ${proxyNetwork(installation)} jump from_proxy
     meta skuid ${userIdOf('builder', installation)} jump from_builder

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../../base/crypto/secret.ts';
-import { ipv4Ranges } from './address-ranges.ts';
+import { rangesOf } from './address-ranges.ts';
 import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import { detoursOf } from '../egress/policy.ts';
 
@@ -34,9 +34,11 @@ type ChainOptions = {
  */
 export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyChains {
   const { byName, headers, socks } = detoursOf(policy);
-  const allow = ipv4Ranges(policy.allow);
-  const deny = ipv4Ranges(policy.deny);
-  const sets = { allow: allow.length > 0, deny: deny.length > 0 && !policy.closed };
+  const allow = rangesOf(policy.allow, 4);
+  const deny = policy.closed ? [] : rangesOf(policy.deny, 4);
+  const allowV6 = rangesOf(policy.allow, 6);
+  const denyV6 = policy.closed ? [] : rangesOf(policy.deny, 6);
+  const sets = { allow: allow.length > 0, deny: deny.length > 0 };
   const dns = byName || socks || (options.forwardDns && !policy.closed);
   const fallback = policy.closed ? 'refuse' : 'open';
 
@@ -44,14 +46,18 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
     ? []
     : [
         headers && 'udp dport 443 goto refuse',
+        // The proxy takes IPv4 alone: who is refused at once goes on by that.
+        headers && 'meta nfproto ipv6 tcp dport { 80, 443 } goto refuse',
         sets.allow && 'ip daddr @ALLOW goto open',
+        allowV6.length > 0 && 'ip6 daddr @V6ALLOW goto open',
         sets.deny && 'ip daddr @DENY goto refuse',
+        denyV6.length > 0 && 'ip6 daddr @V6DENY goto refuse',
         `goto ${fallback}`,
       ].filter(rule => rule !== false);
   const incoming = outgoing.map(rule =>
     rule
-      .replace('udp dport', 'udp sport')
-      .replace('ip daddr', 'ip saddr')
+      .replace(/^(.*(?:udp|tcp)) dport/, '$1 sport')
+      .replace(/^(ip6?) daddr/, '$1 saddr')
       .replace('goto open', 'accept')
       .replace('goto refuse', 'drop'),
   );
@@ -91,13 +97,7 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
       chains: { outgoing: undefined, incoming: undefined, redirect: undefined },
       declarations: '',
     };
-  return namedChains({
-    outgoing,
-    incoming,
-    redirect,
-    allow: sets.allow ? allow : undefined,
-    deny: sets.deny ? deny : undefined,
-  });
+  return namedChains({ outgoing, incoming, redirect, sets: { allow, deny, allow_v6: allowV6, deny_v6: denyV6 } });
 }
 
 /** Puts the rules of a policy into chains and sets that are named by their content. */
@@ -105,18 +105,18 @@ function namedChains({
   outgoing,
   incoming,
   redirect,
-  allow,
-  deny,
+  sets,
 }: {
   outgoing: string[];
   incoming: string[];
   redirect: string[];
-  allow: string[] | undefined;
-  deny: string[] | undefined;
+  /** Ranges of addresses by the name that the set begins with. */
+  sets: Record<'allow' | 'deny' | 'allow_v6' | 'deny_v6', string[]>;
 }): PolicyChains {
-  const key = sha256Hex(JSON.stringify([outgoing, redirect, allow, deny])).slice(0, 16);
-  const named = (rules: string[]) =>
-    rules.map(rule => `    ${rule.replace('@ALLOW', `@allow_${key}`).replace('@DENY', `@deny_${key}`)}`).join('\n');
+  const key = sha256Hex(JSON.stringify([outgoing, redirect, sets])).slice(0, 16);
+  const nameOf = (_: string, v6: string | undefined, kind: string) =>
+    `@${kind.toLowerCase()}${v6 === undefined ? '' : '_v6'}_${key}`;
+  const named = (rules: string[]) => rules.map(rule => `    ${rule.replace(/@(V6)?(ALLOW|DENY)/, nameOf)}`).join('\n');
   return {
     key,
     chains: {
@@ -125,13 +125,12 @@ function namedChains({
       redirect: redirect.length > 0 ? `turn_${key}` : undefined,
     },
     declarations: [
-      allow && rangeSet(`allow_${key}`, allow),
-      deny && rangeSet(`deny_${key}`, deny),
+      ...Object.entries(sets).map(([name, ranges]) => ranges.length > 0 && rangeSet(`${name}_${key}`, ranges)),
       outgoing.length > 0 && `  chain out_${key} {\n${named(outgoing)}\n  }\n`,
       incoming.length > 0 && `  chain in_${key} {\n${named(incoming)}\n  }\n`,
       redirect.length > 0 && `  chain turn_${key} {\n${named(redirect)}\n  }\n`,
     ]
-      .filter(text => text !== false && text !== undefined)
+      .filter(text => text !== false)
       .join(''),
   };
 }
@@ -147,5 +146,6 @@ export function declaredBy({ declarations }: PolicyChains): { chains: string[]; 
 }
 
 function rangeSet(name: string, ranges: string[]): string {
-  return `  set ${name} {\n    type ipv4_addr\n    flags interval\n    elements = { ${ranges.join(', ')} }\n  }\n`;
+  const type = ranges[0]?.includes(':') ? 'ipv6_addr' : 'ipv4_addr';
+  return `  set ${name} {\n    type ${type}\n    flags interval\n    elements = { ${ranges.join(', ')} }\n  }\n`;
 }

@@ -1,5 +1,13 @@
 import type { Driver } from '../../drivers/driver.ts';
-import { gatewayAddress, innerAddress, innerMac, outerMac, type Slot } from '../../layout.ts';
+import {
+  gatewayAddress,
+  gatewayAddressV6,
+  innerAddress,
+  innerAddressV6,
+  innerMac,
+  outerMac,
+  type Slot,
+} from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import type { Egress } from '../../network/egress/egress.ts';
@@ -24,22 +32,23 @@ export type ProcessControl = {
   /** Watches processes that were started or found. Throws where they have ended. */
   watch(driver: Driver, slot: Slot, pid: number): Promise<Processes>;
   /** Connects a sandbox with the host. Nothing passes before it has a policy. */
-  linkUp(slot: Slot, pid: number): Promise<void>;
+  linkUp(driver: Driver, slot: Slot, pid: number): Promise<void>;
   /** Ends the processes and their way out. What the slot holds of the host stays. A failed end can be repeated. */
   end(processes: Processes): Promise<void>;
   /** Ends the processes and makes their slot free. */
   release(processes: Processes): Promise<void>;
 };
 
-/** The control over the processes of a node. `mtu`: the largest packet on their links. */
+/** The control over the processes of a node. `mtu`: the largest packet on their links. `ipv6`: those have it. */
 export function createProcessControl(options: {
   helper: Helper;
   egress: Egress;
   volumes: Volumes;
   slotHost: SlotHost;
   mtu: number;
+  ipv6: boolean;
 }): ProcessControl {
-  const { helper, egress, volumes, slotHost, mtu } = options;
+  const { helper, egress, volumes, slotHost, mtu, ipv6 } = options;
   const control: ProcessControl = {
     async watch(driver, slot, pid) {
       // The first process ends last: with it, every other has ended.
@@ -47,7 +56,8 @@ export function createProcessControl(options: {
       await helper.call('watch', { tag: slot.name, pid });
       return { slot, driver, pid, ended, namespace: driver.openNetwork(slot, pid) };
     },
-    async linkUp(slot, pid) {
+    async linkUp(driver, slot, pid) {
+      const withV6 = ipv6 && driver.capabilities.hasIpv6;
       await helper.call('link-up', {
         pid,
         name: slot.interfaceName,
@@ -57,6 +67,9 @@ export function createProcessControl(options: {
         outerMac,
         innerMac,
         mtu,
+        ...(withV6 && {
+          ipv6: { slotAddress: slot.addressV6, innerAddress: innerAddressV6, gateway: gatewayAddressV6 },
+        }),
       });
       egress.guard(slot);
     },

@@ -82,7 +82,7 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
       volumes: Object.fromEntries(shown.map(({ point, path }) => [path, point])),
       async onNamespaces(pid) {
         processes = await processControl.watch(driver, slot, pid);
-        await processControl.linkUp(slot, pid);
+        await processControl.linkUp(driver, slot, pid);
         await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
       },
       async onRestored(pid) {

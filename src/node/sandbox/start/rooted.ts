@@ -42,7 +42,7 @@ async function start(parts: RootedParts, order: BeginOrder, points: string[]): P
     const root = { layers: points, disk, volumes, hostname };
     const { pid } = await driver.start(slot, { controlToken, bootId, resources, root });
     processes = await processControl.watch(driver, slot, pid);
-    await processControl.linkUp(slot, pid);
+    await processControl.linkUp(driver, slot, pid);
     // Before any of the user's programs runs.
     await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
     await driver.begin?.(slot, pid);

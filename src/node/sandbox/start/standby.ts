@@ -98,7 +98,7 @@ async function startProcesses(
   const { pid } = await driver.start(slot, { controlToken, bootId, resources, root: null });
   const processes = await processControl.watch(driver, slot, pid);
   try {
-    await processControl.linkUp(slot, pid);
+    await processControl.linkUp(driver, slot, pid);
     await agentListens(processes.namespace, processes.ended);
     await warmAgent(processes.namespace, controlToken);
     return { processes, controlToken, bootId };
