@@ -10,8 +10,14 @@ test('who waited for a template while another api began with it never has it: th
   const cacheDir = mkdtempSync(join(tmpdir(), 'atoll-shipped-'));
   try {
     const layers = {} as Layers;
-    const settings = { baseImage: undefined, buildAuthorities: '', cacheDir, templateParts: [] };
-    const node = shippedOnNode({ layers, settings, environment: {}, onPhase: () => {} });
+    const settings = { baseImage: undefined, buildAuthorities: '', templateParts: [] };
+    const node = shippedOnNode({
+      layers,
+      cache: openLayerCache(cacheDir, layers),
+      settings,
+      environment: {},
+      onPhase: () => {},
+    });
     const elsewhere = await openLayerCache(cacheDir, layers).lock('base', () => {}, undefined);
     const gone = node.begin('base', 'key').then(
       () => 'begun',

@@ -4,7 +4,7 @@ import { archiveOf, readDefinition, stepsOf } from '../cli/template/definition.t
 import { readAuthorities } from '../node/builds/authorities.ts';
 import { ensureBaseRootfs } from '../node/builds/base-rootfs/base-rootfs.ts';
 import { digestOfFolder } from '../node/builds/base-rootfs/definition.ts';
-import { openLayerCache } from '../node/layers/shared-cache.ts';
+import type { LayerCache } from '../node/layers/shared-cache.ts';
 import type { Layers } from '../node/layers/store.ts';
 import { AtollError } from '../base/error.ts';
 import type { BuildState } from '../protocol/build.ts';
@@ -16,7 +16,8 @@ import type { Settings } from './settings/settings.ts';
 /** Settings and callbacks for making the base template. */
 type ShippedNodeOptions = {
   layers: Layers;
-  settings: Pick<Settings, 'baseImage' | 'buildAuthorities' | 'cacheDir' | 'templateParts'>;
+  cache: LayerCache;
+  settings: Pick<Settings, 'baseImage' | 'buildAuthorities' | 'templateParts'>;
   /** For npm, which may need its user's settings to reach a registry. */
   environment: Record<string, string>;
   onPhase: (phase: string) => void;
@@ -26,8 +27,7 @@ type ShippedNodeOptions = {
 const base = 'base';
 
 /** The part of the work on shipped templates that needs the machine, done by its node. */
-export function shippedOnNode({ layers, settings, environment, onPhase }: ShippedNodeOptions): ShippedProtocol {
-  const cache = openLayerCache(settings.cacheDir, layers);
+export function shippedOnNode({ layers, cache, settings, environment, onPhase }: ShippedNodeOptions): ShippedProtocol {
   const held = new Map<string, Disposable>();
   /** How often each template was begun: a caller that waited while another one began may be gone. */
   const turns = new Map<string, number>();

@@ -22,6 +22,8 @@ type GateOptions = {
   memory: GateMemory;
   /** Labels that its operator has given the machine. */
   labels?: Record<string, string>;
+  /** How often its CPUs may be promised. */
+  cpuOvercommit?: number;
   /** A clock that nobody can set, that the next process of the gate has too, ms. */
   nowMs: () => number;
 };
@@ -74,14 +76,14 @@ export class Gate {
     this.#remember();
     // Asked for with each beat until it is done; without a lease nothing has begun since.
     if (pauseFirst && !this.#hasPaused) this.#pauseAll();
-    const { labels } = this.#options;
+    const { labels, cpuOvercommit } = this.#options;
     const info = await this.#options.node.info();
     return {
       epoch: this.#epoch,
       nowMs: this.#nowMs(),
       bootId: this.#options.bootId,
       release: this.#options.release,
-      info: { ...info, ...(labels && { labels }) },
+      info: { ...info, ...(labels && { labels }), ...(cpuOvercommit !== undefined && { cpuOvercommit }) },
       isPausing: this.#pausing !== null,
     };
   }

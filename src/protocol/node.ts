@@ -148,6 +148,8 @@ export type NodeInfo = {
   restores?: MemoryFacts;
   /** What its operator says of the machine (`ATOLL_NODE_LABELS`). */
   labels?: Record<string, string>;
+  /** How often its CPUs may be promised to sandboxes (`ATOLL_CPU_OVERCOMMIT`). Absent: by control's rule. */
+  cpuOvercommit?: number;
 };
 
 /** Sandboxes of one node. `src/protocol/wire/node.ts` has the same methods as a table with schemas. */

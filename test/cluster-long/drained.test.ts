@@ -16,8 +16,9 @@ const programs = postgresPrograms();
 const clusterTest = testUnless(
   programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
 );
-// As many as two machines of two processors have room for, which may be promised four times.
-const count = Number(process.env['DRAINED_SANDBOXES'] ?? 16);
+const count = Number(process.env['DRAINED_SANDBOXES'] ?? 60);
+/** Two machines of two processors have room for all of them. */
+const cpuOvercommit = 16;
 /** Sandboxes that are made, or looked at, at a time. */
 const atOnce = 6;
 
@@ -26,9 +27,12 @@ const folder = mkdtempSync(join(tmpdir(), 'atoll-drained-'));
 
 beforeAll(async () => {
   if (programs)
-    cluster = await startCluster(programs, { controls: 2, nodes: 3 }, { ATOLL_ISOLATION_SECONDS: '600' }, async () => ({
-      ATOLL_STORE: folder,
-    }));
+    cluster = await startCluster(
+      programs,
+      { controls: 2, nodes: 3 },
+      { ATOLL_ISOLATION_SECONDS: '600', ATOLL_CPU_OVERCOMMIT: `${cpuOvercommit}` },
+      async () => ({ ATOLL_STORE: folder }),
+    );
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();

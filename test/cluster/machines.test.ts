@@ -14,6 +14,7 @@ import {
   startCluster,
   until,
 } from './support/cluster.ts';
+import { testBuilds } from './support/build-tests.ts';
 import { counted, startCounter } from './support/counter.ts';
 import { content, homeOfVolume, type Volume, volumeOn } from './support/volumes.ts';
 
@@ -274,3 +275,5 @@ clusterTest(
     expect(await sandbox.kill()).toBe(true);
   },
 );
+
+testBuilds(clusterTest, () => cluster);

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
@@ -15,31 +12,32 @@ import {
   startCluster,
   until,
 } from './support/cluster.ts';
+import { testMemory } from './support/memory-tests.ts';
+import { inDirectory, inS3 } from './support/stores.ts';
 import { content, homeOfVolume, volumeOn } from './support/volumes.ts';
 import { startWriter, written } from './support/writer.ts';
 
-// Machines that are emptied while their sandboxes run on: these go to others, with memory and files.
+// Machines that are emptied while their sandboxes run on: these go to others, with memory and files. And memory that
+// sandboxes begin with elsewhere.
 
 setDefaultTimeout(600_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+// With signed URLs where there is a server for them.
+const kind = inS3().skipped === undefined ? inS3() : inDirectory();
+const clusterTest = testUnless(kind.skipped);
 /** How many sandboxes a machine is emptied of. */
 const count = Number(process.env['DRAINED_SANDBOXES'] ?? 4);
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), 'atoll-moves-'));
 
 beforeAll(async () => {
-  if (programs)
-    cluster = await startCluster(programs, { controls: 2, nodes: 2 }, { ATOLL_ISOLATION_SECONDS: '600' }, async () => ({
-      ATOLL_STORE: folder,
-    }));
+  const env = { ATOLL_ISOLATION_SECONDS: '600' };
+  if (!kind.skipped && programs)
+    cluster = await startCluster(programs, { controls: 2, nodes: 2 }, env, address => kind.start(address));
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  await kind.stop();
 });
 
 clusterTest('sandboxes of a drained machine go on at another one while they write, and none is lost', async () => {
@@ -203,3 +201,5 @@ clusterTest(
     }
   },
 );
+
+testMemory(clusterTest, () => cluster);

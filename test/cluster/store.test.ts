@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from 'bun:test';
-import { Sandbox } from 'e2b';
+import { Sandbox, Template } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
 import { testUnless } from '../support/skip.ts';
 import {
@@ -15,6 +15,7 @@ import {
   startCluster,
   until,
 } from './support/cluster.ts';
+import { testBuilds } from './support/build-tests.ts';
 import { counted, startCounter } from './support/counter.ts';
 import { inDirectory, inS3 } from './support/stores.ts';
 import { content, type Volume, volumeOn } from './support/volumes.ts';
@@ -23,6 +24,8 @@ import { content, type Volume, volumeOn } from './support/volumes.ts';
 
 setDefaultTimeout(20 * 60_000); // the S3 server may have to be built
 const programs = postgresPrograms();
+/** Of a layer that goes to the store and comes from there. */
+const layerBytes = 40_000_000;
 const [s3, directory] = [inS3(), inDirectory()];
 
 for (const kind of [s3, directory])
@@ -31,7 +34,7 @@ for (const kind of [s3, directory])
     let cluster: Cluster;
     beforeAll(async () => {
       if (!kind.skipped && programs)
-        cluster = await startCluster(programs, { controls: 2, nodes: 3 }, { ATOLL_ISOLATION_SECONDS: '600' }, address =>
+        cluster = await startCluster(programs, { controls: 2, nodes: 4 }, { ATOLL_ISOLATION_SECONDS: '600' }, address =>
           kind.start(address),
         );
     });
@@ -39,6 +42,7 @@ for (const kind of [s3, directory])
       await cluster?.[Symbol.asyncDispose]();
       await kind.stop();
     });
+    testBuilds(storeTest, () => cluster);
     const pause = (sandboxId: string, body: object, control = 0) =>
       controlOf(cluster, control).call('POST', `/sandboxes/${sandboxId}/pause`, body);
     const detail = async (sandboxId: string, control = 0) =>
@@ -49,20 +53,24 @@ for (const kind of [s3, directory])
 
     storeTest('layers come from the store when the machine that made them is gone', async () => {
       await allReady(cluster);
-      await until('the layers of the base template are in the store', async () => {
-        const builds = await cluster.query<{ layers_stored: number }>("select * from builds where status = 'ready'");
+      // Several parts in the store. The base template's own layers are in the machines' cache.
+      const template = Template().fromTemplate('base').runCmd(`head -c ${layerBytes} /dev/urandom > /tmp/large`);
+      const { templateId } = await Template.build(template, 'large', connectionTo(cluster, 0));
+      const ofTemplate = `from builds where template_id = '${templateId}'`;
+      await until('its layers are in the store', async () => {
+        const builds = await cluster.query<{ layers_stored: number }>(`select layers_stored ${ofTemplate}`);
         return builds.length > 0 && builds.every(build => Number(build.layers_stored) === 1);
       });
-      const [build] = await cluster.query<{ node_id: string }>("select node_id from builds where status = 'ready'");
+      const [build] = await cluster.query<{ node_id: string }>(`select node_id ${ofTemplate}`);
       const maker = cluster.nodes.find(({ nodeId }) => nodeId === build?.node_id);
-      if (!maker) throw new Error('nobody has built the base template');
+      if (!maker) throw new Error('nobody has built the template');
       await maker.destroy();
       cluster.nodes.splice(cluster.nodes.indexOf(maker), 1);
       await until('it is shown as out of reach', async () => (await nodeView(cluster, maker))?.status === 'unhealthy');
       expect((await cluster.admin(0, 'DELETE', `/admin/nodes/${maker.nodeId}`)).status).toBe(204);
       for (const node of cluster.nodes) {
-        const sandbox = await createOn(cluster, node);
-        expect((await sandbox.commands.run('echo on')).stdout).toBe('on\n');
+        const sandbox = await createOn(cluster, node, {}, templateId);
+        expect((await sandbox.commands.run('stat -c %s /tmp/large')).stdout).toBe(`${layerBytes}\n`);
         expect(await sandbox.kill()).toBe(true);
       }
     });
@@ -150,7 +158,11 @@ for (const kind of [s3, directory])
       const restore = () => controlOf(cluster, 1).call('POST', `${volumePath}/restore`);
       expect((await restore()).status).toBe(409);
       await lost.destroy();
-      await until('it is shown as out of reach', async () => (await nodeView(cluster, lost))?.status === 'unhealthy');
+      for (const control of [0, 1])
+        await until(
+          'it is shown as out of reach',
+          async () => (await nodeView(cluster, lost, control))?.status === 'unhealthy',
+        );
       const early = await restore();
       expect([early.status, await early.text()]).toEqual([409, expect.stringContaining('may come back')]);
       expect((await content(cluster, volume, 'GET', 'file?path=/note')).status).toBe(503);

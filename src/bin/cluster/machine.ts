@@ -70,8 +70,9 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const { installation, runDir } = await claimed.promise;
   started.defer(() => forgetInstance(dataDir));
   recordInstance(dataDir);
-  const { logLevel, nodeLabels: labels = {} } = settings;
-  const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity, labels });
+  const { logLevel, nodeLabels: labels = {}, cpuOvercommit } = settings;
+  const said = { labels, cpuOvercommit };
+  const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity, ...said });
   const gate = beginGate(begin, { groups }, gateSettings, next => {
     identity = next;
     keepMachineIdentity(dataDir, next);

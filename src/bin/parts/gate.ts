@@ -28,6 +28,7 @@ export type GateSettings = {
   port: number;
   identity: NodeIdentity;
   labels: Record<string, string>;
+  cpuOvercommit: number;
 };
 
 runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, identity, labels }, control) => {

@@ -30,27 +30,28 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
   const users = { api: userOf('api'), edge: userOf('edge') };
   makeSocketFolder(claim.runDir, users);
   // The other parts load while this one does.
-  const [{ startOwnNode }, { shippedOnNode }, { layerExchange }, { uploadExchange }, { serveNode }] = await Promise.all(
-    [
+  const [own, { shippedOnNode }, { openLayerCache }, { layerExchange }, { uploadExchange }, { serveNode }] =
+    await Promise.all([
       import('../own-node.ts'),
       import('../shipped-node.ts'),
+      import('../../node/layers/shared-cache.ts'),
       import('../../node/layers/exchange.ts'),
       import('../../node/builds/cache/upload-exchange.ts'),
       import('../../wire/node-service.ts'),
       control.ask('others', place),
-    ],
-  );
+    ]);
   const { poolSize } = settings;
-  const node = await startOwnNode({ settings, log, nodeId, poolSize, onLost: control.fail, installation: claim });
+  const node = await own.startOwnNode({ settings, log, nodeId, poolSize, onLost: control.fail, installation: claim });
   const sockets = socketsIn(claim.runDir);
-  const shipped = shippedOnNode({ layers: node.layers, settings, environment, onPhase: control.phase });
+  const cache = openLayerCache(settings.cacheDir, node.layers);
+  const shipped = shippedOnNode({ layers: node.layers, cache, settings, environment, onPhase: control.phase });
   const served = [
     serveNode(
       {
         node: node.protocol,
         builds: node.builds,
         shipped,
-        layers: layerExchange(node.layers, settings.dataDir),
+        layers: layerExchange(node.layers, settings.dataDir, cache),
         pauses: memoryOverWire(node.pauses),
         snapshots: memoryOverWire(node.snapshots),
         volumeCopies: volumesOverWire(node.volumeCopies),

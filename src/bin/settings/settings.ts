@@ -65,6 +65,8 @@ export type Settings = {
   nodeAddress: { host: string; port: number } | undefined;
   /** What a node is, for sandboxes that ask for it; nodes of a cluster only. */
   nodeLabels: Record<string, string> | undefined;
+  /** How often a node's CPUs may be promised to sandboxes; nodes of a cluster only. */
+  cpuOvercommit: number;
   /** Service account of the pods whose machines may join; control in Kubernetes only. Undefined: invitations alone. */
   nodeServiceAccount: ServiceAccount | undefined;
   /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
@@ -153,6 +155,7 @@ type Setting<T> = {
 };
 
 const isolationSecondsMax = 3600;
+const cpuOvercommitMax = 64;
 const poolSizeMax = 64;
 const frozenSecondsMax = 3600;
 const metricsHoursMax = 24 * 30;
@@ -177,6 +180,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   databaseUrl: { variable: 'ATOLL_DATABASE_URL', fallback: undefined, parse: postgresUrl },
   nodeAddress: { variable: 'ATOLL_NODE_ADDRESS', fallback: undefined, parse: hostAndPort },
   nodeLabels: { variable: 'ATOLL_NODE_LABELS', fallback: undefined, parse: labels },
+  cpuOvercommit: { variable: 'ATOLL_CPU_OVERCOMMIT', fallback: '4', parse: numberFrom(1, cpuOvercommitMax) },
   nodeServiceAccount: { variable: 'ATOLL_NODE_SERVICE_ACCOUNT', fallback: undefined, parse: serviceAccount },
   isolationSeconds: { variable: 'ATOLL_ISOLATION_SECONDS', fallback: '60', parse: numberFrom(1, isolationSecondsMax) },
   store: { variable: 'ATOLL_STORE', fallback: undefined, parse: storePlace },

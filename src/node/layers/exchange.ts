@@ -5,6 +5,7 @@ import { newUuid } from '../../base/id.ts';
 import { syncPath } from '../../base/sync.ts';
 import type { LayerProtocol } from '../../protocol/cluster.ts';
 import { layerLimits } from './limits.ts';
+import type { LayerCache } from './shared-cache.ts';
 import { digestOf, type Layers } from './store.ts';
 
 /** Layers that come at a time. */
@@ -16,8 +17,11 @@ const diskReserveBytes = 1 << 30;
 
 type Ending = 'keep' | 'drop';
 
-/** The layers of this node for other nodes, and theirs for this one. `dir`: on the disk that holds them. */
-export function layerExchange(layers: Layers, dir: string): LayerProtocol {
+/**
+ * The layers of this node for other nodes, and theirs for this one. `dir`: on the disk that holds them; `cache`: the
+ * machine's, from which a layer comes without a way over the network.
+ */
+export function layerExchange(layers: Layers, dir: string, cache: Pick<LayerCache, 'takeLayer'>): LayerProtocol {
   const writes = new Map<string, { end(how: Ending): void; ended: Promise<void>; timer: Timer }>();
   const end = async (writeId: string, how: Ending) => {
     const write = writes.get(writeId);
@@ -33,9 +37,12 @@ export function layerExchange(layers: Layers, dir: string): LayerProtocol {
       return layers.bytes(digest);
     },
     async missing(digests) {
-      // Who asks is about to use those that are here.
-      for (const digest of digests) if (layers.has(digest)) layers.touch(digest);
-      return digests.filter(digest => !layers.has(digest));
+      const absent: string[] = [];
+      for (const digest of digests)
+        // Who asks is about to use those that are here.
+        if (layers.has(digest) || (await cache.takeLayer(digest))) layers.touch(digest);
+        else absent.push(digest);
+      return absent;
     },
     async openRead(digest) {
       if (!layers.has(digest)) throw notHere(digest);

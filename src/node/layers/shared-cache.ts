@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { SingleFlight } from '../../base/concurrency/single-flight.ts';
 import { systemCodeOf } from '../../base/error.ts';
 import { libc } from '../native/libc.ts';
 import { type Layers, linkOrCopy } from './store.ts';
@@ -22,6 +23,8 @@ export type LayerCache = {
    */
   take(name: string): Promise<Entry | undefined>;
   keep(name: string, entry: Entry): Promise<void>;
+  /** Puts one layer into the installation's; false where no whole one is here. */
+  takeLayer(digest: string): Promise<boolean>;
   /**
    * Until it is disposed, no other installation holds this name's lock; the kernel frees it however the process ends.
    */
@@ -33,18 +36,24 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const manifest = (name: string) => join(dir, `${name}.json`);
   const imageOf = (digest: string) => join(dir, `${digest.replace(':', '-')}.erofs`);
+  const taking = new SingleFlight<string, boolean>();
+  // A copy that was cut short has other bytes than its name says; it is replaced.
+  const takeLayer = (digest: string) =>
+    taking.run(digest, () =>
+      layers.take(digest, imageOf(digest)).then(
+        () => true,
+        () => false,
+      ),
+    );
   return {
     dir,
     async take(name) {
       const entry = await readEntry(manifest(name));
       if (!entry) return undefined;
-      // A copy that was cut short has other bytes than its name says; it is replaced.
-      const taken = await Promise.all(entry.layers.map(digest => layers.take(digest, imageOf(digest)))).then(
-        () => true,
-        () => false,
-      );
-      return taken ? entry : undefined;
+      const taken = await Promise.all(entry.layers.map(takeLayer));
+      return taken.every(Boolean) ? entry : undefined;
     },
+    takeLayer,
     async keep(name, entry) {
       for (const digest of entry.layers) {
         await rm(imageOf(digest), { force: true });

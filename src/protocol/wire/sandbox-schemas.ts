@@ -132,6 +132,7 @@ export const Info = schemaOf<NodeInfo>()(
     ),
     restores: optional(Memory),
     labels: optional(mapOf(text())),
+    cpuOvercommit: optional(Type.Number()),
   }),
 );
 

@@ -7,7 +7,7 @@ import { type S3Server, startS3, withoutS3 } from '../../support/s3-server.ts';
 const noPostgres = postgresPrograms() ? undefined : 'its server is not installed (Debian: apt-get install postgresql)';
 
 /** What a cluster keeps in its store, and what of that can be seen from outside. */
-export type StoreKind = {
+type StoreKind = {
   name: string;
   skipped: string | undefined;
   /** Settings of control. */
@@ -48,11 +48,3 @@ export function inDirectory(): StoreKind & { folder(): string } {
     stop: async () => rmSync(folder, { recursive: true, force: true }),
   };
 }
-
-/** No store at all. */
-export const withoutStore: StoreKind = {
-  name: 'without a store',
-  skipped: noPostgres,
-  start: async () => ({}),
-  stop: async () => {},
-};

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { shippedOnNode } from '../../../src/bin/shipped-node.ts';
+import { openLayerCache } from '../../../src/node/layers/shared-cache.ts';
 import { startTestNode } from '../../node/support/test-node.ts';
 import { type Host, isForeign } from './host-list.ts';
 import { repository, startPlatform } from '../../support/platform.ts';
@@ -64,9 +65,10 @@ const changed = (before: Record<string, string>, now: Record<string, string>) =>
 async function cachedLayers(): Promise<string[]> {
   await (await startPlatform())[Symbol.asyncDispose]();
   const node = await startTestNode();
-  const settings = { baseImage: undefined, buildAuthorities: authorities, cacheDir: layerCache, templateParts: [] };
+  const settings = { baseImage: undefined, buildAuthorities: authorities, templateParts: [] };
   const { layers } = node.node;
-  const key = await shippedOnNode({ layers, settings, environment: {}, onPhase: () => {} }).key('base');
+  const cache = openLayerCache(layerCache, layers);
+  const key = await shippedOnNode({ layers, cache, settings, environment: {}, onPhase: () => {} }).key('base');
   await node.dispose();
   const base = `base-${key.slice(0, 32)}.json`;
   const entries = readdirSync(layerCache).filter(

@@ -1,3 +1,4 @@
+import { AtollError } from '../../../src/base/error.ts';
 import { SingleFlight } from '../../../src/base/concurrency/single-flight.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import type { BlobStore } from '../../../src/protocol/blob.ts';
@@ -19,7 +20,7 @@ import { reconcileExpiry } from '../../../src/api/sandbox/reconcilers/expiry.ts'
 import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
 import { BusyExecutions } from '../../../src/api/sandbox/rules/busy.ts';
 import { limitsFrom } from '../../../src/api/team/rules/limits.ts';
-import type { SimMachine } from './machine.ts';
+import { carriedKey, type SimMachine } from './machine.ts';
 import { Process, type World } from './world.ts';
 
 /** Of what a control process is made that decides about sandboxes: its real parts. */
@@ -40,19 +41,37 @@ const every = {
   store: 15_000,
 };
 
-async function partsOf(world: World, name: string, db: Db, machines: readonly SimMachine[]) {
+/** What is on its way or in the store. */
+type Objects = Map<string, unknown>;
+
+/** What a descriptor gives is its number. */
+function linksOf(world: World, machines: readonly SimMachine[], objects: Objects): ClusterLinks {
   const { current } = world;
-  const clock = () => epochUs + world.nowMs * 1000;
-  const log = silentLog;
-  const seed = new Uint8Array(32).fill(7);
-  const replica = await startReplica({ db, clock }, { place: name });
-  const links = {
+  return {
     connect(nodeId: string) {
       const machine = machines.find(one => one.nodeId === nodeId);
       if (!machine) throw new Error(`no machine ${nodeId}`);
       return machine.reachedFrom(current);
     },
+    async *read(descriptor: number) {
+      yield new TextEncoder().encode(`${descriptor}`);
+    },
+    async write(descriptor: number, bytes: AsyncIterable<Uint8Array>) {
+      for await (const part of bytes) {
+        await world.sleep(world.between(20, 400));
+        if (world.chance(0.05)) throw new AtollError('unavailable', 'the connection was lost');
+        objects.set(carriedKey(descriptor), objects.get(carriedKey(Number(new TextDecoder().decode(part)))));
+      }
+    },
   } as unknown as ClusterLinks;
+}
+
+async function partsOf(world: World, name: string, db: Db, machines: readonly SimMachine[], objects: Objects) {
+  const clock = () => epochUs + world.nowMs * 1000;
+  const log = silentLog;
+  const seed = new Uint8Array(32).fill(7);
+  const replica = await startReplica({ db, clock }, { place: name });
+  const links = linksOf(world, machines, objects);
   const nodes = new Machines(links, () => ({}) as never, log);
   const check = async () => {};
   const store = await ClusterStore.open({ blobs: urls, db, clock, links, replicaId: replica.replicaId, log, check });
@@ -95,10 +114,11 @@ export async function startControl(
   name: string,
   db: Db,
   machines: readonly SimMachine[],
+  objects: Objects,
 ): Promise<Control> {
   const process = new Process(name);
   return world.as(process, async () => {
-    const parts = await partsOf(world, name, db, machines);
+    const parts = await partsOf(world, name, db, machines, objects);
     const heard: ((changed: null) => void)[] = [];
     const emptied = drains(parts);
     followChanges(parts, {

@@ -23,6 +23,9 @@ const restores: MemoryFacts = { architecture: 'x86_64', kernel: '6.1.0', criu: '
 /** How often the gate looks whether control is there, ms: less often than a real one. */
 const tickMs = 1000;
 
+/** What goes through a connection, by its descriptor. */
+export const carriedKey = (descriptor: number) => `connection ${descriptor}`;
+
 /** A machine that hosts sandboxes: they are names, and all that may happen to them takes time. */
 export class SimMachine {
   readonly nodeId: string;
@@ -39,6 +42,7 @@ export class SimMachine {
   gate: Gate;
   readonly #world: World;
   readonly #objects: Map<string, Held>;
+  readonly #writes = new Map<string, ExecutionRef>();
   readonly #turns = new Map<string, Promise<unknown>>();
   #heard: ReturnType<GateMemory['recall']>;
 
@@ -55,6 +59,7 @@ export class SimMachine {
     this.process.end();
     this.process = new Process(this.nodeId);
     this.#turns.clear();
+    this.#writes.clear();
     this.still.clear();
     this.gate = this.#start();
   }
@@ -97,7 +102,13 @@ export class SimMachine {
       resume: async (request: ResumeSandbox) => this.#leased(() => this.#resume(request)),
       setAside: async (target: ExecutionRef) => this.#setAside(target),
     };
-    const pauses = { describe: async (target: ExecutionRef) => this.#describe(target) };
+    const pauses = {
+      describe: async (target: ExecutionRef) => this.#describe(target),
+      openRead: async (target: ExecutionRef) => this.#openRead(target),
+      openWrite: async (target: ExecutionRef) => this.#leased(async () => this.#openWrite(target)),
+      dropWrite: async (writeId: string) => void this.#writes.delete(writeId),
+      keepWrite: async (writeId: string) => this.#keepWrite(writeId),
+    };
     const transfers = {
       sendPause: (target: ExecutionRef, _key: string, urls: string[]) => this.#send(target, urls[0] ?? ''),
       receivePause: async (target: ExecutionRef, _key: string, _bytes: number, urls: string[]) =>
@@ -218,6 +229,24 @@ export class SimMachine {
   #describe({ executionId }: ExecutionRef): PauseFacts {
     if (!this.running.has(executionId) && !this.paused.has(executionId)) throw gone();
     return { kept: 'memory', sizeBytes: 1, layers: [], driver: 'crun', memory: restores };
+  }
+
+  async #openRead(target: ExecutionRef): Promise<{ sizeBytes: number; descriptor: number }> {
+    const descriptor = this.#world.between(1, 2 ** 31);
+    await this.#send(target, carriedKey(descriptor));
+    return { sizeBytes: 1, descriptor };
+  }
+
+  #openWrite(target: ExecutionRef): { writeId: string; descriptor: number } {
+    const descriptor = this.#world.between(1, 2 ** 31);
+    this.#writes.set(`write ${descriptor}`, target);
+    return { writeId: `write ${descriptor}`, descriptor };
+  }
+
+  async #keepWrite(writeId: string): Promise<PausedSandbox> {
+    const target = this.#writes.get(writeId);
+    if (!target || !this.#writes.delete(writeId)) throw gone();
+    return this.#receive(target, carriedKey(Number(writeId.split(' ')[1])));
   }
 
   /** The sandbox keeps its turn until all was sent. */

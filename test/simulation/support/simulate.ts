@@ -169,7 +169,7 @@ class Run {
 
   async #begin(name: string): Promise<void> {
     this.#controls = this.#controls.filter(({ process }) => process.name !== name);
-    this.#controls.push(await startControl(this.#world, name, this.#db, this.#machines));
+    this.#controls.push(await startControl(this.#world, name, this.#db, this.#machines, this.#objects));
   }
 
   #note(what: string): void {

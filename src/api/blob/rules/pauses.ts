@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { PauseFacts } from '../../../protocol/cluster.ts';
+import type { Machine, PauseFacts } from '../../../protocol/cluster.ts';
 import type { ExecutionRef } from '../../../protocol/node.ts';
 import type { Machines } from '../../cluster/rules/machines.ts';
 import { findBlob, onceStored } from '../store/blobs.ts';
@@ -50,7 +50,7 @@ export class DurablePauses {
     const facts = await pauses.describe(target);
     for (const digest of facts.layers) await storeLayer(this.#deps, digest, owner, async () => machine);
     if ((await findBlob(db, 'pause', executionId))?.state === 'stored') return;
-    const key = randomBytes(keyBytes).toString('base64url');
+    const key = newKey();
     const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key, executionId);
     const outgoing = {
       sizeBytes: facts.sizeBytes,
@@ -79,6 +79,33 @@ export class DurablePauses {
     await machines.layers.ensure(nextNodeId, layers);
   }
 
+  /**
+   * Carries what a sandbox that is paused on its machine has kept to another one, through this process, encrypted. It
+   * is on both then. Errors: those of `MemoryExchange`.
+   */
+  async carry({ sandboxId, executionId, nodeId }: Located, nextNodeId: string): Promise<void> {
+    const { machines } = this.#deps;
+    const target = { sandboxId, executionId };
+    const { machine } = machines.known(nextNodeId);
+    if (await this.#isThere(target, machine)) return;
+    const from = machines.known(nodeId).machine.pauses;
+    const { sizeBytes } = await from.describe(target);
+    const key = newKey();
+    const { carried } = machines;
+    async function* sent() {
+      const { descriptor } = await from.openRead(target, key);
+      yield* carried.read(descriptor);
+    }
+    const { writeId, descriptor } = await machine.pauses.openWrite(target, key, sizeBytes);
+    try {
+      await carried.write(descriptor, sent());
+    } catch (error) {
+      await machine.pauses.dropWrite(writeId).catch(() => {}); // it runs out
+      throw error;
+    }
+    await machine.pauses.keepWrite(writeId);
+  }
+
   /** What a stored pause needs of a machine. Errors: `not_found`. */
   async facts(executionId: string): Promise<PauseFacts> {
     const { facts } = (await findBlob(this.#deps.db, 'pause', executionId)) ?? {};
@@ -94,15 +121,8 @@ export class DurablePauses {
     const { db, store, machines, seed } = this.#deps;
     const target = { sandboxId, executionId };
     const { machine } = machines.known(nodeId);
-    const { node, pauses, transfers } = machine;
-    const copies = (await node.listPaused()).filter(paused => paused.sandboxId === sandboxId);
-    if (copies.some(paused => paused.executionId === executionId)) return;
-    // It was here before, and has gone on elsewhere since. What nobody knows is left alone: then it does not come here.
-    const known = await onceStored(
-      db,
-      copies.map(copy => copy.executionId),
-    );
-    for (const stale of known) await node.kill({ sandboxId, executionId: stale });
+    const { pauses, transfers } = machine;
+    if (await this.#isThere(target, machine)) return;
     const blob = await findBlob(db, 'pause', executionId);
     if (!blob?.facts || blob.state !== 'stored' || blob.sealedKey === null) throw damaged(sandboxId);
     const { bytes } = blob;
@@ -120,7 +140,22 @@ export class DurablePauses {
         throw damaged(sandboxId, error);
       });
   }
+
+  /** Whether a machine has it as that execution. Others of it go. */
+  async #isThere({ sandboxId, executionId }: ExecutionRef, { node }: Pick<Machine, 'node'>): Promise<boolean> {
+    const copies = (await node.listPaused()).filter(paused => paused.sandboxId === sandboxId);
+    if (copies.some(paused => paused.executionId === executionId)) return true;
+    // It was here before, and has gone on elsewhere since. What nobody knows is left alone: then it does not come here.
+    const known = await onceStored(
+      this.#deps.db,
+      copies.map(copy => copy.executionId),
+    );
+    for (const stale of known) await node.kill({ sandboxId, executionId: stale });
+    return false;
+  }
 }
+
+const newKey = () => randomBytes(keyBytes).toString('base64url');
 
 const damaged = (sandboxId: string, cause?: unknown) =>
   new AtollError('internal', `what sandbox ${sandboxId} has kept is not in the store as it was`, {

@@ -15,7 +15,7 @@ import { type SettleMoveDeps, settleMove } from './settle.ts';
 /** What the steps of a move work on. */
 type MoveContext = {
   deps: SettleMoveDeps & SandboxWork;
-  /** By which it goes. */
+  /** What carries it. */
   durable: DurablePauses;
   /** In state `running`; replaced by the moving one and, at the end, by the one that runs on the other machine. */
   sandbox: SandboxRecord;
@@ -49,8 +49,8 @@ export async function moveSandboxWorkflow(
 const executionOf = ({ sandboxId, executionId }: SandboxRecord) => ({ sandboxId, executionId });
 
 /**
- * The steps of a move: bring its layers, reserve its place, cut its connections, keep it, store that, bring it to the
- * other machine, start it there, switch its row, remove what stayed behind.
+ * The steps of a move: bring its layers, reserve its place, cut its connections, keep it, carry that to the other
+ * machine, start it there, switch its row, remove what stayed behind.
  */
 const moveSandboxSteps: readonly Step<MoveContext>[] = [
   { name: 'prepare', run: ({ durable, sandbox, nextNodeId }) => durable.prepare(sandbox, nextNodeId) },
@@ -86,10 +86,9 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
       if (kept !== 'memory') throw new AtollError('internal', 'Its processes ended when its memory was to be kept');
     },
   },
-  { name: 'store', run: ({ durable, sandbox }) => durable.store(sandbox) },
   {
-    name: 'bring',
-    run: ({ durable, sandbox, nextNodeId }) => durable.bring({ ...executionOf(sandbox), nodeId: nextNodeId }),
+    name: 'carry',
+    run: ({ durable, sandbox, nextNodeId }) => durable.carry(sandbox, nextNodeId),
     async undo({ deps, sandbox, nextNodeId }) {
       // Where it can't be done now, adoption does it; but nobody would know it once the sandbox is killed.
       await deps.nodes
@@ -104,7 +103,7 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
     name: 'start',
     async run(context) {
       const { deps, sandbox, nextNodeId, nextExecutionId } = context;
-      const next = { nextNodeId, nextExecutionId, durability: 'cluster', replicaId: deps.busy.replicaId } as const;
+      const next = { nextNodeId, nextExecutionId, durability: null, replicaId: deps.busy.replicaId } as const;
       const recorded = await recordNextRun(deps.db, sandbox, next);
       if (!recorded) throw sandboxMoved(sandbox.sandboxId);
       context.sandbox = recorded;

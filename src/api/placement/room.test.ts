@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test';
+import type { NodeInfo } from '../../protocol/node.ts';
+import { roomOf } from './room.ts';
+
+const machine: NodeInfo = {
+  nodeId: 'n',
+  cpuCount: 2,
+  memoryBytes: 4 * 2 ** 30,
+  sandboxCount: 0,
+  sandboxesMax: 100,
+  driver: 'crun',
+  memory: { kept: true },
+  memoryByDriver: {},
+};
+const small = { cpuCount: 1, memoryMiB: 64 };
+
+/** How many sandboxes of a size fit a machine that has none. */
+function countOf(info: NodeInfo, { cpuCount, memoryMiB } = small): number {
+  for (let count = 0; ; count++) {
+    const held = { cpuCount: count * cpuCount, memoryMiB: count * memoryMiB, sandboxes: count, starting: 0 };
+    if (!roomOf(info, held).fits({ cpuCount, memoryMiB })) return count;
+  }
+}
+
+test('CPUs are promised as often as the machine says, and four times where it says nothing', () => {
+  expect(countOf(machine)).toBe(8);
+  expect(countOf({ ...machine, cpuOvercommit: 1 })).toBe(2);
+  expect(countOf({ ...machine, cpuOvercommit: 16 })).toBe(32);
+});
+
+test('memory and the number of sandboxes bound it all the same', () => {
+  const large = { ...machine, memoryBytes: 4 * 2 ** 30, cpuOvercommit: 64 };
+  expect(countOf(large, { cpuCount: 1, memoryMiB: 512 })).toBe(12);
+  expect(countOf({ ...large, sandboxesMax: 5 })).toBe(5);
+});
