@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { Sandbox, Volume } from 'e2b';
 import type { Page } from 'playwright-core';
@@ -112,6 +113,11 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.getByRole('button', { name: 'Rename empty.txt' }).click();
     await answer('Rename empty.txt', 'New name', 'full.txt', 'Rename');
     await entry('full.txt').waitFor();
+    await page.getByRole('button', { name: /^Mode of full\.txt: / }).click();
+    await answer('Mode of full.txt', 'Mode, an octal number', '750', 'Change');
+    await page.getByRole('button', { name: 'Mode of full.txt: -rwxr-x---' }).waitFor();
+    const { stdout } = await sandbox.commands.run('stat -c %a /home/user/project/src/full.txt');
+    assert.equal(stdout, '750\n');
     await sandbox.files.write('/home/user/project/src/from-inside', 'x');
     await entry('from-inside').waitFor();
     await page.getByLabel('Order').selectOption('size');
@@ -121,6 +127,28 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
       'bytes',
       'from-inside',
     ]);
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files`);
+    const kept = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download project' }).click();
+    const archive = await kept;
+    assert.equal(archive.suggestedFilename(), 'project.tar.gz');
+    const listed = spawnSync('tar', ['-tzf', await archive.path()], { encoding: 'utf8' });
+    assert.deepEqual(listed.stdout.trim().split('\n').sort(), [
+      'project/',
+      'project/README.md',
+      'project/src/',
+      'project/src/.hidden/',
+      'project/src/bytes',
+      'project/src/from-inside',
+      'project/src/full.txt',
+    ]);
+    await sandbox.files.write('/home/user/people.csv', `name,says\n"Zoë, B.","${hostile.replaceAll('"', '""')}"\n`);
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?file=/home/user/people.csv`);
+    const table = page.getByRole('region', { name: 'Table of /home/user/people.csv' });
+    await table.getByRole('cell', { name: 'Zoë, B.' }).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByRole('button', { name: 'Text', exact: true }).click();
+    await page.getByRole('textbox').waitFor();
     assert.deepEqual(signedIn.window.complaints, []);
   });
 

@@ -55,13 +55,22 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Do them again' }).click();
     await page.getByText('Actions show their code now').waitFor({ state: 'detached' });
-    assert.deepEqual(signedIn.window.complaints, []);
+    // The page asks a sandbox for its processes until it hears that somebody else has paused it.
+    assert.deepEqual(
+      signedIn.window.complaints.filter(text => !text.includes('502')),
+      [],
+    );
   });
 
   test('logs are found by what they are about and by an expression, linked to, and downloaded', async () => {
     await tab('logs');
     const log = page.getByRole('log');
     await log.getByText('the third of 3').first().waitFor();
+    // A message that is JSON unfolds.
+    await sandbox.commands.run(`echo '{"deep":{"n":7}}'`);
+    await log.getByText('{"deep":{"n":7}}', { exact: true }).click();
+    await log.locator('pre').getByText('"n": 7').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
     await page.getByLabel('About what').selectOption('process');
     await log.getByText('created from template').waitFor({ state: 'detached' });
     await page.getByLabel('Text in the message').fill('(first|third) of \\d$');

@@ -12,7 +12,16 @@ export async function downloadFile(store: FileStore, path: string): Promise<void
     await response.body?.cancel();
     throw new ApiFailure(0, 'Larger than 1 GiB: read it by an SDK, as a stream');
   }
-  const url = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' }));
-  Object.assign(document.createElement('a'), { href: url, download: nameOf(path) }).click();
+  keep(nameOf(path), new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' }));
+}
+
+/** Has the browser keep a folder whole, as a compressed tar. Throws `ApiFailure`. */
+export async function downloadFolder(store: FileStore, path: string): Promise<void> {
+  if (store.archive) keep(`${nameOf(path)}.tar.gz`, await store.archive(path));
+}
+
+function keep(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
   URL.revokeObjectURL(url);
 }

@@ -3,7 +3,7 @@ import { formatBytes } from '../format.ts';
 import { Ago } from '../parts/bits.tsx';
 import { Table } from '../parts/table.tsx';
 import { useToast } from '../parts/toasts.tsx';
-import { downloadFile } from './download.ts';
+import { downloadFile, downloadFolder } from './download.ts';
 import type { Entry, FileStore } from './store.ts';
 
 type EntriesProps = {
@@ -13,14 +13,17 @@ type EntriesProps = {
   mayChange: boolean;
   onOpen: (entry: Entry) => void;
   onRename: (entry: Entry) => void;
+  onMode: (entry: Entry) => void;
   onRemove: (entry: Entry) => void;
 };
 
 /** The entries of a folder as rows. */
-export function Entries({ store, path, entries, mayChange, onOpen, onRename, onRemove }: EntriesProps) {
+export function Entries({ store, path, entries, mayChange, onOpen, onRename, onMode, onRemove }: EntriesProps) {
   const toast = useToast();
   const download = (entry: Entry) =>
-    void downloadFile(store, entry.path).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
+    void (entry.isFolder ? downloadFolder : downloadFile)(store, entry.path).catch((error: Error) =>
+      toast({ kind: 'danger', text: error.message }),
+    );
   const button = (name: string, icon: React.ReactNode, onClick: () => void) => (
     <button type="button" className="button bare tiny" aria-label={name} title={name} onClick={onClick}>
       {icon}
@@ -50,13 +53,29 @@ export function Entries({ store, path, entries, mayChange, onOpen, onRename, onR
         { name: 'Size', end: true, of: ({ isFolder, bytes }) => (isFolder ? '' : formatBytes(bytes)) },
         { name: 'Changed', of: ({ changedAt }) => <Ago at={changedAt} /> },
         { name: 'Owner', of: ({ owner }) => owner },
-        { name: 'Mode', of: ({ mode }) => <span className="mono muted">{mode}</span> },
+        {
+          name: 'Mode',
+          of: entry =>
+            mayChange && store.changeMode ? (
+              <button
+                type="button"
+                className="linklike mono"
+                aria-label={`Mode of ${entry.name}: ${entry.mode}`}
+                onClick={() => onMode(entry)}
+              >
+                {entry.mode}
+              </button>
+            ) : (
+              <span className="mono muted">{entry.mode}</span>
+            ),
+        },
         {
           name: ' ',
           end: true,
           of: entry => (
             <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap', gap: 0 }}>
-              {!entry.isFolder && button(`Download ${entry.name}`, <Download size={14} />, () => download(entry))}
+              {(!entry.isFolder || store.archive) &&
+                button(`Download ${entry.name}`, <Download size={14} />, () => download(entry))}
               {mayChange && store.rename && button(`Rename ${entry.name}`, <Pencil size={14} />, () => onRename(entry))}
               {mayChange && button(`Delete ${entry.name}`, <Trash2 size={14} />, () => onRemove(entry))}
             </span>

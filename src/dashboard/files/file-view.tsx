@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { ArrowLeft, Download, Save } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { formatBytes } from '../format.ts';
 import { CopyBeside } from '../parts/bits.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -11,6 +11,8 @@ import type { Content } from './content.ts';
 import { downloadFile } from './download.ts';
 import { nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
+import { tableOf } from './table-of.ts';
+import { TextTable } from './text-table.tsx';
 
 type FileViewProps = { store: FileStore; path: string; mayChange: boolean; onClose: () => void };
 
@@ -104,16 +106,7 @@ type ShownProps = {
 
 function Shown({ content, path, draft, onDraft }: ShownProps) {
   if (content.kind === 'text')
-    return (
-      <textarea
-        className="editor"
-        aria-label={`Text of ${path}`}
-        spellCheck={false}
-        readOnly={!onDraft}
-        value={draft ?? content.text}
-        onChange={event => onDraft?.(event.target.value)}
-      />
-    );
+    return <ShownText text={draft ?? content.text} path={path} isDraft={draft !== null} onDraft={onDraft} />;
   if (content.kind === 'image') return <img className="preview" src={content.url} alt={nameOf(path)} />;
   return (
     <>
@@ -124,6 +117,44 @@ function Shown({ content, path, draft, onDraft }: ShownProps) {
             {hexLines(content.head).join('\n')}
           </pre>
         </div>
+      )}
+    </>
+  );
+}
+
+type ShownTextProps = { text: string; path: string; isDraft: boolean; onDraft: ShownProps['onDraft'] };
+
+/** A text to edit; separated values first as a table. */
+function ShownText({ text, path, isDraft, onDraft }: ShownTextProps) {
+  const [asText, setAsText] = useState(false);
+  const table = useMemo(() => (isDraft ? null : tableOf(path, text)), [isDraft, path, text]);
+  const isTable = table !== null && table.rows.length > 0;
+  return (
+    <>
+      {isTable && (
+        <div className="segments" role="group" aria-label="Shown as" style={{ justifySelf: 'start' }}>
+          <button type="button" aria-pressed={!asText} onClick={() => setAsText(false)}>
+            Table
+          </button>
+          <button type="button" aria-pressed={asText} onClick={() => setAsText(true)}>
+            Text
+          </button>
+        </div>
+      )}
+      {isTable && !asText ? (
+        <TextTable path={path} of={table} />
+      ) : (
+        <textarea
+          className="editor"
+          aria-label={`Text of ${path}`}
+          spellCheck={false}
+          readOnly={!onDraft}
+          value={text}
+          onChange={event => {
+            setAsText(true);
+            onDraft?.(event.target.value);
+          }}
+        />
       )}
     </>
   );

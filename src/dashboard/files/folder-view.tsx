@@ -10,6 +10,7 @@ import { arrange } from './arrange.ts';
 import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped.ts';
 import { Entries } from './entries.tsx';
+import { octalMode } from './mode.ts';
 import { joinPath } from './paths.ts';
 import { fileOrders } from './search.ts';
 import type { FileOrder, FilesSearch } from './search.ts';
@@ -55,6 +56,7 @@ type Asking =
   | { what: 'folder' }
   | { what: 'file' }
   | { what: 'rename'; entry: Entry }
+  | { what: 'mode'; entry: Entry }
   | { what: 'remove'; entry: Entry };
 
 /** A folder: what is in it, and everything that can be done there. */
@@ -110,6 +112,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
               onGo(isFolder ? { ...search, path: to } : { ...search, path, file: to })
             }
             onRename={entry => setAsking({ what: 'rename', entry })}
+            onMode={entry => setAsking({ what: 'mode', entry })}
             onRemove={entry => setAsking({ what: 'remove', entry })}
           />
         )}
@@ -159,6 +162,25 @@ function Arrangement({ search, onGo }: { search: FilesSearch; onGo: (search: Fil
   );
 }
 
+type AskedModeProps = { of: Entry } & Pick<QuestionProps, 'store' | 'change' | 'onClose'>;
+
+/** Asks who may read, write and run a file. */
+function AskedMode({ of: { name, mode, path }, store, change, onClose }: AskedModeProps) {
+  return (
+    <Asked
+      title={`Mode of ${name}`}
+      label="Mode, an octal number"
+      type="text"
+      initial={octalMode(mode)}
+      pattern="[0-7]{3,4}"
+      required
+      action="Change"
+      onClose={onClose}
+      onDone={text => void change(async () => store.changeMode?.(path, text), 'Changed')}
+    />
+  );
+}
+
 type QuestionProps = {
   of: Asking;
   store: FileStore;
@@ -184,6 +206,7 @@ function Question({ of, store, path, change, onClose, onOpenFile }: QuestionProp
         {of.entry.isFolder && <p className="muted">Everything in it goes too.</p>}
       </Confirm>
     );
+  if (of.what === 'mode') return <AskedMode of={of.entry} store={store} change={change} onClose={onClose} />;
   const asked = (title: string, action: string, onDone: (to: string) => void, name?: string) => (
     <Asked
       title={title}

@@ -10,5 +10,8 @@ export function stepsOf(path: string): { name: string; path: string }[] {
   ];
 }
 
+/** The folder that a path is in. */
+export const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/')) || '/';
+
 /** The last name of a path. */
 export const nameOf = (path: string): string => path.split('/').at(-1) ?? path;

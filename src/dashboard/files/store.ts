@@ -26,6 +26,10 @@ export type FileStore = {
   remove(path: string): Promise<unknown>;
   /** Absent where nothing can be renamed. */
   rename?: (from: string, to: string) => Promise<unknown>;
+  /** Sets who may read, write and run it: `mode` as an octal number. Absent where files have no modes. */
+  changeMode?: (path: string, mode: string) => Promise<unknown>;
+  /** A folder whole, as a compressed tar. Absent where none can be had. */
+  archive?: (path: string) => Promise<Blob>;
   /** Calls `onChange` when something in a folder changes, until `signal`. Absent where nothing tells. */
   watch?: (path: string, onChange: () => void, signal: AbortSignal) => Promise<void>;
 };

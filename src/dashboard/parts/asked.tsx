@@ -7,6 +7,8 @@ type AskedProps = {
   type: 'number' | 'text';
   /** What the field has first; default: nothing, or one. */
   initial?: string;
+  /** What an answer looks like, as a regular expression. */
+  pattern?: string;
   /** Nothing is no answer. */
   required?: boolean;
   action: string;
@@ -15,7 +17,7 @@ type AskedProps = {
 };
 
 /** Asks for one value. */
-export function Asked({ title, label, type, initial, required, action, onDone, onClose }: AskedProps) {
+export function Asked({ title, label, type, initial, pattern, required, action, onDone, onClose }: AskedProps) {
   const [text, setText] = useState(initial ?? (type === 'number' ? '1' : ''));
   return (
     <Dialog
@@ -32,6 +34,7 @@ export function Asked({ title, label, type, initial, required, action, onDone, o
           type={type}
           value={text}
           required={required}
+          pattern={pattern}
           {...(type === 'number' && { min: 1, max: 100, required: true })}
           onChange={event => setText(event.target.value)}
         />

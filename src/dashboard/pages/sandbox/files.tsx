@@ -4,7 +4,9 @@ import type { Target } from '../../api/agent.ts';
 import { Files } from '../../files/files.tsx';
 import type { FilesSearch } from '../../files/search.ts';
 import type { Entry, FileStore } from '../../files/store.ts';
+import { folderOf, nameOf } from '../../files/paths.ts';
 import { NeedsRunning } from './needs-running.tsx';
+import { runProgram } from './run-program.ts';
 import { useTarget } from './target.ts';
 
 /** An entry as the agent tells it. */
@@ -55,6 +57,11 @@ function sandboxStore(target: Target): FileStore {
     makeFolder: path => call('MakeDir', { path }),
     remove: path => call('Remove', { path }),
     rename: (source, destination) => call('Move', { source, destination }),
+    changeMode: (path, mode) => runProgram(target, 'chmod', ['--', mode, path]),
+    async archive(path) {
+      const [folder, name] = [folderOf(path), nameOf(path)];
+      return new Blob(await runProgram(target, 'tar', ['-czf', '-', '-C', folder, '--', name]));
+    },
     async watch(path, onChange, signal) {
       for await (const message of streamAgent<{ filesystem?: object }>(
         target,

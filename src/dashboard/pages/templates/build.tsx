@@ -5,7 +5,7 @@ import type { BuildInfo, BuildLogEntry } from '../../../protocol/api/template-bu
 import { useChange, useRead } from '../../api/hooks.ts';
 import { useLogStream } from '../../api/log-stream.ts';
 import { Badge, Problem } from '../../parts/bits.tsx';
-import { LogBox } from '../../parts/log-box.tsx';
+import { LogBox } from '../../log/log-box.tsx';
 import { Page } from '../../parts/page.tsx';
 import { StepTable } from './step-table.tsx';
 import { buildTone } from './build-tone.ts';

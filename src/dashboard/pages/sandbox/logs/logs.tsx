@@ -7,7 +7,7 @@ import { useLogStream } from '../../../api/log-stream.ts';
 import { useTeam } from '../../../api/session.tsx';
 import { Badge } from '../../../parts/bits.tsx';
 import { keepText } from '../../../parts/keep-text.ts';
-import { LogBox } from '../../../parts/log-box.tsx';
+import { LogBox } from '../../../log/log-box.tsx';
 import { useToast } from '../../../parts/toasts.tsx';
 import { useSandbox } from '../sandbox.tsx';
 import { patternOf } from './logs-search.ts';

@@ -1,3 +1,4 @@
+import { bytesOf } from '../../../parts/base64.ts';
 import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
 import { ApiFailure } from '../../../api/client.ts';
@@ -39,14 +40,6 @@ const messageOf = (pid: number | null, size: ShellSize) =>
 
 const base64Of = (text: string) =>
   btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
-
-/** The bytes of base64, in a plain loop: there may be megabytes a second. */
-function bytesOf(base64: string): Uint8Array {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
-  return bytes;
-}
 
 /** A window that nobody sees has no frames: output goes on there by the clock, ms. */
 const hiddenFrameMs = 100;

@@ -2,8 +2,9 @@ import { ArrowDown } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { LogStream } from '../api/log-stream.ts';
-import { Empty, Loading, Problem } from './bits.tsx';
-import { TimeOfDay } from './zone.tsx';
+import { Empty, Loading, Problem } from '../parts/bits.tsx';
+import { LogMessage } from './log-message.tsx';
+import { TimeOfDay } from '../parts/zone.tsx';
 
 /** How near the end one must be to be taken along, pixels. */
 const followPixels = 40;
@@ -66,7 +67,7 @@ export function LogBox<T extends Entry>({ label, className = '', log, linked, be
                 >
                   <TimeOfDay className="muted" at={entry.timestamp} />
                   {between(entry)}
-                  <span className={`text ${entry.level}`}>{entry.message}</span>
+                  <LogMessage level={entry.level} text={entry.message} />
                 </li>
               ))}
             </ol>

@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test';
+import { tableOf } from './table-of.ts';
+
+test('separated values are rows of cells, whatever is quoted', () => {
+  const text = 'name,says\r\n"Zoë, B.","a ""word""\nand more"\n,last';
+  expect(tableOf('/a/people.CSV', text)).toEqual({
+    rows: [
+      ['name', 'says'],
+      ['Zoë, B.', 'a "word"\nand more'],
+      ['', 'last'],
+    ],
+    more: false,
+  });
+  expect(tableOf('x.tsv', 'a\tb,c\n')).toEqual({ rows: [['a', 'b,c']], more: false });
+  expect(tableOf('x.csv', '')).toEqual({ rows: [], more: false });
+  expect(tableOf('main.py', 'a,b')).toBeNull();
+});
+
+test('of a long table its beginning is shown', () => {
+  const long = tableOf('x.csv', 'a,b\n'.repeat(5_000));
+  expect({ rows: long?.rows.length, more: long?.more }).toEqual({ rows: 1_000, more: true });
+  expect(tableOf('x.csv', ','.repeat(1_000))?.rows[0]?.length).toBe(50);
+});
