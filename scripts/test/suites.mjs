@@ -37,6 +37,11 @@ export const longSuites = [
   { name: 'upgrade', script: 'test:upgrade' },
 ];
 const longTimeoutMs = 40 * 60_000;
+/**
+ * Suites of Node.js that run so many of their files at a time: they wait for browsers and sandboxes more than they
+ * compute, and no file sees another's platform.
+ */
+const filesAtOnce = { 'dashboard (Node.js)': 3 };
 const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs);
 
 /** Folder of the coverage of a suite with this report. */
@@ -72,7 +77,7 @@ export function suitesOf(root) {
       '--import',
       'tsx',
       '--test',
-      '--test-concurrency=1',
+      `--test-concurrency=${filesAtOnce[name] ?? 1}`,
       '--test-reporter=spec',
       '--test-reporter-destination=stdout',
       '--test-reporter=tap',
