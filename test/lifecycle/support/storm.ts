@@ -24,7 +24,7 @@ type Known = {
   /** Whether its process must be there, must not be there, or may be. */
   process: boolean | undefined;
   busy: boolean;
-  /** Whether its memory was being kept when the last strike came, and nobody was told that it was. */
+  /** Whether its memory was being kept when the last strike came: a process may have ended of that. */
   isCutOff: boolean;
 };
 
@@ -189,7 +189,7 @@ class Storm {
       states.add('paused');
       if (!memory) sandbox.process = undefined;
       const answer = await this.#ask('POST', `${path}/pause`, { memory });
-      sandbox.isCutOff = !answer;
+      sandbox.isCutOff = this.over;
       if (!answer) return false;
       expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
       states.delete('running');
@@ -216,13 +216,13 @@ class Storm {
       const answer = await this.#ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
       // Each fork has an answer of its own: that of one may have been cut off where that of all was not.
       const [cutOff] = (answer?.body ?? []) as [{ error?: object }?];
-      sandbox.isCutOff = !answer;
+      sandbox.isCutOff = this.over;
       if (!answer || (cutOff?.error && this.over)) return false;
       this.unknownMax--;
       expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
       const [result] = answer.body as [{ sandbox?: { sandboxID: string } }];
       if (result.sandbox)
-        this.#learn(result.sandbox.sandboxID, sandbox.process, [...sandbox.notes], [...sandbox.denied]);
+        this.#learn(result.sandbox.sandboxID, this.#processOf(sandbox), [...sandbox.notes], [...sandbox.denied]);
       return true;
     }
     return this.#kill(sandbox);
@@ -257,7 +257,7 @@ class Storm {
   /** A snapshot of it, and a sandbox that begins with that. */
   async #snapshot(sandbox: Known): Promise<boolean> {
     const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
-    sandbox.isCutOff = !answer;
+    sandbox.isCutOff = this.over;
     if (!answer) return false;
     expect({ id: sandbox.id, ...answer }).toMatchObject({ status: 201 });
     this.unknownMax++;
@@ -268,8 +268,13 @@ class Storm {
     if (!made) return false;
     this.unknownMax--;
     expect({ id: sandbox.id, ...made }).toMatchObject({ status: 201 });
-    this.#learn((made.body as { sandboxID: string }).sandboxID, sandbox.process, [...sandbox.notes]);
+    this.#learn((made.body as { sandboxID: string }).sandboxID, this.#processOf(sandbox), [...sandbox.notes]);
     return true;
+  }
+
+  /** Whether a copy of it has its process. */
+  #processOf(sandbox: Known): boolean | undefined {
+    return sandbox.isCutOff ? undefined : sandbox.process;
   }
 
   async #kill(sandbox: Known): Promise<boolean> {
@@ -285,7 +290,7 @@ class Storm {
   async check(killed: Victim): Promise<void> {
     for (const sandbox of this.known.values()) {
       // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
-      // One whose agent is killed under it is ended likewise.
+      // One whose agent is killed under it ends likewise, and is tried again.
       if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) sandbox.process = undefined;
       sandbox.isCutOff = false;
     }
